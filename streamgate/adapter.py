@@ -1,0 +1,90 @@
+"""The serve loop for designs in Python: standard library only, and free to be copied.
+
+Subclass `Design`, then call `serve(YourDesign())`. The harness writes one JSON request a line to standard input and
+reads one JSON answer a line; everything else that the process prints goes to standard error, which is its log.
+"""
+
+import json
+import os
+import sys
+import threading
+from typing import Any
+
+
+class Failed(Exception):
+    """A loud stop: kind is fenced, poison, offset-lost, conflict or storage. Abort what is open before raising it."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class Design:
+    """What a design implements. `open` and `run` are called once per start, `run` on a thread of its own."""
+
+    hello: dict[str, Any]  # name, version, language, programs, modes, capabilities
+
+    def boot(self) -> None:
+        """Start whatever runtime is slow to start; called before `hello` is answered."""
+
+    def open(self, start: dict[str, Any]) -> dict[str, Any]:
+        """Take hold of the input and return the fields of `ready` (or a whole message with a `type`)."""
+        raise NotImplementedError
+
+    def run(self, stopping: threading.Event) -> None:
+        """Process until `stopping` is set, then finish, commit and release. Raise `Failed` to stop loudly."""
+        raise NotImplementedError
+
+    def query(self, table: str, key: str) -> dict[str, Any]:
+        """Answer a read of one key: `{"type": "value", "value": …}` or `{"type": "not_ready"}`."""
+        return {"type": "error", "definite": True, "message": f"{table} cannot be queried"}
+
+
+def serve(design: Design) -> None:
+    """Answer requests until standard input ends; exit 1 after a loud stop."""
+    out = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # a stray print, of ours or of a child, belongs in the log
+    lock = threading.Lock()
+
+    def say(**message: Any) -> None:
+        with lock:
+            print(json.dumps(message), file=out, flush=True)
+
+    def work(stopping: threading.Event) -> None:
+        try:
+            design.run(stopping)
+        except Failed as failure:
+            say(type="failed", kind=failure.kind, message=str(failure))
+            os._exit(1)
+        except BaseException:  # the log keeps the traceback; the harness sees the exit
+            sys.excepthook(*sys.exc_info())
+            os._exit(1)
+
+    worker, stopping = threading.Thread(), threading.Event()
+    for line in sys.stdin:
+        request = json.loads(line)
+        match request.pop("type"):
+            case "hello":
+                design.boot()
+                say(type="hello", protocol=1, **design.hello)
+            case "start":
+                try:
+                    answer = {"type": "ready"} | design.open(request)
+                except Failed as failure:
+                    say(type="failed", kind=failure.kind, message=str(failure))
+                    os._exit(1)
+                stopping = threading.Event()
+                worker = threading.Thread(target=work, args=(stopping,), daemon=True)
+                if answer["type"] == "ready":
+                    worker.start()
+                say(**answer)
+            case "query":
+                say(**design.query(request["table"], request["key"]))
+            case "stop":
+                stopping.set()
+                worker.join(request["deadline_ms"] / 1000)
+                say(type="stopped")
+                if "reusable" not in design.hello.get("capabilities", []):
+                    return
+            case other:
+                say(type="error", definite=True, message=f"{other} is not offered")

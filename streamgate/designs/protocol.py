@@ -1,0 +1,176 @@
+"""The adapter protocol, version 1: JSON lines between the harness and one instance of a design.
+
+The harness writes one request a line to the instance's standard input; the instance answers with one line on its
+standard output before the next request comes. ``failed`` alone may come unasked. Standard error is the design's log.
+The JSON Schema of these models (``streamgate schema``) is the documentation of the wire format. Times are in
+milliseconds, and a design never sees an expected answer.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+PROTOCOL_VERSION = 1
+
+Mode = Literal["at_least_once", "exactly_once"]
+Parameter = int | str
+
+
+class Message(BaseModel):
+    """One line of the protocol; unknown fields are refused, so that a misspelt one is seen at once."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Hello(Message):
+    """First request: boot the runtime and say what you are. Deadline 60 s."""
+
+    type: Literal["hello"] = "hello"
+    protocol: int = PROTOCOL_VERSION
+
+
+class HelloReply(Message):
+    """What the design is and can do; it must agree with the manifest."""
+
+    type: Literal["hello"] = "hello"
+    protocol: int
+    name: str
+    version: str
+    language: str
+    programs: tuple[str, ...]
+    modes: tuple[Mode, ...]
+    capabilities: tuple[str, ...] = ()
+
+
+class Start(Message):
+    """Run one program. Answer ``ready`` once the input is held and whatever must warm up has run. Deadline 60 s."""
+
+    type: Literal["start"] = "start"
+    program: str
+    application_id: str = Field(description="prefix of every name the design creates on the broker")
+    instance: str = Field(description="name of this instance, unique within the application")
+    mode: Mode = Field("at_least_once", description="Kafka's processing.guarantee")
+    bootstrap: str
+    client: dict[str, str] = Field(default={}, description="security properties by their librdkafka names")
+    topics: dict[str, str] = Field(description="role in the program's contract -> topic name")
+    parameters: dict[str, Parameter] = Field(default={}, description="the program's parameters, such as commit_interval_ms")
+    session_timeout_ms: int
+    transaction_timeout_ms: int
+    offset_reset: Literal["earliest"] = "earliest"
+    state_dir: str = Field(description="this instance's own disk; may be wiped between starts")
+    durable_dir: str = Field(description="shared storage of the application; kept by every crash")
+    stores: dict[str, str] = Field(default={}, description="kind of state store -> address")
+
+
+class Ready(Message):
+    """The instance holds its input and works."""
+
+    type: Literal["ready"] = "ready"
+    consumer_group: str | None = Field(None, description="the group whose committed offsets say how far the input is done")
+    transactional_id_prefix: str | None = None
+    internal_topics: tuple[str, ...] = Field((), description="topics the design creates; each begins with application_id")
+    table: str | None = Field(None, description="the topic that is the queryable table")
+    workers: tuple[int, ...] = Field((), description="process ids that may be killed one by one")
+
+
+class StandingBy(Message):
+    """The instance is warm and waits for ``activate``."""
+
+    type: Literal["standing_by"] = "standing_by"
+
+
+class Unsupported(Message):
+    """The design does not offer what was asked for."""
+
+    type: Literal["unsupported"] = "unsupported"
+    reason: str
+    link: str | None = None
+
+
+class Error(Message):
+    """The request failed; ``definite`` says that it certainly had no effect."""
+
+    type: Literal["error"] = "error"
+    definite: bool
+    message: str
+
+
+class Query(Message):
+    """Read one key of a table. Deadline 5 s."""
+
+    type: Literal["query"] = "query"
+    table: str
+    key: str
+
+
+class Value(Message):
+    """The committed value of the key, or null where there is none."""
+
+    type: Literal["value"] = "value"
+    value: str | None
+
+
+class NotReady(Message):
+    """The table cannot be read yet."""
+
+    type: Literal["not_ready"] = "not_ready"
+
+
+class Activate(Message):
+    """Begin to emit: every key touched after these positions (``topic-partition`` -> offset)."""
+
+    type: Literal["activate"] = "activate"
+    after: dict[str, int]
+
+
+class Deactivate(Message):
+    """Stop emitting and say how far it went."""
+
+    type: Literal["deactivate"] = "deactivate"
+
+
+class Deactivated(Message):
+    """The positions (``topic-partition`` -> offset) through which outputs are visible."""
+
+    type: Literal["deactivated"] = "deactivated"
+    emitted_through: dict[str, int]
+
+
+class Stop(Message):
+    """Close gracefully: finish, commit and release. Deadline as asked plus 5 s."""
+
+    type: Literal["stop"] = "stop"
+    deadline_ms: int
+
+
+class Stopped(Message):
+    """The program is closed; a ``reusable`` design may be started again, any other one exits."""
+
+    type: Literal["stopped"] = "stopped"
+
+
+class Failed(Message):
+    """A loud stop, unasked: the instance gives up and exits after this line, leaving no open transaction."""
+
+    type: Literal["failed"] = "failed"
+    kind: Literal["fenced", "poison", "offset-lost", "conflict", "storage"]
+    message: str
+
+
+Request = Annotated[Hello | Start | Query | Activate | Deactivate | Stop, Field(discriminator="type")]
+Reply = Annotated[
+    HelloReply | Ready | StandingBy | Unsupported | Error | Value | NotReady | Deactivated | Stopped | Failed,
+    Field(discriminator="type"),
+]
+REQUEST: TypeAdapter[Request] = TypeAdapter(Request)
+REPLY: TypeAdapter[Reply] = TypeAdapter(Reply)
+
+# Which replies a request may have; ``failed`` may answer every one of them.
+REPLIES_TO: dict[type[Message], tuple[type[Message], ...]] = {
+    Hello: (HelloReply,),
+    Start: (Ready, StandingBy, Unsupported, Error),
+    Query: (Value, NotReady, Error),
+    Activate: (Ready, Error),
+    Deactivate: (Deactivated, Error),
+    Stop: (Stopped, Error),
+}
