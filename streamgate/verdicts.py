@@ -1,0 +1,75 @@
+"""What a scenario can end with, and the exceptions by which a step, a fault or the supervisor says so."""
+
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Verdict(StrEnum):
+    """The five ends of a scenario, worst first: a scenario with several takes the first."""
+
+    HARNESS_ERROR = "harness-error"
+    VIOLATED = "violated"
+    INCONCLUSIVE = "inconclusive"
+    UNSUPPORTED = "unsupported"
+    UPHELD = "upheld"
+
+
+class Anomaly(BaseModel):
+    """One named way in which an observed history is wrong, down to the record."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    text: str
+    key: str | None = None
+    source: str | None = None  # the input record concerned, as topic-partition@offset
+    expected: str | None = None
+    got: str | None = None
+
+
+class Outcome(Exception):
+    """The end of a scenario other than upheld."""
+
+    verdict: Verdict
+
+
+class Violated(Outcome):
+    """The guarantee did not hold; carries the anomalies, at least one."""
+
+    verdict = Verdict.VIOLATED
+
+    def __init__(self, anomalies: list[Anomaly]) -> None:
+        super().__init__("\n".join(f"{a.name}: {a.text}" for a in anomalies[:5]))
+        self.anomalies = anomalies
+
+    @classmethod
+    def one(cls, name: str, text: str) -> "Violated":
+        """A violation with a single anomaly that concerns no single record."""
+        return cls([Anomaly(name=name, text=text)])
+
+
+class Inconclusive(Outcome):
+    """Nothing can be said: the fault left no mark, or a canary was too slow."""
+
+    verdict = Verdict.INCONCLUSIVE
+
+
+class MarkMissed(Inconclusive):
+    """The fault did not happen where it was aimed; the scenario is tried again under a fresh application id."""
+
+
+class NotOffered(Outcome):
+    """The design, or this environment, does not offer what the scenario needs."""
+
+    verdict = Verdict.UNSUPPORTED
+
+
+class HarnessError(Outcome):
+    """The judging itself failed; the text says whether the adapter or the harness is to blame."""
+
+    verdict = Verdict.HARNESS_ERROR
+
+
+class AdapterBreach(HarnessError):
+    """The adapter broke the protocol with no fault made; the text teaches what was expected."""
