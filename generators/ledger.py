@@ -1,0 +1,314 @@
+"""Entries for `ledger` and its kin: branches that post to accounts, with all that trips a careless design.
+
+The workload is awkward where real ledgers are: a few branches and accounts take most of the traffic, an
+entry touches one account twice, or none, or cancels itself out, some amounts are odd numbers above 2^53 (a
+float cannot hold one), aborted attempts stand between committed ones and end every partition. One seed makes
+the same bytes in any process.
+"""
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Final
+
+from faker import Faker
+
+from streamgate.generators.envelope_pb2 import Envelope, Hop, Posting
+
+EPOCH_MS: Final = 1_700_000_000_000
+POSTINGS_MAX: Final = 8
+STEP_BACK_MAX: Final = 50
+FLOAT_EXACT: Final = 2**53  # a double holds every integer up to here, and no odd one beyond
+
+_KINDS: Final = ("none", "zero", "huge", "twice", "cancels") + ("plain",) * 27
+_ZIPF_EXPONENT: Final = 1.1
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """One record to be written, in the order of the list; those of one aborted transaction stand together."""
+
+    key: bytes
+    value: bytes
+    headers: tuple[tuple[str, bytes], ...]
+    timestamp_ms: int
+    partition: int
+    transaction: int | None = None  # numbers the transaction that is aborted after its last record
+
+    @property
+    def aborted(self) -> bool:
+        """Whether the record belongs to a transaction that is aborted, so that nothing may come of it."""
+        return self.transaction is not None
+
+
+def ledger(  # noqa: PLR0913 (the knobs of a workload stand in the sentence that asks for it, all by name)
+    seed: int,
+    *,
+    entries: int = 4_000,
+    accounts: int = 64,
+    branches: int = 16,
+    partitions: int = 4,
+    aborted_transactions: int = 6,
+    republished: bool = False,
+    moved: bool = False,
+) -> list[Send]:
+    """Make the records of one workload; aborted and repeated ones come on top of `entries`.
+
+    With at least as many accounts as entries every account is touched, each in its turn, instead of by
+    Zipf's law. `republished` gives each entry its first hop in a topic upstream, and repeats runs of up to 50
+    entries as a relay does that stepped back. `moved` renames the upstream topic half-way for a third of the
+    branches, changes its partition for another third and its id for the last; offsets start again from 0.
+    """
+    if not 1 <= partitions <= branches <= min(accounts, entries):
+        raise ValueError("a ledger needs partitions <= branches <= accounts, and an entry for every branch")
+    if accounts > 2 * entries:
+        raise ValueError(f"{entries} entries touch at most {2 * entries} accounts in turn, not {accounts}")
+    mint = _Mint(seed, accounts=accounts, branches=branches, partitions=partitions, entries=entries)
+    upstream = _Upstream(mint, moved=moved) if republished or moved else None
+    aborted_at = _stations(mint.rng, entries, aborted_transactions - 1)
+    sends: list[Send] = []
+    played: list[list[Send]] = [[] for _ in range(partitions)]  # per partition, since its upstream last moved
+    repeats = 0
+    transaction = 0
+    for number in range(entries):
+        if upstream and moved and number == entries // 2:
+            upstream.move()
+            for run in played:
+                run.clear()
+        for _ in range(aborted_at[number]):
+            sends += mint.aborted(transaction, upstream)
+            transaction += 1
+        branch = mint.pick_branch(number)
+        send = mint.entry(branch, upstream)
+        sends.append(send)
+        if republished:
+            run = played[send.partition]
+            run.append(send)
+            if mint.rng.random() < 0.004:
+                sends += (again := run[-mint.rng.randint(1, STEP_BACK_MAX) :])
+                repeats += len(again)
+    while republished and repeats * 20 < entries:
+        run = mint.rng.choice([run for run in played if run])
+        sends += (again := run[-mint.rng.randint(1, STEP_BACK_MAX) :])
+        repeats += len(again)
+    if aborted_transactions:
+        sends += mint.aborted(transaction, upstream)
+    return sends
+
+
+def facts(sends: Sequence[Send]) -> dict[str, int]:
+    """Count what a report states about a workload and what a test demands of it."""
+    seen: set[str] = set()
+    touched: set[str] = set()
+    count: Counter[str] = Counter()
+    for send in sends:
+        if send.aborted:
+            count["aborted"] += 1
+            continue
+        envelope = Envelope.FromString(send.value)
+        if envelope.id in seen:
+            count["repeated"] += 1
+            continue
+        seen.add(envelope.id)
+        names = [posting.account for posting in envelope.postings]
+        amounts = [posting.amount_cents for posting in envelope.postings]
+        touched.update(names)
+        count["postings"] += len(names)
+        count["entries_without_postings"] += not names
+        count["entries_twice_on_an_account"] += len(set(names)) < len(names)
+        count["postings_zero"] += amounts.count(0)
+        count["postings_negative"] += sum(amount < 0 for amount in amounts)
+        count["postings_above_2_53"] += sum(abs(amount) > FLOAT_EXACT for amount in amounts)
+        count["entries_with_chain"] += bool(envelope.chain)
+    return {
+        "records": len(sends),
+        "entries": len(seen),
+        "keys": len({send.key for send in sends}),
+        "accounts": len(touched),
+        "partitions": len({send.partition for send in sends}),
+        "aborted_transactions": len({send.transaction for send in sends if send.aborted}),
+        **{name: count[name] for name in _COUNTED},
+    }
+
+
+_COUNTED: Final = (
+    "aborted",
+    "repeated",
+    "postings",
+    "postings_zero",
+    "postings_negative",
+    "postings_above_2_53",
+    "entries_without_postings",
+    "entries_twice_on_an_account",
+    "entries_with_chain",
+)
+
+
+class _Mint:
+    """Makes records one after the other: the clock, the ids and the balances so far are here."""
+
+    def __init__(self, seed: int, *, accounts: int, branches: int, partitions: int, entries: int) -> None:
+        self.rng = random.Random(seed)
+        self.partitions = partitions
+        self._seed = seed
+        self._number = 0
+        self._clock_ms = EPOCH_MS + seed % 1_000_000 * 60_000
+        self._balance: defaultdict[str, int] = defaultdict(int)
+        fake = Faker("en_GB")
+        fake.seed_instance(seed)
+        self.branches = [f"{_slug(fake.city())}-{number:02}" for number in range(branches)]
+        owners = [_slug(fake.last_name()) for _ in range(min(accounts, 500))]
+        self._tellers = [fake.name().encode() for _ in range(32)]
+        self._accounts: list[list[str]] = [[] for _ in self.branches]
+        for number in range(accounts):
+            self._accounts[number % branches].append(f"{owners[number % len(owners)]}-{number:05}")
+        self._branch_weights = _zipf(branches)
+        self._account_weights = [_zipf(len(names)) for names in self._accounts]
+        self._kinds = self._deck()
+        self._untouched = [iter(names) for names in self._accounts] if accounts >= entries else None
+        self._turns = [len(range(branch, entries, branches)) for branch in range(branches)]
+        self._owed = [len(names) for names in self._accounts]
+
+    def pick_branch(self, number: int) -> int:
+        """Choose the branch of an entry: by its turn where every account has one, else by Zipf's law."""
+        if self._untouched:
+            return number % len(self.branches)
+        return self.rng.choices(range(len(self.branches)), cum_weights=self._branch_weights)[0]
+
+    def entry(self, branch: int, upstream: "_Upstream | None") -> Send:
+        """Make an entry that counts."""
+        kind = next(self._kinds)
+        postings = self._postings(branch, kind, self._turn(branch, kind))
+        for posting in postings:
+            self._balance[posting.account] += posting.amount_cents
+        return self._send(branch, postings, [upstream.hop(branch)] if upstream else [])
+
+    def aborted(self, transaction: int, upstream: "_Upstream | None") -> list[Send]:
+        """Make one transaction that is aborted: a failed attempt at a record or two of each partition."""
+        sends = []
+        for partition in range(self.partitions):
+            for step in range(self.rng.randint(1, 2)):
+                branch = self.rng.choice(range(partition, len(self.branches), self.partitions))
+                chain = [upstream.hop(branch, ahead=step)] if upstream else []
+                sends.append(self._send(branch, self._postings(branch, "plain", []), chain, transaction))
+        return sends
+
+    def _send(
+        self, branch: int, postings: list[Posting], chain: list[Hop], transaction: int | None = None
+    ) -> Send:
+        self._clock_ms += self.rng.randint(1, 5)
+        envelope = Envelope(
+            id=f"{self._seed}-{self._number:06}", timestamp_ms=self._clock_ms, chain=chain, postings=postings
+        )
+        self._number += 1
+        return Send(
+            key=self.branches[branch].encode(),
+            value=envelope.SerializeToString(deterministic=True),
+            headers=self._headers(),
+            timestamp_ms=self._clock_ms,
+            partition=branch % self.partitions,
+            transaction=transaction,
+        )
+
+    def _headers(self) -> tuple[tuple[str, bytes], ...]:
+        trace, span = self.rng.getrandbits(128), self.rng.getrandbits(64)
+        headers = [("traceparent", f"00-{trace:032x}-{span:016x}-01".encode())]
+        if trace % 2:
+            headers.append(("teller", self._tellers[trace % 31]))
+        if trace % 8 == 0:  # a header's name may come twice, and a value may be no text or nothing at all
+            headers += [("teller", self._tellers[trace % 31]), ("teller", b""), ("digest", span.to_bytes(8))]
+        return tuple(headers)
+
+    def _deck(self) -> Iterator[str]:
+        """Deal every kind of entry again and again, so that even a short workload has some of each."""
+        while True:
+            yield from self.rng.sample(_KINDS, len(_KINDS))
+
+    def _turn(self, branch: int, kind: str) -> list[str]:
+        """Take the accounts that this entry has to touch so that the branch's last entry leaves none out."""
+        if not self._untouched:
+            return []
+        spared = kind == "none" and self._turns[branch] > 1
+        due = 0 if spared else -(-self._owed[branch] // self._turns[branch])
+        self._turns[branch] -= 1
+        self._owed[branch] -= due
+        return [next(self._untouched[branch]) for _ in range(due)]
+
+    def _postings(self, branch: int, kind: str, due: list[str]) -> list[Posting]:
+        if kind == "none" and not due:
+            return []
+        drawn = self._draw(branch, self.rng.randint(1, POSTINGS_MAX - 1))
+        names = due or (drawn if kind == "twice" else list(dict.fromkeys(drawn)))
+        if kind in {"twice", "cancels"}:
+            names = [*names, names[0]]
+        amounts = [self._amount() for _ in names]
+        match kind:
+            case "zero":
+                amounts[0] = 0
+            case "huge":
+                amounts[0] = self._huge(names[0])
+            case "cancels":
+                amounts[-1] = -amounts[0]
+        return [
+            Posting(account=name, amount_cents=amount) for name, amount in zip(names, amounts, strict=True)
+        ]
+
+    def _draw(self, branch: int, count: int) -> list[str]:
+        return self.rng.choices(self._accounts[branch], cum_weights=self._account_weights[branch], k=count)
+
+    def _amount(self) -> int:
+        amount = self.rng.randint(1, 500_000)
+        return -amount if self.rng.random() < 0.4 else amount
+
+    def _huge(self, account: str) -> int:
+        """Draw an odd amount above 2^53 whose sign leads the balance back, so that no sum leaves 64 bits."""
+        amount = FLOAT_EXACT + 1 + 2 * self.rng.randrange(2**51)
+        return -amount if self._balance[account] > 0 else amount
+
+
+class _Upstream:
+    """The topics that a republishing relay read the entries from: which position each entry has there."""
+
+    def __init__(self, mint: _Mint, *, moved: bool) -> None:
+        self._mint = mint
+        self._split = moved  # one topic for each third of the branches, to move its own way
+        self._moved = False
+        self._next: defaultdict[tuple[str, int, bytes], int] = defaultdict(int)
+        self._ids = [mint.rng.randbytes(16) for _ in range(2)]
+
+    def move(self) -> None:
+        """Rename the first topic, spread the second over other partitions, delete and recreate the third."""
+        self._moved = True
+
+    def hop(self, branch: int, ahead: int | None = None) -> Hop:
+        """Take the next position of a branch, or with `ahead` one that a failed attempt gives back."""
+        partitions = self._mint.partitions
+        topic, partition, topic_id = "upstream", (branch + 1) % partitions, b""
+        if self._split:
+            match branch % 3:
+                case 0:
+                    topic = "upstream-renamed" if self._moved else "upstream"
+                case 1:
+                    topic, partition = "upstream-spread", partition + partitions * self._moved
+                case _:
+                    topic, topic_id = "upstream-recreated", self._ids[self._moved]
+        place = (topic, partition, topic_id)
+        offset = self._next[place]
+        if ahead is None:
+            self._next[place] += 1
+        return Hop(topic=topic, partition=partition, offset=offset + (ahead or 0), topic_id=topic_id)
+
+
+def _stations(rng: random.Random, entries: int, transactions: int) -> Counter[int]:
+    """Choose before which entries an aborted transaction stands."""
+    return Counter(rng.randrange(1, entries) for _ in range(transactions)) if entries > 1 else Counter()
+
+
+def _zipf(count: int) -> list[float]:
+    return list(accumulate(1 / rank**_ZIPF_EXPONENT for rank in range(1, count + 1)))
+
+
+def _slug(name: str) -> str:
+    return "".join(letter if letter.isalnum() else "-" for letter in name.lower())
