@@ -1,0 +1,67 @@
+"""Where a real Kafka comes from: embedded (a JVM of ours), a container, or somebody else's cluster.
+
+The choice and its reason are part of every report: a green on another broker than the reader thinks is no green.
+"""
+
+from pathlib import Path
+from typing import Protocol
+
+from streamgate.designs.reaper import RunScope
+from streamgate.errors import UsageProblem
+
+CHOICES = ("auto", "container", "embedded", "external")
+
+
+class Broker(Protocol):
+    """A Kafka that answers, how to reach it, and why it is this one."""
+
+    @property
+    def kind(self) -> str:
+        """`embedded`, `container` or `external`."""
+
+    @property
+    def why(self) -> str:
+        """Why it is this kind, in a few words for the header of a report."""
+
+    @property
+    def bootstrap(self) -> str:
+        """`host:port`, or several of them with commas."""
+
+    @property
+    def client(self) -> dict[str, str]:
+        """Security properties by their librdkafka names; empty when the listener is plaintext."""
+
+    @property
+    def version(self) -> str:
+        """What runs there, for the report."""
+
+    @property
+    def ours(self) -> bool:
+        """Whether this run started it, with the settings of the design, and ends it."""
+
+    def close(self) -> None:
+        """End it, if it is ours; a second call does nothing."""
+
+
+def open_broker(
+    choice: str,
+    *,
+    run: RunScope,
+    log_dir: Path,
+    bootstrap: str | None = None,
+    client_properties: Path | None = None,
+    image: str | None = None,
+) -> Broker:
+    """The broker that was asked for, answering; only `auto` chooses, and an explicit choice never falls back."""
+    # Imported late: what is not chosen is not loaded (the container engine's client takes half a second).
+    if choice not in CHOICES:
+        raise UsageProblem(f"There is no broker {choice!r}; choose one of {', '.join(CHOICES)}.")
+    if choice in ("container", "embedded") and bootstrap:
+        raise UsageProblem(f"--broker {choice} starts a broker of its own; leave out --bootstrap, or --broker.")
+    if client_properties is not None and not bootstrap:
+        raise UsageProblem("--client-properties says how to reach the cluster of --bootstrap; give that too.")
+    if choice == "external" and not bootstrap:
+        raise UsageProblem("--broker external needs --bootstrap HOST:PORT.")
+    from streamgate.brokers.embedded import open_embedded  # noqa: PLC0415
+
+    return open_embedded(run, log_dir, why="asked for" if choice == "embedded" else "no container engine")
