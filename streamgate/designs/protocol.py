@@ -49,7 +49,7 @@ class Start(Message):
     program: str
     application_id: str = Field(description="prefix of every name the design creates on the broker")
     instance: str = Field(description="name of this instance, unique within the application")
-    mode: Mode = Field("at_least_once", description="Kafka's processing.guarantee")
+    mode: Mode = Field(default="at_least_once", description="Kafka's processing.guarantee")
     bootstrap: str
     client: dict[str, str] = Field(default={}, description="security properties by their librdkafka names")
     topics: dict[str, str] = Field(description="role in the program's contract -> topic name")
@@ -66,11 +66,11 @@ class Ready(Message):
     """The instance holds its input and works."""
 
     type: Literal["ready"] = "ready"
-    consumer_group: str | None = Field(None, description="the group whose committed offsets say how far the input is done")
+    consumer_group: str | None = Field(default=None, description="the group whose committed offsets say how far the input is done")
     transactional_id_prefix: str | None = None
-    internal_topics: tuple[str, ...] = Field((), description="topics the design creates; each begins with application_id")
-    table: str | None = Field(None, description="the topic that is the queryable table")
-    workers: tuple[int, ...] = Field((), description="process ids that may be killed one by one")
+    internal_topics: tuple[str, ...] = Field(default=(), description="topics the design creates; each begins with application_id")
+    table: str | None = Field(default=None, description="the topic that is the queryable table")
+    workers: tuple[int, ...] = Field(default=(), description="process ids that may be killed one by one")
 
 
 class StandingBy(Message):

@@ -1,0 +1,359 @@
+"""One running instance of a design: spawned, asked, watched and, where a fault wants it, taken down whole.
+
+Every exchange has a deadline, and every way of breaking the protocol ends in one `AdapterBreach` that says
+what was seen, what was expected and where the log lies. A breach sticks: whatever is asked next meets the
+same one, because the answers of an adapter that got out of step belong to nobody.
+"""
+
+import contextlib
+import itertools
+import json
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+import uuid
+from pathlib import Path
+from typing import Protocol
+
+from pydantic import ValidationError
+
+from streamgate.designs.manifest import Manifest
+from streamgate.designs.protocol import (
+    PROTOCOL_VERSION,
+    REPLIES_TO,
+    REPLY,
+    Error,
+    Failed,
+    Hello,
+    HelloReply,
+    Message,
+    Query,
+    Ready,
+    StandingBy,
+    Start,
+    Stop,
+    Stopped,
+    Unsupported,
+)
+from streamgate.faults.process import INSTANCE_TAG, Session
+from streamgate.verdicts import AdapterBreach
+
+HELLO_S = 60.0
+START_S = 60.0
+QUERY_S = 5.0
+STOP_GRACE_S = 5.0
+MAX_LINE_BYTES = 1 << 20
+MAX_UNASKED_LINES = 1000
+_SHOWN_CHARS = 160
+_DRAIN_S = 0.5  # what an instance wrote before it exited is still to be read
+_LOOK_S = 0.05  # how often an exit is looked for while an answer is awaited
+_ONE_LINE = "Expected one JSON object a line; was it meant for stderr?"
+_SECRET = re.compile(r"password|secret|token", re.IGNORECASE)
+_serial = itertools.count(1)
+
+
+class Scope(Protocol):
+    """What an instance needs of a run: the environment by which the reaper knows its processes."""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Variables to be merged into every child's environment."""
+
+
+class Silence(AdapterBreach):
+    """No answer: the deadline passed, or the process ended first. After a fault the design answers for it."""
+
+
+class Instance:
+    """One process session of a design; construct it, `greet()`, then `start(…)`."""
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        run: Scope,
+        log_dir: Path,
+        *,
+        name: str | None = None,
+        time_scale: float = 1.0,
+    ) -> None:
+        self.manifest = manifest
+        self.name = name or f"{re.sub(r'[^A-Za-z0-9._-]', '-', manifest.name)}-{next(_serial)}"
+        self.time_scale = time_scale
+        self.hello: HelloReply | None = None
+        self.failed: Failed | None = None
+        self.breach: AdapterBreach | None = None
+        self.survivors: list[int] = []
+        self.stderr_path = log_dir / f"{self.name}.stderr"
+        self._heard = threading.Condition()
+        self._asked: Message | None = None
+        self._answer: Message | None = None
+        self._half = b""
+        self._unasked = 0
+        self._gone = False
+        self._secrets: set[str] = set()
+        tag = uuid.uuid4().hex
+        own = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
+        log_dir.mkdir(parents=True, exist_ok=True)
+        with self.stderr_path.open("wb") as stderr:
+            try:
+                self._process = subprocess.Popen(
+                    manifest.command,
+                    cwd=manifest.folder,
+                    env=own | manifest.environment | run.environment | {INSTANCE_TAG: tag},
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=stderr,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise AdapterBreach(
+                    f"{self.name}: {manifest.command[0]} cannot be run ({error.strerror}); "
+                    f"see `command` in {manifest.file}."
+                ) from None
+        self._session = Session.of(self._process.pid, tag)
+        self._listener = threading.Thread(target=self._listen, name=f"listen {self.name}", daemon=True)
+        self._listener.start()
+
+    # --- the protocol
+
+    def greet(self) -> HelloReply:
+        """Ask `hello`, and hold the answer against the manifest."""
+        reply = self.ask(Hello(), HELLO_S)
+        if isinstance(reply, Failed):
+            raise self._broken(f"failed at hello: {reply.kind}, {reply.message}. Expected an answer to hello")
+        assert isinstance(reply, HelloReply)
+        if reply.protocol != PROTOCOL_VERSION:
+            raise self._broken(f"speaks protocol {reply.protocol}. Expected protocol {PROTOCOL_VERSION}")
+        for field in ("name", "version", "programs", "modes", "capabilities"):
+            said, declared = getattr(reply, field), getattr(self.manifest, field)
+            if (said != declared) if isinstance(said, str) else (set(said) != set(declared)):
+                raise self._broken(
+                    f"says {field} {_plain(said)} at hello, and {self.manifest.file} declares "
+                    f"{_plain(declared)}. Expected the two to agree"
+                )
+        self.hello = reply
+        return reply
+
+    def start(self, request: Start) -> Ready | StandingBy | Unsupported | Error | Failed:
+        """Run a program, and return when the instance holds its input."""
+        self._secrets |= {value for key, value in request.client.items() if _SECRET.search(key) and value}
+        reply = self.ask(request, START_S)
+        assert isinstance(reply, Ready | StandingBy | Unsupported | Error | Failed)
+        return reply
+
+    def query(self, table: str, key: str) -> Message:
+        """Read one key of a table."""
+        return self.ask(Query(table=table, key=key), QUERY_S)
+
+    def stop(self, deadline_ms: int) -> Stopped | Error | Failed:
+        """Close gracefully. One that is not reusable exits; what it leaves behind is killed and listed."""
+        until = time.monotonic() + (deadline_ms / 1000 + STOP_GRACE_S) * self.time_scale
+        reply = self.ask(Stop(deadline_ms=deadline_ms), deadline_ms / 1000 + STOP_GRACE_S)
+        assert isinstance(reply, Stopped | Error | Failed)
+        if isinstance(reply, Stopped) and "reusable" not in self.manifest.capabilities:
+            self._hang_up()
+            if self.wait_exit(max(0.0, until - time.monotonic())) is None:
+                raise self._broken(
+                    "answered stopped and still runs. "
+                    "Expected it to exit, or `reusable` among its capabilities",
+                    Silence,
+                )
+            self.survivors = self.kill()
+        return reply
+
+    def ask(self, request: Message, deadline_s: float) -> Message:
+        """One request, exactly one reply of a type that it allows, within the deadline, scaled."""
+        until = time.monotonic() + deadline_s * self.time_scale
+        with self._heard:
+            self.check()
+            if self.failed:
+                return self.failed
+            self._asked, self._answer = request, None
+        with contextlib.suppress(OSError, ValueError):  # then it has exited, which is noticed below
+            assert self._process.stdin
+            self._process.stdin.write(request.model_dump_json().encode() + b"\n")
+            self._process.stdin.flush()
+        with self._heard:
+            while self._answer is None and self.failed is None:
+                self.check()
+                if self._process.poll() is not None:
+                    self._heard.wait_for(lambda: self._settled or not self._listener.is_alive(), _DRAIN_S)
+                    if not self._settled:
+                        raise self._broken(self._exit_text(request), Silence)
+                elif (left := until - time.monotonic()) <= 0:
+                    raise self._broken(self._silence_text(request, deadline_s * self.time_scale), Silence)
+                else:
+                    self._heard.wait(min(left, _LOOK_S))
+            reply = self._answer or self.failed
+            assert reply
+            return reply
+
+    def check(self) -> None:
+        """Raise the breach that this instance has committed, if any, asked or not."""
+        if self.breach:
+            raise self.breach
+
+    # --- the processes
+
+    @property
+    def exit_code(self) -> int | None:
+        """How its first process ended (negative: by that signal), or None while it runs."""
+        return self._process.poll()
+
+    def wait_exit(self, deadline_s: float) -> int | None:
+        """Wait for its first process to end, as it must after `failed`; None where it did not."""
+        try:
+            return self._process.wait(deadline_s)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def pids(self) -> list[int]:
+        """Every living process of the instance."""
+        return [] if self._gone else self._session.pids()
+
+    def pause(self) -> list[int]:
+        """Stop every process; the returned ids are the evidence."""
+        return [] if self._gone else self._session.pause()
+
+    def resume(self) -> list[int]:
+        """Let a paused instance go on."""
+        return [] if self._gone else self._session.resume()
+
+    def kill(self) -> list[int]:
+        """Kill every process, paused or not, and reap; the returned ids are the evidence."""
+        if self._gone:
+            return []
+        taken = self._session.kill()
+        self._gone = True  # the kernel may give these numbers to strangers from here on
+        self._process.wait()
+        self._hang_up()
+        self._listener.join(_DRAIN_S)
+        return taken
+
+    def _hang_up(self) -> None:
+        with contextlib.suppress(OSError):
+            assert self._process.stdin
+            self._process.stdin.close()
+
+    # --- listening, on a thread of its own
+
+    @property
+    def _settled(self) -> bool:
+        return bool(self._answer or self.failed or self.breach)
+
+    def _listen(self) -> None:
+        """Take in what the instance says; one that floods is read no more: the pipe holds it still."""
+        assert self._process.stdout
+        with self._process.stdout as stdout:
+            while chunk := os.read(stdout.fileno(), 1 << 16):
+                *lines, self._half = (self._half + chunk).split(b"\n")
+                with self._heard:
+                    for line in lines:
+                        self._hear(line)
+                    if len(self._half) > MAX_LINE_BYTES:
+                        self._broken(
+                            f"wrote a line of more than {MAX_LINE_BYTES} bytes to stdout: "
+                            f"{self._shown(self._half)}. {_ONE_LINE}"
+                        )
+                    self._heard.notify_all()
+                if len(self._half) > MAX_LINE_BYTES or self._unasked > MAX_UNASKED_LINES:
+                    self._hold_still()
+                    return
+        with self._heard:
+            self._heard.notify_all()
+
+    def _hold_still(self) -> None:
+        """Keep the pipe open, unread, until the process ends: closed, it would turn a flood into a crash."""
+        self._process.wait()
+
+    def _hear(self, line: bytes) -> None:
+        """Sort one line: the answer that is awaited, a loud stop, or a breach."""
+        try:
+            message = REPLY.validate_json(line)
+        except ValidationError as error:
+            self._unasked += 1
+            if not self.breach:
+                self._broken(self._garbled_text(line, error))
+            return
+        if isinstance(message, Failed):
+            self.failed = self.failed or message
+        elif self._asked is None:
+            self._unasked += 1
+            if self._unasked > MAX_UNASKED_LINES or not self.breach:
+                self._broken(
+                    f"said {self._shown(line)} though nothing was asked. "
+                    "Expected one answer to each request, and nothing unasked but failed"
+                )
+        elif not isinstance(message, REPLIES_TO[type(self._asked)]):
+            self._broken(f"answered {_type(self._asked)} with {self._shown(line)}. {_expected(self._asked)}")
+        else:
+            self._asked, self._answer = None, message
+
+    # --- what a breach says
+
+    def _broken(self, text: str, kind: type[AdapterBreach] = AdapterBreach) -> AdapterBreach:
+        """Record a breach; the first one stands, since what follows it is its consequence."""
+        if self.breach is None:
+            end = "" if text.endswith("?") else "."
+            self.breach = kind(f"{self.name}: the adapter {text}{end} Its log: {self.stderr_path}")
+        return self.breach
+
+    def _garbled_text(self, line: bytes, error: ValidationError) -> str:
+        asked = f"answered {_type(self._asked)} with" if self._asked else "said, unasked,"
+        try:
+            json.loads(line)
+        except ValueError:
+            return f"{asked} a line that is not JSON: {self._shown(line)}. {_ONE_LINE}"
+        first = error.errors(include_url=False)[0]
+        field = ".".join(str(part) for part in first["loc"][1:])
+        why = f"field {field}: {first['msg']}" if field else first["msg"]
+        what = f"{asked} {self._shown(line)}, which is no message of the protocol ({why})"
+        return f"{what}. {_expected(self._asked)}"
+
+    def _silence_text(self, request: Message, waited_s: float) -> str:
+        if self._half:
+            return (
+                f"answered {_type(request)} with half a line, {self._shown(self._half)}, "
+                f"and then nothing for {waited_s:g} s. Expected every answer to end with a newline, flushed"
+            )
+        return f"did not answer {_type(request)} within {waited_s:g} s. {_expected(request)}"
+
+    def _exit_text(self, request: Message) -> str:
+        code = self._process.returncode
+        how = f"died of {signal.Signals(-code).name}" if code < 0 else f"exited with {code}"
+        words = self._last_words()
+        return f"{how} before it answered {_type(request)}{words}. {_expected(request)}"
+
+    def _last_words(self) -> str:
+        """The last line of its log, which mostly says why it died."""
+        with contextlib.suppress(OSError), self.stderr_path.open("rb") as file:
+            file.seek(max(0, self.stderr_path.stat().st_size - 4096))
+            lines = [line for line in file.read().splitlines() if line.strip()]
+            if lines:
+                return f"; its last words were {self._shown(lines[-1].strip())}"
+        return ""
+
+    def _shown(self, line: bytes) -> str:
+        """A line as a message may show it: shortened, and without what must not be shown."""
+        text = line[: 4 * _SHOWN_CHARS].decode(errors="replace")
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return repr(text if len(text) <= _SHOWN_CHARS else text[:_SHOWN_CHARS] + "…")
+
+
+def _type(message: Message | type[Message]) -> str:
+    """The name of a message on the wire."""
+    return str(message.__pydantic_fields__["type"].default)
+
+
+def _expected(request: Message | None) -> str:
+    if request is None:
+        return "Expected nothing unasked but failed"
+    return f"Expected {', '.join(_type(reply) for reply in REPLIES_TO[type(request)])} or failed"
+
+
+def _plain(value: str | tuple[str, ...]) -> str:
+    return value if isinstance(value, str) else f"[{', '.join(value)}]"

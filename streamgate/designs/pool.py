@@ -1,0 +1,90 @@
+"""Warm instances: a runtime takes seconds to boot, so the next one boots while a scenario is judged."""
+
+import threading
+from concurrent.futures import Future
+from pathlib import Path
+
+from streamgate.designs.instance import HELLO_S, Instance, Scope
+from streamgate.designs.manifest import Manifest
+from streamgate.verdicts import AdapterBreach
+
+
+class Pool:
+    """The instances of one design: at most `spares` fresh ones wait, and one that was given back."""
+
+    def __init__(
+        self, manifest: Manifest, run: Scope, log_dir: Path, time_scale: float = 1.0, spares: int = 1
+    ) -> None:
+        self.manifest, self.run, self.log_dir, self.time_scale = manifest, run, log_dir, time_scale
+        self._lock = threading.Lock()
+        self._returned: list[Instance] = []
+        self._booting: list[Future[Instance]] = []
+        self._all: list[Instance] = []
+        self._closed = False
+        for _ in range(spares):
+            self._boot()
+
+    def take(self) -> Instance:
+        """An instance that has answered hello; the next one begins to boot at once."""
+        with self._lock:
+            while self._returned:
+                instance = self._returned.pop()
+                if instance.exit_code is None and not instance.breach:
+                    return instance
+            spare = self._booting.pop(0) if self._booting else None
+        future = spare or self._boot(keep=False)
+        if spare:
+            self._boot()
+        instance = future.result(HELLO_S * self.time_scale + HELLO_S)
+        if instance.exit_code is not None and not instance.breach:  # died while it waited: boot one in view
+            instance = self._boot(keep=False).result(HELLO_S * self.time_scale + HELLO_S)
+        return instance
+
+    def give_back(self, instance: Instance) -> None:
+        """Keep a reusable instance that was stopped properly for the next `take`; end any other."""
+        reusable = "reusable" in self.manifest.capabilities
+        with self._lock:
+            keep = reusable and not (self._closed or self._returned or instance.breach or instance.failed)
+            if keep and instance.exit_code is None:
+                self._returned.append(instance)
+                return
+        instance.kill()
+
+    def close(self) -> None:
+        """Kill every instance that this pool ever handed out or holds."""
+        with self._lock:
+            self._closed = True
+            everyone = list(self._all)
+        for instance in everyone:
+            instance.kill()
+
+    def _boot(self, *, keep: bool = True) -> "Future[Instance]":
+        """Begin to boot an instance on a thread of its own; a failure waits in the future for its taker."""
+        future: Future[Instance] = Future()
+        with self._lock:
+            if keep:
+                self._booting.append(future)
+        threading.Thread(target=self._greet, args=(future,), name="boot", daemon=True).start()
+        return future
+
+    def _greet(self, future: "Future[Instance]") -> None:
+        try:
+            instance = self._spawn()
+            try:
+                instance.greet()
+            except AdapterBreach:
+                instance.kill()
+                raise
+        except BaseException as error:  # noqa: BLE001 - whatever it is belongs to the taker
+            future.set_exception(error)
+        else:
+            future.set_result(instance)
+
+    def _spawn(self) -> Instance:
+        """Spawn under the lock, so that `close` misses none that was on its way."""
+        with self._lock:
+            if self._closed:
+                raise AdapterBreach(f"{self.manifest.name}: the pool is closed.")
+            instance = Instance(self.manifest, self.run, self.log_dir, time_scale=self.time_scale)
+            self._all.append(instance)
+            return instance

@@ -1,0 +1,292 @@
+"""An adapter that misbehaves ends in the right exception, in time; the message says what to mend."""
+
+import os
+import re
+import sys
+import time
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from streamgate.designs.instance import Instance, Silence
+from streamgate.designs.manifest import Manifest
+from streamgate.designs.pool import Pool
+from streamgate.designs.protocol import Failed, Ready, Start, Stopped
+from streamgate.verdicts import AdapterBreach
+
+MINIATURES = Path(__file__).parent / "miniatures"
+MESSAGES = tomllib.loads((MINIATURES / "messages.toml").read_text())
+START = Start(
+    program="relay",
+    application_id="app",
+    instance="a",
+    bootstrap="localhost:1",
+    client={"sasl.username": "alice", "sasl.password": "hunter2"},
+    topics={},
+    session_timeout_ms=1000,
+    transaction_timeout_ms=1000,
+    state_dir="/nowhere",
+    durable_dir="/nowhere",
+)
+HELLO_HABITS = [
+    "sleeps_at_hello",
+    "stops_in_mid_line",
+    "quits_at_hello",
+    "writes_prose",
+    "misspells_a_field",
+    "comes_from_the_future",
+    "boasts_of_a_program",
+    "boasts_of_a_capability",
+    "never_ends_its_line",
+]
+START_HABITS = ["answers_another_question", "sleeps_at_start", "spills_the_password", "is_killed_at_start"]
+SILENT = {"sleeps_at_hello", "stops_in_mid_line", "quits_at_hello", "sleeps_at_start", "is_killed_at_start"}
+Spawn = Callable[..., Instance]
+
+
+class Run:
+    """A run without a reaper."""
+
+    environment: dict[str, str] = {}  # noqa: RUF012
+
+
+def manifest(habit: str, **fields: object) -> Manifest:
+    """The manifest of a miniature."""
+    return Manifest.model_validate(
+        {
+            "folder": MINIATURES,
+            "name": "miniature",
+            "version": "1",
+            "command": [sys.executable, "-I", "-S", "misbehaves.py", habit],
+            "programs": ["relay"],
+            "modes": ["at_least_once"],
+        }
+        | fields
+    )
+
+
+@pytest.fixture
+def spawn(tmp_path: Path) -> Iterator[Spawn]:
+    """Spawn miniatures by their habit, and end them with the test."""
+    spawned = []
+
+    def of(habit: str, time_scale: float = 1.0) -> Instance:
+        instance = Instance(manifest(habit), Run(), tmp_path, name="it", time_scale=time_scale)
+        spawned.append(instance)
+        return instance
+
+    yield of
+    for instance in spawned:
+        instance.kill()
+
+
+def message(breach: AdapterBreach, instance: Instance) -> str:
+    """The text of a breach without what differs from run to run."""
+    text = str(breach).replace(str(instance.stderr_path), "LOG").replace(str(instance.manifest.file), "FILE")
+    return re.sub(r"within [\d.]+ s|for [\d.]+ s", lambda found: re.sub(r"[\d.]+", "N", found[0]), text)
+
+
+@pytest.mark.parametrize("habit", HELLO_HABITS)
+def test_breach_at_hello(habit: str, spawn: Spawn) -> None:
+    """A bad answer to hello, or none, is a breach within the deadline and says what to mend."""
+    began = time.monotonic()
+    instance = spawn(habit, time_scale=0.01 if habit in SILENT else 1.0)
+
+    with pytest.raises(AdapterBreach) as breach:
+        instance.greet()
+
+    assert time.monotonic() - began < 3
+    assert message(breach.value, instance) == MESSAGES[habit]
+    assert isinstance(breach.value, Silence) == (habit in SILENT)
+
+
+@pytest.mark.parametrize("habit", START_HABITS)
+def test_breach_at_start(habit: str, spawn: Spawn) -> None:
+    """A bad answer to start, or none, is a breach within the deadline, and no secret is repeated."""
+    instance = spawn(habit)
+    instance.greet()
+    instance.time_scale = 0.01 if habit == "sleeps_at_start" else 1.0
+
+    with pytest.raises(AdapterBreach) as breach:
+        instance.start(START)
+
+    assert message(breach.value, instance) == MESSAGES[habit]
+    assert isinstance(breach.value, Silence) == (habit in SILENT)
+
+
+@pytest.mark.parametrize("habit", ["answers_twice", "chatters"])
+def test_breach_unasked(habit: str, spawn: Spawn) -> None:
+    """What is said out of turn is a breach, met by whatever is asked next; a flood is held still."""
+    instance = spawn(habit)
+    instance.greet()
+    _until(lambda: instance.breach is not None)
+
+    with pytest.raises(AdapterBreach) as breach:
+        instance.start(START)
+
+    assert message(breach.value, instance) == MESSAGES[habit]
+    assert instance.exit_code is None
+
+
+def test_breach_sticks(spawn: Spawn) -> None:
+    """After a breach every request meets the same one, though the adapter goes on answering."""
+    instance = spawn("answers_another_question")
+    instance.greet()
+
+    with pytest.raises(AdapterBreach) as first:
+        instance.start(START)
+    with pytest.raises(AdapterBreach) as second:
+        instance.stop(1000)
+
+    assert second.value is first.value
+
+
+@pytest.mark.parametrize("habit", ["stops_late", "stays_after_stopped"])
+def test_breach_at_stop(habit: str, spawn: Spawn) -> None:
+    """Stopped that does not come in time, or that is not followed by an exit, is a breach."""
+    instance = spawn(habit)
+    instance.greet()
+    instance.start(START)
+    instance.time_scale = 0.04
+
+    with pytest.raises(Silence) as breach:
+        instance.stop(1000)
+
+    assert message(breach.value, instance) == MESSAGES[habit]
+
+
+def test_proper_conversation(spawn: Spawn) -> None:
+    """A miniature without a bad habit is greeted, started and stopped, exits 0 and leaves nothing."""
+    instance = spawn("well_behaved")
+
+    assert instance.greet().name == "miniature"
+    assert instance.start(START) == Ready(consumer_group="g")
+    assert instance.stop(1000) == Stopped()
+    assert instance.exit_code == 0
+    assert (instance.survivors, instance.pids()) == ([], [])
+
+
+def test_loud_stop(spawn: Spawn) -> None:
+    """`failed`, unasked, is kept, is no breach, and answers whatever is asked after it."""
+    instance = spawn("fails_loudly")
+    instance.greet()
+    instance.start(START)
+
+    _until(lambda: instance.failed is not None)
+
+    assert instance.wait_exit(5) == 1
+    assert instance.failed == Failed(kind="fenced", message="another one took over")
+    assert instance.stop(1000) == instance.failed
+    assert instance.breach is None
+
+
+def test_survivors_are_named(spawn: Spawn) -> None:
+    """A worker left behind in a session of its own is found after stop, killed and listed."""
+    instance = spawn("leaves_a_worker")
+    instance.greet()
+    instance.start(START)
+    worker = set(instance.pids()) - {instance._process.pid}
+
+    instance.stop(1000)
+
+    assert len(worker) == 1
+    assert set(instance.survivors) == worker
+    assert not _alive(worker.pop())
+
+
+def test_pause_takes_every_process(spawn: Spawn) -> None:
+    """Pause stops the worker outside the session too, resume wakes it, and the paused can be killed."""
+    instance = spawn("leaves_a_worker")
+    instance.greet()
+    instance.start(START)
+    everyone = instance.pids()
+
+    assert instance.pause() == everyone
+    assert {_state(pid) for pid in everyone} == {"T"}
+    assert instance.resume() == everyone
+    _until(lambda: "T" not in {_state(pid) for pid in everyone})
+    instance.pause()
+    assert instance.kill() == everyone
+    assert not any(map(_alive, everyone))
+    assert instance.exit_code == -9
+    assert (instance.kill(), instance.pause(), instance.pids()) == ([], [], [])
+
+
+def test_stdin_end_is_the_end(spawn: Spawn) -> None:
+    """A design whose harness has gone sees its standard input end, and exits."""
+    instance = spawn("well_behaved")
+    instance.greet()
+
+    instance._hang_up()
+
+    assert instance.wait_exit(5) == 0
+
+
+def test_pool_keeps_one_spare(tmp_path: Path) -> None:
+    """Taking an instance begins the boot of the next, so that two takes give two, and close ends all."""
+    pool = Pool(manifest("well_behaved"), Run(), tmp_path)
+
+    first, second = pool.take(), pool.take()
+    _until(lambda: len(list(tmp_path.glob("*.stderr"))) == 3)
+    pool.close()
+
+    assert first is not second
+    assert first.hello
+    assert second.hello
+    assert (first.exit_code, second.exit_code) == (-9, -9)
+
+
+def test_pool_prefers_what_was_given_back(tmp_path: Path) -> None:
+    """A reusable instance that was given back is taken before a fresh one; any other is ended."""
+    reusable = Pool(
+        manifest("boasts_of_a_capability", capabilities=["query", "reusable"]), Run(), tmp_path / "a"
+    )
+    with pytest.raises(AdapterBreach, match="says capabilities"):
+        reusable.take()
+    reusable.close()
+    ordinary = Pool(manifest("well_behaved"), Run(), tmp_path / "b")
+    used = ordinary.take()
+    ordinary.give_back(used)
+    ordinary.close()
+    pool = Pool(manifest("is_reusable", capabilities=["reusable"]), Run(), tmp_path / "c")
+    first = pool.take()
+    first.start(START)
+    first.stop(1000)
+    pool.give_back(first)
+    again = pool.take()
+    pool.close()
+
+    assert used.exit_code == -9
+    assert again is first
+
+
+def test_pool_raises_the_breach_of_a_boot(tmp_path: Path) -> None:
+    """A design that cannot boot says so when it is taken, each time."""
+    pool = Pool(manifest("quits_at_hello"), Run(), tmp_path)
+
+    for _ in range(2):
+        with pytest.raises(Silence, match="no runtime on this machine"):
+            pool.take()
+
+    pool.close()
+
+
+def _until(true: Callable[[], bool]) -> None:
+    until = time.monotonic() + 5
+    while not true():
+        assert time.monotonic() < until
+        time.sleep(0.005)
+
+
+def _state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return _state(pid) != "Z"
