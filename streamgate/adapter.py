@@ -1,7 +1,7 @@
 """The serve loop for designs in Python: standard library only, and free to be copied.
 
-Subclass `Design`, then call `serve(YourDesign())`. The harness writes one JSON request a line to standard input and
-reads one JSON answer a line; everything else that the process prints goes to standard error, which is its log.
+Subclass `Design`, then call `serve(YourDesign())`. The harness writes one JSON request a line to standard
+input and reads one JSON answer a line; all else that the process prints goes to standard error, its log.
 """
 
 import json
@@ -11,8 +11,8 @@ import threading
 from typing import Any
 
 
-class Failed(Exception):
-    """A loud stop: kind is fenced, poison, offset-lost, conflict or storage. Abort what is open before raising it."""
+class Failed(Exception):  # noqa: N818 - the name of the message that it becomes
+    """A loud stop: fenced, poison, offset-lost, conflict or storage. Abort what is open, then raise it."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -35,7 +35,7 @@ class Design:
         """Process until `stopping` is set, then finish, commit and release. Raise `Failed` to stop loudly."""
         raise NotImplementedError
 
-    def query(self, table: str, key: str) -> dict[str, Any]:
+    def query(self, table: str, key: str) -> dict[str, Any]:  # noqa: ARG002 - a design that overrides it
         """Answer a read of one key: `{"type": "value", "value": …}` or `{"type": "not_ready"}`."""
         return {"type": "error", "definite": True, "message": f"{table} cannot be queried"}
 
@@ -56,7 +56,7 @@ def serve(design: Design) -> None:
         except Failed as failure:
             say(type="failed", kind=failure.kind, message=str(failure))
             os._exit(1)
-        except BaseException:  # the log keeps the traceback; the harness sees the exit
+        except BaseException:  # noqa: BLE001 - the log keeps the traceback; the harness sees the exit
             sys.excepthook(*sys.exc_info())
             os._exit(1)
 
@@ -68,6 +68,7 @@ def serve(design: Design) -> None:
                 design.boot()
                 say(type="hello", protocol=1, **design.hello)
             case "start":
+                request.setdefault("mode", "at_least_once")  # the default of Kafka's processing.guarantee
                 try:
                     answer = {"type": "ready"} | design.open(request)
                 except Failed as failure:
@@ -82,9 +83,14 @@ def serve(design: Design) -> None:
                 say(**design.query(request["table"], request["key"]))
             case "stop":
                 stopping.set()
-                worker.join(request["deadline_ms"] / 1000)
+                if worker.is_alive():
+                    worker.join(request["deadline_ms"] / 1000)
+                if worker.is_alive():
+                    say(type="error", definite=False, message=f"not closed after {request['deadline_ms']} ms")
+                    continue
                 say(type="stopped")
                 if "reusable" not in design.hello.get("capabilities", []):
                     return
             case other:
                 say(type="error", definite=True, message=f"{other} is not offered")
+    os._exit(1)  # the harness has gone, and with it whoever would have stopped the worker

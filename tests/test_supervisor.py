@@ -2,34 +2,20 @@
 
 import os
 import re
-import sys
 import time
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from miniatures import MINIATURES, START, Run, Spawn, manifest
 
 from streamgate.designs.instance import Instance, Silence
-from streamgate.designs.manifest import Manifest
 from streamgate.designs.pool import Pool
-from streamgate.designs.protocol import Failed, Ready, Start, Stopped
+from streamgate.designs.protocol import Failed, Ready, Stopped
 from streamgate.verdicts import AdapterBreach
 
-MINIATURES = Path(__file__).parent / "miniatures"
 MESSAGES = tomllib.loads((MINIATURES / "messages.toml").read_text())
-START = Start(
-    program="relay",
-    application_id="app",
-    instance="a",
-    bootstrap="localhost:1",
-    client={"sasl.username": "alice", "sasl.password": "hunter2"},
-    topics={},
-    session_timeout_ms=1000,
-    transaction_timeout_ms=1000,
-    state_dir="/nowhere",
-    durable_dir="/nowhere",
-)
 HELLO_HABITS = [
     "sleeps_at_hello",
     "stops_in_mid_line",
@@ -43,28 +29,6 @@ HELLO_HABITS = [
 ]
 START_HABITS = ["answers_another_question", "sleeps_at_start", "spills_the_password", "is_killed_at_start"]
 SILENT = {"sleeps_at_hello", "stops_in_mid_line", "quits_at_hello", "sleeps_at_start", "is_killed_at_start"}
-Spawn = Callable[..., Instance]
-
-
-class Run:
-    """A run without a reaper."""
-
-    environment: dict[str, str] = {}  # noqa: RUF012
-
-
-def manifest(habit: str, **fields: object) -> Manifest:
-    """The manifest of a miniature."""
-    return Manifest.model_validate(
-        {
-            "folder": MINIATURES,
-            "name": "miniature",
-            "version": "1",
-            "command": [sys.executable, "-I", "-S", "misbehaves.py", habit],
-            "programs": ["relay"],
-            "modes": ["at_least_once"],
-        }
-        | fields
-    )
 
 
 @pytest.fixture

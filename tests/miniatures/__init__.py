@@ -1,0 +1,45 @@
+"""Miniature designs: each is small, and wrong in exactly one way that its name tells."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from streamgate.designs.instance import Instance
+from streamgate.designs.manifest import Manifest
+from streamgate.designs.protocol import Start
+
+MINIATURES = Path(__file__).parent
+Spawn = Callable[..., Instance]
+START = Start(
+    program="relay",
+    application_id="app",
+    instance="a",
+    bootstrap="localhost:1",
+    client={"sasl.username": "alice", "sasl.password": "hunter2"},
+    topics={},
+    session_timeout_ms=1000,
+    transaction_timeout_ms=1000,
+    state_dir="/nowhere",
+    durable_dir="/nowhere",
+)
+
+
+class Run:
+    """A run without a reaper."""
+
+    environment: dict[str, str] = {}  # noqa: RUF012
+
+
+def manifest(habit: str, **fields: object) -> Manifest:
+    """The manifest of a miniature."""
+    return Manifest.model_validate(
+        {
+            "folder": MINIATURES,
+            "name": "miniature",
+            "version": "1",
+            "command": [sys.executable, "-I", "-S", "misbehaves.py", habit],
+            "programs": ["relay"],
+            "modes": ["at_least_once"],
+        }
+        | fields
+    )

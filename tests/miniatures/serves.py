@@ -1,0 +1,36 @@
+"""A miniature on the serve loop that is shipped: `python serves.py HABIT`."""
+
+import sys
+import threading
+from typing import Any
+
+from streamgate.adapter import Design, Failed, serve
+
+
+class Miniature(Design):
+    """Prints where it must not, and has one habit."""
+
+    hello = {  # noqa: RUF012
+        "name": "miniature",
+        "version": "1",
+        "language": "python",
+        "programs": ["relay"],
+        "modes": ["at_least_once"],
+        "capabilities": ["reusable"],
+    }
+
+    def open(self, start: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
+        """Refuse, fail or begin."""
+        print("a stray line")
+        if sys.argv[1] == "fails_at_start":
+            raise Failed("offset-lost", "the input begins above the committed offset")
+        return {"type": "unsupported", "reason": "tired"} if sys.argv[1] == "refuses" else {}
+
+    def run(self, stopping: threading.Event) -> None:
+        """Work until told to stop, or longer, or not at all."""
+        if sys.argv[1] == "breaks":
+            raise ZeroDivisionError("the engine broke")
+        (threading.Event() if sys.argv[1] == "hears_no_stop" else stopping).wait()
+
+
+serve(Miniature())

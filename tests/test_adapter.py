@@ -1,0 +1,76 @@
+"""The serve loop for designs in Python keeps the protocol, whatever the design does."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from miniatures import START, Run, Spawn, manifest
+
+from streamgate.designs.instance import Instance
+from streamgate.designs.protocol import Error, Failed, Query, Ready, Stopped, Unsupported
+
+
+@pytest.fixture
+def spawn(tmp_path: Path) -> Iterator[Spawn]:
+    """Greeted miniatures that stand on the serve loop."""
+    spawned = []
+
+    def of(habit: str) -> Instance:
+        design = manifest("", command=[sys.executable, "serves.py", habit], capabilities=["reusable"])
+        spawned.append(instance := Instance(design, Run(), tmp_path))
+        instance.greet()
+        return instance
+
+    yield of
+    for instance in spawned:
+        instance.kill()
+
+
+def test_stray_prints_go_to_the_log(spawn: Spawn) -> None:
+    """What a design prints lands in its log, and a reusable one starts again after stop."""
+    instance = spawn("")
+
+    for _ in range(2):
+        assert instance.start(START) == Ready()
+        assert instance.ask(Query(table="t", key="k"), 5).type == "error"
+        assert instance.stop(1000) == Stopped()
+    assert instance.stderr_path.read_text() == "a stray line\n" * 2
+
+
+def test_stop_that_is_not_heard(spawn: Spawn) -> None:
+    """A worker that did not end within the deadline is never reported as stopped."""
+    instance = spawn("hears_no_stop")
+    instance.start(START)
+
+    assert instance.stop(50) == Error(definite=False, message="not closed after 50 ms")
+
+
+def test_stdin_ends_while_working(spawn: Spawn) -> None:
+    """A design whose harness has gone exits, though its worker still works."""
+    instance = spawn("hears_no_stop")
+    instance.start(START)
+
+    instance._hang_up()
+
+    assert instance.wait_exit(5) == 1
+
+
+def test_refusal_and_loud_stop_at_start(spawn: Spawn) -> None:
+    """`open` may refuse, after which stop is answered, or fail loudly, after which it exits."""
+    refusing, failing = spawn("refuses"), spawn("fails_at_start")
+    refusal, failure = refusing.start(START), failing.start(START)
+
+    assert refusal == Unsupported(reason="tired")
+    assert refusing.stop(1000) == Stopped()
+    assert failure == Failed(kind="offset-lost", message="the input begins above the committed offset")
+    assert failing.wait_exit(5) == 1
+
+
+def test_broken_worker(spawn: Spawn) -> None:
+    """A worker that raises ends the process and leaves its traceback in the log."""
+    instance = spawn("breaks")
+    instance.start(START)
+
+    assert instance.wait_exit(5) == 1
+    assert "ZeroDivisionError: the engine broke" in instance.stderr_path.read_text()
