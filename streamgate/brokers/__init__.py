@@ -1,6 +1,7 @@
 """Where a real Kafka comes from: embedded (a JVM of ours), a container, or somebody else's cluster.
 
-The choice and its reason are part of every report: a green on another broker than the reader thinks is no green.
+The choice and its reason are part of every report: a green on another broker than the reader thinks is no
+green.
 """
 
 from pathlib import Path
@@ -43,7 +44,7 @@ class Broker(Protocol):
         """End it, if it is ours; a second call does nothing."""
 
 
-def open_broker(
+def open_broker(  # noqa: PLR0913 - one keyword for each option of the command line
     choice: str,
     *,
     run: RunScope,
@@ -52,16 +53,20 @@ def open_broker(
     client_properties: Path | None = None,
     image: str | None = None,
 ) -> Broker:
-    """The broker that was asked for, answering; only `auto` chooses, and an explicit choice never falls back."""
+    """The broker that was asked for, answering; an explicit choice never falls back."""
     # Imported late: what is not chosen is not loaded (the container engine's client takes half a second).
     if choice not in CHOICES:
         raise UsageProblem(f"There is no broker {choice!r}; choose one of {', '.join(CHOICES)}.")
     if choice in ("container", "embedded") and bootstrap:
-        raise UsageProblem(f"--broker {choice} starts a broker of its own; leave out --bootstrap, or --broker.")
+        raise UsageProblem(f"--broker {choice} starts its own broker; leave out --bootstrap or --broker.")
     if client_properties is not None and not bootstrap:
         raise UsageProblem("--client-properties says how to reach the cluster of --bootstrap; give that too.")
     if choice == "external" and not bootstrap:
         raise UsageProblem("--broker external needs --bootstrap HOST:PORT.")
+    if bootstrap:
+        from streamgate.brokers.external import open_external  # noqa: PLC0415
+
+        return open_external(run, bootstrap, client_properties)
     from streamgate.brokers.embedded import open_embedded  # noqa: PLC0415
 
     return open_embedded(run, log_dir, why="asked for" if choice == "embedded" else "no container engine")

