@@ -1,0 +1,291 @@
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from streamgate.catalogue import Catalogue, as_text, load
+from streamgate.errors import UsageProblem
+
+GUARANTEES = """
+[sources]
+"article.txt" = "An Article"
+[tags]
+replay = "again"
+transactions = "as one"
+slow = "takes its time"
+[G1]
+promise = "A replay changes no sum."
+family = "replay"
+programs = ["ledger"]
+source = "article.txt"
+section = "The Details"
+strength = "documented"
+status = "specified"
+[G22]
+promise = "Each effect is seen once."
+family = "transactions"
+programs = ["all"]
+strength = "beyond"
+status = "specified"
+[G30]
+promise = "A standby shortens failover."
+family = "replay"
+programs = ["ledger"]
+parts = ["with", "without"]
+strength = "beyond"
+status = "untested"
+why = "not specified yet"
+"""
+REPLAY = """
+@replay
+Feature: Replays
+  A replay changes no sum.
+  Documented in: An Article. Broken by: a design that forgets
+  its offset. Costs: an offset per key.
+
+  @G1.replayed-after-a-crash
+  Scenario Outline: a replay changes no balance
+    Given <program> runs in mode <mode> on 4 partitions
+    When it is killed
+    Then nothing else changes on the broker
+
+    Examples:
+      | program | mode          |
+      | ledger  | exactly_once  |
+      | ledger  | at_least_once |
+
+  @G1.replayed-by-a-relay
+  Scenario: a relay upstream changes no balance
+    Given ledger runs in mode exactly_once on 4 partitions
+    And the relay upstream runs in mode at_least_once
+    Then nothing else changes on the broker
+"""
+TRANSACTIONS = """
+@transactions
+Feature: Transactions
+
+  Rule: crashes
+
+    Background:
+      Given 20000 entries wait
+
+    @G22.dies @slow
+    Scenario Outline: an effect is seen once
+      When <program> runs in mode exactly_once
+      And it is killed
+      Then nothing else changes on the broker
+
+      Examples:
+        | program |
+        | relay   |
+        | ledger  |
+"""
+
+
+@dataclass(frozen=True)
+class Design:
+    """A manifest's promises, without the design."""
+
+    name: str
+    programs: tuple[str, ...] = ("relay", "ledger")
+    modes: tuple[str, ...] = ("at_least_once", "exactly_once")
+
+
+@pytest.fixture
+def features(tmp_path: Path) -> Path:
+    """Lay out a small suite."""
+    for name, text in {
+        "guarantees.toml": GUARANTEES,
+        "replay/replays.feature": REPLAY,
+        "transactions/crashes.feature": TRANSACTIONS,
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+@pytest.fixture
+def catalogue(features: Path) -> Catalogue:
+    """Read the small suite."""
+    return load(features)
+
+
+def test_rows_are_named_by_scenario_program_and_mode(catalogue: Catalogue) -> None:
+    """Program and mode come from the Examples or from the sentence, in the order of the files."""
+    assert [row.id for row in catalogue.rows()] == [
+        "G1.replayed-after-a-crash[ledger-exactly_once]",
+        "G1.replayed-after-a-crash[ledger-at_least_once]",
+        "G1.replayed-by-a-relay[ledger-exactly_once]",
+        "G22.dies[relay-exactly_once]",
+        "G22.dies[ledger-exactly_once]",
+    ]
+
+
+def test_a_scenario_knows_its_feature_and_its_tags(catalogue: Catalogue) -> None:
+    """Head, family, tags and the steps of a background and a rule are read."""
+    replayed, dies = catalogue.by_id["G1.replayed-after-a-crash"], catalogue.by_id["G22.dies"]
+
+    assert replayed.feature.promise == "A replay changes no sum."
+    assert replayed.feature.broken_by == "a design that forgets its offset."
+    assert replayed.feature.costs == "an offset per key."
+    assert (dies.guarantee, dies.family, dies.tags) == (
+        "G22",
+        "transactions",
+        frozenset({"@G22.dies", "@slow", "@transactions"}),
+    )
+    assert [step.type for step in dies.rows[0].steps] == ["given", "when", "when", "then"]
+    assert dies.rows[1].steps[1].text == "ledger runs in mode exactly_once"
+
+
+@pytest.mark.parametrize(
+    ("design", "promised"),
+    [
+        (Design("all"), 5),
+        (Design("no-relay", programs=("ledger",)), 3),
+        (Design("exact", modes=("exactly_once",)), 3),
+        (Design("exact-ledger", programs=("ledger",), modes=("exactly_once",)), 2),
+        (Design("other", programs=("pulse",)), 0),
+    ],
+    ids=lambda value: getattr(value, "name", None),
+)
+def test_a_design_promises_the_rows_of_its_programs_and_modes(
+    catalogue: Catalogue, design: Design, promised: int
+) -> None:
+    """A row that runs two programs, or two modes, is promised by who has both."""
+    assert len(catalogue.promised(design)) == promised
+
+
+@pytest.mark.parametrize(
+    ("only", "ids"),
+    [
+        ("@slow", {"G22.dies"}),
+        ("slow", {"G22.dies"}),
+        ("not @slow", {"G1.replayed-after-a-crash", "G1.replayed-by-a-relay"}),
+        ("@G1", {"G1.replayed-after-a-crash", "G1.replayed-by-a-relay"}),
+        ("@G1.replayed-by-a-relay or @transactions", {"G1.replayed-by-a-relay", "G22.dies"}),
+        ("@replay and not (@G1.replayed-by-a-relay or @slow)", {"G1.replayed-after-a-crash"}),
+        ("@G30", set()),
+    ],
+)
+def test_only_takes_a_tag_expression(catalogue: Catalogue, only: str, ids: set[str]) -> None:
+    """Cucumber's expressions choose; the @ may be left out, and a guarantee's id stands for its scenarios."""
+    chosen = catalogue.chooser(only=only)
+
+    assert {scenario.id for scenario in catalogue.scenarios if chosen(scenario)} == ids
+
+
+def test_only_and_guarantee_narrow_each_other(catalogue: Catalogue) -> None:
+    """What is asked for twice is what both ask for."""
+    chosen = catalogue.chooser(only="not @G1.replayed-by-a-relay", guarantees=["G1"])
+
+    assert [scenario.id for scenario in catalogue.scenarios if chosen(scenario)] == [
+        "G1.replayed-after-a-crash"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        (lambda found: found.chooser(only="@slwo"), "nothing is tagged @slwo. Did you mean @slow?"),
+        (lambda found: found.chooser(only="@slow and"), "'@slow and' is no tag expression"),
+        (lambda found: found.chooser(only="(@slow"), "Unclosed '('"),
+        (lambda found: found.chooser(guarantees=["G2"]), "G2 is no guarantee. Did you mean G22?"),
+        (lambda found: found.explanation("G99"), "G99 is no guarantee."),
+    ],
+)
+def test_what_does_not_exist_is_refused(
+    catalogue: Catalogue, wrong: Callable[[Catalogue], object], sentence: str
+) -> None:
+    """An unknown tag or guarantee is one sentence that tells what to do next."""
+    with pytest.raises(UsageProblem) as refused:
+        wrong(catalogue)
+
+    assert sentence in str(refused.value)
+
+
+def test_the_listing_counts_what_a_run_is_held_to(catalogue: Catalogue) -> None:
+    """`list --json` holds rows, counts and the promises of each design, and is plain JSON."""
+    listing = json.loads(json.dumps(catalogue.listing([Design("exact", modes=("exactly_once",))])))
+
+    assert listing["guarantees"] == {"all": 3, "specified": 2, "untested": 1}
+    assert listing["untested"] == [{"id": "G30", "why": "not specified yet"}]
+    assert [row["id"] for row in listing["rows"]] == [row.id for row in catalogue.rows()]
+    assert listing["designs"]["exact"]["promised"] == len(listing["designs"]["exact"]["rows"]) == 3
+
+
+def test_a_listing_can_be_narrowed(catalogue: Catalogue) -> None:
+    """The chosen scenarios alone are listed and promised."""
+    listing = catalogue.listing([Design("all")], catalogue.chooser(only="@slow"))
+
+    assert (listing["scenarios"], listing["designs"]["all"]["promised"]) == (1, 2)
+
+
+def test_an_explanation_tells_promise_source_and_scenarios(catalogue: Catalogue) -> None:
+    """What a guarantee means, where it is documented, who judges it and what that finds."""
+    told = as_text(catalogue.explanation("G1", anomalies_of=lambda _: ["duplicated", "lost"]))
+
+    assert "G1  A replay changes no sum." in told
+    assert "An Article, “The Details”" in told
+    assert "Broken by:     a design that forgets its offset." in told
+    assert "replay/replays.feature:9" in told
+    assert "G1.replayed-after-a-crash[ledger-at_least_once]" in told
+    assert "finds: duplicated, lost" in told
+
+
+def test_an_explanation_of_an_untested_guarantee_says_why(catalogue: Catalogue) -> None:
+    """Nobody takes silence for a promise that was judged."""
+    told = as_text(catalogue.explanation("G30"))
+
+    assert "Untested:      not specified yet" in told
+    assert "Part:          without" in told
+
+
+def test_a_scenario_is_explained_by_its_guarantee(catalogue: Catalogue) -> None:
+    """The id of a scenario or a row leads to the guarantee."""
+    assert catalogue.explanation("G1.replayed-by-a-relay[ledger-exactly_once]")["id"] == "G1"
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "sentence"),
+    [
+        ("guarantees.toml", "[G1", "is not TOML"),
+        ("guarantees.toml", "G1 = 3", "[G1] is no table"),
+        ("guarantees.toml", GUARANTEES.replace('"specified"', '"done"', 1), "[G1] status"),
+        ("guarantees.toml", GUARANTEES.replace('why = "not specified yet"', ""), "[G30] why is given"),
+        ("guarantees.toml", GUARANTEES.replace('section = "The Details"', ""), "[G1] source and section"),
+        ("guarantees.toml", GUARANTEES.replace('["all"]', '["some"]'), "[G22] some is no program"),
+        ("guarantees.toml", GUARANTEES.replace('"replay"', '"again"', 1), "[G1] is of the family 'again'"),
+        ("guarantees.toml", GUARANTEES.replace('source = "article', 'source = "book'), "gives no title"),
+        ("replay/replays.feature", "Given nothing\n", "is no feature: (1:1)"),
+        ("replay/replays.feature", "# nothing\n", "holds no feature"),
+    ],
+)
+def test_a_broken_catalogue_is_refused(features: Path, file: str, text: str, sentence: str) -> None:
+    """A file that cannot be understood is named, with the reason, in one sentence."""
+    (features / file).write_text(text)
+
+    with pytest.raises(UsageProblem) as refused:
+        load(features)
+
+    assert sentence in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_no_catalogue_is_refused(tmp_path: Path) -> None:
+    """A folder without guarantees.toml is no suite."""
+    with pytest.raises(UsageProblem, match=r"guarantees\.toml cannot be read: No such file"):
+        load(tmp_path)
+
+
+def test_the_catalogue_lists_every_guarantee() -> None:
+    """G1 to G69 and SLA are there, each with its promise; what is not specified says why."""
+    guarantees = load().guarantees
+
+    assert {f"G{number}" for number in range(1, 70)} | {"SLA"} == set(guarantees)
+    assert len({guarantee.promise for guarantee in guarantees.values()}) == 70
+    assert all(bool(guarantee.why) != guarantee.specified for guarantee in guarantees.values())
+    assert {name for name, guarantee in guarantees.items() if guarantee.strength == "beyond"} == {
+        f"G{number}" for number in range(39, 70)
+    }

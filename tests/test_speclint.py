@@ -1,0 +1,265 @@
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from pytest_bdd import parsers
+from pytest_bdd.steps import StepFunctionContext
+
+from streamgate.speclint import lint, step_definitions
+
+GUARANTEES = """
+[tags]
+replay = "again"
+[G1]
+promise = "A replay changes no sum."
+family = "replay"
+programs = ["ledger"]
+strength = "beyond"
+status = "specified"
+[G2]
+promise = "Order is kept."
+family = "replay"
+programs = ["ledger"]
+strength = "beyond"
+status = "untested"
+why = "not specified yet"
+"""
+FEATURE = """
+@replay
+Feature: Replays
+  A replay changes no sum.
+  Documented in: An Article. Broken by: a design that forgets. Costs: an offset per key.
+
+  @G1.replayed
+  Scenario Outline: a replay changes no balance
+    Given <program> runs in mode exactly_once on 4 partitions
+    When it is killed
+    Then nothing else changes on the broker
+
+    Examples:
+      | program |
+      | ledger  |
+"""
+SECOND = """
+  @G1.replayed-again
+  Scenario: a second replay changes no balance
+    Given ledger runs in mode exactly_once on 4 partitions
+    When it is killed
+    Then nothing else changes on the broker
+"""
+
+
+def sentence(type_: Literal["given", "when", "then"] | None, text: str) -> StepFunctionContext:
+    """Make a step definition as pytest-bdd's decorators do."""
+    return StepFunctionContext(type=type_, step_func=lambda: None, parser=parsers.parse(text))
+
+
+STEPS = [
+    sentence("given", "{program} runs in mode {mode} on {partitions:d} partitions"),
+    sentence("when", "it is killed"),
+    sentence("then", "nothing else changes on the broker"),
+]
+
+Linted = Callable[..., list[str]]
+
+
+@pytest.fixture
+def linted(tmp_path: Path) -> Linted:
+    """Lint a suite of one feature, with one thing about it changed."""
+
+    def lint_with(
+        *changes: tuple[str, str],
+        more: str = "",
+        guarantees: str = GUARANTEES,
+        steps: list[StepFunctionContext] = STEPS,
+        file: str = "replay/replays.feature",
+    ) -> list[str]:
+        feature = FEATURE + more
+        for old, new in changes:
+            assert old in feature, "the change must change something"
+            feature = feature.replace(old, new, 1)
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text(feature)
+        (tmp_path / "guarantees.toml").write_text(guarantees)
+        return lint(tmp_path, steps)
+
+    return lint_with
+
+
+def test_a_sound_suite_has_no_findings(linted: Linted) -> None:
+    """Nothing is found where nothing is wrong."""
+    assert linted() == []
+    assert linted(more=SECOND) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "finding"),
+    [
+        ([("  A replay changes no sum.\n", "")], ":3: the feature's head has no promise"),
+        ([("Documented in: An Article.", "")], ":3: the feature's head has no line “Documented in:”"),
+        ([("Broken by: a design that forgets.", "")], ":3: the feature's head has no line “Broken by:”"),
+        ([("Costs: an offset per key.", "")], ":3: the feature's head has no line “Costs:”"),
+        ([("@G1.replayed\n", "\n")], ":8: a scenario has one id tag such as @G22.slug; this one has none"),
+        ([("@G1.replayed\n", "@G1.replayed @G1.twice\n")], "this one has G1.replayed, G1.twice"),
+        ([("@G1.replayed\n", "@G1.Replayed\n")], "the tag @G1.Replayed is unknown"),
+        ([("@replay\n", "@replay @G1.all\n")], "the id @G1.all stands above the scenario"),
+        ([("@G1.replayed", "@G9.replayed")], "has no guarantee for the id G9.replayed"),
+        ([("@G1.replayed", "@G2.replayed")], "says that G2 is untested"),
+        ([("@G1.replayed", "@G2.replayed")], "guarantees.toml: G1 has no scenario"),
+        ([("@replay\n", "@replay @fast\n")], "the tag @fast is unknown"),
+        ([("@replay\n", "")], "the tag @replay of its family"),
+        ([("    Examples", "    @wide\n    Examples")], "@wide on Examples is not seen by the run"),
+        ([("it is killed", "it is kicked")], ":10: no step definition matches “it is kicked” as a when"),
+        ([("When it is killed", "Then it is killed")], "no step definition matches “it is killed” as a then"),
+        ([("    Then nothing else changes on the broker\n", "")], ":10: a scenario ends on its side effects"),
+        ([("Then nothing else", "Given nothing else")], ":11: a scenario ends on its side effects"),
+        ([("changes no balance", "should change no balance")], ":8: “should” is no plain present tense"),
+        ([("  A replay changes", "  A replay Should change")], ":4: “should” is no plain present tense"),
+        ([("      | ledger  |\n", "")], ":8: the Examples have no rows, so nothing is judged"),
+        ([("| program |", "| proggy  |")], "<program> is no column of the Examples"),
+        ([("| program |", "| proggy  |")], "no sentence uses the column proggy"),
+        ([("| ledger  |", "| legder  |")], ":15: legder is no program"),
+        ([("| ledger  |", "| relay   |")], ":15: G1 is promised of ledger in guarantees.toml, not of relay"),
+        (
+            [("| ledger  |", "| ledger  |\n      | ledger  |")],
+            "2 rows are called G1.replayed[ledger-exactly_once]",
+        ),
+        ([("runs in mode exactly_once", "runs")], ":15: no sentence says what runs"),
+        ([("mode exactly_once", "mode quickly")], ":15: no sentence says what runs"),
+        ([("Outline: a replay changes no balance", "Outline:")], ":8: the scenario has no name"),
+    ],
+)
+def test_a_wrong_feature_is_found(linted: Linted, changes: list[tuple[str, str]], finding: str) -> None:
+    """Each way of being wrong has a finding of its own."""
+    assert any(finding in found for found in linted(*changes)), linted(*changes)
+
+
+def test_a_mode_that_is_none_is_found(linted: Linted) -> None:
+    """A mode that is named in the Examples is one of two."""
+    found = linted(
+        ("mode exactly_once", "mode <mode>"),
+        ("| program |", "| program | mode |"),
+        ("| ledger  |", "| ledger | twice |"),
+    )
+
+    assert found == ["replay/replays.feature:15: twice is no mode; there are at_least_once and exactly_once."]
+
+
+@pytest.mark.parametrize("other_file", [False, True])
+def test_two_scenarios_of_one_name_are_found(linted: Linted, *, other_file: bool) -> None:
+    """A name is taken in the whole suite, not in its file alone."""
+    same = SECOND.replace("a second replay", "a replay")
+    if other_file:
+        linted(file="replay/a.feature")
+        found = linted(("@G1.replayed", "@G1.other"), file="replay/b.feature")
+    else:
+        found = linted(more=same)
+
+    assert len(found) == 1
+    assert "the name “a replay changes no balance” is taken by replay/" in found[0]
+
+
+def test_a_duplicate_id_is_found(linted: Linted) -> None:
+    """Two scenarios under one id could not be told apart in a report."""
+    found = linted(more=SECOND.replace("@G1.replayed-again", "@G1.replayed"))
+
+    [taken] = found
+    assert ":18: the id G1.replayed is taken by replay/replays.feature:8; ids are never reused" in taken
+
+
+def test_a_scenario_with_no_steps_is_found(linted: Linted) -> None:
+    """pytest-bdd passes it."""
+    found = linted(more="\n  @G1.empty\n  Scenario: nothing happens\n")
+
+    assert found == ["replay/replays.feature:18: the scenario has no steps, so it would pass."]
+
+
+def test_a_feature_with_no_scenario_is_found(linted: Linted, tmp_path: Path) -> None:
+    """A file that judges nothing says so."""
+    linted()
+    (tmp_path / "replay" / "empty.feature").write_text(FEATURE.split("  @G1", maxsplit=1)[0])
+
+    assert lint(tmp_path, STEPS) == ["replay/empty.feature:3: the feature has no scenario."]
+
+
+def test_a_feature_outside_of_its_family_is_found(linted: Linted) -> None:
+    """The folder is the family, however deep somebody files a feature."""
+    found = linted(file="replay/deeper/replays.feature")
+
+    assert found == [
+        "replay/deeper/replays.feature:8: the tag @replay/deeper of its family, its folder, is missing."
+    ]
+
+
+def test_two_definitions_of_one_step_are_found(linted: Linted) -> None:
+    """Of two that match the last would win silently; both places are named."""
+    [ambiguous, unused] = linted(
+        steps=[sentence("when", "it is {done}"), sentence(None, "it is paused"), *STEPS]
+    )
+
+    assert "replays.feature:10: 2 step definitions match “it is killed”" in ambiguous
+    assert "(when “it is {done}”) and test_speclint.py:" in ambiguous
+    assert "(None “it is paused”): no feature uses this sentence" in unused
+
+
+def test_a_definition_of_another_kind_does_not_match(linted: Linted) -> None:
+    """Given and When of one text are two sentences, as in pytest-bdd."""
+    [unused] = linted(steps=[sentence("given", "it is killed"), *STEPS])
+
+    assert "no feature uses this sentence" in unused
+
+
+def test_too_many_sentences_are_found(linted: Linted) -> None:
+    """Twenty-five sentences are enough for the suite."""
+    extra = [sentence("when", f"it does {number}") for number in range(23)]
+
+    assert (
+        "steps: 26 step definitions, 25 at most; let a sentence of the suite say what the new one says."
+        in linted(steps=[*STEPS, *extra])
+    )
+    assert not any("at most" in found for found in linted(steps=[*STEPS, *extra[:22]]))
+
+
+def test_each_part_of_a_compound_promise_needs_a_scenario(linted: Linted) -> None:
+    """The parts are counted against the slugs."""
+    compound = GUARANTEES.replace('["ledger"]', '["ledger"]\nparts = ["once", "again"]', 1)
+
+    assert linted(more=SECOND, guarantees=compound) == []
+    assert linted(guarantees=compound) == [
+        "guarantees.toml: G1 has fewer scenarios (1) than parts to promise: once; again."
+    ]
+
+
+@pytest.fixture
+def step_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Write a package of steps of two modules."""
+    package = tmp_path / "sentences_of_a_test"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "faults.py").write_text(
+        "from pytest_bdd import given, parsers, when\n"
+        "@when('it is killed')\n"
+        "@given(parsers.parse('it was killed {times:d} times'))\n"
+        "def _():\n    pass\n"
+    )
+    (package / "claims.py").write_text(
+        "from pytest_bdd import then\nfrom sentences_of_a_test.faults import _ as killed\n"
+        "@then('nothing else changes on the broker')\ndef _():\n    pass\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    yield package.name
+    for name in [name for name in sys.modules if name.startswith(package.name)]:
+        del sys.modules[name]
+
+
+def test_definitions_are_read_from_every_module_once(step_package: str) -> None:
+    """What pytest-bdd registers is what the lint sees, without running pytest."""
+    found = step_definitions(step_package)
+
+    assert sorted((context.type, context.parser.name) for context in found if context.type) == [
+        ("given", "it was killed {times:d} times"),
+        ("then", "nothing else changes on the broker"),
+        ("when", "it is killed"),
+    ]
