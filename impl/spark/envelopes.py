@@ -1,0 +1,71 @@
+"""Envelopes in columns: Protobuf bytes to Arrow and back, a batch at a time, with no Python object per record."""
+
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from google.protobuf.message import DecodeError
+from ptars import HandlerPool
+
+from streamgate.generators.envelope_pb2 import DESCRIPTOR, Envelope
+
+CODEC = HandlerPool([DESCRIPTOR]).get_for_message(Envelope.DESCRIPTOR)
+HOP = ("topic", "partition", "offset", "topic_id")
+
+
+class Envelopes(NamedTuple):
+    """One element of every array belongs to one record."""
+
+    id: pa.StringArray
+    postings: pa.ListArray
+    own_hop: pa.BinaryArray  # an Envelope that holds the position the record was read from, and nothing else
+    chain: pa.BinaryArray  # an Envelope that holds the record's chain, that position last, and nothing else
+    first_hop: dict[str, pa.Array]  # the fields of that chain's first hop
+
+
+def decode(batch: pa.RecordBatch) -> Envelopes:
+    """Decode the column `value` of records with their topic, partition and offset; a record that cannot be read is poison."""
+    try:
+        if batch["key"].null_count or batch["value"].null_count:
+            raise ValueError("key or value is null")
+        fields = CODEC.array_to_record_batch(batch["value"])
+    except ValueError:
+        raise ValueError(poison(batch)) from None
+    own = [batch["topic"], batch["partition"], batch["offset"], pa.array([b""] * len(batch), pa.binary())]
+    own_hop = _encode(pa.StructArray.from_arrays(own, HOP), pa.array(range(len(batch) + 1), pa.int32()))
+    chain, hops = fields["chain"], fields["chain"].flatten()
+    empty = pc.equal(pc.list_value_length(chain), 0)
+    first = hops.take(pc.if_else(empty, pa.scalar(None, pa.int32()), chain.offsets[:-1]))
+    return Envelopes(
+        id=fields["id"],
+        postings=fields["postings"],
+        own_hop=own_hop,
+        # To append to a repeated field is to append its bytes: that is how Protobuf merges messages.
+        chain=join(_encode(hops, chain.offsets), own_hop),
+        first_hop={name: pc.coalesce(pc.struct_field(first, name), column) for name, column in zip(HOP, own, strict=True)},
+    )
+
+
+def join(left: pa.BinaryArray, right: pa.BinaryArray) -> pa.BinaryArray:
+    """The bytes of one message after those of another, which Protobuf reads as the two merged."""
+    return pc.binary_join_element_wise(left, right, b"")
+
+
+def poison(batch: pa.RecordBatch) -> str:
+    """Say which record of a batch cannot be read, and why."""
+    for key, value, topic, partition, offset in zip(
+        *(batch[name].to_pylist() for name in ("key", "value", "topic", "partition", "offset")), strict=True
+    ):
+        try:
+            if key is None or value is None:
+                raise DecodeError("its key or its value is null")
+            Envelope.FromString(value)
+        except DecodeError as error:
+            return f"poison: {topic}-{partition}@{offset} holds no envelope under a key: {error}"
+    return "poison: a record of this batch is no envelope"
+
+
+def _encode(hops: pa.StructArray, offsets: pa.Int32Array) -> pa.BinaryArray:
+    """Encode envelopes that hold a chain and nothing else."""
+    chain = pa.ListArray.from_arrays(offsets, hops).cast(CODEC.schema().field("chain").type)
+    return CODEC.record_batch_to_array(pa.RecordBatch.from_pydict({"chain": chain}))

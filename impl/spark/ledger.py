@@ -1,0 +1,126 @@
+"""ledger: postings of `entries` are summed per account into `balances`, each entry once by its first hop.
+
+Two thoughts make it fast. The entries of a batch are first folded, in columns, into *runs*: the amounts of one account
+under first hops of one place with rising offsets. Whatever part of a run is known already is then a prefix of it, found by
+bisection, so folding ahead of the state is exact. And the state is kept in pages of many accounts, because Spark's
+stateful operator costs a few round trips for every key of a batch: a key here is a page, not an account.
+"""
+
+import json
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as sf
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from streamgate.impl.spark.envelopes import decode
+from streamgate.impl.spark.writer import OUTPUT
+
+READS, WRITES = "entries", "balances"
+PAGES = 1024  # fixed in a checkpoint when it is made
+RUN = (  # where it was read first, the account and its amounts by first-hop offset, then what its last entry carries
+    "read_partition int, read_offset bigint, account string, offsets array<bigint>, amounts array<bigint>, "
+    "topic string, partition int, topic_id binary, id string, chain binary, timestamp_ms bigint"
+)
+
+
+def build(records: DataFrame) -> DataFrame:
+    """Fold entries into runs, and runs into the pages of accounts."""
+    return (
+        records.mapInArrow(fold_into_runs, RUN)
+        .withColumn("page", sf.expr(f"pmod(hash(account), {PAGES})"))
+        .groupBy("page")
+        .transformWithState(Accounts(), OUTPUT, "Append", "None")
+    )
+
+
+def fold_into_runs(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Turn batches of records into batches of runs."""
+    for batch in batches:
+        envelopes = decode(batch)
+        postings = envelopes.postings.flatten()
+        accounts = pc.struct_field(postings, "account")
+        order = np.argsort(_codes(accounts), kind="stable")  # the order of entries within an account stays
+        entry = pc.list_parent_indices(envelopes.postings).to_numpy()[order]
+        hop = {name: column.take(pa.array(entry)) for name, column in envelopes.first_hop.items()}
+        accounts, offsets = accounts.take(pa.array(order)), hop["offset"]
+        parted = (np.diff(offsets.to_numpy()) <= 0) & (np.diff(entry) != 0)
+        for column in (accounts, hop["topic"], hop["partition"], hop["topic_id"]):
+            parted |= np.diff(_codes(column)) != 0
+        starts = np.flatnonzero(np.concatenate([[True], parted]))[: len(entry)]
+        ends = np.append(starts[1:], len(entry)) if len(entry) else starts
+        first, last = pa.array(entry[starts]), pa.array(entry[ends - 1])
+        bounds = pa.array(np.append(starts, len(entry)), pa.int32())
+        yield pa.RecordBatch.from_pydict(
+            {
+                "read_partition": batch["partition"].take(first),
+                "read_offset": batch["offset"].take(first),
+                "account": accounts.take(pa.array(starts)),
+                "offsets": pa.ListArray.from_arrays(bounds, offsets),
+                "amounts": pa.ListArray.from_arrays(bounds, pc.struct_field(postings, "amount_cents").take(pa.array(order))),
+                "topic": envelopes.first_hop["topic"].take(last),
+                "partition": envelopes.first_hop["partition"].take(last),
+                "topic_id": envelopes.first_hop["topic_id"].take(last),
+                "id": envelopes.id.take(last),
+                "chain": envelopes.chain.take(last),
+                "timestamp_ms": batch["timestamp_ms"].take(last),
+            }
+        )
+
+
+def _codes(column: pa.Array) -> np.ndarray:
+    """Small numbers that are equal where the values are."""
+    return column.dictionary_encode().indices.to_numpy()
+
+
+class Accounts(StatefulProcessor):
+    """The accounts of one page: {account: [balance_cents, postings, topic, partition, offset, topic_id]} as JSON."""
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Name the state."""
+        self.page = handle.getValueState("page", "accounts string")
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: ARG002, N802, N803
+        """Apply a batch's runs in the order they were read, and emit the last state of each account that changed."""
+        stored = self.page.get()
+        accounts = json.loads(stored[0]) if stored else {}
+        changed: dict[str, Row] = {}
+        for run in sorted(tuple(row)[:-1] for row in rows):  # a shuffle promises no order
+            account, fresh = run[2], apply(accounts, run)
+            if fresh:
+                changed[account] = run
+        if changed:
+            self.page.update((json.dumps(accounts),))
+        for account, run in changed.items():
+            yield output(account, accounts[account], *run[-3:])
+
+
+def apply(accounts: dict[str, list[Any]], run: tuple[Any, ...]) -> bool:
+    """Add what is new in a run to its account; whatever the account's applied position covers is a duplicate."""
+    _, _, account, offsets, amounts, topic, partition, topic_id, *_ = run
+    balance_cents, postings, *applied = accounts.get(account, (0, 0, None, None, -1, None))
+    place = [topic, partition, topic_id.hex()]
+    known = bisect_right(offsets, applied[2]) if place == [applied[0], applied[1], applied[3]] else 0
+    if known == len(amounts):
+        return False
+    total = balance_cents + sum(amounts[known:])
+    accounts[account] = [total, postings + len(amounts) - known, topic, partition, offsets[-1], topic_id.hex()]
+    return True
+
+
+def output(account: str, state: list[Any], envelope_id: str, chain: bytes, timestamp_ms: int) -> Row:
+    """The row of an account, with the lineage of the last entry applied."""
+    balance_cents, postings, topic, partition, offset, _ = state
+    value = {
+        "account": account,
+        "balance_cents": balance_cents,
+        "postings": postings,
+        "applied": {"topic": topic, "partition": partition, "offset": offset},
+    }
+    headers = [Row(key="id", value=envelope_id.encode()), Row(key="chain", value=bytes(chain))]
+    return Row(key=account.encode(), value=json.dumps(value).encode(), headers=headers, timestamp_ms=timestamp_ms)

@@ -1,0 +1,26 @@
+"""relay: every record of `input` goes on to `output` with the position it was read from appended to its chain.
+
+Stateless and native: the hop is appended to the envelope's bytes, so not even unknown fields are lost.
+"""
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from streamgate.impl.spark.envelopes import decode, join
+from streamgate.impl.spark.writer import OUTPUT
+
+READS, WRITES = "input", "output"
+
+
+def build(records: DataFrame) -> DataFrame:
+    """Append the hop; key, headers, timestamp and the order within a partition stay."""
+    return records.mapInArrow(append_hop, OUTPUT)
+
+
+def append_hop(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Turn batches of records into batches of output."""
+    for batch in batches:
+        values = join(batch["value"], decode(batch).own_hop)
+        yield pa.RecordBatch.from_arrays([batch["key"], values, batch["headers"], batch["timestamp_ms"]], list(OUTPUT.names))

@@ -1,0 +1,193 @@
+"""Runs a program as one Spark query whose batches reach Kafka whole, each exactly once or at least once.
+
+State and input positions live in Spark's checkpoint, outputs and the group's offsets in Kafka, and a crash may fall between
+any two of them. The order is what makes them agree: Spark logs what a batch will read, the tasks store the state that comes of
+it, Kafka takes outputs and offsets in one transaction, and Spark logs that the batch is done. A restart runs the unfinished
+batch again, on the same input and the state before it. If Kafka has its offsets already, it is out: the state is rebuilt and
+nothing is sent. At_least_once commits the offsets last, after Spark's log, so whatever is repeated lies above them.
+"""
+
+import re
+import tempfile
+import threading
+import uuid
+from typing import Any
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.streaming.query import StreamingQuery
+
+from streamgate.adapter import Design, Failed
+from streamgate.generators.envelope_pb2 import Envelope, Posting
+from streamgate.impl.spark import ledger, relay
+from streamgate.impl.spark.checkpoint import Checkpoint, Positions
+from streamgate.impl.spark.session import open_session, use_local_disk
+from streamgate.impl.spark.writer import OUTPUT, Writer
+
+PROGRAMS = {"relay": relay, "ledger": ledger}
+WARM_UP_RECORDS, WARM_UP_BATCHES = 100, 2
+LOOK_S = 0.05  # how often a finished batch is looked for
+FAILURES = {  # what a query dies of -> the kind of failure
+    r"poison: [^\n]*": "poison",
+    r"CONCURRENT_STREAM_LOG_UPDATE[^\n]*": "fenced",
+    r"(?i)[^\n]*data (?:may have been|was|were|loss)[^\n]*": "offset-lost",
+}
+COLUMNS = ("key", "value", "headers", "topic", "partition", "offset", "unix_millis(timestamp) AS timestamp_ms")
+
+
+class Spark(Design):
+    """One session, and one query at a time."""
+
+    hello = {  # noqa: RUF012  (a constant of the protocol, never changed)
+        "name": "spark",
+        "version": "1",
+        "language": "python",
+        "programs": list(PROGRAMS),
+        "modes": ["at_least_once", "exactly_once"],
+        "capabilities": ["reusable"],
+    }
+    session: SparkSession
+    query: StreamingQuery | None = None
+
+    def boot(self) -> None:
+        """Open the session and run both programs once, so that the first batch finds everything loaded."""
+        self.session = open_session()
+        warm_up(self.session)
+
+    def open(self, start: dict[str, Any]) -> dict[str, Any]:
+        """Fence the predecessor, compare Kafka's offsets with the checkpoint, then start the query."""
+        program = PROGRAMS[start["program"]]
+        self.start, self.topic = start, start["topics"][program.READS]
+        self.failure: Failed | None = None
+        self.sending, self.closing = threading.Lock(), False
+        self.writer = Writer(start, start["topics"][program.WRITES])
+        location = f"file://{start['durable_dir']}/checkpoint"
+        self.checkpoint = Checkpoint(location)
+        self.reconcile()
+        use_local_disk(self.session, start["state_dir"])
+        interval_ms = start["parameters"].get("commit_interval_ms", 100)
+        self.query = (
+            program.build(read(self.session, start, self.topic))
+            .writeStream.foreachBatch(self.batch)
+            .option("checkpointLocation", location)
+            .trigger(processingTime=f"{interval_ms} milliseconds")
+            .start()
+        )
+        return {"consumer_group": self.writer.group, "transactional_id_prefix": start["application_id"]}
+
+    def reconcile(self) -> None:
+        """Find out whether the batch that Spark has not finished is out; stop where Kafka is ahead in any other way."""
+        self.token = {"query": self.checkpoint.query_id(), "incarnation": uuid.uuid4().hex}
+        committed, token = self.writer.committed(self.topic)
+        finished, begun = self.checkpoint.finished(), self.checkpoint.begun()
+        self.out: Positions | None = None
+        self.settled = committed
+        if any(offset > finished.get(place, 0) for place, offset in committed.items()):
+            if committed != begun or token.get("query") != self.token["query"]:
+                raise Failed("conflict", f"group {self.writer.group} is ahead of the checkpoint: it is not the one it was made by")
+            self.out = committed
+
+    def batch(self, rows: DataFrame, batch: int) -> None:
+        """Send one batch, unless it is out already; the state is stored by the tasks as they run."""
+        try:
+            ends = self.checkpoint.ends(batch)
+            table = rows.toArrow()
+            with self.sending:
+                if self.closing:
+                    raise InterruptedError("the query is being closed; the batch runs again at the next start")
+                if ends != self.out:
+                    token = {**self.token, "query": self.checkpoint.query_id(), "batch": batch}
+                    self.writer.write(table, ends, token)
+        except Failed as failure:
+            self.failure = failure
+            raise
+
+    def run(self, stopping: threading.Event) -> None:
+        """Wait for the query's end or ours; a graceful stop lets the batch under way finish."""
+        try:
+            while not stopping.is_set():
+                self.query.awaitTermination(LOOK_S)
+                self.settle()
+            self.close()
+        except StreamingQueryException as error:
+            raise self.failure or failure_of(str(error)) from error
+
+    def settle(self) -> None:
+        """Under at_least_once, commit what Spark is done with."""
+        if not self.writer.exactly_once and (finished := self.checkpoint.finished()) != self.settled:
+            self.writer.commit(finished, {**self.token, "query": self.checkpoint.query_id()})
+            self.settled = finished
+
+    def close(self) -> None:
+        """Let the batch that is being sent finish, let no other begin, and end the query."""
+        with self.sending:
+            self.closing = True
+        self.query.stop()
+        self.settle()
+
+
+def read(session: SparkSession, start: dict[str, Any], topic: str) -> DataFrame:
+    """The topic as a stream of records, committed ones only."""
+    options = {
+        "subscribe": topic,
+        "startingOffsets": start["offset_reset"],
+        "includeHeaders": "true",
+        "kafka.bootstrap.servers": start["bootstrap"],
+        "kafka.isolation.level": "read_committed",
+        "groupIdPrefix": start["application_id"],
+        "maxOffsetsPerTrigger": 1_000_000,
+        **security(start["client"]),
+    }
+    return session.readStream.format("kafka").options(**options).load().selectExpr(*COLUMNS)
+
+
+def security(client: dict[str, str]) -> dict[str, str]:
+    """librdkafka's security properties as the Java client's, for Spark's Kafka source."""
+    pem = {"ssl.ca.location": "truststore", "ssl.certificate.location": "keystore"}
+    options = {}
+    for name, value in client.items():
+        match name:
+            case "security.protocol" | "ssl.key.password":
+                options[name] = value
+            case "sasl.mechanism" | "sasl.mechanisms":
+                options["sasl.mechanism"] = value
+    return {f"kafka.{name}": value for name, value in options.items()}
+
+
+def failure_of(text: str) -> Failed:
+    """Name what a query died of."""
+    for pattern, kind in FAILURES.items():
+        if match := re.search(pattern, text):
+            return Failed(kind, match[0])
+    return Failed("storage", text.splitlines()[0])
+
+
+def warm_up(session: SparkSession) -> None:
+    """Run both programs on made-up records: class loading, compilation and Python workers are what a first batch waits for."""
+    value = Envelope(postings=[Posting(account="warm-up", amount_cents=1)]).SerializeToString()
+    records = (
+        session.readStream.format("rate-micro-batch")
+        .options(rowsPerBatch=WARM_UP_RECORDS, numPartitions=2)
+        .load()
+        .select(
+            sf.lit(value).alias("key"),
+            sf.lit(value).alias("value"),
+            sf.lit(None).cast(OUTPUT["headers"].dataType).alias("headers"),
+            sf.lit("warm-up").alias("topic"),
+            sf.lit(0).alias("partition"),
+            sf.col("value").alias("offset"),
+            sf.lit(0).cast("bigint").alias("timestamp_ms"),
+        )
+    )
+    for program in PROGRAMS.values():
+        with tempfile.TemporaryDirectory(prefix="streamgate-warm-up-") as folder:
+            query = (
+                program.build(records)
+                .writeStream.foreachBatch(lambda rows, _: rows.toArrow())
+                .option("checkpointLocation", folder)
+                .start()
+            )
+            while not ((done := query.lastProgress) and done["batchId"] >= WARM_UP_BATCHES):
+                query.awaitTermination(LOOK_S)
+            query.stop()

@@ -1,0 +1,116 @@
+"""The one hand that writes to Kafka: a batch's outputs and its input offsets, in one transaction or one after the other.
+
+It lives in the driver and not in the tasks: one producer, whose transactional id is taken over by a successor with
+`init_transactions`, is all that has to be fenced. The offsets carry a token as their metadata: which checkpoint they belong
+to. A restart that finds them ahead of the checkpoint can then tell a batch that is out from a checkpoint that is not theirs.
+"""
+
+import json
+import time
+from typing import Any
+
+import pyarrow as pa
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from pyspark.sql.types import ArrayType, BinaryType, LongType, StringType, StructType
+
+from streamgate.adapter import Failed
+from streamgate.impl.spark.checkpoint import Positions
+
+OUTPUT = (  # what every program turns its input into
+    StructType()
+    .add("key", BinaryType())
+    .add("value", BinaryType())
+    .add("headers", ArrayType(StructType().add("key", StringType()).add("value", BinaryType())))
+    .add("timestamp_ms", LongType())
+)
+BROKER_DEADLINE_S = 30
+FENCED = {
+    KafkaError._FENCED,
+    KafkaError.PRODUCER_FENCED,
+    KafkaError.INVALID_PRODUCER_EPOCH,
+    KafkaError.INVALID_PRODUCER_ID_MAPPING,
+    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+}
+
+
+class Writer:
+    """A producer, and a consumer that never subscribes: it stands for the group whose offsets are committed."""
+
+    def __init__(self, start: dict[str, Any], topic: str) -> None:
+        self.topic, self.group = topic, f"{start['application_id']}-group"
+        self.exactly_once = start["mode"] == "exactly_once"
+        self.refused: KafkaError | None = None
+        client = {"bootstrap.servers": start["bootstrap"], "retry.backoff.ms": 20, **start["client"]}
+        settings = {
+            "partitioner": "murmur2_random",  # where Kafka's Java clients put a key
+            "enable.idempotence": True,
+            "linger.ms": 5,
+            "queue.buffering.max.messages": 1_000_000,
+            "compression.type": "lz4",
+            "delivery.report.only.error": True,
+            "on_delivery": self._delivered,
+        }
+        if self.exactly_once:
+            settings["transactional.id"] = f"{start['application_id']}-writer"
+            settings["transaction.timeout.ms"] = start["transaction_timeout_ms"]
+        self.producer = Producer(client | settings)
+        self.offsets = Consumer(client | {"group.id": self.group, "enable.auto.commit": False})
+        if self.exactly_once:  # fences a zombie and settles the transaction that it left open
+            self.producer.init_transactions(BROKER_DEADLINE_S)
+
+    def committed(self, topic: str) -> tuple[Positions, dict[str, Any]]:
+        """The group's offsets in a topic, and the token that they were committed with."""
+        partitions = self.offsets.list_topics(topic, BROKER_DEADLINE_S).topics[topic].partitions
+        found = self.offsets.committed([TopicPartition(topic, p) for p in partitions], BROKER_DEADLINE_S)
+        found = [p for p in found if p.offset >= 0]
+        tokens = [json.loads(p.metadata) for p in found if p.metadata]
+        return {(p.topic, p.partition): p.offset for p in found}, tokens[0] if tokens else {}
+
+    def write(self, rows: pa.Table, ends: Positions, token: dict[str, Any]) -> None:
+        """Send a batch; under exactly_once its outputs and offsets become visible together, also when there is no output."""
+        try:
+            if self.exactly_once:
+                self.producer.begin_transaction()
+            self._send(rows)
+            if self.exactly_once:
+                group = self.offsets.consumer_group_metadata()
+                self.producer.send_offsets_to_transaction(_partitions(ends, token), group, BROKER_DEADLINE_S)
+                self.producer.commit_transaction(BROKER_DEADLINE_S)
+            elif self.producer.flush(BROKER_DEADLINE_S) or self.refused:
+                raise KafkaException(self.refused or KafkaError(KafkaError._TIMED_OUT))
+        except KafkaException as error:
+            raise self.give_up(error.args[0]) from error
+
+    def commit(self, ends: Positions, token: dict[str, Any]) -> None:
+        """Commit offsets alone."""
+        if self.exactly_once:
+            self.write(pa.table({name: [] for name in OUTPUT.names}), ends, token)
+        elif ends:
+            self.offsets.commit(offsets=_partitions(ends, token), asynchronous=False)
+
+    def give_up(self, error: KafkaError) -> Failed:
+        """Abort what is open, and say why."""
+        if error.code() in FENCED:
+            return Failed("fenced", f"a successor has taken over: {error}")
+        if self.exactly_once:
+            self.producer.abort_transaction(BROKER_DEADLINE_S)
+        return Failed("storage", f"Kafka refuses the batch: {self.refused or error}")
+
+    def _send(self, rows: pa.Table) -> None:
+        for key, value, headers, timestamp_ms in zip(*(column.to_pylist() for column in rows.columns), strict=True):
+            pairs = [(header["key"], header["value"]) for header in headers or []]
+            while True:
+                try:
+                    self.producer.produce(self.topic, value, key, headers=pairs, timestamp=timestamp_ms)
+                    break
+                except BufferError:  # the queue is full
+                    self.producer.poll(0.1)
+        self.producer.poll(0)
+
+    def _delivered(self, error: KafkaError | None, _message: Any) -> None:
+        self.refused = self.refused or error
+
+
+def _partitions(ends: Positions, token: dict[str, Any]) -> list[TopicPartition]:
+    metadata = json.dumps(token)
+    return [TopicPartition(topic, partition, offset, metadata) for (topic, partition), offset in ends.items()]
