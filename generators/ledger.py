@@ -18,6 +18,8 @@ from faker import Faker
 from streamgate.generators.envelope_pb2 import Envelope, Hop, Posting
 
 EPOCH_MS: Final = 1_700_000_000_000
+WAVE_MS: Final = 24 * 3_600_000  # a wave begins a day after the one before it
+WAVE_OFFSETS: Final = 10_000_000  # and that far behind it in the topics upstream, where gaps are nothing new
 POSTINGS_MAX: Final = 8
 STEP_BACK_MAX: Final = 50
 FLOAT_EXACT: Final = 2**53  # a double holds every integer up to here, and no odd one beyond
@@ -53,6 +55,7 @@ def ledger(  # noqa: PLR0913 (the knobs of a workload stand in the sentence that
     aborted_transactions: int = 6,
     republished: bool = False,
     moved: bool = False,
+    wave: int = 0,
 ) -> list[Send]:
     """Make the records of one workload; aborted and repeated ones come on top of `entries`.
 
@@ -60,13 +63,14 @@ def ledger(  # noqa: PLR0913 (the knobs of a workload stand in the sentence that
     Zipf's law. `republished` gives each entry its first hop in a topic upstream, and repeats runs of up to 50
     entries as a relay does that stepped back. `moved` renames the upstream topic half-way for a third of the
     branches, changes its partition for another third and its id for the last; offsets start again from 0.
+    A later `wave` of one seed is what arrives next: new entries of the same branches and accounts.
     """
     if not 1 <= partitions <= branches <= min(accounts, entries):
         raise ValueError("a ledger needs partitions <= branches <= accounts, and an entry for every branch")
     if accounts > 2 * entries:
         raise ValueError(f"{entries} entries touch at most {2 * entries} accounts in turn, not {accounts}")
-    mint = _Mint(seed, accounts=accounts, branches=branches, partitions=partitions, entries=entries)
-    upstream = _Upstream(mint, moved=moved) if republished or moved else None
+    mint = _Mint(seed, wave, accounts=accounts, branches=branches, partitions=partitions, entries=entries)
+    upstream = _Upstream(mint, moved=moved, first=wave * WAVE_OFFSETS) if republished or moved else None
     aborted_at = _stations(mint.rng, entries, aborted_transactions - 1)
     sends: list[Send] = []
     played: list[list[Send]] = [[] for _ in range(partitions)]  # per partition, since its upstream last moved
@@ -149,12 +153,14 @@ _COUNTED: Final = (
 class _Mint:
     """Makes records one after the other: the clock, the ids and the balances so far are here."""
 
-    def __init__(self, seed: int, *, accounts: int, branches: int, partitions: int, entries: int) -> None:
-        self.rng = random.Random(seed)
+    def __init__(  # noqa: PLR0913 (the knobs of `ledger`)
+        self, seed: int, wave: int, *, accounts: int, branches: int, partitions: int, entries: int
+    ) -> None:
+        self.rng = random.Random(f"{seed}/{wave}")
         self.partitions = partitions
-        self._seed = seed
+        self._series = f"{seed}-{wave}"
         self._number = 0
-        self._clock_ms = EPOCH_MS + seed % 1_000_000 * 60_000
+        self._clock_ms = EPOCH_MS + seed % 500_000 * 60_000 + wave * WAVE_MS
         self._balance: defaultdict[str, int] = defaultdict(int)
         fake = Faker("en_GB")
         fake.seed_instance(seed)
@@ -200,7 +206,10 @@ class _Mint:
     ) -> Send:
         self._clock_ms += self.rng.randint(1, 5)
         envelope = Envelope(
-            id=f"{self._seed}-{self._number:06}", timestamp_ms=self._clock_ms, chain=chain, postings=postings
+            id=f"{self._series}-{self._number:06}",
+            timestamp_ms=self._clock_ms,
+            chain=chain,
+            postings=postings,
         )
         self._number += 1
         return Send(
@@ -271,11 +280,11 @@ class _Mint:
 class _Upstream:
     """The topics that a republishing relay read the entries from: which position each entry has there."""
 
-    def __init__(self, mint: _Mint, *, moved: bool) -> None:
+    def __init__(self, mint: _Mint, *, moved: bool, first: int) -> None:
         self._mint = mint
         self._split = moved  # one topic for each third of the branches, to move its own way
         self._moved = False
-        self._next: defaultdict[tuple[str, int, bytes], int] = defaultdict(int)
+        self._next: defaultdict[tuple[str, int, bytes], int] = defaultdict(lambda: first)
         self._ids = [mint.rng.randbytes(16) for _ in range(2)]
 
     def move(self) -> None:

@@ -441,7 +441,7 @@ def _row(pickle: Mapping[str, Any], scenario: str, cells: Mapping[str, str], lin
         Step(_STEP_TYPES.get(step["type"]), step["text"], lines.get(step["astNodeIds"][0], line))
         for step in pickle["steps"]
     )
-    runs = [match.groups() for step in steps if (match := _RUNS.search(step.text))]
+    runs = [match.groups() for step in steps for match in _RUNS.finditer(step.text)]
     program = cells.get("program") or (runs[0][0] if runs else None)
     said = [match[1] for step in steps if (match := _MODE.search(step.text))]
     mode = cells.get("mode") or (said[0] if said else None)

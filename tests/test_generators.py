@@ -246,6 +246,23 @@ def test_as_many_accounts_as_entries_are_touched_one_after_the_other() -> None:
     assert counts["entries_without_postings"] > 100
 
 
+@pytest.mark.parametrize("republished", [False, True])
+def test_a_later_wave_adds_entries_to_the_same_accounts(*, republished: bool) -> None:
+    """What arrives later is new and later in every way, and needs the state of what came before."""
+    first, second = (first_sightings(ledger(5, wave=wave, republished=republished)) for wave in (0, 1))
+    accounts = [
+        {(send.key, posting.account) for send, envelope in wave for posting in envelope.postings}
+        for wave in (first, second)
+    ]
+    ids = [{envelope.id for _, envelope in wave} for wave in (first, second)]
+    hops = [[hop.offset for _, envelope in wave for hop in envelope.chain] for wave in (first, second)]
+
+    assert accounts[0] == accounts[1]
+    assert not ids[0] & ids[1]
+    assert first[-1][0].timestamp_ms < second[0][0].timestamp_ms
+    assert max(hops[0], default=-1) < min(hops[1], default=0)
+
+
 def test_traffic_is_skewed() -> None:
     """By Zipf's law the busiest branch has several times the traffic of the median one."""
     traffic: defaultdict[bytes, int] = defaultdict(int)
