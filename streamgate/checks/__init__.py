@@ -1,0 +1,41 @@
+"""Checks: pure functions from a history to the anomalies in it. No broker, no clock, no design.
+
+A check takes the history as it was when the feature asked, and the application that the sentence is about; it returns
+anomalies, worst first, or an empty list. What is legal depends on the mode, and each rule says why.
+"""
+
+from collections.abc import Callable
+
+from streamgate.checks.delivery import below_the_commit, fold, promptly, relation, whole
+from streamgate.checks.fencing import released, silent
+from streamgate.checks.lineage import preserved
+from streamgate.checks.side_effects import same_rows, side_effects
+from streamgate.verdicts import Anomaly
+
+Check = Callable[..., list[Anomaly]]  # (history, application name, the claim's own arguments)
+
+CHECKS: dict[str, Check] = {
+    "relation": relation,
+    "fold": fold,
+    "whole": whole,
+    "promptly": promptly,
+    "below-the-commit": below_the_commit,
+    "silent": silent,
+    "released": released,
+    "preserved": preserved,
+    "same-rows": same_rows,
+    "side-effects": side_effects,
+}
+# The anomalies that each check can name, for `explain` and for the catalogue of wrong designs.
+ANOMALIES: dict[str, tuple[str, ...]] = {
+    "relation": ("lost", "duplicated", "reordered", "torn", "uncommitted-visible", "phantom"),
+    "fold": ("ahead-of-commit", "behind-commit", "phantom", "torn", "uncommitted-visible", "duplicated", "lost"),
+    "whole": ("torn",),
+    "promptly": ("late",),
+    "below-the-commit": ("duplicated",),
+    "silent": ("fenced-but-emitting",),
+    "released": ("stuck",),
+    "preserved": ("phantom", "lost"),
+    "same-rows": ("phantom", "lost"),
+    "side-effects": ("leaked-topic",),
+}

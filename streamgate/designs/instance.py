@@ -174,7 +174,7 @@ class Instance:
             self._asked, self._answer = request, None
         with contextlib.suppress(OSError, ValueError):  # then it has exited, which is noticed below
             assert self._process.stdin
-            self._process.stdin.write(request.model_dump_json().encode() + b"\n")
+            self._process.stdin.write(request.model_dump_json(exclude_none=True).encode() + b"\n")
             self._process.stdin.flush()
         with self._heard:
             while self._answer is None and self.failed is None:

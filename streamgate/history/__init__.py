@@ -1,0 +1,86 @@
+"""The history of one scenario: appended to as it happens, kept in memory for the checks and on disk for the judge."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
+
+from pydantic import ValidationError
+
+from streamgate.errors import UsageProblem
+from streamgate.history.events import EVENT, AnyEvent, Application, Begun, Ended, Event
+
+E = TypeVar("E", bound=Event)
+
+
+class History:
+    """Events in order. With a path, every event is also a line of that file, written as it happens."""
+
+    def __init__(self, events: list[AnyEvent] | None = None, *, path: Path | None = None) -> None:
+        self.events: list[AnyEvent] = []
+        self._file = path.open("w", encoding="utf-8") if path else None
+        for event in events or []:
+            self.add(event)
+
+    def add(self, event: AnyEvent) -> None:
+        """Append one event."""
+        self.events.append(event)
+        if self._file:
+            self._file.write(event.model_dump_json(exclude_defaults=False) + "\n")
+
+    def flush(self) -> None:
+        """Make the file hold everything that was added."""
+        if self._file:
+            self._file.flush()
+
+    def close(self) -> None:
+        """Close the file; the events stay."""
+        if self._file:
+            self._file.close()
+            self._file = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def of(self, kind: type[E]) -> Iterator[E]:
+        """Every event of one kind, in order."""
+        return (event for event in self.events if isinstance(event, kind))
+
+    def upto(self, count: int) -> "History":
+        """The history as it was when it had that many events."""
+        return History(self.events[:count])
+
+    @property
+    def begun(self) -> Begun:
+        """The event that opened the scenario."""
+        return next(self.of(Begun))
+
+    def application(self, name: str) -> Application:
+        """The application of that name."""
+        return next(application for application in self.of(Application) if application.name == name)
+
+
+def read(path: Path) -> History:
+    """Read a recorded history back.
+
+    Raises UsageProblem where the file is missing, is no history, or was cut before its verdict.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageProblem(f"{path} cannot be read as a history: {error}") from None
+    events: list[AnyEvent] = []
+    for number, line in enumerate(lines, 1):
+        try:
+            events.append(EVENT.validate_json(line))
+        except ValidationError as error:
+            what = "is cut in its middle" if number == len(lines) else "is no event of a history"
+            raise UsageProblem(f"{path}: line {number} {what}: {error.errors()[0]['msg']}") from None
+    if not events or not isinstance(events[0], Begun):
+        raise UsageProblem(f"{path} is no history: it does not open with the event `begun`")
+    if not isinstance(events[-1], Ended):
+        raise UsageProblem(f"{path} was cut after line {len(lines)}: the event `ended` is missing, so it proves nothing")
+    return History(events)

@@ -1,0 +1,176 @@
+"""The report of a run: one JSON line a row while it runs, then a summary, a table, and the exit code that follows."""
+
+import json
+import statistics
+from collections import Counter
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from streamgate.errors import UsageProblem
+from streamgate.verdicts import Anomaly, Verdict
+
+COLOURS = {
+    Verdict.UPHELD: "green",
+    Verdict.VIOLATED: "red",
+    Verdict.INCONCLUSIVE: "yellow",
+    Verdict.UNSUPPORTED: "dim",
+    Verdict.HARNESS_ERROR: "magenta",
+}
+
+
+class RowResult(BaseModel):
+    """What one row of one design came to."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    kind: Literal["row"] = "row"
+    design: str
+    id: str
+    guarantee: str
+    name: str
+    repetition: int = 0
+    verdict: Verdict
+    reason: str = ""
+    known: str | None = None
+    anomalies: list[Anomaly] = []
+    marks: list[dict[str, Any]] = []
+    attempts: int = 1
+    kills: int = 0
+    entries: int = 0
+    keys: int = 0
+    partitions: int = 0
+    waited_seconds: float = 0.0
+    seconds: float
+    history: str = ""
+
+    @property
+    def fails(self) -> bool:
+        """Whether this row alone fails the run: a new violation, or a known failure that is none any more."""
+        return (self.verdict is Verdict.VIOLATED) != (self.known is not None) and self.verdict in {
+            Verdict.VIOLATED,
+            Verdict.UPHELD,
+        }
+
+
+class Summary(BaseModel):
+    """The end of a run, and what it ran on."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    kind: Literal["summary"] = "summary"
+    partial: bool
+    streamgate: str
+    seed: int
+    broker: str
+    broker_why: str
+    versions: dict[str, str]
+    promised: dict[str, int]
+    judged: dict[str, int]
+    verdicts: dict[str, int]
+    known_failures: int
+    untested: list[str]
+    seconds: float
+    median_seconds: float
+    peak_memory_mb: int
+    limits_broken: list[str] = []
+    exit_code: int
+
+
+def exit_code(rows: list[RowResult], promised: int, *, limits_broken: bool = False) -> int:
+    """The run's exit code, from what was judged and what was promised."""
+    verdicts = {row.verdict for row in rows}
+    if any(row.fails for row in rows) or limits_broken:
+        return 1
+    if Verdict.HARNESS_ERROR in verdicts:
+        return 3
+    if Verdict.INCONCLUSIVE in verdicts:
+        return 2
+    if not rows:
+        return 5
+    return 2 if len(rows) < promised else 0
+
+
+def median_seconds(rows: list[RowResult]) -> float:
+    """The median row."""
+    return round(statistics.median([row.seconds for row in rows]), 2) if rows else 0.0
+
+
+class Writer:
+    """Writes `report.jsonl` line by line, so that nothing recorded is lost whatever happens next."""
+
+    def __init__(self, out: Path) -> None:
+        self._file = (out / "report.jsonl").open("w", encoding="utf-8")
+
+    def write(self, line: RowResult | Summary) -> None:
+        """Append one line and put it on disk."""
+        self._file.write(line.model_dump_json() + "\n")
+        self._file.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def read(path: Path) -> tuple[list[RowResult], Summary]:
+    """Read a report back; UsageProblem where it is empty, cut or partial."""
+    try:
+        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    except (OSError, ValueError) as error:
+        raise UsageProblem(f"{path} cannot be read as a report: {error}") from None
+    if not lines or lines[-1].get("kind") != "summary":
+        raise UsageProblem(f"{path} is cut: it does not end with a summary, so it proves nothing")
+    return [RowResult(**line) for line in lines[:-1]], Summary(**lines[-1])
+
+
+def table(rows: list[RowResult], promises: dict[str, str]) -> Table:
+    """Guarantees down, designs across; a cell is the worst verdict of its rows, and how many there were."""
+    designs = list(dict.fromkeys(row.design for row in rows))
+    grid = Table(title=None, pad_edge=False)
+    grid.add_column("guarantee", no_wrap=True)
+    grid.add_column("promise", ratio=1)
+    for design in designs:
+        grid.add_column(design, no_wrap=True)
+    order = list(Verdict)
+    for guarantee in promises:
+        cells = []
+        for design in designs:
+            found = [row.verdict for row in rows if row.design == design and row.guarantee == guarantee]
+            if found:
+                worst = min(found, key=order.index)
+                counts = Counter(found)
+                cells.append(Text(f"{worst} {counts[worst]}/{len(found)}", style=COLOURS[worst]))
+            else:
+                cells.append(Text("–", style="dim"))
+        if any(str(cell) != "–" for cell in cells):
+            grid.add_row(guarantee, promises[guarantee], *cells)
+    return grid
+
+
+def card(row: RowResult, reproduce: str) -> str:
+    """One failing row for a person: which scenario, which anomaly, which record, and how to see it again."""
+    lines = [f"{row.verdict.upper()}  {row.id}  {row.design}", f"  claim     {row.name}"]
+    for mark in row.marks:
+        lines.append(f"  mark      {mark['fault']}")
+    if not row.anomalies and row.reason:
+        lines.append(f"  reason    {row.reason}")
+    for anomaly in row.anomalies[:3]:
+        lines.append(f"  anomaly   {anomaly.name}: {anomaly.text}")
+        for label, value in (("key", anomaly.key), ("input", anomaly.source), ("expected", anomaly.expected), ("got", anomaly.got)):
+            if value:
+                lines.append(f"    {label:<9} {value}")
+    if len(row.anomalies) > 3:
+        lines.append(f"  and {len(row.anomalies) - 3} more anomalies")
+    if row.history:
+        lines.append(f"  history   {row.history}")
+    lines.append(f"  again     {reproduce}")
+    return "\n".join(lines)
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A console that keeps whole words on narrow screens and in files."""
+    return Console(stderr=stderr, highlight=False, soft_wrap=True)

@@ -1,0 +1,36 @@
+@replay
+Feature: The postings of one entry are one collection
+  An entry that fans out over many accounts is applied to all of them or to none, whatever dies in its middle.
+  Documented in: Conquering Streaming Analytics With Akka And Kafka, "The Details".
+  Broken by: a commit between two postings of one entry, or a position per posting.
+  Costs: an entry is held until its last posting is folded.
+
+  @G3.whole-collection
+  Scenario Outline: a crash in the middle of an entry leaves none of its postings alone
+    Given <program> in mode <mode> on 4 partitions
+    And 4000 entries over 64 accounts wait in its input
+    When it starts
+    And it is killed <moment>
+    And it starts again and drains its input
+    Then no entry is applied to some of its accounts only
+    And the outputs are the model's, in the order and as often as <mode> allows
+    And nothing else changes on the broker
+
+    Examples:
+      | program | mode          | moment                    |
+      | ledger  | at_least_once | between output and commit |
+      | ledger  | exactly_once  | with a transaction open   |
+
+  @G3.whole-at-the-cut
+  Scenario Outline: what a reader sees after a crash holds every entry whole
+    Given <program> in mode <mode> on 4 partitions
+    # 20000 accounts: one transaction has to stay open long enough to be met
+    And 20000 entries over 20000 accounts wait in its input
+    When it starts
+    And it is killed with a transaction open
+    Then no entry is applied to some of its accounts only
+    And nothing else changes on the broker
+
+    Examples:
+      | program | mode         |
+      | ledger  | exactly_once |

@@ -1,0 +1,38 @@
+@replay
+Feature: A replay changes no sum
+  The state of a key carries the position of the last entry folded into it; an entry at or below it changes nothing.
+  Documented in: Conquering Streaming Analytics With Akka And Kafka, "The Details".
+  Broken by: state and position stored apart, or a position that is forgotten on a restart.
+  Costs: one position beside every sum.
+
+  @G1.replayed-after-a-crash
+  Scenario Outline: an entry replayed after a crash changes no balance
+    Given <program> in mode <mode> on 4 partitions
+    And 4000 entries over 64 accounts wait in its input
+    When it starts
+    And it is killed <moment>
+    And it starts again and drains its input
+    Then the outputs are the model's, in the order and as often as <mode> allows
+    And nothing else changes on the broker
+
+    Examples:
+      | program | mode          | moment                    |
+      | ledger  | at_least_once | between output and commit |
+      | ledger  | exactly_once  | after a commit            |
+
+  @G2.in-the-order-of-the-partition
+  Scenario Outline: entries of one key are applied in the order of their partition
+    Given <program> in mode <mode> on 4 partitions
+    And 4000 entries over 64 accounts wait in its input
+    When it starts and drains its input
+    And 1000 entries over 64 accounts arrive in its input
+    Then while the input rests, its outcome is visible within the commit interval and 2 seconds
+    And the outputs are the model's, in the order and as often as <mode> allows
+    And nothing else changes on the broker
+
+    Examples:
+      | program | mode          |
+      | relay   | at_least_once |
+      | relay   | exactly_once  |
+      | ledger  | at_least_once |
+      | ledger  | exactly_once  |

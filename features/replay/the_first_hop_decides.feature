@@ -1,0 +1,48 @@
+@replay
+Feature: The first hop decides what is a duplicate
+  A stateless relay upstream may repeat; every record carries the chain of positions it was read from, and the first decides.
+  Documented in: Conquering Streaming Analytics With Akka And Kafka, "And Then, Oops".
+  Broken by: tracking the position in the topic that is read, which is new for every repeat.
+  Costs: one hop a relay in every record.
+
+  @G7.repeats-upstream
+  Scenario Outline: an entry that a relay upstream repeats is counted once
+    Given <program> in mode <mode> on 4 partitions
+    And 4000 republished entries over 64 accounts wait in its input
+    When it starts and drains its input
+    Then the outputs are the model's, in the order and as often as <mode> allows
+    And nothing else changes on the broker
+
+    Examples:
+      | program | mode          |
+      | ledger  | at_least_once |
+      | ledger  | exactly_once  |
+
+  @G7.relay-dies-upstream
+  Scenario Outline: entries that a relay repeats after its crash are counted once
+    Given relay in mode at_least_once feeds <program> in mode <mode> on 4 partitions
+    And 4000 entries over 64 accounts wait in the relay's input
+    When the relay starts
+    And the relay is killed between output and commit
+    And the relay starts again and drains its input
+    And it starts and drains its input
+    Then the outputs are the model's, in the order and as often as <mode> allows
+    And nothing else changes on the broker
+
+    Examples:
+      | program | mode          |
+      | ledger  | at_least_once |
+      | ledger  | exactly_once  |
+
+  @G8.first-hop-moves
+  Scenario Outline: entries whose first hop moves to another topic or partition are all counted
+    Given <program> in mode <mode> on 4 partitions
+    And 4000 moving entries over 64 accounts wait in its input
+    When it starts and drains its input
+    Then the outputs are the model's, in the order and as often as <mode> allows
+    And nothing else changes on the broker
+
+    Examples:
+      | program | mode          |
+      | ledger  | at_least_once |
+      | ledger  | exactly_once  |

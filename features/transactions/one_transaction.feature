@@ -1,0 +1,91 @@
+@transactions
+Feature: Output, state and input offsets are one transaction
+  Whenever a design dies, a reader of committed data sees each entry's effect once, or not yet.
+  Documented in: Enabling Exactly-Once in Kafka Streams, "How Kafka Streams Guarantees Exactly-Once Processing".
+  Broken by: offsets committed apart from outputs, or state that outlives an aborted transaction.
+  Costs: one transaction a commit interval.
+
+  @G22.dies-with-a-transaction-open
+  Scenario Outline: an entry whose transaction was open at the crash is counted once
+    Given <program> in mode <mode> on 4 partitions
+    # 20000 accounts: one transaction has to stay open long enough to be met
+    And 20000 entries over 20000 accounts wait in its input
+    When it starts
+    And it is killed with a transaction open
+    Then the visible outputs are the fold of the committed input
+    When it starts again and drains its input
+    Then the outputs are the model's, in the order and as often as <mode> allows
+    And nothing else changes on the broker
+
+    Examples:
+      | program | mode         |
+      | relay   | exactly_once |
+      | ledger  | exactly_once |
+
+  @G22.dies-after-a-commit
+  Scenario Outline: an entry that was committed before the crash is not counted again
+    Given <program> in mode <mode> on 4 partitions
+    And 4000 entries over 64 accounts wait in its input
+    When it starts
+    And it is killed after a commit
+    Then the visible outputs are the fold of the committed input
+    When 1000 entries over 64 accounts arrive in its input
+    And it starts again and drains its input
+    Then the outputs are the model's, in the order and as often as <mode> allows
+    And nothing else changes on the broker
+
+    Examples:
+      | program | mode         |
+      | relay   | exactly_once |
+      | ledger  | exactly_once |
+
+  @G23.aborted-is-never-visible
+  Scenario Outline: an aborted transaction is never visible and a committed one is whole
+    Given <program> in mode <mode> on 4 partitions
+    And 20000 entries over 20000 accounts wait in its input
+    When it starts
+    And it is killed with a transaction open
+    And it starts again
+    And it is killed after a commit
+    Then the visible outputs are the fold of the committed input
+    And no entry is applied to some of its accounts only
+    And nothing else changes on the broker
+
+    Examples:
+      | program | mode         |
+      | ledger  | exactly_once |
+
+  @G25.restored-state-is-the-commit
+  Scenario Outline: state restored without the local disk equals the committed offsets
+    Given <program> in mode <mode> on 4 partitions
+    And 4000 entries over 64 accounts wait in its input
+    When it starts
+    And it is killed <moment>
+    Then the visible outputs are the fold of the committed input
+    When its local state is wiped
+    And 1000 entries over 64 accounts arrive in its input
+    And it starts again and drains its input
+    Then the outputs are the model's, in the order and as often as <mode> allows
+    And nothing else changes on the broker
+
+    Examples:
+      | program | mode          | moment                    |
+      | ledger  | at_least_once | between output and commit |
+      | ledger  | exactly_once  | after a commit            |
+
+  @G69.orderly-failure
+  Scenario Outline: a design that gives up in order leaves no transaction open
+    Given <program> in mode <mode> on 4 partitions
+    And 20000 entries over 20000 accounts wait in its input
+    When it starts
+    And the broker refuses its outputs in the middle of a transaction
+    Then it leaves no transaction open
+    And the visible outputs are the fold of the committed input
+    When it starts again and drains its input
+    Then the outputs are the model's, in the order and as often as <mode> allows
+    And nothing else changes on the broker
+
+    Examples:
+      | program | mode         |
+      | relay   | exactly_once |
+      | ledger  | exactly_once |

@@ -1,0 +1,36 @@
+@transactions
+Feature: A restart settles the old transaction and fences the zombie
+  Whoever comes back after its successor has taken over emits nothing, and no reader waits for what it left open.
+  Documented in: Enabling Exactly-Once in Kafka Streams, "How Kafka Streams Guarantees Exactly-Once Processing".
+  Broken by: a new transactional id on every start, or offsets sent without the group's generation.
+  Costs: one init of transactions a start.
+
+  @G24.zombie
+  Scenario Outline: an instance that comes back after its successor took over emits nothing
+    Given <program> in mode <mode> on 4 partitions
+    And 20000 entries over 20000 accounts wait in its input
+    When it starts
+    And it is paused with a transaction open, and a successor drains its input
+    And the paused instance goes on
+    Then nothing of the paused instance is visible
+    And the outputs are the model's, in the order and as often as <mode> allows
+    And nothing else changes on the broker
+
+    Examples:
+      | program | mode         |
+      | relay   | exactly_once |
+      | ledger  | exactly_once |
+
+  @G24.readers-pass
+  Scenario Outline: readers pass the transaction of a dead instance within its timeout
+    Given <program> in mode <mode> on 4 partitions
+    And 20000 entries over 20000 accounts wait in its input
+    When it starts
+    And it is killed with a transaction open, and starts again at once
+    # the transaction timeout of 3000 ms, and the broker's sweep
+    Then readers wait 4500 ms at most for the transaction that it left
+    And nothing else changes on the broker
+
+    Examples:
+      | program | mode         |
+      | ledger  | exactly_once |

@@ -1,0 +1,198 @@
+"""Every sentence of the main job. «It» is every application under test; «the relay» is the one upstream of it."""
+
+from collections.abc import Iterator
+
+from pytest_bdd import given, parsers, then, when
+
+from streamgate.faults import orderly
+from streamgate.faults.aim import AIMS, hold
+from streamgate.generators.ledger import ledger
+from streamgate.trial import SETTLE_S, TRANSACTION_TIMEOUT_MS, Application, Trial
+
+UPSTREAM = "upstream"
+VISIBLE_WITHIN_MS = 2_000  # on top of the commit interval, promised by every program's contract
+
+
+def subjects(trial: Trial, who: str = "it") -> Iterator[Application]:
+    """The applications that a sentence speaks of."""
+    return (a for a in trial.applications.values() if (a.name == UPSTREAM) == (who == "the relay"))
+
+
+@given(parsers.re(r"(?P<program>\w+) in mode (?P<mode>\w+) on (?P<partitions>\d+) partitions"))
+def in_mode(trial: Trial, program: str, mode: str, partitions: str) -> None:
+    """Declare the application under test."""
+    trial.application(program, mode, int(partitions))
+
+
+@given(parsers.re(r"the same in mode (?P<mode>\w+) beside it"))
+def beside(trial: Trial, mode: str) -> None:
+    """Declare the same program once more, on topics of its own."""
+    first = next(subjects(trial))
+    trial.application(first.program.name, mode, first.partitions, name=f"{first.name}-{mode}")
+
+
+@given(parsers.re(r"relay in mode at_least_once feeds (?P<program>\w+) in mode (?P<mode>\w+) on (?P<partitions>\d+) partitions"))
+def fed_by_a_relay(trial: Trial, program: str, mode: str, partitions: str) -> None:
+    """Declare the application under test with the design's own relay upstream."""
+    trial.application("relay", "at_least_once", int(partitions), name=UPSTREAM)
+    trial.application(program, mode, int(partitions), upstream=UPSTREAM)
+
+
+@given(parsers.re(r"(?P<entries>\d+) (?P<kind>\w+ )?entries over (?P<accounts>\d+) accounts wait in (?P<who>its|the relay's) input"))
+@when(parsers.re(r"(?P<entries>\d+) (?P<kind>\w+ )?entries over (?P<accounts>\d+) accounts arrive in (?P<who>its|the relay's) input"))
+def entries_wait(trial: Trial, entries: str, accounts: str, kind: str | None, who: str) -> None:
+    """Write a workload: the usual one, `republished` with repeats, or `moving` with a first hop that changes."""
+    kinds = {"republished": kind == "republished ", "moved": kind == "moving "}
+    for application in subjects(trial, "the relay" if who == "the relay's" else "it"):
+        partitions, wave = application.partitions, application.waves
+        trial.feed(application, ledger(trial.seed, entries=int(entries), accounts=int(accounts), partitions=partitions, wave=wave, **kinds))
+
+
+@when(parsers.re(r"(?P<who>it|the relay) starts(?P<again> again)?(?P<drains> and drains its input)?(?P<default> with no mode set)?"))
+def starts(trial: Trial, who: str, drains: str | None, default: str | None) -> None:
+    """Start instance a, and wait until it has drained its input where the sentence says so."""
+    for application in subjects(trial, who):
+        trial.look_at_input(application)
+        trial.start(application, default_mode=bool(default))
+        if drains:
+            trial.drain(application)
+
+
+@when(parsers.re(r"(?P<who>it|the relay) is killed (?P<moment>[^,]+)"))
+def killed(trial: Trial, who: str, moment: str) -> None:
+    """SIGKILL every process of instance a at that moment, and see what it leaves behind once all is decided."""
+    for application in subjects(trial, who):
+        hold(trial, application, AIMS[moment](trial, application))
+        trial.kill(application)
+        trial.settle(application)
+
+
+@when(parsers.re(r"it is killed (?P<moment>[^,]+), and starts again at once"))
+def killed_and_starts_at_once(trial: Trial, moment: str) -> None:
+    """SIGKILL, and a new start before anything is decided: the new one has to settle what the old one left."""
+    for application in subjects(trial):
+        hold(trial, application, AIMS[moment](trial, application))
+        trial.kill(application)
+        killed_ms = trial.now_ms
+        trial.start(application)
+        trial.settle(application, since_ms=killed_ms)
+
+
+@when("it is stopped gracefully")
+def stopped(trial: Trial) -> None:
+    """Ask instance a to close; what it applied is committed."""
+    for application in subjects(trial):
+        trial.stop(application)
+        trial.settle(application)
+
+
+@when("it is paused with a transaction open, and a successor drains its input")
+def succeeded(trial: Trial) -> None:
+    """SIGSTOP every process of instance a, and start instance b in its place."""
+    for application in subjects(trial):
+        hold(trial, application, AIMS["with a transaction open"](trial, application))
+        trial.start(application, "b")
+        paused = application.running.pop("a")
+        trial.drain(application, outputs_too=False)
+        application.running["a"] = paused
+
+
+@when("the paused instance goes on")
+def goes_on(trial: Trial) -> None:
+    """SIGCONT the zombie, and give it the settle time to emit, or to end itself."""
+    for application in subjects(trial):
+        zombie = application.running["a"]
+        trial.ends(application, "before the zombie resumes")
+        trial.resume(application)
+        trial.wait(SETTLE_S, lambda zombie=zombie: zombie.exit_code is not None)  # type: ignore[misc]
+        trial.wait(SETTLE_S, lambda: False)  # nothing may follow within the settle time, whether it lives or not
+        del application.running["a"]
+        ended = f"{zombie.failed.kind}: {zombie.failed.message}" if zombie.failed else f"exit {zombie.exit_code}"
+        zombie.kill()
+        trial.happened(application, "a", "killed", f"after the settle time; {ended}")
+        trial.settle(application)
+
+
+@when("its local state is wiped")
+def wiped(trial: Trial) -> None:
+    """Delete the instance's own disk while it is down."""
+    for application in subjects(trial):
+        trial.wipe(application)
+
+
+@when("the broker refuses its outputs in the middle of a transaction")
+def refused(trial: Trial) -> None:
+    """Lower the output topic's max.message.bytes under an open transaction, and wait for the loud stop."""
+    for application in subjects(trial):
+        orderly.refuse_outputs(trial, application)
+
+
+@then("the visible outputs are the fold of the committed input")
+def are_the_fold(trial: Trial) -> None:
+    """The prefix rule."""
+    for application in subjects(trial):
+        trial.claim("fold", application, "the visible outputs are the fold of the committed input")
+
+
+@then(parsers.re(r"the outputs are the model's, in the order and as often as (?P<mode>\w+) allows"))
+def are_the_models(trial: Trial, mode: str) -> None:
+    """The relation of the mode, on a drained input."""
+    for application in subjects(trial):
+        trial.claim("relation", application, f"the outputs are the model's, in the order and as often as {mode} allows")
+
+
+@then("no entry is applied to some of its accounts only")
+def is_whole(trial: Trial) -> None:
+    """A collection is one."""
+    for application in subjects(trial):
+        trial.claim("whole", application, "no entry is applied to some of its accounts only")
+
+
+@then("while the input rests, its outcome is visible within the commit interval and 2 seconds")
+def is_prompt(trial: Trial) -> None:
+    """Nothing more arrives: everything must show soon, and not only at the end."""
+    for application in subjects(trial):
+        interval_ms = int(application.event.parameters["commit_interval_ms"])
+        trial.paused_input(application, interval_ms + VISIBLE_WITHIN_MS)
+        trial.claim("promptly", application, "its outcome is visible within the commit interval and 2 seconds")
+
+
+@then("nothing comes again whose input was committed at the kill")
+def repeats_above_the_commit(trial: Trial) -> None:
+    """At_least_once repeats at most one commit interval."""
+    for application in subjects(trial):
+        trial.claim("below-the-commit", application, "nothing comes again whose input was committed at the kill")
+
+
+@then("nothing of the paused instance is visible")
+def is_silent(trial: Trial) -> None:
+    """The zombie is fenced."""
+    for application in subjects(trial):
+        trial.claim("silent", application, "nothing of the paused instance is visible")
+
+
+@then(parsers.re(r"readers wait (?P<wait_ms>\d+) ms at most for the transaction that it left|it leaves no transaction open"))
+def readers_pass(trial: Trial, wait_ms: str | None) -> None:
+    """How long the last stable offset stayed below the end; none left open means: gone before the timeout can act."""
+    bound_ms = int(wait_ms) if wait_ms else TRANSACTION_TIMEOUT_MS // 3
+    for application in subjects(trial):
+        trial.claim("released", application, f"readers wait {bound_ms} ms at most", bound_ms=bound_ms)
+
+
+@then("every output carries its input's id, timestamp and headers, and the chain of positions")
+def is_preserved(trial: Trial) -> None:
+    """Lineage."""
+    for application in subjects(trial):
+        trial.claim("preserved", application, "every output carries its input's id, timestamp, headers and chain")
+
+
+@then("both modes leave the same last rows")
+def same_rows(trial: Trial) -> None:
+    """The setting changes nothing else."""
+    trial.claim("same-rows", next(subjects(trial)), "both modes leave the same last rows")
+
+
+@then("nothing else changes on the broker")
+def nothing_else(trial: Trial) -> None:
+    """Side effects: topics and groups."""
+    trial.claim("side-effects", next(subjects(trial)), "nothing else changes on the broker")

@@ -1,0 +1,140 @@
+"""Was every input's effect delivered, as often as the mode allows, in order, whole and in time?"""
+
+from itertools import pairwise
+
+from streamgate.checks.view import Output, View, show, text
+from streamgate.history import History
+from streamgate.history.events import Committed, Paused, Record
+from streamgate.programs import State
+from streamgate.verdicts import Anomaly, Inconclusive
+
+
+def relation(history: History, application: str) -> list[Anomaly]:
+    """Whether the drained outputs are the model's states, per key.
+
+    exactly_once: in order, none twice, the last one last. at_least_once: an output may be repeated, and after each new
+    start the key may step back once (what was sent before the crash was not yet committed); the last one is still the
+    last. A program that does not conflate skips none.
+    """
+    view = View(history, application)
+    found = list(view.foreign)
+    for key, states in view.states.items():
+        found += _order(view, key, states, [o for o in view.outputs.get(key, []) if not o.anomaly])
+    return found
+
+
+def _order(view: View, key: bytes, states: list[State], outputs: list[Output]) -> list[Anomaly]:
+    if not outputs:
+        said = f"{text(key)} has {len(states)} states and no visible output"
+        return [view.anomaly("lost", said, key, states[-1])]
+    found = []
+    steps_back = 0
+    if len({o.record.partition for o in outputs}) > 1:
+        found.append(view.anomaly("reordered", f"{text(key)} lies in more than one partition, so it has no order", key))
+    seen = {outputs[0].index}
+    if not view.program.conflates and outputs[0].index > 0:
+        said = f"{text(key)} begins with its output {outputs[0].index + 1}: the ones before it never came"
+        found.append(view.anomaly("lost", said, key, states[0], outputs[0].record))
+    for before, after in pairwise(outputs):
+        state = states[after.index]
+        if after.index <= before.index:
+            repeated = after.index in seen
+            if view.exactly_once:
+                said = f"{text(key)} shows {show(state.value)} " + ("again" if repeated else f"after {show(states[before.index].value)}")
+                found.append(view.anomaly("duplicated" if repeated else "reordered", said, key, state, after.record))
+            elif after.index < before.index:
+                steps_back += 1
+                if steps_back > view.interruptions:
+                    said = f"{text(key)} steps back to {show(state.value)} with no crash or rebalance to allow it"
+                    found.append(view.anomaly("reordered", said, key, state, after.record))
+        elif not view.program.conflates and after.index > before.index + 1:
+            missing = states[before.index + 1]
+            said = f"{text(key)} skips {after.index - before.index - 1} outputs after {before.record.at}"
+            found.append(view.anomaly("lost", said, key, missing, after.record))
+        seen.add(after.index)
+    if outputs[-1].index != len(states) - 1:
+        said = f"{text(key)} ends at {show(states[outputs[-1].index].value)}, not at its last state"
+        found.append(view.anomaly("lost", said, key, states[-1], outputs[-1].record))
+    return found
+
+
+def cut(offsets: dict[str, int], states: list[State]) -> int:
+    """How many of a key's states come from below the committed offsets."""
+    return sum(state.source.offset < offsets.get(f"{state.source.topic}-{state.source.partition}", 0) for state in states)
+
+
+def fold(history: History, application: str) -> list[Anomaly]:
+    """The prefix rule: with every instance down, are the visible outputs the fold of the committed input?
+
+    exactly_once: the last visible output of each key equals the fold. at_least_once (and under exactly_once a design
+    that is atomic per shard, until its restart): it equals it or a later state, because outputs come before the commit.
+    """
+    view = View(history, application)
+    committed = [c for c in history.of(Committed) if c.application == application and c.down][-1]
+    may_lead = not view.exactly_once or history.begun.atomic == "shard"
+    found = list(view.foreign)
+    for key, states in view.states.items():
+        outputs = [o for o in view.outputs.get(key, []) if not o.anomaly]
+        have, want = (outputs[-1].index + 1 if outputs else 0), cut(committed.offsets, states)
+        if have < want:
+            said = f"{text(key)}: the group has committed {want} entries of it, and the visible output holds {have}"
+            found.append(view.anomaly("behind-commit", said, key, states[want - 1], outputs[-1].record if outputs else None))
+        elif have > want and not may_lead:
+            said = f"{text(key)}: the group has committed {want} entries of it, and the visible output holds {have}"
+            found.append(view.anomaly("ahead-of-commit", said, key, states[want - 1] if want else None, outputs[-1].record))
+    return found
+
+
+def whole(history: History, application: str) -> list[Anomaly]:
+    """Whether, at this settled point, every entry's accounts all have it or all lack it (G3)."""
+    view = View(history, application)
+    found = [a for a in view.foreign if a.name == "torn"]
+    shown = {key: max((o.index for o in view.outputs.get(key, [])), default=-1) for key in view.states}
+    members: dict[tuple[int, int], list[tuple[bytes, bool, State]]] = {}
+    for key, states in view.states.items():
+        for index, state in enumerate(states):
+            address = (state.source.partition, state.source.offset)
+            members.setdefault(address, []).append((key, index <= shown[key], state))
+    for collection in members.values():
+        if len({has for _, has, _ in collection}) > 1:
+            have = [text(key) for key, has, _ in collection if has]
+            lack = [(key, state) for key, has, state in collection if not has]
+            said = f"{lack[0][1].source.at} is applied to {', '.join(have)} and not to {', '.join(text(k) for k, _ in lack)}"
+            found.append(view.anomaly("torn", said, lack[0][0], lack[0][1]))
+    return found
+
+
+def promptly(history: History, application: str) -> list[Anomaly]:
+    """Whether every state that the input's pause left last was visible in time."""
+    view = View(history, application)
+    paused = [p for p in history.of(Paused) if p.application == application][-1]
+    if paused.canary_ms > 1000:
+        raise Inconclusive(f"a control record took {paused.canary_ms} ms from produce to read_committed: too slow to time others")
+    found = list(view.foreign)
+    for key, states in view.states.items():
+        outputs = [o for o in view.outputs.get(key, []) if not o.anomaly]
+        if not outputs or outputs[-1].index < len(states) - 1:
+            said = f"{text(key)}: its last state is not visible {paused.looked_ms - paused.since_ms} ms after the input paused"
+            said += f" (promised: {paused.tolerance_ms} ms)"
+            found.append(view.anomaly("late", said, key, states[-1], outputs[-1].record if outputs else None))
+    return found
+
+
+def below_the_commit(history: History, application: str) -> list[Anomaly]:
+    """Whether, after a crash, only outputs come again whose input the crash left uncommitted (G47)."""
+    view = View(history, application)
+    events = history.events
+    at = max(i for i, e in enumerate(events) if isinstance(e, Committed) and e.application == application and e.down)
+    committed = events[at]
+    assert isinstance(committed, Committed)
+    later = {id(e) for e in events[at:] if isinstance(e, Record)}
+    found = []
+    for key, outputs in view.outputs.items():
+        states = view.states.get(key, [])
+        limit = cut(committed.offsets, states)
+        for output in outputs:
+            if id(output.record) in later and 0 <= output.index < limit:
+                state = states[output.index]
+                said = f"{text(key)} shows {show(state.value)} again, though its input {state.source.at} was committed at the kill"
+                found.append(view.anomaly("duplicated", said, key, state, output.record))
+    return found

@@ -1,0 +1,41 @@
+"""Does a fenced or failed instance stay silent, and does it let readers pass?"""
+
+from streamgate.checks.view import View
+from streamgate.history import History
+from streamgate.history.events import Batch, Committed, Ends, Mark, Record
+from streamgate.verdicts import Anomaly
+
+
+def silent(history: History, application: str) -> list[Anomaly]:
+    """Whether nothing of the zombie became visible, and nothing was appended at or above the recorded ends.
+
+    The mark of the pause names who was writing (producer id and epoch) and the last stable offsets at that moment: what
+    this producer wrote from there on belongs to the transaction that its successor had to settle.
+    """
+    view = View(history, application)
+    topic = view.application.topics[view.program.writes]
+    pause = [m for m in history.of(Mark) if m.fault == "with a transaction open"][-1]
+    ends = [e for e in history.of(Ends) if e.application == application and e.reason == "before the zombie resumes"][-1]
+    zombies = {tuple(writer) for writer in pause.evidence["writers"]}
+    stable: dict[str, int] = pause.evidence["last_stable"]
+    visible = {(r.partition, r.offset): r for r in history.of(Record) if r.topic == topic and r.visible}
+    found = []
+    for batch in (b for b in history.of(Batch) if b.topic == topic and b.control is None):
+        where = f"{topic}-{batch.partition}"
+        by_zombie = (batch.producer_id, batch.producer_epoch) in zombies and batch.base_offset >= stable[where]
+        appended = batch.base_offset >= ends.high_watermark[where]
+        shown = [visible[batch.partition, o] for o in range(batch.base_offset, batch.last_offset + 1) if (batch.partition, o) in visible]
+        if (by_zombie and shown) or appended:
+            said = f"{where}@{batch.base_offset}..{batch.last_offset} was written by producer {batch.producer_id}, epoch {batch.producer_epoch}, "
+            said += "after its successor had drained the input" if appended else "the fenced one, and is visible"
+            found.append(Anomaly(name="fenced-but-emitting", text=said, key=None, got=shown[0].at if shown else None))
+    return found
+
+
+def released(history: History, application: str, *, bound_ms: int) -> list[Anomaly]:
+    """Whether readers of the outputs passed the dead instance's transaction in time."""
+    committed = [c for c in history.of(Committed) if c.application == application][-1]
+    if committed.stable_ms <= bound_ms:
+        return []
+    said = f"a read_committed reader waited {committed.stable_ms} ms for the open transaction; the bound is {bound_ms} ms"
+    return [Anomaly(name="stuck", text=said)]

@@ -1,0 +1,39 @@
+"""Do id, chain, timestamp and headers survive every hop?"""
+
+from streamgate.checks.view import View, text
+from streamgate.history import History
+from streamgate.programs import Unreadable
+from streamgate.verdicts import Anomaly
+
+
+def preserved(history: History, application: str) -> list[Anomaly]:
+    """Whether every visible output carries the envelope id, the chain and the timestamp of the input that made it.
+
+    A relay keeps the input's other headers as well.
+    """
+    view = View(history, application)
+    found = list(view.foreign)
+    for key, outputs in view.outputs.items():
+        for output in outputs:
+            if output.anomaly:
+                continue
+            record, state = output.record, view.states[key][output.index]
+            try:
+                envelope_id, chain = view.program.lineage_of(record)
+            except Unreadable as error:
+                found.append(view.anomaly("phantom", error.why, key, state, record))
+                continue
+            wrong = []
+            if envelope_id != state.envelope_id:
+                wrong.append(f"id {envelope_id!r} instead of {state.envelope_id!r}")
+            if chain != state.chain:
+                wrong.append(f"chain {chain} instead of {state.chain}")
+            if record.timestamp_ms != state.source.timestamp_ms:
+                wrong.append(f"timestamp {record.timestamp_ms} instead of {state.source.timestamp_ms}")
+            missing = [h for h in state.source.headers if h not in record.headers] if not view.program.conflates else []
+            if missing:
+                wrong.append(f"no header {missing[0][0]!r}")
+            if wrong:
+                said = f"{record.at} for {text(key)} has {'; '.join(wrong)}"
+                found.append(view.anomaly("lost" if missing else "phantom", said, key, state, record))
+    return found

@@ -1,0 +1,396 @@
+"""The command line: `streamgate run` and its kin. Every problem is one sentence and an exit code, never a traceback."""
+
+import argparse
+import json
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+import streamgate
+from streamgate import catalogue
+from streamgate.errors import MachineProblem, Problem, UsageProblem
+from streamgate.report import console
+
+INTERRUPTED = 130
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors exit 4, the code of what the user typed."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong in one sentence."""
+        self.exit(UsageProblem.exit_code, f"{self.prog}: {message}. See {self.prog} --help.\n")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command; returns its exit code."""
+    arguments = parser().parse_args(argv)
+    signal.signal(signal.SIGTERM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+    try:
+        code: int = arguments.command(arguments)
+    except Problem as problem:
+        print(f"streamgate: {problem}", file=sys.stderr)
+        return problem.exit_code
+    except KeyboardInterrupt:
+        print("streamgate: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
+        print(f"streamgate: the machine refused: {error.strerror or error}{where}", file=sys.stderr)
+        return MachineProblem.exit_code
+    return code
+
+
+def parser() -> Parser:
+    """Every command with its options."""
+    top = Parser(prog="streamgate", description=streamgate.__doc__)
+    top.add_argument("--version", action="version", version=streamgate.__version__)
+    commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    def command(name: str, run: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, help=text, description=text)
+        added.set_defaults(command=run)
+        return added
+
+    run = command("run", run_designs, "Judge designs on a real Kafka, with real faults.")
+    _designs(run)
+    _choice(run)
+    _broker(run)
+    run.add_argument("--seed", type=int, help="derives data, fault and timing seeds of every scenario (default: a random one, printed)")
+    run.add_argument("--repeat", type=_positive, default=1, help="judge every row so many times")
+    run.add_argument("--time-scale", type=_scale, default=1.0, help="scales deadlines and settle times, never promised tolerances")
+    run.add_argument("--out", type=Path, help="folder for the report, histories and logs (default: streamgate-out/TIME, with a link latest)")
+    run.add_argument("--fail-fast", action="store_true", help="stop after the first row that fails the run")
+    run.add_argument("--max-seconds", type=_scale, help="the run fails if it takes longer")
+    run.add_argument("--max-memory-mb", type=_positive, help="the run fails if the whole process tree takes more")
+    run.add_argument("--json", action="store_true", help="print the summary as JSON instead of the table")
+
+    listing = command("list", list_rows, "List guarantees, scenarios and rows, and what a design has promised.")
+    _designs(listing, default=None)
+    _choice(listing)
+    listing.add_argument("--json", action="store_true", help="print JSON")
+
+    explain = command("explain", explain_guarantee, "Explain a guarantee: promise, source, scenarios, anomalies.")
+    explain.add_argument("guarantee", help="an id such as G22")
+    explain.add_argument("--json", action="store_true", help="print JSON")
+
+    new = command("new", new_design, "Write a complete design that passes `smoke`, to start yours from.")
+    new.add_argument("directory", type=Path, help="an empty or new folder")
+
+    smoke = command("smoke", smoke_design, "Is the adapter sound? A few records, before the design is judged.")
+    _designs(smoke)
+    _broker(smoke)
+    smoke.add_argument("--json", action="store_true", help="print JSON")
+
+    judge = command("judge", judge_history, "Judge a recorded history again, with no broker.")
+    judge.add_argument("history", type=Path, nargs="+", help="history/*.jsonl of a run")
+    judge.add_argument("--json", action="store_true", help="print JSON")
+
+    lint = command("lint", lint_features, "Check the features: no scenario is vacuous, no sentence unused.")
+    lint.add_argument("--json", action="store_true", help="print JSON")
+
+    command("schema", print_schema, "Print the JSON Schema of the adapter protocol.")
+
+    broker = command("broker", run_broker, "Run the broker in the foreground until Ctrl-C.")
+    _broker(broker)
+    return top
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
+    return number
+
+
+def _scale(text: str) -> float:
+    number = float(text)
+    if not 0 < number < 1e6:
+        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
+    return number
+
+
+def _designs(to: argparse.ArgumentParser, default: str | None = "spark") -> None:
+    said = f" (default: {default})" if default else ""
+    to.add_argument("--design", action="append", metavar="DESIGN", help=f"a path to a design.toml, or a shipped name; repeatable{said}")
+    to.set_defaults(default_design=default)
+
+
+def _choice(to: argparse.ArgumentParser) -> None:
+    to.add_argument("--program", action="append", help="only this program; repeatable")
+    to.add_argument("--mode", action="append", help="only this mode; repeatable")
+    to.add_argument("--guarantee", action="append", default=[], help="only this guarantee; repeatable")
+    to.add_argument("--only", metavar="TAGS", help="a Cucumber tag expression, such as '@G22 and not @G22.dies-after-a-commit'")
+
+
+def _broker(to: argparse.ArgumentParser) -> None:
+    to.add_argument("--broker", default="auto", choices=("auto", "container", "embedded", "external"), help="where Kafka comes from")
+    to.add_argument("--bootstrap", help="host:port of a Kafka of yours")
+    to.add_argument("--client-properties", type=Path, help="how to reach it: a properties file")
+    to.add_argument("--image", help="another image for --broker container")
+
+
+def manifests(arguments: argparse.Namespace) -> list[Any]:
+    """The designs named, or the default one."""
+    from streamgate.designs import manifest  # noqa: PLC0415  (commands that need no design start faster)
+
+    names = arguments.design or ([arguments.default_design] if arguments.default_design else [])
+    return [manifest.load(name) for name in dict.fromkeys(names)]
+
+
+def chosen_rows(arguments: argparse.Namespace, found: catalogue.Catalogue, designs: list[Any]) -> dict[str, set[str]]:
+    """Design -> the ids of the rows that it promises and that the options choose."""
+    chooser = found.chooser(only=arguments.only, guarantees=arguments.guarantee)
+    for given, known, what in (
+        (arguments.program, catalogue.PROGRAMS, "program"),
+        (arguments.mode, catalogue.MODES, "mode"),
+    ):
+        for name in given or ():
+            if name not in known:
+                raise UsageProblem(f"There is no {what} {name!r}; there are {', '.join(known)}.")
+    return {
+        design.name: {
+            row.id
+            for row in found.promised(design, chooser)
+            if (not arguments.program or row.program in arguments.program)
+            and (not arguments.mode or row.mode in arguments.mode)
+        }
+        for design in designs
+    }
+
+
+def out_folder(given: Path | None) -> Path:
+    """Make the output folder, and point `latest` at it where it is ours to name."""
+    folder = given or Path("streamgate-out") / time.strftime("%Y-%m-%dT%H-%M-%S")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if given is None:
+            latest = folder.parent / "latest"
+            latest.unlink(missing_ok=True)
+            latest.symlink_to(folder.name)
+    except OSError as error:
+        raise MachineProblem(f"The output folder {folder} cannot be made: {error.strerror}; choose another with --out.") from None
+    return folder.resolve()
+
+
+def run_designs(arguments: argparse.Namespace) -> int:
+    """Judge."""
+    import pytest  # noqa: PLC0415
+
+    from streamgate import report  # noqa: PLC0415
+    from streamgate.brokers import open_broker  # noqa: PLC0415
+    from streamgate.designs.reaper import RunScope  # noqa: PLC0415
+    from streamgate.feed import Feed  # noqa: PLC0415
+    from streamgate.history.reading import Reading  # noqa: PLC0415
+    from streamgate.plugin import Choice, Gate  # noqa: PLC0415
+    from streamgate.plugin import arguments as pytest_arguments  # noqa: PLC0415
+    from streamgate.trial import Bench  # noqa: PLC0415
+
+    designs, found = manifests(arguments), catalogue.load()
+    for design in designs:
+        for known in design.known_failures:
+            if known not in found.by_id and known not in found.by_row:
+                raise UsageProblem(f"{design.file}: known_failures names {known}, and there is no such scenario or row.")
+    rows = chosen_rows(arguments, found, designs)
+    if not any(rows.values()):
+        print("streamgate: nothing to judge: no promised row is chosen; `streamgate list` shows the rows.", file=sys.stderr)
+        return 5
+    out, say = out_folder(arguments.out), console()
+    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):
+        os.environ.pop(name, None)
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    seed = arguments.seed if arguments.seed is not None else random.SystemRandom().randrange(1 << 31)
+    run = RunScope()
+    bench = broker = None
+    try:
+        broker = open_broker(
+            arguments.broker,
+            run=run,
+            log_dir=out / "logs",
+            bootstrap=arguments.bootstrap,
+            client_properties=arguments.client_properties,
+            image=arguments.image,
+        )
+        say.print(f"streamgate {streamgate.__version__}, seed {seed}, broker {broker.kind} {broker.version} ({broker.why})")
+        reading = Reading(broker.bootstrap, broker.client)
+        reading.canary(f"streamgate-canary-{run.run_id[:6]}")
+        feed = Feed(reading.settings, run.run_id)
+        bench = Bench(run, broker, reading, feed, out, seed, arguments.time_scale)
+        choice = Choice(
+            designs,
+            found,
+            rows,
+            repeat=arguments.repeat,
+            fail_fast=arguments.fail_fast,
+            max_seconds=arguments.max_seconds,
+            max_memory_mb=arguments.max_memory_mb,
+            again=f"streamgate run --broker {broker.kind}",
+        )
+        gate = Gate(bench, choice)
+        pytest.main(pytest_arguments(out), plugins=[gate])
+    finally:
+        if bench:
+            bench.close()
+        if broker:
+            broker.close()
+        run.close()
+    if gate.summary is None:
+        raise MachineProblem("pytest ended before the suite did; see the messages above")
+    summary = gate.summary
+    if arguments.json:
+        print(summary.model_dump_json(indent=2))
+    else:
+        promises = {g.id: g.promise for g in found.guarantees.values()}
+        console().print(report.table(choice.results, promises))
+        say.print(closing(summary, out))
+    return summary.exit_code
+
+
+def closing(summary: Any, out: Path) -> str:
+    """The last lines of a run: what was counted, what it cost, where it lies."""
+    counts = ", ".join(f"{number} {verdict}" for verdict, number in summary.verdicts.items() if number)
+    judged = ", ".join(f"{name} {number} of {summary.promised[name]}" for name, number in summary.judged.items())
+    lines = [
+        f"{counts or 'nothing judged'}; judged of promised: {judged}; known failures: {summary.known_failures}; "
+        f"guarantees untested: {len(summary.untested)}",
+        f"{summary.seconds:.0f} s, median row {summary.median_seconds:.1f} s, peak memory {summary.peak_memory_mb} MiB; report in {out}",
+    ]
+    if summary.limits_broken:
+        lines.append(f"limits broken: {'; '.join(summary.limits_broken)}")
+    if summary.partial:
+        lines.append("partial: not every promised row was judged")
+    return "\n".join(lines)
+
+
+def list_rows(arguments: argparse.Namespace) -> int:
+    """List."""
+    found, designs = catalogue.load(), manifests(arguments)
+    chosen = found.chooser(only=arguments.only, guarantees=arguments.guarantee)
+    listing = found.listing(designs, chosen)
+    rows = chosen_rows(arguments, found, designs)
+    for name, ids in rows.items():
+        listing["designs"][name] = {"promised": len(ids), "rows": sorted(ids)}
+    if arguments.json:
+        print(json.dumps(listing, indent=2))
+        return 0
+    for row in listing["rows"]:
+        print(f"{row['id']:<70} {row['name']}")
+    for untested in listing["untested"]:
+        print(f"{untested['id']:<70} untested: {untested['why']}")
+    counts = listing["guarantees"]
+    print(f"{counts['all']} guarantees, {counts['specified']} specified, {counts['untested']} untested; {len(listing['rows'])} rows")
+    for name, ids in rows.items():
+        print(f"{name} promises {len(ids)} rows")
+    return 0
+
+
+def explain_guarantee(arguments: argparse.Namespace) -> int:
+    """Explain."""
+    from streamgate.judge import anomalies_of  # noqa: PLC0415
+
+    explanation = catalogue.load().explanation(arguments.guarantee, anomalies_of)
+    print(json.dumps(explanation, indent=2) if arguments.json else catalogue.as_text(explanation), end="")
+    return 0
+
+
+def new_design(arguments: argparse.Namespace) -> int:
+    """New."""
+    from streamgate.designs.new import new  # noqa: PLC0415
+
+    new(arguments.directory)
+    print(f"{arguments.directory} holds a design; try: streamgate smoke --design {arguments.directory}")
+    return 0
+
+
+def smoke_design(arguments: argparse.Namespace) -> int:
+    """Smoke."""
+    from streamgate.brokers import open_broker  # noqa: PLC0415
+    from streamgate.designs.reaper import RunScope  # noqa: PLC0415
+    from streamgate.smoke import smoke  # noqa: PLC0415
+
+    designs, out = manifests(arguments), out_folder(None)
+    run = RunScope()
+    try:
+        broker = open_broker(
+            arguments.broker,
+            run=run,
+            log_dir=out / "logs",
+            bootstrap=arguments.bootstrap,
+            client_properties=arguments.client_properties,
+            image=arguments.image,
+        )
+        results = [(d.name, *result) for d in designs for result in smoke(d, broker, run, out / "logs")]
+        broker.close()
+    finally:
+        run.close()
+    if arguments.json:
+        print(json.dumps([dict(zip(("design", "check", "ok", "text"), r, strict=True)) for r in results], indent=2))
+    else:
+        for name, check, ok, text in results:
+            print(f"{'ok ' if ok else 'BAD'} {name}  {check}{': ' + text if text else ''}")
+    return 0 if all(ok for _, _, ok, _ in results) else 1
+
+
+def judge_history(arguments: argparse.Namespace) -> int:
+    """Judge again."""
+    from streamgate.judge import judge  # noqa: PLC0415
+
+    judgements = [judge(path) for path in arguments.history]
+    if arguments.json:
+        print(json.dumps([j.model_dump(mode="json") for j in judgements], indent=2))
+    else:
+        for judgement in judgements:
+            print(judgement.text)
+    return max(judgement.exit_code for judgement in judgements)
+
+
+def lint_features(arguments: argparse.Namespace) -> int:
+    """Lint."""
+    from streamgate import speclint  # noqa: PLC0415
+
+    findings = speclint.lint()
+    print(json.dumps(findings, indent=2) if arguments.json else "\n".join(findings) or "the specification is sound")
+    return 1 if findings else 0
+
+
+def print_schema(_: argparse.Namespace) -> int:
+    """Schema."""
+    from streamgate.designs.schema import schema  # noqa: PLC0415
+
+    print(json.dumps(schema(), indent=2))
+    return 0
+
+
+def run_broker(arguments: argparse.Namespace) -> int:
+    """Broker in the foreground."""
+    from streamgate.brokers import open_broker  # noqa: PLC0415
+    from streamgate.designs.reaper import RunScope  # noqa: PLC0415
+
+    out = out_folder(None)
+    run = RunScope()
+    try:
+        broker = open_broker(
+            arguments.broker,
+            run=run,
+            log_dir=out / "logs",
+            bootstrap=arguments.bootstrap,
+            client_properties=arguments.client_properties,
+            image=arguments.image,
+        )
+        print(f"{broker.kind} {broker.version} answers at {broker.bootstrap}; Ctrl-C ends it", flush=True)
+        signal.pause()
+    finally:
+        run.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,147 @@
+"""Faults that are aimed from outside: look until the moment has come, hold everything still, look again, then strike.
+
+No design is asked to help. Every hit leaves a mark with what was seen; a design that passed its whole input without
+giving the moment raises MarkMissed, and the scenario is tried again.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from streamgate.checks.delivery import cut
+from streamgate.checks.view import View
+from streamgate.history.reading import Position
+from streamgate.trial import PROGRESS_S, Application, Trial
+from streamgate.verdicts import MarkMissed, Violated
+
+Evidence = dict[str, Any]
+DRAINED_S = 0.1  # how often it is asked whether the moment has passed for good
+LOOK_S = 0.001  # a small batch's transaction is open for some 20 ms
+
+
+@dataclass(frozen=True)
+class Aim:
+    """A moment to strike at: ``glimpse`` is quick and asked all the time, ``evidence`` is asked when all stands still."""
+
+    fault: str
+    glimpse: Callable[[], bool]
+    evidence: Callable[[], Evidence | None]
+
+
+def hold(trial: Trial, application: Application, aim: Aim) -> Evidence:
+    """Pause instance a at the moment: seen, paused, and still so when looked at again. The mark says what was seen."""
+    began = looked = time.monotonic()
+    instance = application.running["a"]
+    while time.monotonic() - began < PROGRESS_S * trial.bench.time_scale:
+        drained = time.monotonic() - looked > DRAINED_S and _is_drained(trial, application)
+        if aim.glimpse():
+            pids = instance.pause()
+            evidence = aim.evidence()
+            if evidence:
+                trial.happened(application, "a", "paused", f"{len(pids)} processes")
+                trial.mark(aim.fault, processes=len(pids), **evidence)
+                return evidence
+            instance.resume()
+        elif drained:
+            raise MarkMissed(f"{trial.manifest.name} drained its input, and was not seen {aim.fault}")
+        if time.monotonic() - looked > DRAINED_S:
+            looked = time.monotonic()
+        time.sleep(LOOK_S)
+    trial.alive(application)
+    raise Violated.one("stuck", f"{trial.manifest.name} neither drained its input nor was seen {aim.fault} in {PROGRESS_S:g} s")
+
+
+def _is_drained(trial: Trial, application: Application) -> bool:
+    trial.alive(application)
+    committed = trial.committed(application)
+    return committed is not None and all(committed[p] >= end for p, end in trial.unread(application).items())
+
+
+def transaction_open(trial: Trial, application: Application) -> Aim:
+    """Output records stand above the last stable offset: their transaction is undecided. Evidence: who wrote them."""
+    reading, topic = trial.reading, application.writes
+
+    def glimpse() -> bool:
+        stable, end = reading.ends(topic, application.partitions)
+        return stable != end
+
+    def evidence() -> Evidence | None:
+        stable, end = reading.ends(topic, application.partitions)
+        if stable == end:
+            return None
+        writers = {
+            (batch.producer_id, batch.producer_epoch)
+            for _, batch in reading.wire.batches(topic, dict(stable))
+            if batch.transactional and batch.control is None
+        }
+        if not writers:
+            return None
+        return {
+            "writers": sorted(writers),
+            "open_records": sum(end.values()) - sum(stable.values()),
+            "last_stable": {f"{topic}-{p}": o for p, o in stable.items()},
+            "high_watermark": {f"{topic}-{p}": o for p, o in end.items()},
+        }
+
+    return Aim("with a transaction open", glimpse, evidence)
+
+
+def outputs_beyond_the_commit(trial: Trial, application: Application) -> Aim:
+    """An output is visible whose input lies at or above the committed offset: between output and commit."""
+    view = View(trial.history, application.name)
+    source = {(key, s.value): s.source for key, states in view.states.items() for s in states}
+    furthest: dict[int, int] = {}
+    position: Position = dict.fromkeys(range(application.partitions), 0)
+
+    def moment() -> Evidence | None:
+        committed = trial.committed(application)
+        for message in trial.reading.records(application.writes, position, committed=True):
+            record = source.get((message.key(), application.program.value_of(_Raw(message))))  # type: ignore[arg-type]
+            if record:
+                furthest[record.partition] = max(furthest.get(record.partition, -1), record.offset)
+        if committed is None:
+            return None
+        beyond = {p: o for p, o in furthest.items() if o >= committed[p]}
+        return {"beyond": beyond, "committed": committed} if beyond else None
+
+    return Aim("between output and commit", lambda: moment() is not None, moment)
+
+
+def just_committed(trial: Trial, application: Application) -> Aim:
+    """Offsets were committed, nothing is open, and the visible outputs are just what was committed."""
+
+    def moment() -> Evidence | None:
+        committed = trial.committed(application)
+        stable, end = trial.ends(application)
+        if committed is None or stable != end or not any(committed.values()):
+            return None
+        trial.observe(application)
+        view = View(trial.history, application.name)
+        for key, states in view.states.items():
+            outputs = view.outputs.get(key, [])
+            at = {f"{application.reads}-{p}": o for p, o in committed.items()}
+            if (outputs[-1].index + 1 if outputs else 0) != cut(at, states):
+                return None
+        return {"committed": committed, "outputs": sum(end.values())}
+
+    def glimpse() -> bool:
+        committed = trial.committed(application)
+        return committed is not None and any(committed.values())
+
+    return Aim("after a commit", glimpse, moment)
+
+
+AIMS = {
+    "with a transaction open": transaction_open,
+    "between output and commit": outputs_beyond_the_commit,
+    "after a commit": just_committed,
+}
+
+
+class _Raw:
+    """A client's message under the names of a history record."""
+
+    def __init__(self, message: Any) -> None:
+        self.key, self.value = message.key(), message.value()
+        self.at = f"{message.topic()}-{message.partition()}@{message.offset()}"

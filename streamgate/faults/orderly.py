@@ -1,0 +1,39 @@
+"""Failures that a design is told of, by the broker's own answer, so that it can end in order."""
+
+from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
+
+from streamgate.faults.aim import AIMS, hold
+from streamgate.trial import PROGRESS_S, Application, Trial
+from streamgate.verdicts import MarkMissed
+
+
+def refuse_outputs(trial: Trial, application: Application) -> None:
+    """Make the broker refuse every further output of an open transaction as too large, until the design gives up.
+
+    The design is held with a transaction open while the output topic's max.message.bytes is lowered, and goes on.
+    Records how long its transaction outlived it.
+    """
+    admin = trial.reading.admin
+
+    def limit(size_bytes: int | None) -> None:
+        operation = AlterConfigOpType.DELETE if size_bytes is None else AlterConfigOpType.SET
+        entry = ConfigEntry("max.message.bytes", str(size_bytes or ""), incremental_operation=operation)
+        resource = ConfigResource("topic", application.writes, incremental_configs=[entry])
+        for future in admin.incremental_alter_configs([resource]).values():
+            future.result(10)
+
+    hold(trial, application, AIMS["with a transaction open"](trial, application))
+    limit(1)
+    instance = application.running["a"]
+    trial.resume(application)
+    ended = trial.wait(PROGRESS_S, lambda: instance.exit_code is not None)
+    limit(None)
+    if not ended:
+        raise MarkMissed(f"{trial.manifest.name} did not end, though the broker refused its outputs")
+    ended_ms = trial.now_ms
+    del application.running["a"]
+    instance.kill()
+    said = f"{instance.failed.kind}: {instance.failed.message}" if instance.failed else f"exit {instance.exit_code}"
+    trial.happened(application, "a", "failed", said)
+    trial.mark("its outputs refused", said=said)
+    trial.settle(application, since_ms=ended_ms)

@@ -1,0 +1,57 @@
+"""Writing a workload: in order, by an idempotent producer, its aborted transactions in between by a transactional one."""
+
+from collections.abc import Sequence
+
+from confluent_kafka import Producer
+
+from streamgate.generators.ledger import Send
+
+FLUSH_S = 30.0
+
+
+class Feed:
+    """The harness's producers on one broker. What they wrote is read back from the log: a model never folds what was sent."""
+
+    def __init__(self, settings: dict[str, str | int], run_id: str) -> None:
+        self._settings = settings | {"partitioner": "murmur2_random", "enable.idempotence": True, "linger.ms": 2}
+        self._id = f"streamgate-feed-{run_id}"
+        self._steady = Producer(self._settings)
+        self._aborting: Producer | None = None
+
+    def write(self, topic: str, sends: Sequence[Send]) -> None:
+        """Write every record of a workload; each run of records with one transaction number is aborted after its last."""
+        open_transaction: int | None = None
+        for send in sends:
+            if send.transaction != open_transaction:
+                self._end(open_transaction)
+                if send.transaction is not None:
+                    self._steady.flush(FLUSH_S)
+                    self._transactional().begin_transaction()
+                open_transaction = send.transaction
+            producer = self._steady if send.transaction is None else self._transactional()
+            self._produce(producer, topic, send)
+        self._end(open_transaction)
+        self._steady.flush(FLUSH_S)
+
+    def _end(self, transaction: int | None) -> None:
+        if transaction is not None:
+            self._transactional().flush(FLUSH_S)
+            self._transactional().abort_transaction(FLUSH_S)
+
+    def _transactional(self) -> Producer:
+        if self._aborting is None:
+            self._aborting = Producer(self._settings | {"transactional.id": self._id})
+            self._aborting.init_transactions(FLUSH_S)
+        return self._aborting
+
+    def _produce(self, producer: Producer, topic: str, send: Send) -> None:
+        while True:
+            try:
+                producer.produce(
+                    topic, send.value, send.key, send.partition, timestamp=send.timestamp_ms, headers=list(send.headers)
+                )
+            except BufferError:  # its queue is full: let deliveries make room
+                producer.poll(0.1)
+            else:
+                producer.poll(0)
+                return

@@ -1,0 +1,198 @@
+"""What a history is made of: one JSON line an event, in the order in which the harness saw it.
+
+A history holds everything that a verdict rests on (inputs and outputs as read back from the log, committed offsets, who
+emitted, marks of faults, and the claims that were checked), so that `streamgate judge` reaches the same verdict
+with no broker. Times are milliseconds since the scenario began, unless a name says otherwise.
+"""
+
+from base64 import b64decode, b64encode
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, TypeAdapter
+
+from streamgate.verdicts import Anomaly
+
+BINARY = "base64:"
+
+
+def _to_text(data: bytes) -> str:
+    """Readable text stays readable in the file; whatever is not UTF-8 (or looks like the escape) is base64."""
+    try:
+        text = data.decode()
+        if text.isprintable() and not text.startswith(BINARY):
+            return text
+    except UnicodeDecodeError:
+        pass
+    return BINARY + b64encode(data).decode()
+
+
+def _to_bytes(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    return b64decode(value[len(BINARY) :]) if value.startswith(BINARY) else value.encode()
+
+
+Data = Annotated[bytes, BeforeValidator(_to_bytes), PlainSerializer(_to_text, when_used="json")]
+Offsets = dict[str, int]  # "topic-partition" -> offset
+
+
+class Event(BaseModel):
+    """One line of a history."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Begun(Event):
+    """The scenario's attempt: what runs, on what, from which seed."""
+
+    kind: Literal["begun"] = "begun"
+    scenario: str
+    design: str
+    design_version: str
+    atomic: Literal["batch", "shard"]
+    local_state: bool
+    broker: str
+    seed: int
+    attempt: int
+    application_id: str
+    names_are_ours: bool = Field(description="False on a broker that others use too: foreign topics are then ignored")
+
+
+class Application(Event):
+    """One application within the scenario: a program in a mode, its topics by role, its parameters."""
+
+    kind: Literal["application"] = "application"
+    name: str
+    application_id: str
+    program: str
+    mode: Literal["at_least_once", "exactly_once"]
+    topics: dict[str, str]
+    parameters: dict[str, int | str]
+    transaction_timeout_ms: int
+
+
+class Record(Event):
+    """One record as it lies in the log; ``visible`` says whether a read_committed reader is given it."""
+
+    kind: Literal["record"] = "record"
+    topic: str
+    partition: int
+    offset: int
+    timestamp_ms: int
+    key: Data | None
+    value: Data | None
+    headers: tuple[tuple[str, Data | None], ...] = ()
+    visible: bool = True
+
+    @property
+    def at(self) -> str:
+        """The record's address, as topic-partition@offset."""
+        return f"{self.topic}-{self.partition}@{self.offset}"
+
+
+class Batch(Event):
+    """The header of one record batch, by raw Fetch: who wrote it, and whether inside a transaction."""
+
+    kind: Literal["batch"] = "batch"
+    topic: str
+    partition: int
+    base_offset: int
+    last_offset: int
+    producer_id: int
+    producer_epoch: int
+    transactional: bool
+    control: Literal["commit", "abort"] | None = None
+
+
+class Instance(Event):
+    """Something that happened to an instance of the design."""
+
+    kind: Literal["instance"] = "instance"
+    at_ms: int
+    application: str
+    name: str
+    event: Literal["started", "ready", "stopped", "killed", "paused", "resumed", "failed", "exited"]
+    detail: str = ""
+    consumer_group: str | None = None
+    internal_topics: tuple[str, ...] = ()
+
+
+class Mark(Event):
+    """Evidence that a fault happened where it was aimed."""
+
+    kind: Literal["mark"] = "mark"
+    at_ms: int
+    fault: str
+    evidence: dict[str, Any]
+
+
+class Paused(Event):
+    """The input has rested since this moment; ``since_ms`` is the later of the last append and `ready`."""
+
+    kind: Literal["paused"] = "paused"
+    application: str
+    since_ms: int
+    looked_ms: int
+    tolerance_ms: int
+    canary_ms: int = Field(description="produce to read_committed, measured in the same second")
+
+
+class Committed(Event):
+    """The group's committed input offsets once every transaction was decided, and the outputs' ends.
+
+    ``down`` says that no instance was running, so that the pair of input and output is one consistent cut.
+    """
+
+    kind: Literal["committed"] = "committed"
+    at_ms: int
+    application: str
+    offsets: Offsets
+    stable_ms: int = Field(description="how long a reader waited for the last stable offset to reach the end")
+    down: bool
+
+
+class Ends(Event):
+    """The end of every output partition, under both isolation levels."""
+
+    kind: Literal["ends"] = "ends"
+    at_ms: int
+    application: str
+    reason: str
+    last_stable: Offsets
+    high_watermark: Offsets
+
+
+class Names(Event):
+    """What exists on the broker at one moment."""
+
+    kind: Literal["names"] = "names"
+    at_ms: int
+    topics: tuple[str, ...]
+    groups: tuple[str, ...]
+
+
+class Claim(Event):
+    """A check that a sentence of the feature asked for at this point, with its arguments."""
+
+    kind: Literal["claim"] = "claim"
+    check: str
+    application: str
+    sentence: str
+    arguments: dict[str, Any] = {}
+
+
+class Ended(Event):
+    """The verdict that the run gave, and why."""
+
+    kind: Literal["ended"] = "ended"
+    verdict: str
+    reason: str = ""
+    anomalies: tuple[Anomaly, ...] = ()
+    seconds: float
+
+
+AnyEvent = Annotated[
+    Begun | Application | Record | Batch | Instance | Mark | Paused | Committed | Ends | Names | Claim | Ended,
+    Field(discriminator="kind"),
+]
+EVENT: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent)

@@ -1,0 +1,135 @@
+"""Reading back what lies on the broker: records under both isolation levels, committed offsets, ends, names."""
+
+import time
+from collections.abc import Iterable
+
+from confluent_kafka import (
+    Consumer,
+    ConsumerGroupTopicPartitions,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from streamgate.errors import MachineProblem
+from streamgate.history.wire import Wire
+
+READ_S = 30.0
+Position = dict[int, int]  # partition -> next offset to read
+
+
+class Reading:
+    """The harness's own clients on one broker; nothing here belongs to a design."""
+
+    def __init__(self, bootstrap: str, client: dict[str, str]) -> None:
+        self.settings = {"bootstrap.servers": bootstrap, "retry.backoff.ms": 20, "log_level": 0, **client}
+        self.admin = AdminClient(self.settings)
+        self.wire = Wire(bootstrap.split(",")[0], client)
+        self._consumers = {committed: self._consumer(committed=committed) for committed in (False, True)}
+        self._canary: tuple[Producer, Consumer, str] | None = None
+
+    def close(self) -> None:
+        """Close every client."""
+        for consumer in self._consumers.values():
+            consumer.close()
+        if self._canary:
+            self._canary[1].close()
+        self.wire.close()
+
+    def _consumer(self, *, committed: bool) -> Consumer:
+        isolation = "read_committed" if committed else "read_uncommitted"
+        return Consumer(
+            self.settings
+            | {"group.id": "streamgate-reads-and-never-commits", "isolation.level": isolation, "enable.auto.commit": False}
+            | {"enable.partition.eof": True, "fetch.wait.max.ms": 10, "auto.offset.reset": "error"}
+        )
+
+    def create(self, topics: dict[str, int]) -> None:
+        """Create topics (name -> partitions) that no cleaner touches while they are judged."""
+        settings = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
+        wanted = [NewTopic(name, partitions, config=settings) for name, partitions in topics.items()]
+        for future in self.admin.create_topics(wanted).values():
+            future.result(READ_S)
+        deadline = time.monotonic() + READ_S
+        for name, partitions in topics.items():  # created is not yet led: wait until a Fetch is answered
+            while any(a.error_code for a in self.wire.fetch(name, dict.fromkeys(range(partitions), 0), 1).values()):
+                if time.monotonic() > deadline:
+                    raise MachineProblem(f"topic {name} has no leader after {READ_S:g} s")
+
+    def delete(self, topics: Iterable[str]) -> None:
+        """Delete topics, so that a long run does not slow its own broker down."""
+        for future in self.admin.delete_topics(list(topics)).values():
+            future.exception(READ_S)
+
+    def records(self, topic: str, position: Position, *, committed: bool) -> list[Message]:
+        """Every record from this position to the end that this isolation level has; moves the position on."""
+        consumer = self._consumers[committed]
+        consumer.assign([TopicPartition(topic, p, o) for p, o in position.items()])
+        unread, messages, deadline = set(position), [], time.monotonic() + READ_S
+        while unread:
+            if time.monotonic() > deadline:
+                raise MachineProblem(f"{topic} could not be read to its end within {READ_S:g} s")
+            for message in consumer.consume(5000, 0.01):
+                error = message.error()
+                if error is None:
+                    messages.append(message)
+                    position[message.partition()] = message.offset() + 1
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    position[message.partition()] = max(position[message.partition()], message.offset())
+                    unread.discard(message.partition())
+                else:
+                    raise KafkaException(error)
+        consumer.unassign()
+        return messages
+
+    def committed(self, group: str, topic: str, partitions: int, *, stable: bool) -> Position | None:
+        """The group's committed offsets; None while a transaction may still change them (only asked when stable)."""
+        wanted = [TopicPartition(topic, p) for p in range(partitions)]
+        request = ConsumerGroupTopicPartitions(group, wanted)
+        try:
+            answer = self.admin.list_consumer_group_offsets([request], require_stable=stable, request_timeout=2.0)
+            found = answer[group].result(READ_S).topic_partitions
+        except KafkaException as error:
+            if error.args[0].code() in {KafkaError.UNSTABLE_OFFSET_COMMIT, KafkaError._TIMED_OUT, KafkaError.COORDINATOR_NOT_AVAILABLE}:
+                return None
+            if error.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
+                return dict.fromkeys(range(partitions), 0)
+            raise
+        if any(p.error for p in found):
+            return None
+        return {p.partition: max(0, p.offset) for p in found}
+
+    def ends(self, topic: str, partitions: int, from_offsets: Position | None = None) -> tuple[Position, Position]:
+        """Last stable offset and high watermark of each partition."""
+        stable, end = self.wire.ends(topic, from_offsets or dict.fromkeys(range(partitions), 0))
+        return stable, end
+
+    def names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Every topic and every consumer group, Kafka's own left out."""
+        topics = tuple(sorted(t for t in self.admin.list_topics(timeout=READ_S).topics if not t.startswith("__")))
+        groups = self.admin.list_consumer_groups(request_timeout=READ_S).result(READ_S).valid
+        return topics, tuple(sorted(g.group_id for g in groups))
+
+    def canary(self, topic: str) -> None:
+        """Set up the control record's own topic and clients, once a run."""
+        self.create({topic: 1})
+        consumer = self._consumer(committed=True)
+        consumer.assign([TopicPartition(topic, 0, 0)])
+        self._canary = Producer(self.settings | {"enable.idempotence": True, "linger.ms": 0}), consumer, topic
+
+    def canary_ms(self) -> int:
+        """How long a record takes from produce to a read_committed reader, right now, with no design in between."""
+        assert self._canary
+        producer, consumer, topic = self._canary
+        began = time.monotonic()
+        token = str(time.monotonic_ns()).encode()
+        producer.produce(topic, token)
+        producer.poll(0)
+        while time.monotonic() - began < READ_S:
+            message = consumer.poll(0.5)
+            if message is not None and not message.error() and message.value() == token:
+                break
+        return round((time.monotonic() - began) * 1000)

@@ -1,0 +1,108 @@
+"""Judging a recorded history again, with no broker: every claim in it, on the history as it was when it was made."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from streamgate.catalogue import Scenario
+from streamgate.checks import ANOMALIES, CHECKS
+from streamgate.errors import UsageProblem
+from streamgate.history import events, read
+from streamgate.report import RowResult, card, exit_code
+from streamgate.verdicts import Anomaly, Inconclusive, Verdict
+
+# The sentence that makes a claim, for `explain`: the beginning of the step -> the check behind it.
+_CLAIMS = {
+    "the visible outputs are the fold": "fold",
+    "the outputs are the model's": "relation",
+    "no entry is applied to some": "whole",
+    "while the input rests": "promptly",
+    "nothing comes again": "below-the-commit",
+    "nothing of the paused instance": "silent",
+    "readers wait": "released",
+    "it leaves no transaction open": "released",
+    "every output carries": "preserved",
+    "both modes leave": "same-rows",
+    "nothing else changes on the broker": "side-effects",
+}
+
+
+class Judgement(BaseModel):
+    """What a recorded history proves."""
+
+    history: str
+    scenario: str
+    design: str
+    recorded: str
+    verdict: Verdict
+    anomalies: list[Anomaly]
+    claims: int
+    text: str
+    exit_code: int
+
+
+def judge(path: Path) -> Judgement:
+    """Judge every claim of a history; an end without a claim (stuck, a breach) stands as it was recorded.
+
+    Raises UsageProblem where the file is no whole history, or holds no claim and no end to stand on.
+    """
+    history = read(path)
+    begun, ended = history.begun, next(history.of(events.Ended))
+    verdict, anomalies, reason, claims = Verdict.UPHELD, [], "", 0
+    for count, event in enumerate(history.events):
+        if not isinstance(event, events.Claim):
+            continue
+        claims += 1
+        if event.check not in CHECKS:
+            raise UsageProblem(f"{path}: there is no check {event.check!r}; the history is of another version")
+        try:
+            anomalies = CHECKS[event.check](history.upto(count), event.application, **event.arguments)
+        except Inconclusive as error:
+            verdict, reason = Verdict.INCONCLUSIVE, str(error)
+        if anomalies:
+            verdict = Verdict.VIOLATED
+        if verdict is not Verdict.UPHELD:
+            break
+    else:
+        if ended.verdict != Verdict.UPHELD:  # it ended before, between or after claims: the record is the evidence
+            verdict, anomalies, reason = Verdict(ended.verdict), list(ended.anomalies), ended.reason
+        elif not claims:
+            raise UsageProblem(f"{path} holds no claim, so it proves nothing")
+    result = RowResult(
+        design=begun.design,
+        id=begun.scenario,
+        guarantee=begun.scenario.partition(".")[0],
+        name="; ".join(dict.fromkeys(c.sentence for c in history.of(events.Claim))),
+        verdict=verdict,
+        reason=reason,
+        anomalies=anomalies,
+        marks=[m.model_dump(exclude={"kind"}) for m in history.of(events.Mark)],
+        seconds=ended.seconds,
+    )
+    text = f"{verdict}  {begun.scenario}  {begun.design}  ({claims} claims)"
+    if verdict not in {Verdict.UPHELD, Verdict.UNSUPPORTED}:
+        text = card(result, f"streamgate judge {path}")
+    if verdict != ended.verdict:
+        text += f"\n  the run itself recorded: {ended.verdict}"
+    return Judgement(
+        history=str(path),
+        scenario=begun.scenario,
+        design=begun.design,
+        recorded=ended.verdict,
+        verdict=verdict,
+        anomalies=anomalies,
+        claims=claims,
+        text=text,
+        exit_code=exit_code([result], 1),
+    )
+
+
+def anomalies_of(scenario: Scenario) -> Iterable[str]:
+    """The anomalies that a scenario can name, by its sentences."""
+    found = ["stuck"]
+    for step in scenario.steps:
+        for sentence, check in _CLAIMS.items():
+            if step.text.startswith(sentence):
+                found += [name for name in ANOMALIES[check] if name not in found]
+    return found

@@ -1,0 +1,334 @@
+"""The judge inside pytest: chooses rows, makes attempts, turns what a scenario raised into a verdict, and reports.
+
+An object that `streamgate run` registers; it is installed nowhere, so it is inert in everybody else's pytest.
+"""
+
+import platform
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from _pytest.runner import runtestprotocol
+from pytest_bdd.scenario import scenario_wrapper_template_registry
+
+import streamgate
+from streamgate.catalogue import Catalogue, Row, Scenario
+from streamgate.designs.manifest import Manifest
+from streamgate.errors import Problem
+from streamgate.history import events
+from streamgate.report import RowResult, Summary, Writer, card, console, exit_code, median_seconds
+from streamgate.trial import Bench, Trial
+from streamgate.verdicts import HarnessError, Inconclusive, MarkMissed, NotOffered, Outcome, Verdict, Violated
+
+ATTEMPTS = 5
+MEMORY_LOOK_S = 0.5
+VERSIONS = ("confluent-kafka", "pytest", "pytest-bdd", "pydantic", "kio", "pyspark")
+
+
+@dataclass
+class Choice:
+    """What a run judges, beside the bench it judges on."""
+
+    manifests: list[Manifest]
+    catalogue: Catalogue
+    rows: dict[str, set[str]]  # design -> ids of the rows chosen of it
+    repeat: int = 1
+    fail_fast: bool = False
+    max_seconds: float | None = None
+    max_memory_mb: int | None = None
+    again: str = "streamgate run"
+    results: list[RowResult] = field(default_factory=list)
+
+
+class Memory(threading.Thread):
+    """Samples the proportional memory of the whole process tree."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True, name="memory")
+        self.peak_mb = 0
+        self._stop = threading.Event()
+
+    def run(self) -> None:
+        """Sample until stopped."""
+        me = psutil.Process()
+        while not self._stop.wait(MEMORY_LOOK_S):
+            total = 0
+            for process in (me, *me.children(recursive=True)):
+                try:
+                    total += process.memory_full_info().pss
+                except (psutil.Error, OSError):
+                    continue  # it ended while it was looked at
+            self.peak_mb = max(self.peak_mb, total >> 20)
+
+    def stop(self) -> int:
+        """Stop sampling; the peak in MiB."""
+        self._stop.set()
+        return self.peak_mb
+
+
+class Gate:
+    """One run's plugin."""
+
+    def __init__(self, bench: Bench, choice: Choice) -> None:
+        self.bench, self.choice = bench, choice
+        self.writer = Writer(bench.out)
+        self.console = console()
+        self.memory = Memory()
+        self.began = time.monotonic()
+        self.interrupted = False
+        self.limits_broken: list[str] = []
+        self.summary: Summary | None = None
+        self.errors: list[str] = []
+
+    # --- collection
+
+    def pytest_configure(self, config: pytest.Config) -> None:
+        """Bring the sentences."""
+        from streamgate.steps import sentences  # noqa: PLC0415  (steps register themselves where they are imported)
+
+        config.pluginmanager.register(sentences, "streamgate-sentences")
+        self.memory.start()
+
+    def pytest_bdd_apply_tag(self) -> bool:
+        """Tags are the catalogue's, not pytest's marks."""
+        return True
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """Every scenario for every design, as often as asked."""
+        if "design" in metafunc.fixturenames:
+            names = [m.name for m in self.choice.manifests]
+            metafunc.parametrize("design", self.choice.manifests, ids=names, indirect=True, scope="session")
+            metafunc.parametrize("repetition", range(self.choice.repeat), indirect=True)
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Keep the chosen rows, one design after the other."""
+        kept = [i for i in items if isinstance(i, pytest.Function) and self.row(i)[1].id in self.choice.rows[self.design_of(i).name]]
+        order = [m.name for m in self.choice.manifests]
+        kept.sort(key=lambda i: (order.index(self.design_of(i).name), i.callspec.params["repetition"]))
+        items[:] = kept
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """A suite that cannot be collected is the harness's fault."""
+        if report.failed:
+            self.errors.append(str(report.longrepr))
+            self.console.print(f"the suite cannot be collected: {report.longrepr}", style="magenta")
+
+    def pytest_internalerror(self, excrepr: object) -> None:
+        """Pytest itself, or this plugin, failed."""
+        self.errors.append(str(excrepr))
+
+    @staticmethod
+    def design_of(item: pytest.Function) -> Manifest:
+        """The design of an item."""
+        manifest: Manifest = item.callspec.params["design"]  # type: ignore[assignment]
+        return manifest
+
+    def row(self, item: pytest.Function) -> tuple[Scenario, Row]:
+        """The catalogue's scenario and row of an item."""
+        template = scenario_wrapper_template_registry[item.obj]
+        scenario = next(s for t in template.tags if (s := self.choice.catalogue.by_id.get(t)))
+        cells = item.callspec.params.get("_pytest_bdd_example", {})
+        return scenario, next(r for r in scenario.rows if dict(r.cells) == cells)
+
+    # --- fixtures
+
+    @pytest.fixture
+    def design(self, request: pytest.FixtureRequest) -> Manifest:
+        """The design under test."""
+        manifest: Manifest = request.param
+        return manifest
+
+    @pytest.fixture
+    def repetition(self, request: pytest.FixtureRequest) -> int:
+        """Which of the repetitions asked for."""
+        number: int = request.param
+        return number
+
+    @pytest.fixture(autouse=True)
+    def trial(self, request: pytest.FixtureRequest, design: Manifest, repetition: int) -> Iterator[Trial]:
+        """A fresh attempt."""
+        item = request.node
+        trial = Trial(self.bench, design, self.row(item)[1].id, item.stash[ATTEMPT] + repetition * ATTEMPTS)
+        item.stash[TRIAL] = trial
+        yield trial
+        trial.close()
+
+    # --- attempts and verdicts
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Function, nextitem: pytest.Item | None) -> bool:
+        """Try until a mark was left, at most five times; then report."""
+        began = time.monotonic()
+        for attempt in range(ATTEMPTS):
+            item.stash[ATTEMPT] = attempt
+            item.stash[ENDED] = None
+            last = attempt == ATTEMPTS - 1
+            reports = runtestprotocol(item, log=False, nextitem=nextitem)
+            if last or not isinstance(item.stash[ENDED], MarkMissed):
+                break
+        result = self.result(item, time.monotonic() - began)
+        self.report(result)
+        for report in reports:
+            item.ihook.pytest_runtest_logreport(report=report)
+        if self.choice.fail_fast and (result.fails or result.verdict is Verdict.HARNESS_ERROR):
+            item.session.shouldstop = "--fail-fast"
+        elif self.choice.max_seconds and time.monotonic() - self.began > self.choice.max_seconds:
+            item.session.shouldstop = "--max-seconds"
+        return True
+
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+        """Keep the first thing that ended the attempt."""
+        if call.excinfo is not None and item.stash[ENDED] is None:
+            item.stash[ENDED] = call.excinfo.value
+
+    def result(self, item: pytest.Function, seconds: float) -> RowResult:
+        """What the row came to, recorded in its history too."""
+        scenario, row = self.row(item)
+        manifest = self.design_of(item)
+        ended, trial = item.stash[ENDED], item.stash.get(TRIAL, None)
+        verdict, reason, anomalies = judged(ended)
+        known = manifest.known_failures.get(row.id) or manifest.known_failures.get(scenario.id)
+        result = RowResult(
+            design=manifest.name,
+            id=row.id,
+            guarantee=scenario.guarantee,
+            name=scenario.name,
+            repetition=item.callspec.params["repetition"],  # type: ignore[arg-type]
+            verdict=verdict,
+            reason=reason,
+            known=" ".join(known) if known else None,
+            anomalies=anomalies[:20],
+            attempts=item.stash[ATTEMPT] + 1,
+            seconds=round(seconds, 2),
+        )
+        if trial:
+            result.kills = trial.kills
+            result.marks = [m.model_dump(exclude={"kind"}) for m in trial.history.of(events.Mark)]
+            result.entries = sum(a.workload.get("entries", 0) for a in trial.applications.values())
+            result.keys = sum(a.workload.get("accounts", 0) for a in trial.applications.values())
+            result.partitions = max((a.partitions for a in trial.applications.values()), default=0)
+            result.history = str(trial.path.relative_to(self.bench.out))
+            trial.history.add(
+                events.Ended(verdict=verdict, reason=reason, anomalies=tuple(anomalies), seconds=result.seconds)
+            )
+            trial.history.close()
+        return result
+
+    def report(self, result: RowResult) -> None:
+        """One line for the file, one for the person, and a card for what is not as it should be."""
+        self.choice.results.append(result)
+        self.writer.write(result)
+        from streamgate.report import COLOURS  # noqa: PLC0415
+
+        attempts = f"  {result.attempts} attempts" if result.attempts > 1 else ""
+        known = "  (known failure)" if result.known else ""
+        self.console.print(
+            f"[{COLOURS[result.verdict]}]{result.verdict:<13}[/] {result.design}  {result.id.replace('[', chr(92) + '[')}"
+            f"  {result.seconds:.1f} s{attempts}{known}"
+        )
+        if result.verdict in {Verdict.VIOLATED, Verdict.INCONCLUSIVE, Verdict.HARNESS_ERROR}:
+            again = f"{self.choice.again} --design {result.design} --only '{result.id.partition('[')[0]}' --seed {self.bench.seed}"
+            self.console.print(card(result, again), markup=False)
+
+    # --- the end
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_keyboard_interrupt(self) -> None:
+        """Ctrl-C: what was judged stays judged."""
+        self.interrupted = True
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Write the summary and set the exit code."""
+        peak_mb, seconds = self.memory.stop(), time.monotonic() - self.began
+        results = self.choice.results
+        if self.choice.max_seconds and seconds > self.choice.max_seconds:
+            self.limits_broken.append(f"{seconds:.0f} s of at most {self.choice.max_seconds:.0f} s")
+        if self.choice.max_memory_mb and peak_mb > self.choice.max_memory_mb:
+            self.limits_broken.append(f"{peak_mb} MiB of at most {self.choice.max_memory_mb} MiB")
+        promised = {name: len(rows) * self.choice.repeat for name, rows in self.choice.rows.items()}
+        code = exit_code(results, sum(promised.values()), limits_broken=bool(self.limits_broken))
+        if self.errors and code != 1:
+            code = 3
+        if self.interrupted:
+            code = 130
+        self.summary = Summary(
+            partial=self.interrupted or len(results) < sum(promised.values()),
+            streamgate=streamgate.__version__,
+            seed=self.bench.seed,
+            broker=f"{self.bench.broker.kind} {self.bench.broker.version}",
+            broker_why=self.bench.broker.why,
+            versions=_versions(),
+            promised=promised,
+            judged={name: sum(r.design == name for r in results) for name in promised},
+            verdicts={v: sum(r.verdict is v for r in results) for v in Verdict},
+            known_failures=sum(r.known is not None for r in results),
+            untested=[g.id for g in self.choice.catalogue.guarantees.values() if not g.specified],
+            seconds=round(seconds, 1),
+            median_seconds=median_seconds(results),
+            peak_memory_mb=peak_mb,
+            limits_broken=self.limits_broken,
+            exit_code=code,
+        )
+        self.writer.write(self.summary)
+        self.writer.close()
+        session.exitstatus = code
+
+
+ATTEMPT = pytest.StashKey[int]()
+ENDED = pytest.StashKey[BaseException | None]()
+TRIAL = pytest.StashKey[Trial]()
+
+
+def judged(ended: BaseException | None) -> tuple[Verdict, str, list[Any]]:
+    """The verdict that the end of an attempt means, its reason, and its anomalies."""
+    match ended:
+        case None:
+            return Verdict.UPHELD, "", []
+        case Violated():
+            return Verdict.VIOLATED, "", ended.anomalies
+        case MarkMissed():
+            return Verdict.INCONCLUSIVE, f"in {ATTEMPTS} attempts: {ended}", []
+        case Inconclusive() | NotOffered() | HarnessError() | Outcome():
+            return ended.verdict, str(ended), []
+        case Problem():
+            return Verdict.HARNESS_ERROR, str(ended), []
+        case _:
+            return Verdict.HARNESS_ERROR, f"the harness failed: {type(ended).__name__}: {ended}", []
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for name in VERSIONS:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def arguments(out: Path) -> list[str]:
+    """How pytest is called: hermetically, so that no addopts, conftest or plugin of others reaches a verdict."""
+    suite = Path(streamgate.__file__).parent / "suite"
+    return [
+        str(suite / "test_features.py"),
+        "-c",
+        str(suite / "pytest.ini"),
+        "--rootdir",
+        str(out),
+        "--noconftest",
+        "-p",
+        "pytest_bdd.plugin",
+        "-p",
+        "no:terminal",
+        "-p",
+        "no:cacheprovider",
+        "--junitxml",
+        str(out / "junit.xml"),
+    ]

@@ -1,0 +1,56 @@
+"""What every program is made of: a contract in words, and a model, which is a pure fold.
+
+A model turns the input, as it stands in the log, into the outputs that a right design may show: for every key the
+states in order, each with the input record that caused it. It never sees a design's output.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from streamgate.history.events import Record
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """One state of one key, as a right design may show it.
+
+    ``value`` is canonical, so that states compare; ``chain`` and ``envelope_id`` are the lineage its output carries.
+    """
+
+    key: bytes
+    value: tuple[Any, ...]
+    source: Record
+    chain: tuple[tuple[str, int, int, bytes], ...]
+    envelope_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable(Exception):
+    """An output that the program's contract does not allow at all, and why."""
+
+    why: str
+
+
+States = dict[bytes, list[State]]
+
+
+@dataclass(frozen=True)
+class Program:
+    """A contract in executable form. ``conflates``: outputs may skip states, but never invent one."""
+
+    name: str
+    contract: str
+    reads: str
+    writes: str
+    conflates: bool
+    parameters: dict[str, int | str]
+    model: Callable[[Iterable[Record]], States]
+    value_of: Callable[[Record], tuple[Any, ...]]
+    lineage_of: Callable[[Record], tuple[str | None, tuple[tuple[str, int, int, bytes], ...]]]
+    explain: Callable[[list[Record], bytes, tuple[Any, ...], list[State]], tuple[str, str]] = field(repr=False)
+
+    @property
+    def topics(self) -> dict[str, str]:
+        """Role -> input or output."""
+        return {self.reads: "input", self.writes: "output"}

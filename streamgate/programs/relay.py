@@ -1,0 +1,87 @@
+"""relay: `input` -> `output`, one record for one record.
+
+The key, the headers and the timestamp are kept; the envelope's chain grows by the position that the relay read the record from.
+Stateless: under at_least_once it may step back after a crash and repeat, in order; it never reorders, skips or invents.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from google.protobuf.message import DecodeError
+
+from streamgate.generators.envelope_pb2 import Envelope
+from streamgate.history.events import Record
+from streamgate.programs.contract import Program, State, States, Unreadable
+
+Chain = tuple[tuple[str, int, int, bytes], ...]
+
+
+def chain_of(envelope: Envelope) -> Chain:
+    """The hops as plain tuples: topic, partition, offset, topic id."""
+    return tuple((h.topic, h.partition, h.offset, h.topic_id) for h in envelope.chain)
+
+
+def chain_after(record: Record, envelope: Envelope) -> Chain:
+    """The envelope's chain with the position that this record was read from."""
+    return (*chain_of(envelope), (record.topic, record.partition, record.offset, b""))
+
+
+def canonical(envelope: Envelope, chain: Chain) -> tuple[Any, ...]:
+    """The envelope as a value that compares."""
+    return envelope.id, envelope.timestamp_ms, chain, tuple((p.account, p.amount_cents) for p in envelope.postings)
+
+
+def decode(record: Record) -> Envelope:
+    """The envelope that a record holds, or Unreadable."""
+    try:
+        return Envelope.FromString(record.value or b"")
+    except DecodeError as error:
+        raise Unreadable(f"{record.at} holds no envelope: {error}") from None
+
+
+def model(inputs: Iterable[Record]) -> States:
+    """Every input once, per key in the order of its partition."""
+    states: States = {}
+    for record in inputs:
+        envelope = decode(record)
+        chain = chain_after(record, envelope)
+        key = record.key or b""
+        states.setdefault(key, []).append(State(key, canonical(envelope, chain), record, chain, envelope.id))
+    return states
+
+
+def value_of(record: Record) -> tuple[Any, ...]:
+    """What an output says."""
+    envelope = decode(record)
+    return canonical(envelope, chain_of(envelope))
+
+
+def lineage_of(record: Record) -> tuple[str | None, Chain]:
+    """The id and the chain that an output carries."""
+    envelope = decode(record)
+    return envelope.id, chain_of(envelope)
+
+
+def explain(inputs: list[Record], key: bytes, value: tuple[Any, ...], states: list[State]) -> tuple[str, str]:
+    """Name the anomaly of an output that is no state: an aborted input, a changed envelope, or nothing known."""
+    envelope_id, _, chain, _ = value
+    for record in inputs:
+        if (record.topic, record.partition, record.offset) == chain[-1][:3] if chain else False:
+            if not record.visible:
+                return "uncommitted-visible", f"it repeats {record.at}, which was aborted upstream"
+            return "phantom", f"it is made from {record.at}, but key, id, timestamp, postings or chain were changed"
+    return "phantom", f"no input has the position that its chain ends in (id {envelope_id!r})"
+
+
+RELAY = Program(
+    name="relay",
+    contract=__doc__,
+    reads="input",
+    writes="output",
+    conflates=False,
+    parameters={"commit_interval_ms": 100},
+    model=model,
+    value_of=value_of,
+    lineage_of=lineage_of,
+    explain=explain,
+)

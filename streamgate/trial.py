@@ -1,0 +1,470 @@
+"""One attempt at one scenario: applications, their instances, what is done to them, and the history of it all.
+
+Steps call this; it records every fact in the history, and a claim judges the history as it stands. Deadlines and settle
+times scale with `time_scale`, promised tolerances never do.
+"""
+
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from streamgate.brokers import Broker
+from streamgate.checks import CHECKS
+from streamgate.designs.instance import Instance
+from streamgate.designs.manifest import Manifest
+from streamgate.designs.pool import Pool
+from streamgate.designs.protocol import Error, Failed, Mode, Ready, Start, Stopped, Unsupported
+from streamgate.designs.reaper import RunScope
+from streamgate.feed import Feed
+from streamgate.generators.ledger import Send, facts
+from streamgate.history import History, events
+from streamgate.history.reading import Position, Reading
+from streamgate.programs import PROGRAMS, Program
+from streamgate.verdicts import AdapterBreach, MarkMissed, NotOffered, Violated
+
+PROGRESS_S = 20.0  # an input that moves no further for so long is stuck
+SETTLE_S = 1.5  # how long nothing may follow a recorded end
+POLL_S = 0.02
+STOP_MS = 10_000
+TRANSACTION_TIMEOUT_MS = 3_000
+SESSION_TIMEOUT_MS = 1_000
+
+
+@dataclass
+class Bench:
+    """What the scenarios of one run share: the broker and the harness's own clients on it."""
+
+    run: RunScope
+    broker: Broker
+    reading: Reading
+    feed: Feed
+    out: Path
+    seed: int
+    time_scale: float
+    pools: dict[str, Pool] = field(default_factory=dict)
+
+    def pool(self, manifest: Manifest) -> Pool:
+        """The pool of warm instances of one design."""
+        if manifest.name not in self.pools:
+            for other in self.pools.values():  # one design at a time keeps memory and the two cores for itself
+                other.close()
+            self.pools = {manifest.name: Pool(manifest, self.run, self.out / "logs", time_scale=self.time_scale)}
+        return self.pools[manifest.name]
+
+    def close(self) -> None:
+        """End every instance and client; the broker is its owner's."""
+        for pool in self.pools.values():
+            pool.close()
+        self.reading.close()
+
+
+@dataclass
+class Application:
+    """One program in one mode, on topics of its own."""
+
+    name: str
+    program: Program
+    event: events.Application
+    partitions: int
+    directory: Path
+    group: str | None = None
+    running: dict[str, Instance] = field(default_factory=dict)
+    fed_ms: int = 0
+    waves: int = 0
+    ready_ms: int = 0
+    positions: dict[tuple[str, bool], Position] = field(default_factory=dict)
+    workload: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def reads(self) -> str:
+        """The input topic."""
+        return self.event.topics[self.program.reads]
+
+    @property
+    def writes(self) -> str:
+        """The output topic."""
+        return self.event.topics[self.program.writes]
+
+    @property
+    def mode(self) -> Mode:
+        """At_least_once or exactly_once."""
+        return self.event.mode
+
+
+class Trial:
+    """One attempt. `close` ends whatever still runs, whatever happened."""
+
+    def __init__(self, bench: Bench, manifest: Manifest, scenario: str, attempt: int) -> None:
+        self.bench, self.manifest, self.scenario, self.attempt = bench, manifest, scenario, attempt
+        self.reading = bench.reading
+        self.seed = int.from_bytes(sha256(f"{bench.seed}:{scenario}:{attempt}".encode()).digest()[:6])
+        stem = sha256(f"{manifest.name}:{scenario}:{attempt}:{time.time_ns()}".encode()).hexdigest()[:8]
+        self.application_id = f"sg-{bench.run.run_id[:6]}-{stem}"
+        self.began = time.monotonic()
+        self.kills = 0
+        self.applications: dict[str, Application] = {}
+        self.path = path = bench.out / "history" / f"{manifest.name.replace('/', '-')}-{scenario}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.history = History(path=path)
+        self.history.add(
+            events.Begun(
+                scenario=scenario,
+                design=manifest.name,
+                design_version=manifest.version,
+                atomic=manifest.atomic,
+                local_state=manifest.local_state,
+                broker=f"{bench.broker.kind} {bench.broker.version}",
+                seed=bench.seed,
+                attempt=attempt,
+                application_id=self.application_id,
+                names_are_ours=bench.broker.ours,
+            )
+        )
+
+    # --- time
+
+    @property
+    def now_ms(self) -> int:
+        """Milliseconds since the attempt began."""
+        return round((time.monotonic() - self.began) * 1000)
+
+    def wait(self, seconds: float, reached: Callable[[], bool]) -> bool:
+        """Poll until something is so, or the scaled deadline passes."""
+        deadline = time.monotonic() + seconds * self.bench.time_scale
+        while not reached():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(POLL_S)
+        return True
+
+    # --- applications and input
+
+    def application(self, program: str, mode: Mode, partitions: int, *, name: str = "", upstream: str = "") -> Application:
+        """Declare an application and create its topics; with an upstream its input is that application's output."""
+        contract, name = PROGRAMS[program], name or program
+        identity = f"{self.application_id}-{name}"
+        topics = {role: f"{identity}-{role}" for role in contract.topics}
+        new = dict(topics)
+        if upstream:
+            topics[contract.reads] = self.applications[upstream].writes
+            del new[contract.reads]
+        event = events.Application(
+            name=name,
+            application_id=identity,
+            program=program,
+            mode=mode,
+            topics=topics,
+            parameters=contract.parameters,
+            transaction_timeout_ms=TRANSACTION_TIMEOUT_MS,
+        )
+        self.history.add(event)
+        self.reading.create(dict.fromkeys(new.values(), partitions))
+        application = Application(name, contract, event, partitions, self.bench.run.scratch / identity)
+        self.applications[name] = application
+        if len(self.applications) == 1:
+            self._names()
+        else:  # topics of ours that came later are no side effect of the design
+            self._names(first=True)
+        return application
+
+    def _names(self, *, first: bool = False) -> None:
+        topics, groups = self.reading.names()
+        event = events.Names(at_ms=self.now_ms, topics=topics, groups=groups)
+        if first:
+            self.history.events = [e for e in self.history.events if not isinstance(e, events.Names)]
+        self.history.add(event)
+
+    def feed(self, application: Application, sends: Sequence[Send]) -> None:
+        """Write a workload to the application's input and read back what the log made of it."""
+        self.bench.feed.write(application.reads, sends)
+        application.fed_ms = self.now_ms
+        application.waves += 1
+        for name, count in facts(sends).items():
+            application.workload[name] = application.workload.get(name, 0) + count
+        self.look_at_input(application)
+
+    def look_at_input(self, application: Application) -> None:
+        """Record the input as it stands in the log, visible or aborted."""
+        visible = {(m.partition(), m.offset()) for m in self._new(application, application.reads, committed=True)}
+        for message in self._new(application, application.reads, committed=False):
+            self._record(message, visible=(message.partition(), message.offset()) in visible)
+
+    def _new(self, application: Application, topic: str, *, committed: bool) -> list[Any]:
+        position = application.positions.setdefault((topic, committed), dict.fromkeys(range(application.partitions), 0))
+        return self.reading.records(topic, position, committed=committed)
+
+    def _record(self, message: Any, *, visible: bool) -> None:
+        self.history.add(
+            events.Record(
+                topic=message.topic(),
+                partition=message.partition(),
+                offset=message.offset(),
+                timestamp_ms=message.timestamp()[1],
+                key=message.key(),
+                value=message.value(),
+                headers=tuple(message.headers() or ()),
+                visible=visible,
+            )
+        )
+
+    def observe(self, application: Application) -> None:
+        """Record what has become visible on the outputs, and who wrote it."""
+        for message in self._new(application, application.writes, committed=True):
+            self._record(message, visible=True)
+        position = application.positions.setdefault(("batches", True), dict.fromkeys(range(application.partitions), 0))
+        for partition, batch in self.reading.wire.batches(application.writes, position):
+            self.history.add(
+                events.Batch(
+                    topic=application.writes,
+                    partition=partition,
+                    base_offset=batch.base_offset,
+                    last_offset=batch.last_offset,
+                    producer_id=batch.producer_id,
+                    producer_epoch=batch.producer_epoch,
+                    transactional=batch.transactional,
+                    control=batch.control,
+                )
+            )
+
+    def ends(self, application: Application, reason: str = "") -> tuple[Position, Position]:
+        """Last stable offsets and high watermarks of the outputs; recorded where a reason is given."""
+        stable, end = self.reading.ends(application.writes, application.partitions)
+        if reason:
+            named = {f"{application.writes}-{p}": p for p in range(application.partitions)}
+            self.history.add(
+                events.Ends(
+                    at_ms=self.now_ms,
+                    application=application.name,
+                    reason=reason,
+                    last_stable={n: stable[p] for n, p in named.items()},
+                    high_watermark={n: end[p] for n, p in named.items()},
+                )
+            )
+        return stable, end
+
+    # --- instances
+
+    def start(self, application: Application, name: str = "a", *, default_mode: bool = False) -> Instance:
+        """Start an instance and return when it holds its input."""
+        instance = self.bench.pool(self.manifest).take()
+        application.running[name] = instance
+        directory = application.directory
+        for folder in (directory / name, directory / "durable"):
+            folder.mkdir(parents=True, exist_ok=True)
+        request = Start(
+            program=application.program.name,
+            application_id=application.event.application_id,
+            instance=name,
+            mode=None if default_mode else application.mode,
+            bootstrap=self.bench.broker.bootstrap,
+            client=self.bench.broker.client,
+            topics=application.event.topics,
+            parameters=application.event.parameters,
+            session_timeout_ms=SESSION_TIMEOUT_MS,
+            transaction_timeout_ms=TRANSACTION_TIMEOUT_MS,
+            state_dir=str(directory / name),
+            durable_dir=str(directory / "durable"),
+        )
+        self.happened(application, name, "started", str(instance.stderr_path.name))
+        reply = instance.start(request)
+        match reply:
+            case Ready():
+                application.group, application.ready_ms = reply.consumer_group, self.now_ms
+                self.happened(application, name, "ready", "", reply.consumer_group, reply.internal_topics)
+            case Unsupported():
+                raise NotOffered(f"{self.manifest.name} does not offer this: {reply.reason}")
+            case Failed() | Error():
+                self.happened(application, name, "failed", reply.message)
+                if any(e.event == "killed" for e in self.history.of(events.Instance)):
+                    raise Violated.one("stuck", f"{self.manifest.name} does not start again after the fault: {reply.message}")
+                raise AdapterBreach(f"{self.manifest.name} answered start with {reply.type}: {reply.message}")
+        return instance
+
+    def happened(
+        self,
+        application: Application,
+        name: str,
+        event: Any,
+        detail: str = "",
+        group: str | None = None,
+        internal_topics: tuple[str, ...] = (),
+    ) -> None:
+        """Record what befell an instance."""
+        self.history.add(
+            events.Instance(
+                at_ms=self.now_ms,
+                application=application.name,
+                name=name,
+                event=event,
+                detail=detail,
+                consumer_group=group,
+                internal_topics=internal_topics,
+            )
+        )
+
+    def mark(self, fault: str, **evidence: Any) -> None:
+        """Record that a fault happened where it was aimed."""
+        self.history.add(events.Mark(at_ms=self.now_ms, fault=fault, evidence=evidence))
+
+    def pause(self, application: Application, name: str = "a") -> list[int]:
+        """Stop every process of an instance."""
+        pids = application.running[name].pause()
+        self.happened(application, name, "paused", f"{len(pids)} processes")
+        return pids
+
+    def resume(self, application: Application, name: str = "a") -> None:
+        """Let a paused instance go on."""
+        application.running[name].resume()
+        self.happened(application, name, "resumed")
+
+    def kill(self, application: Application, name: str = "a") -> list[int]:
+        """SIGKILL every process of an instance."""
+        pids = application.running.pop(name).kill()
+        self.kills += 1
+        self.happened(application, name, "killed", f"{len(pids)} processes")
+        return pids
+
+    def stop(self, application: Application, name: str = "a") -> None:
+        """Close an instance gracefully."""
+        instance = application.running.pop(name)
+        reply = instance.stop(STOP_MS)
+        if not isinstance(reply, Stopped):
+            raise AdapterBreach(f"{self.manifest.name} answered stop with {reply.type}: {reply.message}")
+        self.happened(application, name, "stopped")
+        if "reusable" in self.manifest.capabilities:
+            self.bench.pool(self.manifest).give_back(instance)
+
+    def wipe(self, application: Application, name: str = "a") -> None:
+        """Delete the instance's own disk, and mark what was there."""
+        folder = application.directory / name
+        files = [f for f in folder.rglob("*") if f.is_file()]
+        size = sum(f.stat().st_size for f in files)
+        shutil.rmtree(folder)
+        if not size and self.manifest.local_state:
+            raise MarkMissed(f"{self.manifest.name} keeps local state by its manifest, and its state_dir holds no byte")
+        self.mark("wiped", files=len(files), size_bytes=size, local_state=self.manifest.local_state)
+
+    # --- waiting for the design
+
+    def unread(self, application: Application) -> dict[int, int]:
+        """Partition -> the offset after its last visible input record."""
+        ends = dict.fromkeys(range(application.partitions), 0)
+        for record in self.history.of(events.Record):
+            if record.topic == application.reads and record.visible:
+                ends[record.partition] = record.offset + 1
+        return ends
+
+    def committed(self, application: Application) -> Position | None:
+        """The group's committed offsets, or None while a transaction may still change them."""
+        if application.group is None:
+            raise NotOffered(f"{self.manifest.name} names no consumer group, so its committed input is not known")
+        return self.reading.committed(application.group, application.reads, application.partitions, stable=True)
+
+    def alive(self, application: Application) -> None:
+        """Violated where an instance gave up or vanished by itself."""
+        for name, instance in application.running.items():
+            if instance.failed:
+                self.happened(application, name, "failed", f"{instance.failed.kind}: {instance.failed.message}")
+                raise Violated.one("stuck", f"{instance.name} gave up: {instance.failed.kind}, {instance.failed.message}")
+            instance.check()
+            if instance.exit_code is not None:
+                self.happened(application, name, "exited", str(instance.exit_code))
+                raise Violated.one(
+                    "stuck", f"{instance.name} exited with {instance.exit_code} and no `failed`; its log is {instance.stderr_path.name}"
+                )
+
+    def drain(self, application: Application, *, outputs_too: bool = True) -> None:
+        """Wait until the committed input is the whole visible input and no transaction is open on the outputs."""
+        wanted, seen, moved = self.unread(application), {}, time.monotonic()
+        while True:
+            self.alive(application)
+            committed = self.committed(application)
+            if committed is not None and all(committed[p] >= end for p, end in wanted.items()):
+                stable, end = self.ends(application)
+                if stable == end or not outputs_too:
+                    break
+            if committed is not None and committed != seen:
+                seen, moved = committed, time.monotonic()
+            if time.monotonic() - moved > PROGRESS_S * self.bench.time_scale:
+                said = f"the group's offsets rest at {committed}, the visible input ends at {wanted}"
+                raise Violated.one("stuck", f"{self.manifest.name} processes no more: for {PROGRESS_S:g} s {said}")
+            time.sleep(POLL_S)
+        self.observe(application)
+
+    def settle(self, application: Application, *, since_ms: int | None = None) -> None:
+        """Wait until every transaction is decided; record the committed input beside the visible outputs."""
+        began = self.now_ms if since_ms is None else since_ms
+        committed: Position | None = None
+
+        def decided() -> bool:
+            nonlocal committed
+            stable, end = self.ends(application)
+            if stable != end:
+                return False
+            committed = self.committed(application)
+            return committed is not None
+
+        if not self.wait(TRANSACTION_TIMEOUT_MS / 1000 + PROGRESS_S, decided):
+            raise Violated.one("stuck", f"a transaction of {self.manifest.name} is still open long after its timeout")
+        self.observe(application)
+        assert committed is not None
+        self.history.add(
+            events.Committed(
+                at_ms=self.now_ms,
+                application=application.name,
+                offsets={f"{application.reads}-{p}": o for p, o in committed.items()},
+                stable_ms=self.now_ms - began,
+                down=not application.running,
+            )
+        )
+
+    def paused_input(self, application: Application, promised_ms: int) -> None:
+        """The input rests: look as soon as everything is visible, and at the latest when the promise ends."""
+        since_ms = max(application.fed_ms, application.ready_ms)
+        canary_ms = self.reading.canary_ms()
+        drained = partial(self._shown, application)
+        while not drained() and self.now_ms < since_ms + promised_ms:
+            self.alive(application)
+            time.sleep(POLL_S)
+        self.observe(application)
+        self.history.add(
+            events.Paused(
+                application=application.name,
+                since_ms=since_ms,
+                looked_ms=self.now_ms,
+                tolerance_ms=promised_ms,
+                canary_ms=canary_ms,
+            )
+        )
+
+    def _shown(self, application: Application) -> bool:
+        committed = self.committed(application)
+        stable, end = self.ends(application)
+        return committed is not None and stable == end and all(committed[p] >= e for p, e in self.unread(application).items())
+
+    # --- judging
+
+    def claim(self, check: str, application: Application, sentence: str, **arguments: Any) -> None:
+        """Judge the history as it stands; Violated where the check finds an anomaly."""
+        if check == "side-effects":
+            self._names()
+        self.history.add(
+            events.Claim(check=check, application=application.name, sentence=sentence, arguments=arguments)
+        )
+        anomalies = CHECKS[check](self.history, application.name, **arguments)
+        if anomalies:
+            raise Violated(anomalies)
+
+    def close(self) -> None:
+        """End what still runs, and delete the topics."""
+        for application in self.applications.values():
+            for name in list(application.running):
+                instance = application.running.pop(name)
+                instance.kill()
+            shutil.rmtree(application.directory, ignore_errors=True)
+        self.reading.delete({t for a in self.applications.values() for t in a.event.topics.values()})
