@@ -1,0 +1,187 @@
+"""Is the adapter sound, before its design is judged: a conversation without a fault, program by program.
+
+A design that breaks the protocol would be judged wrong for reasons that have nothing to do with its promises,
+so `smoke` asks everything once on a quiet broker. Its checks say what was seen; the first that fails ends a
+program's turn, since what follows would only repeat it.
+"""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+from uuid import uuid4
+
+from confluent_kafka import Producer
+
+from streamgate.brokers import Broker
+from streamgate.designs.instance import Instance
+from streamgate.designs.manifest import Manifest
+from streamgate.designs.protocol import Mode, Ready, Start, Stopped
+from streamgate.designs.reaper import RunScope
+from streamgate.generators.ledger import ledger
+from streamgate.history.reading import Reading
+from streamgate.programs import PROGRAMS
+from streamgate.verdicts import AdapterBreach
+
+OUTPUT_S = 30.0
+STOP_MS = 10_000
+PARTITIONS = 2
+_ENTRIES = 12
+
+
+class Check(NamedTuple):
+    """One thing that was looked at, whether it was as it must be, and what was seen."""
+
+    check: str
+    ok: bool
+    text: str
+
+
+def smoke(
+    manifest: Manifest, broker: Broker, run: RunScope, log_dir: Path, time_scale: float = 1.0
+) -> list[Check]:
+    """Every check on a design's adapter; it is sound if all are ok."""
+    reading = Reading(broker.bootstrap, broker.client)
+    try:
+        checks = []
+        for program in manifest.programs:
+            for mode in manifest.modes:
+                checks += _Turn(
+                    manifest=manifest,
+                    program=program,
+                    mode=mode,
+                    reading=reading,
+                    run=run,
+                    log_dir=log_dir,
+                    time_scale=time_scale,
+                ).checks(broker)
+        return checks
+    finally:
+        reading.close()
+
+
+class _Turn:
+    """One program in one mode, from hello to the end of its last process."""
+
+    def __init__(  # noqa: PLR0913 - what a run consists of
+        self,
+        *,
+        manifest: Manifest,
+        program: str,
+        mode: Mode,
+        reading: Reading,
+        run: RunScope,
+        log_dir: Path,
+        time_scale: float,
+    ) -> None:
+        self.manifest, self.program, self.mode, self.reading = manifest, program, mode, reading
+        self.run, self.log_dir, self.time_scale = run, log_dir, time_scale
+        self.what = f"{program}-{mode}"
+        self.application_id = f"smoke-{uuid4().hex[:8]}-{program}"
+
+    def checks(self, broker: Broker) -> list[Check]:
+        """Go through the conversation; whatever happens, nothing is left running."""
+        if self.program not in PROGRAMS:
+            known = ", ".join(PROGRAMS)
+            return [Check(self.what, False, f"there is no program {self.program}; known are {known}")]
+        found: list[Check] = []
+        instance = None
+        topics = {role: f"{self.application_id}-{role}" for role in PROGRAMS[self.program].topics}
+        try:
+            self.reading.create(dict.fromkeys(topics.values(), PARTITIONS))
+            began = time.monotonic()
+            instance = Instance(self.manifest, self.run, self.log_dir, time_scale=self.time_scale)
+            for step in self._steps(instance, broker, topics, began):
+                found.append(step)
+                if not step.ok:
+                    break
+        except AdapterBreach as breach:
+            found.append(Check(f"{self.what} keeps the protocol", False, str(breach)))
+        finally:
+            if instance:
+                instance.kill()
+            self.reading.delete(topics.values())
+        return found
+
+    def _steps(
+        self, instance: Instance, broker: Broker, topics: dict[str, str], began: float
+    ) -> Iterator[Check]:
+        hello = instance.greet()
+        yield Check(f"{self.what} says hello", True, f"{hello.name} {hello.version}, {_since(began)}")
+
+        began = time.monotonic()
+        started = instance.start(self._start(broker, topics))
+        ok = isinstance(started, Ready)
+        yield Check(
+            f"{self.what} starts", ok, f"ready, {_since(began)}" if ok else f"declared, yet {started!r}"
+        )
+
+        began = time.monotonic()
+        self._produce(topics[PROGRAMS[self.program].reads])
+        yield self._output(instance, topics[PROGRAMS[self.program].writes], began)
+
+        began = time.monotonic()
+        stopped = instance.stop(STOP_MS)
+        ok = isinstance(stopped, Stopped)
+        yield Check(f"{self.what} stops", ok, f"stopped, {_since(began)}" if ok else f"answered {stopped!r}")
+
+        instance.check()
+        left = instance.survivors
+        text = f"processes {left} outlived it" if left else "no process, no stray line on stdout"
+        yield Check(f"{self.what} leaves nothing", not left, text)
+
+    def _start(self, broker: Broker, topics: dict[str, str]) -> Start:
+        disk = self.run.scratch / self.application_id / self.mode
+        for folder in (disk / "state", disk / "durable"):
+            folder.mkdir(parents=True)
+        return Start(
+            program=self.program,
+            application_id=self.application_id,
+            instance="a",
+            mode=self.mode,
+            bootstrap=broker.bootstrap,
+            client=broker.client,
+            topics=topics,
+            parameters=PROGRAMS[self.program].parameters,
+            session_timeout_ms=6000,
+            transaction_timeout_ms=10_000,
+            state_dir=str(disk / "state"),
+            durable_dir=str(disk / "durable"),
+        )
+
+    def _produce(self, topic: str) -> None:
+        """A handful of entries, none of them awkward by transaction."""
+        producer = Producer(self.reading.settings | {"enable.idempotence": True})
+        for send in ledger(
+            1, entries=_ENTRIES, accounts=8, branches=4, partitions=PARTITIONS, aborted_transactions=0
+        ):
+            producer.produce(
+                topic,
+                send.value,
+                send.key,
+                send.partition,
+                headers=list(send.headers),
+                timestamp=send.timestamp_ms,
+            )
+        producer.flush(OUTPUT_S)
+
+    def _output(self, instance: Instance, topic: str, began: float) -> Check:
+        """Wait for a first visible output; whether it is right is what the features judge."""
+        check = f"{self.what} answers entries with an output"
+        position = dict.fromkeys(range(PARTITIONS), 0)
+        until = began + OUTPUT_S * self.time_scale
+        while time.monotonic() < until:
+            instance.check()
+            if outputs := self.reading.records(topic, position, committed=True):
+                return Check(check, True, f"{len(outputs)} visible, {_since(began)}")
+            if instance.failed or instance.exit_code is not None:
+                end = instance.failed or f"it exited with {instance.exit_code}"
+                return Check(check, False, f"{end!r}; its log: {instance.stderr_path}")
+        seconds = OUTPUT_S * self.time_scale
+        return Check(
+            check, False, f"none visible to read_committed in {seconds:g} s; see {instance.stderr_path}"
+        )
+
+
+def _since(began: float) -> str:
+    return f"{time.monotonic() - began:.1f} s"
