@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from streamgate.designs.reaper import RunScope
-from streamgate.errors import UsageProblem
+from streamgate.errors import MachineProblem, UsageProblem
 
 CHOICES = ("auto", "container", "embedded", "external")
 
@@ -58,15 +58,34 @@ def open_broker(  # noqa: PLR0913 - one keyword for each option of the command l
     if choice not in CHOICES:
         raise UsageProblem(f"There is no broker {choice!r}; choose one of {', '.join(CHOICES)}.")
     if choice in ("container", "embedded") and bootstrap:
-        raise UsageProblem(f"--broker {choice} starts its own broker; leave out --bootstrap or --broker.")
+        raise UsageProblem(f"--broker {choice} starts its own; leave out --bootstrap or --broker.")
     if client_properties is not None and not bootstrap:
         raise UsageProblem("--client-properties says how to reach the cluster of --bootstrap; give that too.")
     if choice == "external" and not bootstrap:
         raise UsageProblem("--broker external needs --bootstrap HOST:PORT.")
+    if image is not None and (choice in ("embedded", "external") or bootstrap):
+        raise UsageProblem(
+            "--image names the container's; give it with --broker container or with no --broker."
+        )
     if bootstrap:
         from streamgate.brokers.external import open_external  # noqa: PLC0415
 
         return open_external(run, bootstrap, client_properties)
     from streamgate.brokers.embedded import open_embedded  # noqa: PLC0415
 
-    return open_embedded(run, log_dir, why="asked for" if choice == "embedded" else "no container engine")
+    if choice == "embedded":
+        return open_embedded(run, log_dir, why="asked for")
+    from streamgate.brokers.container import NoContainerError, find_image, open_container  # noqa: PLC0415
+
+    asked = choice == "container" or image is not None
+    try:
+        found = find_image(image)
+    except NoContainerError as reason:
+        if asked:
+            raise MachineProblem(
+                f"The broker is to be a container, and {reason}; start an engine, name an image that it has, "
+                "or build one with `python -m streamgate.brokers.image`."
+            ) from None
+        return open_embedded(run, log_dir, why=str(reason))
+    why = "asked for" if asked else f"a container engine answers and has {found}"
+    return open_container(run, log_dir, image=found, why=why)

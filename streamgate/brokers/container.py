@@ -1,0 +1,182 @@
+"""Apache Kafka in a container, by testcontainers' core (its Kafka class is for another image).
+
+The image is configured by `KAFKA_…` variables, the convention of apache/kafka and of most others, so that any
+of them can be put in its place. The container carries the run's label before it starts, for the reaper.
+"""
+
+import contextlib
+import os
+import sys
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import docker  # type: ignore[import-untyped]
+import requests
+from docker.errors import APIError, DockerException, ImageNotFound  # type: ignore[import-untyped]
+
+from streamgate.brokers.node import (
+    HEAP,
+    JVM_FLAGS,
+    PORT_TRIES,
+    SETTINGS,
+    PortTakenError,
+    await_ready,
+    free_ports,
+    listeners,
+    new_cluster_id,
+)
+from streamgate.designs.reaper import RUN_LABEL, RunScope
+from streamgate.errors import MachineProblem
+
+IMAGE = "apache/kafka:4.3.1"
+LOCAL_IMAGE = "streamgate/kafka:4.3.1"  # built by `python -m streamgate.brokers.image`
+IMAGE_VARIABLE = "STREAMGATE_KAFKA_IMAGE"
+_ENGINE_ANSWER_S = 5
+_PULL_SILENCE_S = 60
+_TAKEN = ("port is already allocated", "address already in use")
+_INTERNAL, _CONTROLLER = "127.0.0.1:19092", "127.0.0.1:19093"
+
+# testcontainers' own reaper is one more image to pull; ours removes what the label names.
+os.environ["TESTCONTAINERS_RYUK_DISABLED"] = "true"
+
+
+class NoContainerError(Exception):
+    """Why no container can be had here; `auto` goes on without one, an explicit choice does not."""
+
+
+@dataclass
+class ContainerBroker:
+    """A broker in a container of this run."""
+
+    bootstrap: str
+    version: str
+    why: str
+    container: Any = field(repr=False)
+    log: "_KeptLog" = field(repr=False)
+    client: dict[str, str] = field(default_factory=dict, repr=False)
+    kind: Literal["container"] = "container"
+    ours: Literal[True] = True
+
+    def close(self) -> None:
+        """Remove it with its data; its log has been kept."""
+        with contextlib.suppress(DockerException, requests.RequestException):
+            self.container.stop()
+        self.log.ended(_ENGINE_ANSWER_S)
+
+
+def find_image(image: str | None) -> str:
+    """An image that the engine has, pulled if need be: the asked one, else Apache's, else the local one."""
+    try:
+        engine = docker.from_env(timeout=_ENGINE_ANSWER_S)
+        engine.ping()
+    except (DockerException, requests.RequestException):
+        raise NoContainerError("no container engine answers") from None
+    asked = image or os.environ.get(IMAGE_VARIABLE)
+    for candidate in [asked] if asked else [IMAGE, LOCAL_IMAGE]:
+        with contextlib.suppress(ImageNotFound):
+            engine.images.get(candidate)
+            return candidate
+    wanted = asked or IMAGE
+    try:
+        _pull(wanted)
+    except (DockerException, requests.RequestException) as failure:
+        raise NoContainerError(
+            f"a container engine answers but has no {wanted} and cannot pull it ({_first_line(failure)})"
+        ) from None
+    return wanted
+
+
+def open_container(run: RunScope, log_dir: Path, *, image: str, why: str) -> ContainerBroker:
+    """A broker in a container of the image, serving transactions and groups."""
+    log_dir.mkdir(parents=True, exist_ok=True)
+    run.containers()
+    for _ in range(PORT_TRIES):
+        try:
+            return _start(run, log_dir / "broker.log", image, why)
+        except PortTakenError:
+            continue
+        except (DockerException, requests.RequestException) as failure:
+            raise MachineProblem(
+                f"The container of {image} does not start ({_first_line(failure)}); try `docker run {image}`."
+            ) from None
+    raise MachineProblem(f"No free port for the container was found in {PORT_TRIES} tries; free some.")
+
+
+def _start(run: RunScope, log: Path, image: str, why: str) -> ContainerBroker:
+    # Imported late: it reads the switch above, once.
+    from testcontainers.core.container import DockerContainer  # noqa: PLC0415
+
+    container = DockerContainer(image).with_kwargs(labels={RUN_LABEL: run.run_id})
+    host = container.get_docker_client().host()
+    local = host == "localhost"
+    host = "127.0.0.1" if local else host
+    (port,) = free_ports(1)
+    # The same port inside and outside, because clients are told it; and loopback only, if the engine is here.
+    published: Any = ("127.0.0.1", port) if local else port
+    container.ports[f"{port}/tcp"] = published
+    cluster_id = new_cluster_id()
+    addresses = listeners((f"0.0.0.0:{port}", f"{host}:{port}"), _INTERNAL, _CONTROLLER, "PLAINTEXT")
+    for name, value in (addresses | SETTINGS | {"log.dirs": "/tmp/kraft"}).items():
+        container.with_env(f"KAFKA_{name.replace('.', '_').upper()}", str(value))
+    container.with_envs(
+        CLUSTER_ID=cluster_id, KAFKA_HEAP_OPTS=HEAP, KAFKA_JVM_PERFORMANCE_OPTS=" ".join(JVM_FLAGS)
+    )
+    try:
+        container.start()
+        made = container.get_wrapped_container()
+        run.container(made.id)
+        kept = _KeptLog(made, log)
+        broker = ContainerBroker(
+            f"{host}:{port}", f"image {image} ({made.image.short_id})", why, container, kept
+        )
+        await_ready(broker.bootstrap, {}, cluster_id, kept.ended, log)
+    except BaseException as failure:
+        container.stop()
+        if isinstance(failure, APIError) and any(taken in str(failure) for taken in _TAKEN):
+            raise PortTakenError from None
+        raise
+    return broker
+
+
+class _KeptLog:
+    """Copies a container's log to a file while it runs: afterwards the engine has forgotten it."""
+
+    def __init__(self, container: Any, path: Path) -> None:
+        path.write_text("")
+        self._copying = threading.Thread(target=self._copy, args=(container, path), daemon=True)
+        self._copying.start()
+
+    @staticmethod
+    def _copy(container: Any, path: Path) -> None:
+        with (
+            path.open("ab", buffering=0) as log,
+            contextlib.suppress(DockerException, requests.RequestException),
+        ):
+            for piece in container.logs(stream=True, follow=True):
+                log.write(piece)
+
+    def ended(self, within_s: float) -> bool:
+        """Whether the container ends before so many seconds are over; its log ends with it."""
+        self._copying.join(within_s)
+        return not self._copying.is_alive()
+
+
+def _pull(image: str) -> None:
+    """Pull an image, saying so: it can take a minute; silence for as long is an end."""
+    print(f"pulling {image}", file=sys.stderr)
+    repository, _, tag = image.partition("@")[0].rpartition(":")
+    if not repository or "/" in tag:
+        repository, tag = image, "latest"
+    for progress in docker.from_env(timeout=_PULL_SILENCE_S).api.pull(
+        repository, tag=tag, stream=True, decode=True
+    ):
+        if "error" in progress:
+            raise DockerException(progress["error"])
+
+
+def _first_line(failure: Exception) -> str:
+    return (
+        str(getattr(failure, "explanation", None) or failure).strip().splitlines() or ["no reason given"]
+    )[0][:200]
