@@ -7,7 +7,9 @@ the defaults the successor of a killed member reads its first record after 39 s,
 import base64
 import contextlib
 import re
+import shutil
 import socket
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +22,7 @@ from streamgate.errors import MachineProblem
 
 READY_DEADLINE_S = 90.0
 PORT_TRIES = 5
+_LEAST_ROOM_BYTES = 64 * 1024  # a broker that has just started has written as much
 _ANSWER_S = 1.0
 _POLL_S = 0.05
 
@@ -64,7 +67,7 @@ def listeners(client: tuple[str, str], internal: str, controller: str, protocol:
     """The addresses of a single node; `client` is where it listens and what it tells clients.
 
     Brokers talk over a listener of their own, a single one too: the leader of a partition asks the
-    coordinator of a transaction there, and the clients' listener may be secured, or out of the broker's reach.
+    coordinator of a transaction there, and the clients' listener may be secured or out of the broker's reach.
     """
     bound, advertised = client
     return {
@@ -163,10 +166,11 @@ def explanation(log: Path, what: str) -> Exception:
     text = "\n".join(lines)
     if "Address already in use" in text:
         return PortTakenError()
-    if "No space left on device" in text:
-        return MachineProblem(
-            f"The disk is full: the broker {what}; make room, or set TMPDIR to another disk."
-        )
+    places = (log.parent, Path(tempfile.gettempdir()))
+    full = [place for place in places if shutil.disk_usage(place).free < _LEAST_ROOM_BYTES]
+    if full or "No space left on device" in text:
+        where = " or ".join(map(str, full or places))
+        return MachineProblem(f"The disk of {where} is full: the broker {what}; make room there.")
     telling = [line for line in lines if re.search(r"\b(ERROR|FATAL|Error|\w*Exception)\b", line)]
     last = (telling or lines or ["nothing"])[-1].strip()
     return MachineProblem(f"The broker {what}; the last word of {log} is: {last[:300]}")

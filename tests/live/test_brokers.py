@@ -1,6 +1,9 @@
 """The brokers, each on its own: they cost three to ten seconds apiece."""
 
+import os
 import socket
+import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -192,3 +195,19 @@ def test_an_explicit_container_never_falls_back(
 def containers_of(run: RunScope) -> list[Any]:
     """What the engine still has of the run, running or not."""
     return list(docker.from_env().containers.list(all=True, filters={"label": f"{RUN_LABEL}={run.run_id}"}))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
+def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sentence says which disk, and the scratch folder does not stay on it."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24k", "tmpfs", disk], check=True)
+    try:
+        monkeypatch.setattr(tempfile, "tempdir", str(disk))
+        with RunScope() as run, pytest.raises(MachineProblem, match=rf"^The disk of {disk} is full: "):
+            open_embedded(run, tmp_path / "logs", why="a test")
+
+        assert list(disk.iterdir()) == []
+    finally:
+        subprocess.run(["umount", disk], check=True)

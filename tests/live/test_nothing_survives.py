@@ -4,8 +4,13 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
-from streamgate.designs.reaper import members
+import docker
+import pytest
+
+from streamgate.brokers.container import NoContainerError, find_image
+from streamgate.designs.reaper import RUN_LABEL, members
 
 DEADLINE_S = 120.0
 HARNESS = """
@@ -15,33 +20,49 @@ from streamgate.brokers import open_broker
 from streamgate.designs.reaper import RunScope
 
 run = RunScope()
-broker = open_broker("embedded", run=run, log_dir=Path(sys.argv[1]))
-print(run.run_id, run._reaper.pid, broker.process.pid, flush=True)
+broker = open_broker(sys.argv[1], run=run, log_dir=Path(sys.argv[2]))
+print(run.run_id, run._reaper.pid, flush=True)
 signal.pause()
 """
 
 
-def test_a_killed_harness_leaves_no_broker_and_no_folder(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["embedded", "container"])
+def test_a_killed_harness_leaves_no_broker_and_no_folder(kind: str, tmp_path: Path) -> None:
     """SIGKILL takes the harness with no chance to clean: what it started ends all the same, its logs stay."""
+    if kind == "container":
+        skip_without_an_image()
     temporary = tmp_path / "tmp"
     temporary.mkdir()
     with subprocess.Popen(
-        [sys.executable, "-c", HARNESS, str(tmp_path / "logs")],
+        [sys.executable, "-c", HARNESS, kind, str(tmp_path / "logs")],
         stdout=subprocess.PIPE,
         text=True,
         start_new_session=True,
         env=os.environ | {"TMPDIR": str(temporary)},
     ) as harness:
         assert harness.stdout is not None
-        run_id, reaper, broker = harness.stdout.readline().split()
-        reaper_end, broker_end = os.pidfd_open(int(reaper)), os.pidfd_open(int(broker))
-        assert int(broker) in members(run_id, [])
+        run_id, reaper = harness.stdout.readline().split()
+        reaper_end = os.pidfd_open(int(reaper))
+        assert (members(run_id, []) if kind == "embedded" else containers_of(run_id)) != []
 
         os.killpg(harness.pid, signal.SIGKILL)
 
-    for end in (broker_end, reaper_end):
-        assert select.select([end], [], [], DEADLINE_S)[0]
-        os.close(end)
+    assert select.select([reaper_end], [], [], DEADLINE_S)[0]
+    os.close(reaper_end)
     assert members(run_id, []) == []
+    assert kind == "embedded" or containers_of(run_id) == []
     assert list(temporary.iterdir()) == []
     assert "Kafka Server started" in (tmp_path / "logs" / "broker.log").read_text()
+
+
+def skip_without_an_image() -> None:
+    """Where no engine answers there is no container to leave behind."""
+    try:
+        find_image(None)
+    except NoContainerError as reason:
+        pytest.skip(str(reason))
+
+
+def containers_of(run_id: str) -> list[Any]:
+    """What the engine still has of the run, running or not."""
+    return list(docker.from_env().containers.list(all=True, filters={"label": f"{RUN_LABEL}={run_id}"}))
