@@ -15,9 +15,7 @@ def transform(message: Any) -> bytes:
     return envelope.SerializeToString()
 
 
-class Relay(Design):
-    """Read a batch, write it, commit; in exactly_once all three are one transaction."""
-
+class Relay(Design):  # reads a batch, writes it, commits; in exactly_once all three are one transaction
     hello = {"name": "starter", "version": "0.1", "language": "python", "programs": ["relay"]}
     hello |= {"modes": ["at_least_once", "exactly_once"]}
 
@@ -29,7 +27,7 @@ class Relay(Design):
         reads |= {"session.timeout.ms": session_ms, "heartbeat.interval.ms": session_ms // 4}
         writes = {"enable.idempotence": True, "on_delivery": lambda e, _: e and self.refused.append(e)}
         fences = {"transactional.id": app, "transaction.timeout.ms": start["transaction_timeout_ms"]}
-        self.output, self.exactly_once = start["topics"]["output"], start["mode"] == "exactly_once"
+        self.output, self.exactly_once = start["topics"]["output"], start.get("mode") == "exactly_once"
         self.interval_s, self.refused = int(start["parameters"].get("commit_interval_ms", 100)) / 1000, []
         self.producer = Producer(client | writes | (fences if self.exactly_once else {}))
         if self.exactly_once:  # the same id at every start: a successor fences its predecessor
@@ -64,10 +62,12 @@ class Relay(Design):
             else:
                 self.consumer.commit(offsets=offsets, asynchronous=False)
         except KafkaException as error:
-            fenced = error.args[0].fatal()
-            if self.exactly_once and not fenced:
-                self.producer.abort_transaction(10)
-            raise Failed("fenced" if fenced else "conflict", str(error)) from None
+            try:
+                if self.exactly_once:
+                    self.producer.abort_transaction(10)
+            except KafkaException as end:
+                raise Failed("fenced" if end.args[0].fatal() else "storage", str(end)) from None
+            raise Failed("storage", str(error)) from None
 
 
 serve(Relay())
