@@ -84,7 +84,10 @@ def listeners(client: tuple[str, str], internal: str, controller: str, protocol:
 
 def new_cluster_id() -> str:
     """An id in Kafka's own form, by which the node that answers is known to be the one that was started."""
-    return base64.urlsafe_b64encode(uuid4().bytes).rstrip(b"=").decode()
+    while True:
+        text = base64.urlsafe_b64encode(uuid4().bytes).rstrip(b"=").decode()
+        if not text.startswith("-"):  # the tools would take it for an option
+            return text
 
 
 def free_ports(count: int) -> list[int]:
