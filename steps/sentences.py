@@ -44,8 +44,8 @@ def entries_wait(trial: Trial, entries: str, accounts: str, kind: str | None, wh
     """Write a workload: the usual one, `republished` with repeats, or `moving` with a first hop that changes."""
     kinds = {"republished": kind == "republished ", "moved": kind == "moving "}
     for application in subjects(trial, "the relay" if who == "the relay's" else "it"):
-        partitions, wave = application.partitions, application.waves
-        trial.feed(application, ledger(trial.seed, entries=int(entries), accounts=int(accounts), partitions=partitions, wave=wave, **kinds))
+        size = {"entries": int(entries), "accounts": int(accounts), "partitions": application.partitions}
+        trial.feed(application, lambda wave, size=size: ledger(trial.seed, wave=wave, **size, **kinds))
 
 
 @when(parsers.re(r"(?P<who>it|the relay) starts(?P<again> again)?(?P<drains> and drains its input)?(?P<default> with no mode set)?"))

@@ -6,7 +6,7 @@ times scale with `time_scale`, promised tolerances never do.
 
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
@@ -32,7 +32,7 @@ SETTLE_S = 1.5  # how long nothing may follow a recorded end
 POLL_S = 0.02
 STOP_MS = 10_000
 TRANSACTION_TIMEOUT_MS = 3_000
-SESSION_TIMEOUT_MS = 1_000
+SESSION_TIMEOUT_MS = 2_000
 
 
 @dataclass
@@ -75,6 +75,7 @@ class Application:
     group: str | None = None
     running: dict[str, Instance] = field(default_factory=dict)
     fed_ms: int = 0
+    wave: Callable[[int], list[Send]] | None = None
     waves: int = 0
     ready_ms: int = 0
     positions: dict[tuple[str, bool], Position] = field(default_factory=dict)
@@ -179,8 +180,15 @@ class Trial:
             self.history.events = [e for e in self.history.events if not isinstance(e, events.Names)]
         self.history.add(event)
 
-    def feed(self, application: Application, sends: Sequence[Send]) -> None:
-        """Write a workload to the application's input and read back what the log made of it."""
+    def feed(self, application: Application, wave: Callable[[int], list[Send]]) -> None:
+        """Write the next wave of a workload to the application's input, and read back what the log made of it."""
+        application.wave = wave
+        self.feed_more(application)
+
+    def feed_more(self, application: Application) -> None:
+        """Write one more wave of the last workload."""
+        assert application.wave
+        sends = application.wave(application.waves)
         self.bench.feed.write(application.reads, sends)
         application.fed_ms = self.now_ms
         application.waves += 1

@@ -155,6 +155,7 @@ class Plain(Design):
             self.client
             | {
                 "group.id": self.group,
+                "group.instance.id": start["instance"],  # a restart takes its own place at once, and fences the dead
                 "isolation.level": self.isolation,
                 "enable.auto.commit": False,
                 "auto.offset.reset": start["offset_reset"],

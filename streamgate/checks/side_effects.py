@@ -46,8 +46,10 @@ def _last_rows(view: View) -> dict[bytes, object]:
     roles = {topic: role for role, topic in view.application.topics.items()}
 
     def anonymous(value: object) -> object:
-        if isinstance(value, tuple):
-            return tuple(anonymous(part) for part in value)
-        return roles.get(value, value) if isinstance(value, str) else value
+        if not isinstance(value, tuple):
+            return value
+        if value and value[0] in roles:  # a position in the application's own input
+            return roles[value[0]]
+        return tuple(anonymous(part) for part in value)
 
     return {key: anonymous(view.program.value_of(outputs[-1].record)) for key, outputs in view.outputs.items()}

@@ -49,7 +49,9 @@ class Start(Message):
     program: str
     application_id: str = Field(description="prefix of every name the design creates on the broker")
     instance: str = Field(description="name of this instance, unique within the application")
-    mode: Mode = Field(default="at_least_once", description="Kafka's processing.guarantee")
+    mode: Mode | None = Field(
+        default=None, description="Kafka's processing.guarantee; absent means at_least_once, as in Kafka"
+    )
     bootstrap: str
     client: dict[str, str] = Field(default={}, description="security properties by their librdkafka names")
     topics: dict[str, str] = Field(description="role in the program's contract -> topic name")
