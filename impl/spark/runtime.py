@@ -136,6 +136,7 @@ def read(session: SparkSession, start: dict[str, Any], topic: str) -> DataFrame:
         "kafka.bootstrap.servers": start["bootstrap"],
         "kafka.isolation.level": "read_committed",
         "groupIdPrefix": start["application_id"],
+        "kafka.fetch.max.wait.ms": 10,
         "maxOffsetsPerTrigger": 1_000_000,
         **security(start["client"]),
     }

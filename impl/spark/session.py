@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pyspark
-from py4j.protocol import Py4JJavaError
 from pyspark.serializers import UTF8Deserializer, read_int
 from pyspark.sql import SparkSession
 
@@ -27,6 +26,7 @@ JVM_DEADLINE_S = 40
 JVM = (
     "-Xmx1g",
     "-XX:-UsePerfData",
+    "-Djdk.lang.Process.launchMechanism=VFORK",  # Hadoop starts a `chmod` for every file of a local checkpoint
     "-Djdk.reflect.useDirectMethodHandle=false",
     "-Dio.netty.tryReflectionSetAccessible=true",
     *(
@@ -47,8 +47,12 @@ SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.session.timeZone": "UTC",
+    "spark.python.daemon.module": "streamgate.impl.spark.daemon",
     "spark.sql.shuffle.partitions": "2",  # fixed in a checkpoint when it is made
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",  # the more records fold together, the less is shuffled
+    # Hadoop's file system for a local checkpoint, without a checksum file beside every file.
+    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
+    "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),

@@ -6,7 +6,6 @@ to. A restart that finds them ahead of the checkpoint can then tell a batch that
 """
 
 import json
-import time
 from typing import Any
 
 import pyarrow as pa

@@ -1,0 +1,10 @@
+"""Spark's daemon of Python workers, with what every worker needs imported before it forks: once, and shared in memory."""
+
+import pandas  # noqa: F401
+import pyarrow.compute  # noqa: F401
+from pyspark.daemon import manager
+
+from streamgate.impl.spark import ledger, relay  # noqa: F401
+
+if __name__ == "__main__":
+    manager()
