@@ -26,11 +26,11 @@ class Envelopes(NamedTuple):
 def decode(batch: pa.RecordBatch) -> Envelopes:
     """Decode the column `value` of records with their topic, partition and offset; a record that cannot be read is poison."""
     try:
-        if batch["key"].null_count or batch["value"].null_count:
-            raise ValueError("key or value is null")
         fields = CODEC.array_to_record_batch(batch["value"])
     except ValueError:
         raise ValueError(poison(batch)) from None
+    if batch["key"].null_count or batch["value"].null_count:  # to the codec null is an empty envelope
+        raise ValueError(poison(batch))
     own = [batch["topic"], batch["partition"], batch["offset"], pa.array([b""] * len(batch), pa.binary())]
     own_hop = _encode(pa.StructArray.from_arrays(own, HOP), pa.array(range(len(batch) + 1), pa.int32()))
     chain, hops = fields["chain"], fields["chain"].flatten()
@@ -56,12 +56,13 @@ def poison(batch: pa.RecordBatch) -> str:
     for key, value, topic, partition, offset in zip(
         *(batch[name].to_pylist() for name in ("key", "value", "topic", "partition", "offset")), strict=True
     ):
+        where = f"poison: {topic}-{partition}@{offset}"
+        if key is None or value is None:
+            return f"{where} has no {'key' if key is None else 'value'}"
         try:
-            if key is None or value is None:
-                raise DecodeError("its key or its value is null")
             Envelope.FromString(value)
         except DecodeError as error:
-            return f"poison: {topic}-{partition}@{offset} holds no envelope under a key: {error}"
+            return f"{where} holds no envelope: {error}"
     return "poison: a record of this batch is no envelope"
 
 

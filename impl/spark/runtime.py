@@ -7,10 +7,12 @@ batch again, on the same input and the state before it. If Kafka has its offsets
 nothing is sent. At_least_once commits the offsets last, after Spark's log, so whatever is repeated lies above them.
 """
 
+import json
 import re
 import tempfile
 import threading
 import uuid
+from pathlib import Path
 from typing import Any
 
 from pyspark.errors import StreamingQueryException
@@ -26,7 +28,7 @@ from streamgate.impl.spark.session import open_session, use_local_disk
 from streamgate.impl.spark.writer import OUTPUT, Writer
 
 PROGRAMS = {"relay": relay, "ledger": ledger}
-WARM_UP_RECORDS, WARM_UP_BATCHES = 100, 2
+WARM_UP_RECORDS, WARM_UP_BATCHES = 100, 1
 LOOK_S = 0.05  # how often a finished batch is looked for
 FAILURES = {  # what a query dies of -> the kind of failure
     r"poison: [^\n]*": "poison",
@@ -51,7 +53,7 @@ class Spark(Design):
     query: StreamingQuery | None = None
 
     def boot(self) -> None:
-        """Open the session and run both programs once, so that the first batch finds everything loaded."""
+        """Open the session and run a query, so that the first batch finds everything loaded."""
         self.session = open_session()
         warm_up(self.session)
 
@@ -85,7 +87,7 @@ class Spark(Design):
         self.settled = committed
         if any(offset > finished.get(place, 0) for place, offset in committed.items()):
             if committed != begun or token.get("query") != self.token["query"]:
-                raise Failed("conflict", f"group {self.writer.group} is ahead of the checkpoint: it is not the one it was made by")
+                raise Failed("conflict", f"group {self.writer.group} is ahead of this checkpoint; start with the one it belongs to")
             self.out = committed
 
     def batch(self, rows: DataFrame, batch: int) -> None:
@@ -145,14 +147,26 @@ def read(session: SparkSession, start: dict[str, Any], topic: str) -> DataFrame:
 
 def security(client: dict[str, str]) -> dict[str, str]:
     """librdkafka's security properties as the Java client's, for Spark's Kafka source."""
-    pem = {"ssl.ca.location": "truststore", "ssl.certificate.location": "keystore"}
-    options = {}
+    options: dict[str, str] = {}
     for name, value in client.items():
         match name:
-            case "security.protocol" | "ssl.key.password":
-                options[name] = value
             case "sasl.mechanism" | "sasl.mechanisms":
                 options["sasl.mechanism"] = value
+            case "ssl.ca.location":
+                options |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": value}
+            case "ssl.certificate.location":
+                options |= {"ssl.keystore.type": "PEM", "ssl.keystore.certificate.chain": Path(value).read_text()}
+            case "ssl.key.location":
+                options["ssl.keystore.key"] = Path(value).read_text()
+            case "ssl.endpoint.identification.algorithm":
+                options[name] = "" if value == "none" else value
+            case "security.protocol" | "ssl.key.password":
+                options[name] = value
+    if "sasl.username" in client:
+        module = "scram.ScramLoginModule" if "SCRAM" in options.get("sasl.mechanism", "") else "plain.PlainLoginModule"
+        user, password = (json.dumps(client[f"sasl.{name}"]) for name in ("username", "password"))
+        login = f"org.apache.kafka.common.security.{module} required username={user} password={password};"
+        options["sasl.jaas.config"] = login
     return {f"kafka.{name}": value for name, value in options.items()}
 
 
@@ -165,7 +179,7 @@ def failure_of(text: str) -> Failed:
 
 
 def warm_up(session: SparkSession) -> None:
-    """Run both programs on made-up records: class loading, compilation and Python workers are what a first batch waits for."""
+    """Run a program on made-up records: class loading, compilation and Python workers are what a first batch waits for."""
     value = Envelope(postings=[Posting(account="warm-up", amount_cents=1)]).SerializeToString()
     records = (
         session.readStream.format("rate-micro-batch")
@@ -181,14 +195,13 @@ def warm_up(session: SparkSession) -> None:
             sf.lit(0).cast("bigint").alias("timestamp_ms"),
         )
     )
-    for program in PROGRAMS.values():
-        with tempfile.TemporaryDirectory(prefix="streamgate-warm-up-") as folder:
-            query = (
-                program.build(records)
-                .writeStream.foreachBatch(lambda rows, _: rows.toArrow())
-                .option("checkpointLocation", folder)
-                .start()
-            )
-            while not ((done := query.lastProgress) and done["batchId"] >= WARM_UP_BATCHES):
-                query.awaitTermination(LOOK_S)
-            query.stop()
+    with tempfile.TemporaryDirectory(prefix="streamgate-warm-up-") as folder:
+        query = (
+            ledger.build(records)
+            .writeStream.foreachBatch(lambda rows, _: rows.toArrow())
+            .option("checkpointLocation", folder)
+            .start()
+        )
+        while not ((done := query.lastProgress) and done["batchId"] >= WARM_UP_BATCHES):
+            query.awaitTermination(LOOK_S)
+        query.stop()

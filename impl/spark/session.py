@@ -26,7 +26,6 @@ JVM_DEADLINE_S = 40
 JVM = (
     "-Xmx1g",
     "-XX:-UsePerfData",
-    "-Djdk.lang.Process.launchMechanism=VFORK",  # Hadoop starts a `chmod` for every file of a local checkpoint
     "-Djdk.reflect.useDirectMethodHandle=false",
     "-Dio.netty.tryReflectionSetAccessible=true",
     *(
@@ -50,7 +49,7 @@ SETTINGS = {
     "spark.python.daemon.module": "streamgate.impl.spark.daemon",
     "spark.sql.shuffle.partitions": "2",  # fixed in a checkpoint when it is made
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",  # the more records fold together, the less is shuffled
-    # Hadoop's file system for a local checkpoint, without a checksum file beside every file.
+    # A local checkpoint without checksum files beside its files: each costs a `chmod` process (Hadoop's way) per batch.
     "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
     "spark.sql.streaming.stateStore.providerClass": (

@@ -76,7 +76,7 @@ class Writer:
                 self.producer.send_offsets_to_transaction(_partitions(ends, token), group, BROKER_DEADLINE_S)
                 self.producer.commit_transaction(BROKER_DEADLINE_S)
             elif self.producer.flush(BROKER_DEADLINE_S) or self.refused:
-                raise KafkaException(self.refused or KafkaError(KafkaError._TIMED_OUT))
+                raise self.give_up(self.refused or KafkaError(KafkaError._TIMED_OUT))
         except KafkaException as error:
             raise self.give_up(error.args[0]) from error
 
