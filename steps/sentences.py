@@ -1,9 +1,11 @@
 """Every sentence of the main job. «It» is every application under test; «the relay» is the one upstream of it."""
 
 from collections.abc import Iterator
+from functools import partial
 
 from pytest_bdd import given, parsers, then, when
 
+from streamgate.designs.protocol import Mode
 from streamgate.faults import orderly
 from streamgate.faults.aim import AIMS, hold
 from streamgate.generators.ledger import ledger
@@ -19,36 +21,52 @@ def subjects(trial: Trial, who: str = "it") -> Iterator[Application]:
 
 
 @given(parsers.re(r"(?P<program>\w+) in mode (?P<mode>\w+) on (?P<partitions>\d+) partitions"))
-def in_mode(trial: Trial, program: str, mode: str, partitions: str) -> None:
+def in_mode(trial: Trial, program: str, mode: Mode, partitions: str) -> None:
     """Declare the application under test."""
     trial.application(program, mode, int(partitions))
 
 
 @given(parsers.re(r"the same in mode (?P<mode>\w+) beside it"))
-def beside(trial: Trial, mode: str) -> None:
+def beside(trial: Trial, mode: Mode) -> None:
     """Declare the same program once more, on topics of its own."""
     first = next(subjects(trial))
     trial.application(first.program.name, mode, first.partitions, name=f"{first.name}-{mode}")
 
 
-@given(parsers.re(r"relay in mode at_least_once feeds (?P<program>\w+) in mode (?P<mode>\w+) on (?P<partitions>\d+) partitions"))
-def fed_by_a_relay(trial: Trial, program: str, mode: str, partitions: str) -> None:
+@given(
+    parsers.re(
+        r"relay in mode at_least_once feeds (?P<program>\w+) in mode (?P<mode>\w+) on (?P<partitions>\d+) partitions"
+    )
+)
+def fed_by_a_relay(trial: Trial, program: str, mode: Mode, partitions: str) -> None:
     """Declare the application under test with the design's own relay upstream."""
     trial.application("relay", "at_least_once", int(partitions), name=UPSTREAM)
     trial.application(program, mode, int(partitions), upstream=UPSTREAM)
 
 
-@given(parsers.re(r"(?P<entries>\d+) (?P<kind>\w+ )?entries over (?P<accounts>\d+) accounts wait in (?P<who>its|the relay's) input"))
-@when(parsers.re(r"(?P<entries>\d+) (?P<kind>\w+ )?entries over (?P<accounts>\d+) accounts arrive in (?P<who>its|the relay's) input"))
+@given(
+    parsers.re(
+        r"(?P<entries>\d+) (?P<kind>\w+ )?entries over (?P<accounts>\d+) accounts wait in (?P<who>its|the relay's) input"
+    )
+)
+@when(
+    parsers.re(
+        r"(?P<entries>\d+) (?P<kind>\w+ )?entries over (?P<accounts>\d+) accounts arrive in (?P<who>its|the relay's) input"
+    )
+)
 def entries_wait(trial: Trial, entries: str, accounts: str, kind: str | None, who: str) -> None:
     """Write a workload: the usual one, `republished` with repeats, or `moving` with a first hop that changes."""
     kinds = {"republished": kind == "republished ", "moved": kind == "moving "}
     for application in subjects(trial, "the relay" if who == "the relay's" else "it"):
-        size = {"entries": int(entries), "accounts": int(accounts), "partitions": application.partitions}
-        trial.feed(application, lambda wave, size=size: ledger(trial.seed, wave=wave, **size, **kinds))
+        size = partial(ledger, trial.seed, entries=int(entries), accounts=int(accounts))
+        trial.feed(application, partial(size, partitions=application.partitions, **kinds))
 
 
-@when(parsers.re(r"(?P<who>it|the relay) starts(?P<again> again)?(?P<drains> and drains its input)?(?P<default> with no mode set)?"))
+@when(
+    parsers.re(
+        r"(?P<who>it|the relay) starts(?P<again> again)?(?P<drains> and drains its input)?(?P<default> with no mode set)?"
+    )
+)
 def starts(trial: Trial, who: str, drains: str | None, default: str | None) -> None:
     """Start instance a, and wait until it has drained its input where the sentence says so."""
     for application in subjects(trial, who):
@@ -138,7 +156,11 @@ def are_the_fold(trial: Trial) -> None:
 def are_the_models(trial: Trial, mode: str) -> None:
     """The relation of the mode, on a drained input."""
     for application in subjects(trial):
-        trial.claim("relation", application, f"the outputs are the model's, in the order and as often as {mode} allows")
+        trial.claim(
+            "relation",
+            application,
+            f"the outputs are the model's, in the order and as often as {mode} allows",
+        )
 
 
 @then("no entry is applied to some of its accounts only")
@@ -171,7 +193,11 @@ def is_silent(trial: Trial) -> None:
         trial.claim("silent", application, "nothing of the paused instance is visible")
 
 
-@then(parsers.re(r"readers wait (?P<wait_ms>\d+) ms at most for the transaction that it left|it leaves no transaction open"))
+@then(
+    parsers.re(
+        r"readers wait (?P<wait_ms>\d+) ms at most for the transaction that it left|it leaves no transaction open"
+    )
+)
 def readers_pass(trial: Trial, wait_ms: str | None) -> None:
     """How long the last stable offset stayed below the end; none left open means: gone before the timeout can act."""
     bound_ms = int(wait_ms) if wait_ms else TRANSACTION_TIMEOUT_MS // 3

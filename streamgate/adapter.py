@@ -11,7 +11,7 @@ import threading
 from typing import Any
 
 
-class Failed(Exception):  # noqa: N818 - the name of the message that it becomes
+class Failed(Exception):
     """A loud stop: fenced, poison, offset-lost, conflict or storage. Abort what is open, then raise it."""
 
     def __init__(self, kind: str, message: str) -> None:

@@ -64,10 +64,23 @@ def parser() -> Parser:
     _designs(run)
     _choice(run)
     _broker(run)
-    run.add_argument("--seed", type=int, help="derives data, fault and timing seeds of every scenario (default: a random one, printed)")
+    run.add_argument(
+        "--seed",
+        type=int,
+        help="derives data, fault and timing seeds of every scenario (default: a random one, printed)",
+    )
     run.add_argument("--repeat", type=_positive, default=1, help="judge every row so many times")
-    run.add_argument("--time-scale", type=_scale, default=1.0, help="scales deadlines and settle times, never promised tolerances")
-    run.add_argument("--out", type=Path, help="folder for the report, histories and logs (default: streamgate-out/TIME, with a link latest)")
+    run.add_argument(
+        "--time-scale",
+        type=_scale,
+        default=1.0,
+        help="scales deadlines and settle times, never promised tolerances",
+    )
+    run.add_argument(
+        "--out",
+        type=Path,
+        help="folder for the report, histories and logs (default: streamgate-out/TIME, with a link latest)",
+    )
     run.add_argument("--fail-fast", action="store_true", help="stop after the first row that fails the run")
     run.add_argument("--max-seconds", type=_scale, help="the run fails if it takes longer")
     run.add_argument("--max-memory-mb", type=_positive, help="the run fails if the whole process tree takes more")
@@ -120,7 +133,12 @@ def _scale(text: str) -> float:
 
 def _designs(to: argparse.ArgumentParser, default: str | None = "spark") -> None:
     said = f" (default: {default})" if default else ""
-    to.add_argument("--design", action="append", metavar="DESIGN", help=f"a path to a design.toml, or a shipped name; repeatable{said}")
+    to.add_argument(
+        "--design",
+        action="append",
+        metavar="DESIGN",
+        help=f"a path to a design.toml, or a shipped name; repeatable{said}",
+    )
     to.set_defaults(default_design=default)
 
 
@@ -128,11 +146,20 @@ def _choice(to: argparse.ArgumentParser) -> None:
     to.add_argument("--program", action="append", help="only this program; repeatable")
     to.add_argument("--mode", action="append", help="only this mode; repeatable")
     to.add_argument("--guarantee", action="append", default=[], help="only this guarantee; repeatable")
-    to.add_argument("--only", metavar="TAGS", help="a Cucumber tag expression, such as '@G22 and not @G22.dies-after-a-commit'")
+    to.add_argument(
+        "--only",
+        metavar="TAGS",
+        help="a Cucumber tag expression, such as '@G22 and not @G22.dies-after-a-commit'",
+    )
 
 
 def _broker(to: argparse.ArgumentParser) -> None:
-    to.add_argument("--broker", default="auto", choices=("auto", "container", "embedded", "external"), help="where Kafka comes from")
+    to.add_argument(
+        "--broker",
+        default="auto",
+        choices=("auto", "container", "embedded", "external"),
+        help="where Kafka comes from",
+    )
     to.add_argument("--bootstrap", help="host:port of a Kafka of yours")
     to.add_argument("--client-properties", type=Path, help="how to reach it: a properties file")
     to.add_argument("--image", help="another image for --broker container")
@@ -142,8 +169,13 @@ def manifests(arguments: argparse.Namespace) -> list[Any]:
     """The designs named, or the default one."""
     from streamgate.designs import manifest  # noqa: PLC0415  (commands that need no design start faster)
 
+    return [manifest.load(name) for name in given(arguments)]
+
+
+def given(arguments: argparse.Namespace) -> list[str]:
+    """The designs as they were named."""
     names = arguments.design or ([arguments.default_design] if arguments.default_design else [])
-    return [manifest.load(name) for name in dict.fromkeys(names)]
+    return list(dict.fromkeys(names))
 
 
 def chosen_rows(arguments: argparse.Namespace, found: catalogue.Catalogue, designs: list[Any]) -> dict[str, set[str]]:
@@ -177,7 +209,9 @@ def out_folder(given: Path | None) -> Path:
             latest.unlink(missing_ok=True)
             latest.symlink_to(folder.name)
     except OSError as error:
-        raise MachineProblem(f"The output folder {folder} cannot be made: {error.strerror}; choose another with --out.") from None
+        raise MachineProblem(
+            f"The output folder {folder} cannot be made: {error.strerror}; choose another with --out."
+        ) from None
     return folder.resolve()
 
 
@@ -198,10 +232,15 @@ def run_designs(arguments: argparse.Namespace) -> int:
     for design in designs:
         for known in design.known_failures:
             if known not in found.by_id and known not in found.by_row:
-                raise UsageProblem(f"{design.file}: known_failures names {known}, and there is no such scenario or row.")
+                raise UsageProblem(
+                    f"{design.file}: known_failures names {known}, and there is no such scenario or row."
+                )
     rows = chosen_rows(arguments, found, designs)
     if not any(rows.values()):
-        print("streamgate: nothing to judge: no promised row is chosen; `streamgate list` shows the rows.", file=sys.stderr)
+        print(
+            "streamgate: nothing to judge: no promised row is chosen; `streamgate list` shows the rows.",
+            file=sys.stderr,
+        )
         return 5
     out, say = out_folder(arguments.out), console()
     for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):
@@ -219,7 +258,9 @@ def run_designs(arguments: argparse.Namespace) -> int:
             client_properties=arguments.client_properties,
             image=arguments.image,
         )
-        say.print(f"streamgate {streamgate.__version__}, seed {seed}, broker {broker.kind} {broker.version} ({broker.why})")
+        say.print(
+            f"streamgate {streamgate.__version__}, seed {seed}, broker {broker.kind} {broker.version} ({broker.why})"
+        )
         reading = Reading(broker.bootstrap, broker.client)
         reading.canary(f"streamgate-canary-{run.run_id[:6]}")
         feed = Feed(reading.settings, run.run_id)
@@ -233,6 +274,7 @@ def run_designs(arguments: argparse.Namespace) -> int:
             max_seconds=arguments.max_seconds,
             max_memory_mb=arguments.max_memory_mb,
             again=f"streamgate run --broker {broker.kind}",
+            specs={design.name: spec for design, spec in zip(designs, given(arguments), strict=True)},
         )
         gate = Gate(bench, choice)
         pytest.main(pytest_arguments(out), plugins=[gate])
@@ -261,7 +303,8 @@ def closing(summary: Any, out: Path) -> str:
     lines = [
         f"{counts or 'nothing judged'}; judged of promised: {judged}; known failures: {summary.known_failures}; "
         f"guarantees untested: {len(summary.untested)}",
-        f"{summary.seconds:.0f} s, median row {summary.median_seconds:.1f} s, peak memory {summary.peak_memory_mb} MiB; report in {out}",
+        f"{summary.seconds:.0f} s, median row {summary.median_seconds:.1f} s, "
+        f"peak memory {summary.peak_memory_mb} MiB; report in {out}",
     ]
     if summary.limits_broken:
         lines.append(f"limits broken: {'; '.join(summary.limits_broken)}")
@@ -286,7 +329,9 @@ def list_rows(arguments: argparse.Namespace) -> int:
     for untested in listing["untested"]:
         print(f"{untested['id']:<70} untested: {untested['why']}")
     counts = listing["guarantees"]
-    print(f"{counts['all']} guarantees, {counts['specified']} specified, {counts['untested']} untested; {len(listing['rows'])} rows")
+    print(
+        f"{counts['all']} guarantees, {counts['specified']} specified, {counts['untested']} untested; {len(listing['rows'])} rows"
+    )
     for name, ids in rows.items():
         print(f"{name} promises {len(ids)} rows")
     return 0

@@ -12,8 +12,12 @@ FLUSH_S = 30.0
 class Feed:
     """The harness's producers on one broker. What they wrote is read back from the log: a model never folds what was sent."""
 
-    def __init__(self, settings: dict[str, str | int], run_id: str) -> None:
-        self._settings = settings | {"partitioner": "murmur2_random", "enable.idempotence": True, "linger.ms": 2}
+    def __init__(self, settings: dict[str, str | int | float | bool], run_id: str) -> None:
+        self._settings = settings | {
+            "partitioner": "murmur2_random",
+            "enable.idempotence": True,
+            "linger.ms": 2,
+        }
         self._id = f"streamgate-feed-{run_id}"
         self._steady = Producer(self._settings)
         self._aborting: Producer | None = None
@@ -48,7 +52,12 @@ class Feed:
         while True:
             try:
                 producer.produce(
-                    topic, send.value, send.key, send.partition, timestamp=send.timestamp_ms, headers=list(send.headers)
+                    topic,
+                    send.value,
+                    send.key,
+                    send.partition,
+                    timestamp=send.timestamp_ms,
+                    headers=list(send.headers),
                 )
             except BufferError:  # its queue is full: let deliveries make room
                 producer.poll(0.1)

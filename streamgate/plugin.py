@@ -43,6 +43,7 @@ class Choice:
     max_seconds: float | None = None
     max_memory_mb: int | None = None
     again: str = "streamgate run"
+    specs: dict[str, str] = field(default_factory=dict)  # design -> how the user named it
     results: list[RowResult] = field(default_factory=list)
 
 
@@ -108,7 +109,11 @@ class Gate:
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Keep the chosen rows, one design after the other."""
-        kept = [i for i in items if isinstance(i, pytest.Function) and self.row(i)[1].id in self.choice.rows[self.design_of(i).name]]
+        kept = [
+            i
+            for i in items
+            if isinstance(i, pytest.Function) and self.row(i)[1].id in self.choice.rows[self.design_of(i).name]
+        ]
         order = [m.name for m in self.choice.manifests]
         kept.sort(key=lambda i: (order.index(self.design_of(i).name), i.callspec.params["repetition"]))
         items[:] = kept
@@ -218,6 +223,7 @@ class Gate:
                 events.Ended(verdict=verdict, reason=reason, anomalies=tuple(anomalies), seconds=result.seconds)
             )
             trial.history.close()
+            del item.stash[TRIAL]  # a history is tens of megabytes, and the file holds it
         return result
 
     def report(self, result: RowResult) -> None:
@@ -233,7 +239,8 @@ class Gate:
             f"  {result.seconds:.1f} s{attempts}{known}"
         )
         if result.verdict in {Verdict.VIOLATED, Verdict.INCONCLUSIVE, Verdict.HARNESS_ERROR}:
-            again = f"{self.choice.again} --design {result.design} --only '{result.id.partition('[')[0]}' --seed {self.bench.seed}"
+            spec, scenario = self.choice.specs.get(result.design, result.design), result.id.partition("[")[0]
+            again = f"{self.choice.again} --design {spec} --only '@{scenario}' --seed {self.bench.seed}"
             self.console.print(card(result, again), markup=False)
 
     # --- the end

@@ -15,7 +15,7 @@ from typing import Any
 
 from streamgate.brokers import Broker
 from streamgate.checks import CHECKS
-from streamgate.designs.instance import Instance
+from streamgate.designs.instance import Instance, Silence
 from streamgate.designs.manifest import Manifest
 from streamgate.designs.pool import Pool
 from streamgate.designs.protocol import Error, Failed, Mode, Ready, Start, Stopped, Unsupported
@@ -75,7 +75,7 @@ class Application:
     group: str | None = None
     running: dict[str, Instance] = field(default_factory=dict)
     fed_ms: int = 0
-    wave: Callable[[int], list[Send]] | None = None
+    wave: Callable[..., list[Send]] | None = None
     waves: int = 0
     ready_ms: int = 0
     positions: dict[tuple[str, bool], Position] = field(default_factory=dict)
@@ -145,7 +145,9 @@ class Trial:
 
     # --- applications and input
 
-    def application(self, program: str, mode: Mode, partitions: int, *, name: str = "", upstream: str = "") -> Application:
+    def application(
+        self, program: str, mode: Mode, partitions: int, *, name: str = "", upstream: str = ""
+    ) -> Application:
         """Declare an application and create its topics; with an upstream its input is that application's output."""
         contract, name = PROGRAMS[program], name or program
         identity = f"{self.application_id}-{name}"
@@ -180,7 +182,7 @@ class Trial:
             self.history.events = [e for e in self.history.events if not isinstance(e, events.Names)]
         self.history.add(event)
 
-    def feed(self, application: Application, wave: Callable[[int], list[Send]]) -> None:
+    def feed(self, application: Application, wave: Callable[..., list[Send]]) -> None:
         """Write the next wave of a workload to the application's input, and read back what the log made of it."""
         application.wave = wave
         self.feed_more(application)
@@ -188,7 +190,7 @@ class Trial:
     def feed_more(self, application: Application) -> None:
         """Write one more wave of the last workload."""
         assert application.wave
-        sends = application.wave(application.waves)
+        sends = application.wave(wave=application.waves)
         self.bench.feed.write(application.reads, sends)
         application.fed_ms = self.now_ms
         application.waves += 1
@@ -279,19 +281,31 @@ class Trial:
             durable_dir=str(directory / "durable"),
         )
         self.happened(application, name, "started", str(instance.stderr_path.name))
-        reply = instance.start(request)
+        try:
+            reply = instance.start(request)
+        except Silence as silence:
+            if self._after_a_fault():
+                raise Violated.one(
+                    "stuck", f"{self.manifest.name} does not start again after the fault: {silence}"
+                ) from None
+            raise
         match reply:
             case Ready():
                 application.group, application.ready_ms = reply.consumer_group, self.now_ms
-                self.happened(application, name, "ready", "", reply.consumer_group, reply.internal_topics)
+                self.happened(application, name, "ready", ready=reply)
             case Unsupported():
                 raise NotOffered(f"{self.manifest.name} does not offer this: {reply.reason}")
             case Failed() | Error():
                 self.happened(application, name, "failed", reply.message)
-                if any(e.event == "killed" for e in self.history.of(events.Instance)):
-                    raise Violated.one("stuck", f"{self.manifest.name} does not start again after the fault: {reply.message}")
+                if self._after_a_fault():
+                    raise Violated.one(
+                        "stuck", f"{self.manifest.name} does not start again after the fault: {reply.message}"
+                    )
                 raise AdapterBreach(f"{self.manifest.name} answered start with {reply.type}: {reply.message}")
         return instance
+
+    def _after_a_fault(self) -> bool:
+        return any(e.event in {"killed", "paused"} for e in self.history.of(events.Instance))
 
     def happened(
         self,
@@ -299,8 +313,7 @@ class Trial:
         name: str,
         event: Any,
         detail: str = "",
-        group: str | None = None,
-        internal_topics: tuple[str, ...] = (),
+        ready: Ready | None = None,
     ) -> None:
         """Record what befell an instance."""
         self.history.add(
@@ -310,8 +323,8 @@ class Trial:
                 name=name,
                 event=event,
                 detail=detail,
-                consumer_group=group,
-                internal_topics=internal_topics,
+                consumer_group=ready.consumer_group if ready else None,
+                internal_topics=ready.internal_topics if ready else (),
             )
         )
 
@@ -378,17 +391,21 @@ class Trial:
         for name, instance in application.running.items():
             if instance.failed:
                 self.happened(application, name, "failed", f"{instance.failed.kind}: {instance.failed.message}")
-                raise Violated.one("stuck", f"{instance.name} gave up: {instance.failed.kind}, {instance.failed.message}")
+                raise Violated.one(
+                    "stuck", f"{instance.name} gave up: {instance.failed.kind}, {instance.failed.message}"
+                )
             instance.check()
             if instance.exit_code is not None:
                 self.happened(application, name, "exited", str(instance.exit_code))
                 raise Violated.one(
-                    "stuck", f"{instance.name} exited with {instance.exit_code} and no `failed`; its log is {instance.stderr_path.name}"
+                    "stuck",
+                    f"{instance.name} exited with {instance.exit_code} and no `failed`; its log is {instance.stderr_path.name}",
                 )
 
     def drain(self, application: Application, *, outputs_too: bool = True) -> None:
         """Wait until the committed input is the whole visible input and no transaction is open on the outputs."""
-        wanted, seen, moved = self.unread(application), {}, time.monotonic()
+        wanted, moved = self.unread(application), time.monotonic()
+        seen: Position = {}
         while True:
             self.alive(application)
             committed = self.committed(application)
@@ -453,7 +470,11 @@ class Trial:
     def _shown(self, application: Application) -> bool:
         committed = self.committed(application)
         stable, end = self.ends(application)
-        return committed is not None and stable == end and all(committed[p] >= e for p, e in self.unread(application).items())
+        return (
+            committed is not None
+            and stable == end
+            and all(committed[p] >= e for p, e in self.unread(application).items())
+        )
 
     # --- judging
 

@@ -25,6 +25,7 @@ from google.protobuf.message import DecodeError
 from streamgate.adapter import Design, Failed, serve
 from streamgate.generators.envelope_pb2 import Envelope, Hop
 
+Row = tuple[Any, bytes, Any, int]  # key, value, headers, timestamp in milliseconds
 CHUNK = 500  # records applied together; what they change is sent once
 FENCED = {
     KafkaError._FENCED,
@@ -39,7 +40,7 @@ FENCED = {
 def envelope_of(message: Message) -> Envelope:
     """Decode a record's envelope and append where it was read; stop loudly on what cannot be read."""
     try:
-        envelope = Envelope.FromString(message.value())
+        envelope = Envelope.FromString(message.value())  # type: ignore[arg-type]  # a null is refused below
     except (DecodeError, TypeError) as error:
         where = f"{message.topic()}-{message.partition()}@{message.offset()}"
         raise Failed("poison", f"{where} holds no envelope: {error}") from None
@@ -57,13 +58,15 @@ class Relay:
 
     def apply(self, message: Message, envelope: Envelope) -> None:
         """Queue the record with its longer chain."""
-        self.queue.append((message.key(), envelope.SerializeToString(), message.headers() or [], message.timestamp()[1]))
+        self.queue.append(
+            (message.key(), envelope.SerializeToString(), message.headers() or [], message.timestamp()[1])
+        )
 
     def __init__(self) -> None:
-        self.queue: list[tuple[bytes, bytes, list[Any], int]] = []
+        self.queue: list[Row] = []
 
-    def changed(self) -> list[tuple[bytes, bytes, list[Any], int]]:
-        """Take what is to be sent: key, value, headers, timestamp in milliseconds."""
+    def changed(self) -> list[Row]:
+        """Take what is to be sent."""
         out, self.queue = self.queue, []
         return out
 
@@ -80,13 +83,17 @@ class Ledger:
     def restore(self, rows: list[Message]) -> None:
         """Load every account from its last row; the chain in the header holds the topic id too."""
         for row in rows:
-            value = json.loads(row.value())
-            chain = Envelope.FromString(dict(row.headers())["chain"]).chain
+            value, headers = json.loads(row.value() or ""), dict(row.headers() or ())
+            chain = Envelope.FromString(headers["chain"]).chain  # type: ignore[arg-type]
             self.rows[value["account"]] = value["balance_cents"], value["postings"], chain[0]
 
     def is_duplicate(self, first: Hop, applied: Hop) -> bool:
         """Whether the entry whose first hop this is was applied already."""
-        same = (first.topic, first.partition, first.topic_id) == (applied.topic, applied.partition, applied.topic_id)
+        same = (first.topic, first.partition, first.topic_id) == (
+            applied.topic,
+            applied.partition,
+            applied.topic_id,
+        )
         return same and first.offset <= applied.offset
 
     def apply(self, message: Message, envelope: Envelope) -> None:
@@ -101,8 +108,8 @@ class Ledger:
                 self.rows[account] = balance + sum(amounts), postings + len(amounts), first
                 self.touched[account] = envelope, message.timestamp()[1]
 
-    def changed(self) -> list[tuple[bytes, bytes, list[Any], int]]:
-        """Take the last state of every account touched: key, value, headers, timestamp in milliseconds."""
+    def changed(self) -> list[Row]:
+        """Take the last state of every account touched."""
         out = []
         for account, (envelope, timestamp_ms) in self.touched.items():
             balance, postings, applied = self.rows[account]
@@ -112,7 +119,10 @@ class Ledger:
                 "postings": postings,
                 "applied": {"topic": applied.topic, "partition": applied.partition, "offset": applied.offset},
             }
-            headers = [("id", envelope.id.encode()), ("chain", Envelope(chain=envelope.chain).SerializeToString())]
+            headers = [
+                ("id", envelope.id.encode()),
+                ("chain", Envelope(chain=envelope.chain).SerializeToString()),
+            ]
             out.append((account.encode(), json.dumps(value).encode(), headers, timestamp_ms))
         self.touched = {}
         return out
@@ -165,7 +175,9 @@ class Plain(Design):
             }
         )
         self.in_transaction, self.dirty, self.assigned = False, False, False
-        self.consumer.subscribe([start["topics"][self.program.reads]], on_assign=self.on_assign, on_revoke=self.on_revoke)
+        self.consumer.subscribe(
+            [start["topics"][self.program.reads]], on_assign=self.on_assign, on_revoke=self.on_revoke
+        )
         deadline = time.monotonic() + 50
         while not self.assigned:
             if time.monotonic() > deadline:
@@ -173,13 +185,13 @@ class Plain(Design):
             self.pending = self.consumer.consume(CHUNK, 0.05)
         return {"consumer_group": self.group, "transactional_id_prefix": self.transactional_id()}
 
-    def on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+    def on_assign(self, _: Consumer, __: list[TopicPartition]) -> None:
         """State before the first record: read the rows back, then play from the committed offsets."""
         self.program = self.programs[self.start["program"]]()
         self.program.restore(self.table())
         self.assigned = True
 
-    def on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+    def on_revoke(self, _: Consumer, __: list[TopicPartition]) -> None:
         """What was not committed belongs to the next owner: take it back where that is possible."""
         if self.in_transaction:
             self.producer.abort_transaction(10)
@@ -191,20 +203,25 @@ class Plain(Design):
             return []
         reader = Consumer(
             self.client
-            | {"group.id": self.group + "-table", "isolation.level": "read_committed", "enable.partition.eof": True}
+            | {
+                "group.id": self.group + "-table",
+                "isolation.level": "read_committed",
+                "enable.partition.eof": True,
+            }
             | {"enable.auto.commit": False, "auto.offset.reset": "earliest", "fetch.wait.max.ms": 10}
         )
         partitions = reader.list_topics(self.output, 10).topics[self.output].partitions
         reader.assign([TopicPartition(self.output, p, OFFSET_BEGINNING) for p in partitions])
         rows, open_partitions = [], set(partitions)
         while open_partitions:
-            for message in reader.consume(CHUNK, 1.0):
-                if message.error() is None:
+            for message in reader.consume(CHUNK, 0.01):
+                error = message.error()
+                if error is None:
                     rows.append(message)
-                elif message.error().code() == KafkaError._PARTITION_EOF:
+                elif error.code() == KafkaError._PARTITION_EOF:
                     open_partitions.discard(message.partition())
                 else:
-                    raise KafkaException(message.error())
+                    raise KafkaException(error)
         reader.close()
         return rows
 
@@ -214,7 +231,9 @@ class Plain(Design):
         due = time.monotonic() + interval_s
         try:
             while not stopping.is_set():
-                self.process(self.pending or self.consumer.consume(CHUNK, max(0.005, min(0.05, due - time.monotonic()))))
+                self.process(
+                    self.pending or self.consumer.consume(CHUNK, max(0.005, min(0.05, due - time.monotonic())))
+                )
                 self.pending = []
                 if time.monotonic() >= due:
                     self.commit()
@@ -236,20 +255,25 @@ class Plain(Design):
             self.dirty = True
         self.send(self.program.changed())
 
-    def send(self, rows: list[tuple[bytes, bytes, list[Any], int]]) -> None:
+    def send(self, rows: list[Row]) -> None:
         """Hand rows to the producer; a refusal shows at the next commit."""
         for key, value, headers, timestamp_ms in rows:
             while True:
                 try:
                     self.producer.produce(
-                        self.output, value, key, headers=headers, timestamp=timestamp_ms, on_delivery=self.delivered
+                        self.output,
+                        value,
+                        key,
+                        headers=headers,
+                        timestamp=timestamp_ms,
+                        on_delivery=self.delivered,
                     )
                     break
                 except BufferError:  # the queue is full: let deliveries make room
                     self.producer.poll(0.1)
         self.producer.poll(0)
 
-    def delivered(self, error: KafkaError | None, message: Message) -> None:
+    def delivered(self, error: KafkaError | None, _: Message) -> None:
         """Remember the first refusal."""
         self.refused = self.refused or error
 
@@ -257,7 +281,8 @@ class Plain(Design):
         """Outputs first, then the offsets; in one transaction under exactly_once."""
         if not self.dirty:
             return
-        self.producer.flush(30)
+        if self.producer.flush(30) and not self.refused:
+            self.refused = KafkaError(KafkaError._TIMED_OUT, "outputs were not acknowledged within 30 s")
         if self.refused:
             raise KafkaException(self.refused)
         positions = [p for p in self.consumer.position(self.consumer.assignment()) if p.offset >= 0]

@@ -1,7 +1,7 @@
 """Checks: pure functions from a history to the anomalies in it. No broker, no clock, no design.
 
 A check takes the history as it was when the feature asked, and the application that the sentence is about; it returns
-anomalies, worst first, or an empty list. What is legal depends on the mode, and each rule says why.
+anomalies, or an empty list. What is legal depends on the mode, and each rule says why.
 """
 
 from collections.abc import Callable
@@ -26,16 +26,17 @@ CHECKS: dict[str, Check] = {
     "same-rows": same_rows,
     "side-effects": side_effects,
 }
+_NO_STATE = ("phantom", "torn", "uncommitted-visible", "duplicated", "lost")  # what a value that no fold gives can be
 # The anomalies that each check can name, for `explain` and for the catalogue of wrong designs.
 ANOMALIES: dict[str, tuple[str, ...]] = {
     "relation": ("lost", "duplicated", "reordered", "torn", "uncommitted-visible", "phantom"),
-    "fold": ("ahead-of-commit", "behind-commit", "phantom", "torn", "uncommitted-visible", "duplicated", "lost"),
+    "fold": ("ahead-of-commit", "behind-commit", *_NO_STATE),
     "whole": ("torn",),
-    "promptly": ("late",),
+    "promptly": ("late", *_NO_STATE),
     "below-the-commit": ("duplicated",),
     "silent": ("fenced-but-emitting",),
     "released": ("stuck",),
-    "preserved": ("phantom", "lost"),
+    "preserved": _NO_STATE,
     "same-rows": ("phantom", "lost"),
     "side-effects": ("leaked-topic",),
 }

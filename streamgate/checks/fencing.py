@@ -1,6 +1,6 @@
 """Does a fenced or failed instance stay silent, and does it let readers pass?"""
 
-from streamgate.checks.view import View
+from streamgate.checks.view import View, text
 from streamgate.history import History
 from streamgate.history.events import Batch, Committed, Ends, Mark, Record
 from streamgate.verdicts import Anomaly
@@ -24,11 +24,18 @@ def silent(history: History, application: str) -> list[Anomaly]:
         where = f"{topic}-{batch.partition}"
         by_zombie = (batch.producer_id, batch.producer_epoch) in zombies and batch.base_offset >= stable[where]
         appended = batch.base_offset >= ends.high_watermark[where]
-        shown = [visible[batch.partition, o] for o in range(batch.base_offset, batch.last_offset + 1) if (batch.partition, o) in visible]
+        shown = [
+            visible[batch.partition, o]
+            for o in range(batch.base_offset, batch.last_offset + 1)
+            if (batch.partition, o) in visible
+        ]
         if (by_zombie and shown) or appended:
-            said = f"{where}@{batch.base_offset}..{batch.last_offset} was written by producer {batch.producer_id}, epoch {batch.producer_epoch}, "
+            writer = f"producer {batch.producer_id}, epoch {batch.producer_epoch}"
+            said = f"{where}@{batch.base_offset}..{batch.last_offset} was written by {writer}, "
             said += "after its successor had drained the input" if appended else "the fenced one, and is visible"
-            found.append(Anomaly(name="fenced-but-emitting", text=said, key=None, got=shown[0].at if shown else None))
+            first = shown[0] if shown else None
+            key, got = (text(first.key or b""), first.at) if first else (None, None)
+            found.append(Anomaly(name="fenced-but-emitting", text=said, key=key, got=got))
     return found
 
 
@@ -37,5 +44,7 @@ def released(history: History, application: str, *, bound_ms: int) -> list[Anoma
     committed = [c for c in history.of(Committed) if c.application == application][-1]
     if committed.stable_ms <= bound_ms:
         return []
-    said = f"a read_committed reader waited {committed.stable_ms} ms for the open transaction; the bound is {bound_ms} ms"
+    said = (
+        f"a read_committed reader waited {committed.stable_ms} ms for the open transaction; the bound is {bound_ms} ms"
+    )
     return [Anomaly(name="stuck", text=said)]

@@ -9,10 +9,12 @@ from streamgate.verdicts import Anomaly
 def preserved(history: History, application: str) -> list[Anomaly]:
     """Whether every visible output carries the envelope id, the chain and the timestamp of the input that made it.
 
-    A relay keeps the input's other headers as well.
+    A relay keeps the input's other headers as well, in their order. A key whose outputs never came carries nothing.
     """
     view = View(history, application)
     found = list(view.foreign)
+    for key in view.states.keys() - view.outputs.keys():
+        found.append(view.anomaly("lost", f"{text(key)} has no visible output", key, view.states[key][-1]))
     for key, outputs in view.outputs.items():
         for output in outputs:
             if output.anomaly:
@@ -30,7 +32,8 @@ def preserved(history: History, application: str) -> list[Anomaly]:
                 wrong.append(f"chain {chain} instead of {state.chain}")
             if record.timestamp_ms != state.source.timestamp_ms:
                 wrong.append(f"timestamp {record.timestamp_ms} instead of {state.source.timestamp_ms}")
-            missing = [h for h in state.source.headers if h not in record.headers] if not view.program.conflates else []
+            kept = iter(record.headers)  # each header is looked for behind the one before it
+            missing = [] if view.program.conflates else [h for h in state.source.headers if h not in kept]
             if missing:
                 wrong.append(f"no header {missing[0][0]!r}")
             if wrong:

@@ -2,43 +2,57 @@
 
 from streamgate.checks.view import View, show, text
 from streamgate.history import History
-from streamgate.history.events import Application, Instance, Names
+from streamgate.history.events import Application, Instance, Names, Record
+from streamgate.programs import Unreadable
 from streamgate.verdicts import Anomaly
 
 
-def side_effects(history: History, application: str) -> list[Anomaly]:
-    """Whether nothing new stands on the broker but names that begin with an application id and were declared."""
-    before, after = list(history.of(Names))[0], list(history.of(Names))[-1]
+def side_effects(history: History, _: str) -> list[Anomaly]:
+    """Whether nothing new stands on the broker but names that begin with an application id and were declared.
+
+    The topics of the scenario's own applications are the harness's. On a broker that others use too, names that
+    neither begin with an application id nor were declared are theirs.
+    """
+    before, after = next(history.of(Names)), list(history.of(Names))[-1]
     ids = tuple(a.application_id for a in history.of(Application))
+    made = {t for a in history.of(Application) for t in a.topics.values()}
     declared = {t for i in history.of(Instance) for t in i.internal_topics}
     groups = {i.consumer_group for i in history.of(Instance)}
     ours = history.begun.names_are_ours
     found = []
-    for topic in sorted(set(after.topics) - set(before.topics)):
-        if topic in declared and topic.startswith(ids):
+    for topic in sorted(set(after.topics) - set(before.topics) - made):
+        if not topic.startswith(ids) and (ours or topic in declared):
+            said = f"topic {topic} appeared and does not begin with the application id"
+        elif topic.startswith(ids) and topic not in declared:
+            said = f"topic {topic} appeared and is not declared in internal_topics"
+        else:
             continue
-        if ours or topic.startswith(ids):
-            why = "is not declared in internal_topics" if topic.startswith(ids) else "does not begin with the application id"
-            found.append(Anomaly(name="leaked-topic", text=f"topic {topic} appeared and {why}"))
-    for group in sorted(set(after.groups) - set(before.groups) - {g for g in groups if g}):
+        found.append(Anomaly(name="leaked-topic", text=said))
+    for group in sorted(set(after.groups) - set(before.groups) - groups):
         if not group.startswith(ids) and ours:
-            found.append(Anomaly(name="leaked-topic", text=f"consumer group {group} appeared and does not begin with the application id"))
+            said = f"consumer group {group} appeared and does not begin with the application id"
+            found.append(Anomaly(name="leaked-topic", text=said))
     return found
 
 
-def same_rows(history: History, application: str) -> list[Anomaly]:
+def same_rows(history: History, _: str) -> list[Anomaly]:
     """Whether every application of the scenario, fed the same records, leaves the same last row for every key (G63).
 
-    Positions name the application's own input topic and are left out; everything else must agree.
+    Positions name the application's own input topic and are left out; everything else must agree. A key that the model
+    has and no application shows is lost, so that two silent ones do not agree.
     """
-    last = {each.name: _last_rows(View(history, each.name)) for each in history.of(Application)}
+    views = {each.name: View(history, each.name) for each in history.of(Application)}
+    last = {name: _last_rows(view) for name, view in views.items()}
     (first, rows), *others = last.items()
     found = []
     for name, other in others:
-        for key in sorted(rows.keys() | other.keys()):
-            if rows.get(key) != other.get(key):
-                said = f"{text(key)} ends as {show((rows.get(key),))} in {first} and as {show((other.get(key),))} in {name}"
-                found.append(Anomaly(name="phantom" if key in other else "lost", text=said, key=text(key)))
+        for key in sorted(views[first].states.keys() | rows.keys() | other.keys()):
+            if key not in rows or key not in other:
+                silent = " and ".join(n for n, shown in ((first, rows), (name, other)) if key not in shown)
+                found.append(Anomaly(name="lost", text=f"{text(key)} has no row in {silent}", key=text(key)))
+            elif rows[key] != other[key]:
+                said = f"{text(key)} ends as {show((rows[key],))} in {first} and as {show((other[key],))} in {name}"
+                found.append(Anomaly(name="phantom", text=said, key=text(key)))
     return found
 
 
@@ -52,4 +66,10 @@ def _last_rows(view: View) -> dict[bytes, object]:
             return roles[value[0]]
         return tuple(anonymous(part) for part in value)
 
-    return {key: anonymous(view.program.value_of(outputs[-1].record)) for key, outputs in view.outputs.items()}
+    def row(record: Record) -> object:
+        try:
+            return anonymous(view.program.value_of(record))
+        except Unreadable as error:
+            return error.why
+
+    return {key: row(outputs[-1].record) for key, outputs in view.outputs.items()}

@@ -5,16 +5,21 @@ from functools import cached_property
 
 from streamgate.history import History
 from streamgate.history.events import Application, Instance, Record
-from streamgate.programs import PROGRAMS, Program, State, States, Unreadable
+from streamgate.programs import PROGRAMS, Diagnose, Program, State, States, Unreadable
 from streamgate.verdicts import Anomaly
 
 
 @dataclass
 class Output:
-    """A visible output, and where it stands among its key's states: an index, or the anomaly that it is."""
+    """A visible output, and where it stands among its key's states: an index, or the anomaly that it is.
+
+    ``interruptions``: how often an instance had begun or gone on again when it was seen, each of which may have made
+    an at_least_once design step back once.
+    """
 
     record: Record
     index: int
+    interruptions: int
     anomaly: Anomaly | None = None
 
 
@@ -33,9 +38,10 @@ class View:
 
     @cached_property
     def inputs(self) -> list[Record]:
-        """Every input record of the log, aborted ones too, per partition in order."""
+        """Every input record of the log, aborted ones too, in its order (an upstream's outputs are recorded twice)."""
         topic = self.application.topics[self.program.reads]
-        return [r for r in self.history.of(Record) if r.topic == topic]
+        log = {(r.partition, r.offset): r for r in self.history.of(Record) if r.topic == topic}
+        return [log[place] for place in sorted(log)]
 
     @cached_property
     def states(self) -> States:
@@ -48,46 +54,51 @@ class View:
         topic = self.application.topics[self.program.writes]
         places = {key: {state.value: i for i, state in enumerate(states)} for key, states in self.states.items()}
         outputs: dict[bytes, list[Output]] = {}
-        for record in self.history.of(Record):
-            if record.topic == topic and record.visible:
-                outputs.setdefault(record.key or b"", []).append(self._place(record, places))
+        known: set[tuple[int, int]] = set()
+        interruptions = -1  # the first start interrupts nothing
+        for event in self.history.events:
+            if isinstance(event, Instance):
+                if event.application == self.application.name and event.event in {"started", "resumed"}:
+                    interruptions += 1
+            elif isinstance(event, Record) and event.topic == topic and event.visible:
+                if (event.partition, event.offset) in known:
+                    continue
+                known.add((event.partition, event.offset))
+                outputs.setdefault(event.key or b"", []).append(self._place(event, places, max(0, interruptions)))
         return outputs
 
-    def _place(self, record: Record, places: dict[bytes, dict[tuple[object, ...], int]]) -> Output:
+    def _place(self, record: Record, places: dict[bytes, dict[tuple[object, ...], int]], interruptions: int) -> Output:
         key = record.key or b""
         try:
             value = self.program.value_of(record)
         except Unreadable as error:
-            return Output(record, -1, Anomaly(name="phantom", text=error.why, key=text(key)))
+            return Output(record, -1, interruptions, Anomaly(name="phantom", text=error.why, key=text(key)))
         index = places.get(key, {}).get(value)
         if index is not None:
-            return Output(record, index)
-        states = self.states.get(key, [])
-        name, why = self.program.explain(self.inputs, key, value, states)
-        expected = next((s for s in states if s.chain[0][:3] == value[-1]), None)
-        said = f"{record.at} says {show(value)} for {text(key)}, a state that no fold of the input gives: {why}"
-        return Output(
-            record,
-            -1,
-            Anomaly(name=name, text=said, key=text(key), source=expected and expected.source.at, got=show(value))
-            if expected is None
-            else Anomaly(
-                name=name, text=said, key=text(key), source=expected.source.at, expected=show(expected.value), got=show(value)
-            ),
+            return Output(record, index, interruptions)
+        diagnosis = self._diagnose(key, value, self.states.get(key, []))
+        anomaly = Anomaly(
+            name=diagnosis.name,
+            text=f"{record.at} says {show(value)} for {text(key)}, which no fold of the input gives: {diagnosis.why}",
+            key=text(key),
+            source=diagnosis.blame.at if diagnosis.blame else None,
+            expected=show(diagnosis.due.value) if diagnosis.due else None,
+            got=f"{show(value)} at {record.at}",
         )
+        return Output(record, -1, interruptions, anomaly)
+
+    @cached_property
+    def _diagnose(self) -> Diagnose:
+        return self.program.diagnosis(self.inputs)
 
     @cached_property
     def foreign(self) -> list[Anomaly]:
         """Every output that is no state at all."""
         return [o.anomaly for outputs in self.outputs.values() for o in outputs if o.anomaly]
 
-    @cached_property
-    def interruptions(self) -> int:
-        """How often an instance began again after another: each may make an at_least_once design step back once."""
-        starts = [e for e in self.history.of(Instance) if e.application == self.application.name and e.event == "ready"]
-        return max(0, len(starts) - 1)
-
-    def anomaly(self, name: str, said: str, key: bytes, state: State | None = None, got: Record | None = None) -> Anomaly:
+    def anomaly(
+        self, name: str, said: str, key: bytes, state: State | None = None, got: Record | None = None
+    ) -> Anomaly:
         """An anomaly about one key, with the input concerned and both values, ready to print."""
         return Anomaly(
             name=name,

@@ -55,7 +55,9 @@ class Start(Message):
     bootstrap: str
     client: dict[str, str] = Field(default={}, description="security properties by their librdkafka names")
     topics: dict[str, str] = Field(description="role in the program's contract -> topic name")
-    parameters: dict[str, Parameter] = Field(default={}, description="the program's parameters, such as commit_interval_ms")
+    parameters: dict[str, Parameter] = Field(
+        default={}, description="the program's parameters, such as commit_interval_ms"
+    )
     session_timeout_ms: int
     transaction_timeout_ms: int
     offset_reset: Literal["earliest"] = "earliest"
@@ -68,9 +70,13 @@ class Ready(Message):
     """The instance holds its input and works."""
 
     type: Literal["ready"] = "ready"
-    consumer_group: str | None = Field(default=None, description="the group whose committed offsets say how far the input is done")
+    consumer_group: str | None = Field(
+        default=None, description="the group whose committed offsets say how far the input is done"
+    )
     transactional_id_prefix: str | None = None
-    internal_topics: tuple[str, ...] = Field(default=(), description="topics the design creates; each begins with application_id")
+    internal_topics: tuple[str, ...] = Field(
+        default=(), description="topics the design creates; each begins with application_id"
+    )
     table: str | None = Field(default=None, description="the topic that is the queryable table")
     workers: tuple[int, ...] = Field(default=(), description="process ids that may be killed one by one")
 

@@ -57,7 +57,10 @@ def hold(trial: Trial, application: Application, aim: Aim) -> Evidence:
             looked = time.monotonic()
         time.sleep(LOOK_S)
     trial.alive(application)
-    raise Violated.one("stuck", f"{trial.manifest.name} neither drained its input nor was seen {aim.fault} in {PROGRESS_S:g} s")
+    raise Violated.one(
+        "stuck",
+        f"{trial.manifest.name} neither drained its input nor was seen {aim.fault} in {PROGRESS_S:g} s",
+    )
 
 
 def _is_drained(trial: Trial, application: Application) -> bool:

@@ -1,6 +1,6 @@
 """Failures that a design is told of, by the broker's own answer, so that it can end in order."""
 
-from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
+from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource  # type: ignore[attr-defined]
 
 from streamgate.faults.aim import AIMS, hold
 from streamgate.trial import PROGRESS_S, Application, Trial

@@ -42,7 +42,9 @@ class History:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def of(self, kind: type[E]) -> Iterator[E]:
@@ -69,7 +71,7 @@ def read(path: Path) -> History:
     Raises UsageProblem where the file is missing, is no history, or was cut before its verdict.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")  # a name may hold other line ends
     except (OSError, UnicodeDecodeError) as error:
         raise UsageProblem(f"{path} cannot be read as a history: {error}") from None
     events: list[AnyEvent] = []
@@ -82,5 +84,7 @@ def read(path: Path) -> History:
     if not events or not isinstance(events[0], Begun):
         raise UsageProblem(f"{path} is no history: it does not open with the event `begun`")
     if not isinstance(events[-1], Ended):
-        raise UsageProblem(f"{path} was cut after line {len(lines)}: the event `ended` is missing, so it proves nothing")
+        raise UsageProblem(
+            f"{path} was cut after line {len(lines)}: the event `ended` is missing, so it proves nothing"
+        )
     return History(events)

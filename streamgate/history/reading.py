@@ -12,7 +12,7 @@ from confluent_kafka import (
     Producer,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from streamgate.errors import MachineProblem
 from streamgate.history.wire import Wire
@@ -25,9 +25,14 @@ class Reading:
     """The harness's own clients on one broker; nothing here belongs to a design."""
 
     def __init__(self, bootstrap: str, client: dict[str, str]) -> None:
-        self.settings = {"bootstrap.servers": bootstrap, "retry.backoff.ms": 20, "log_level": 0, **client}
+        self.settings: dict[str, str | int | float | bool] = {
+            "bootstrap.servers": bootstrap,
+            "retry.backoff.ms": 20,
+            "log_level": 0,
+            **client,
+        }
         self.admin = AdminClient(self.settings)
-        self.wire = Wire(bootstrap.split(",")[0], client)
+        self.wire = Wire(bootstrap.split(",", maxsplit=1)[0], client)
         self._consumers = {committed: self._consumer(committed=committed) for committed in (False, True)}
         self._canary: tuple[Producer, Consumer, str] | None = None
 
@@ -43,7 +48,11 @@ class Reading:
         isolation = "read_committed" if committed else "read_uncommitted"
         return Consumer(
             self.settings
-            | {"group.id": "streamgate-reads-and-never-commits", "isolation.level": isolation, "enable.auto.commit": False}
+            | {
+                "group.id": "streamgate-reads-and-never-commits",
+                "isolation.level": isolation,
+                "enable.auto.commit": False,
+            }
             | {"enable.partition.eof": True, "fetch.wait.max.ms": 10, "auto.offset.reset": "error"}
         )
 
@@ -73,13 +82,15 @@ class Reading:
             if time.monotonic() > deadline:
                 raise MachineProblem(f"{topic} could not be read to its end within {READ_S:g} s")
             for message in consumer.consume(5000, 0.01):
-                error = message.error()
+                error, partition, offset = message.error(), message.partition(), message.offset()
+                assert partition is not None
+                assert offset is not None
                 if error is None:
                     messages.append(message)
-                    position[message.partition()] = message.offset() + 1
+                    position[partition] = offset + 1
                 elif error.code() == KafkaError._PARTITION_EOF:
-                    position[message.partition()] = max(position[message.partition()], message.offset())
-                    unread.discard(message.partition())
+                    position[partition] = max(position[partition], offset)
+                    unread.discard(partition)
                 else:
                     raise KafkaException(error)
         consumer.unassign()
@@ -93,7 +104,11 @@ class Reading:
             answer = self.admin.list_consumer_group_offsets([request], require_stable=stable, request_timeout=2.0)
             found = answer[group].result(READ_S).topic_partitions
         except KafkaException as error:
-            if error.args[0].code() in {KafkaError.UNSTABLE_OFFSET_COMMIT, KafkaError._TIMED_OUT, KafkaError.COORDINATOR_NOT_AVAILABLE}:
+            if error.args[0].code() in {
+                KafkaError.UNSTABLE_OFFSET_COMMIT,
+                KafkaError._TIMED_OUT,
+                KafkaError.COORDINATOR_NOT_AVAILABLE,
+            }:
                 return None
             if error.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
                 return dict.fromkeys(range(partitions), 0)

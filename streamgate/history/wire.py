@@ -21,9 +21,9 @@ from kio.schema.sasl_authenticate.v1 import request as auth_request
 from kio.schema.sasl_authenticate.v1 import response as auth_response
 from kio.schema.sasl_handshake.v1 import request as handshake_request
 from kio.schema.sasl_handshake.v1 import response as handshake_response
-from kio.schema.types import BrokerId, TopicName
+from kio.schema.types import TopicName
 from kio.serial import entity_reader, entity_writer
-from kio.static.primitive import i8, i16, i32, i64, i32Timedelta
+from kio.static.primitive import i8, i32, i32Timedelta, i64
 
 from streamgate.errors import MachineProblem
 
@@ -95,9 +95,14 @@ class Wire:
         mechanism = client.get("sasl.mechanism", client.get("sasl.mechanisms", ""))
         if mechanism.upper() != "PLAIN":
             raise MachineProblem(f"raw reads speak SASL PLAIN only, not {mechanism}")
-        self._ask(handshake_request.SaslHandshakeRequest(mechanism="PLAIN"), handshake_response.SaslHandshakeResponse)
+        self._ask(
+            handshake_request.SaslHandshakeRequest(mechanism="PLAIN"),
+            handshake_response.SaslHandshakeResponse,
+        )
         secret = f"\0{client['sasl.username']}\0{client['sasl.password']}".encode()
-        answer = self._ask(auth_request.SaslAuthenticateRequest(auth_bytes=secret), auth_response.SaslAuthenticateResponse)
+        answer = self._ask(
+            auth_request.SaslAuthenticateRequest(auth_bytes=secret), auth_response.SaslAuthenticateResponse
+        )
         if answer.error_code:
             raise MachineProblem(f"the broker refused the credentials for {client['sasl.username']}")
 
@@ -140,12 +145,14 @@ class Wire:
 
 
 def parse(data: bytes) -> Iterator[BatchHeader]:
-    """Read the batch headers in a Fetch answer; the last batch may be cut short."""
+    """Read the batch headers in a Fetch answer; a last batch that is cut short is left for the next answer."""
     at = 0
     while at + HEADER.size <= len(data):
         base, length, _, _, _, attributes, last_delta, _, _, producer_id, epoch, _, _ = HEADER.unpack_from(data, at)
+        if at + 12 + length > len(data):
+            return
         control: Literal["commit", "abort"] | None = None
-        if attributes & CONTROL and at + 12 + length <= len(data):
+        if attributes & CONTROL:
             control = "commit" if _control_type(data, at + HEADER.size) else "abort"
         yield BatchHeader(base, base + last_delta, producer_id, epoch, bool(attributes & TRANSACTIONAL), control)
         at += 12 + length

@@ -1,9 +1,9 @@
 """The programs: engine-neutral dataflows that the guarantees are stated on, one file each."""
 
-from streamgate.programs.contract import Program, State, States, Unreadable
+from streamgate.programs.contract import Diagnose, Diagnosis, Program, State, States, Unreadable
 from streamgate.programs.ledger import LEDGER
 from streamgate.programs.relay import RELAY
 
 PROGRAMS: dict[str, Program] = {program.name: program for program in (RELAY, LEDGER)}
 
-__all__ = ["PROGRAMS", "Program", "State", "States", "Unreadable"]
+__all__ = ["PROGRAMS", "Diagnose", "Diagnosis", "Program", "State", "States", "Unreadable"]

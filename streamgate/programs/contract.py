@@ -25,14 +25,26 @@ class State:
     envelope_id: str
 
 
-@dataclass(frozen=True, slots=True)
 class Unreadable(Exception):
-    """An output that the program's contract does not allow at all, and why."""
+    """A record that the program's contract does not allow at all, and why."""
 
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What a wrong output suffers from: the anomaly's name and why, the input to blame, and the state due in its place."""
+
+    name: str
     why: str
+    blame: Record | None = None
+    due: State | None = None
 
 
 States = dict[bytes, list[State]]
+Diagnose = Callable[[bytes, tuple[Any, ...], list[State]], Diagnosis]  # key, value of no state, the key's states
 
 
 @dataclass(frozen=True)
@@ -48,7 +60,7 @@ class Program:
     model: Callable[[Iterable[Record]], States]
     value_of: Callable[[Record], tuple[Any, ...]]
     lineage_of: Callable[[Record], tuple[str | None, tuple[tuple[str, int, int, bytes], ...]]]
-    explain: Callable[[list[Record], bytes, tuple[Any, ...], list[State]], tuple[str, str]] = field(repr=False)
+    diagnosis: Callable[[list[Record]], Diagnose] = field(repr=False)  # from the whole input log, aborted records too
 
     @property
     def topics(self) -> dict[str, str]:

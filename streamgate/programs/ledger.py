@@ -1,27 +1,31 @@
 """ledger: `entries` (key = branch, value = Envelope) -> `balances` (key = account, value = JSON).
 
-A row is ``{"account", "balance_cents", "postings", "applied": {"topic", "partition", "offset"}}``, integers only. An account belongs to one
-branch, so all its entries lie in one partition. An entry fans out into postings of several accounts, and one account may
-occur twice: they are one collection under one offset. ``applied`` is the entry's first hop (its own position if the
-chain is empty): the same topic, partition and topic id with an offset not above it is a duplicate and is discarded; any
-other first hop replaces it. The row's headers are the ``id`` and the ``chain`` (an Envelope that holds the chain alone,
-the ledger's own read position last) of the last entry applied, and its timestamp is that entry's.
+A row is ``{"account", "balance_cents", "postings", "applied": {"topic", "partition", "offset"}}``, integers only. An
+account belongs to one branch, so all its entries lie in one partition. An entry fans out into postings of several
+accounts, and one account may occur twice: they are one collection under one offset. ``applied`` is the entry's first hop
+(its own position if the chain is empty): the same topic, partition and topic id with an offset not above it is a
+duplicate and is discarded; any other first hop replaces it. The row's headers are the ``id`` and the ``chain`` (an
+Envelope that holds the chain alone, the ledger's own read position last) of the last entry applied, and its timestamp is
+that entry's.
 Parameters: commit_interval_ms.
 """
 
 import json
 from collections.abc import Iterable
+from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 from google.protobuf.message import DecodeError
 
 from streamgate.generators.envelope_pb2 import Envelope
 from streamgate.history.events import Record
-from streamgate.programs.contract import Program, State, States, Unreadable
+from streamgate.programs.contract import Diagnosis, Program, State, States, Unreadable
 from streamgate.programs.relay import Chain, chain_after, chain_of, decode
 
 FIELDS = {"account", "balance_cents", "postings", "applied"}
-Row = tuple[int, int, tuple[str, int, int]]  # balance in cents, postings, applied
+Values = dict[bytes, set[tuple[Any, ...]]]  # balance in cents, postings, applied
+Effect = tuple[Record, int, int]  # a record, and what it adds to one account: cents and postings
 
 
 def collections(envelope: Envelope) -> dict[str, list[int]]:
@@ -33,7 +37,7 @@ def collections(envelope: Envelope) -> dict[str, list[int]]:
 
 
 def model(inputs: Iterable[Record], *, forgetful: bool = False) -> States:
-    """Fold entries into the states of every account; ``forgetful`` discards no duplicate (to explain a wrong sum)."""
+    """Fold entries into the states of every account; ``forgetful`` discards no duplicate (to diagnose a wrong sum)."""
     states: States = {}
     applied: dict[str, tuple[str, int, int, bytes]] = {}
     for record in inputs:
@@ -42,7 +46,12 @@ def model(inputs: Iterable[Record], *, forgetful: bool = False) -> States:
         first = chain[0]
         for account, amounts in collections(envelope).items():
             seen = applied.get(account)
-            if seen and (seen[0], seen[1], seen[3]) == (first[0], first[1], first[3]) and first[2] <= seen[2] and not forgetful:
+            if (
+                seen
+                and (seen[0], seen[1], seen[3]) == (first[0], first[1], first[3])
+                and first[2] <= seen[2]
+                and not forgetful
+            ):
                 continue
             applied[account] = first
             history = states.setdefault(account.encode(), [])
@@ -64,6 +73,8 @@ def value_of(record: Record) -> tuple[Any, ...]:
         raise Unreadable(f"{record.at} holds a number that is no integer")
     if set(row) != FIELDS or set(applied) != {"topic", "partition", "offset"}:
         raise Unreadable(f"{record.at} has other fields than {sorted(FIELDS)}")
+    if not all(isinstance(name, str) for name in (row["account"], applied["topic"])):
+        raise Unreadable(f"{record.at} holds a name that is no text")
     if row["account"].encode() != record.key:
         raise Unreadable(f"{record.at} has another account in its key than in its value")
     return row["balance_cents"], row["postings"], (applied["topic"], applied["partition"], applied["offset"])
@@ -79,33 +90,97 @@ def lineage_of(record: Record) -> tuple[str | None, Chain]:
     return (headers.get("id") or b"").decode(errors="replace") or None, chain
 
 
-def explain(inputs: list[Record], key: bytes, value: tuple[Any, ...], states: list[State]) -> tuple[str, str]:
-    """Name the anomaly of a row that is no state, by the mistake that would give just this row."""
-    if value in {s.value for s in model(inputs).get(key, [])}:
-        return "uncommitted-visible", "it is right only if entries that were aborted upstream are counted"
-    before = None
-    for state in states:
-        if state.value[2] == value[2]:
-            amounts = collections(decode(state.source)).get(key.decode(), [])
-            start = before.value[:2] if before else (0, 0)
-            for count in range(1, len(amounts)):
-                if value[:2] == (start[0] + sum(amounts[:count]), start[1] + count):
-                    return "torn", f"it holds {count} of the {len(amounts)} postings of {state.source.at}"
-            if value[1] > state.value[1]:
-                return "duplicated", f"{value[1] - state.value[1]} postings too many at {state.source.at}"
-            return "lost", f"{state.value[1] - value[1]} postings too few at {state.source.at}"
-        before = state
-    if value in {s.value for s in model((r for r in inputs if r.visible), forgetful=True).get(key, [])}:
-        return "duplicated", "it is right only if a duplicate is applied again"
-    for record in inputs:
-        if chain_after(record, decode(record))[0][:3] == value[2]:
-            known = {a for a in collections(decode(record))}
-            if key.decode() not in known:
-                return "phantom", f"its applied position is {record.at}, which has no posting of this account"
-            if not record.visible:
-                return "uncommitted-visible", f"its applied position is {record.at}, which was aborted upstream"
-            return "duplicated", f"its applied position is {record.at}, a duplicate that changes nothing"
-    return "phantom", "no entry has its applied position"
+class Diagnostician:
+    """Names the anomaly of a row that is no state, by the mistake that would give just this row.
+
+    What it compares with is folded once, however many rows are wrong.
+    """
+
+    def __init__(self, inputs: list[Record]) -> None:
+        self._inputs = inputs
+
+    @cached_property
+    def _counting_aborted(self) -> Values:
+        return _values(model(self._inputs))
+
+    @cached_property
+    def _counting_repeats(self) -> Values:
+        return _values(model((r for r in self._inputs if r.visible), forgetful=True))
+
+    @cached_property
+    def _by_first_hop(self) -> dict[tuple[str, int, int], Record]:
+        return {chain_after(record, decode(record))[0][:3]: record for record in reversed(self._inputs)}
+
+    @cached_property
+    def _effects(self) -> dict[str, list[Effect]]:
+        """Account -> what every record adds to it, aborted ones too."""
+        effects: dict[str, list[Effect]] = {}
+        for record in self._inputs:
+            for account, amounts in collections(decode(record)).items():
+                effects.setdefault(account, []).append((record, sum(amounts), len(amounts)))
+        return effects
+
+    def __call__(self, key: bytes, value: tuple[Any, ...], states: list[State]) -> Diagnosis:
+        """Compare with the state of the same applied position; where there is none, look at that position."""
+        candidates = [index for index, state in enumerate(states) if state.value[2] == value[2]]
+        nearest = min(candidates, key=lambda index: abs(states[index].value[1] - value[1]), default=None)
+        due = states[nearest] if nearest is not None else None
+        effects = self._effects.get(key.decode(errors="replace"), [])
+        if value in self._counting_aborted.get(key, ()):
+            blame = next(record for record, _, _ in effects if not record.visible)
+            why = f"it is right only if what was aborted counts, as {blame.at}"
+            return Diagnosis("uncommitted-visible", why, blame, due)
+        if nearest is not None:
+            before = states[nearest - 1].value if nearest else (0, 0)
+            return self._beside(value, before, states[nearest], effects)
+        return self._nowhere(value, effects, repeated=value in self._counting_repeats.get(key, ()))
+
+    def _nowhere(self, value: tuple[Any, ...], effects: list[Effect], *, repeated: bool) -> Diagnosis:
+        """No state has the row's applied position: what stands there?"""
+        record = self._by_first_hop.get(value[2])
+        if record is None:
+            return Diagnosis("phantom", "no entry has its applied position")
+        said = f"its applied position is {record.at}, "
+        if all(record is not each for each, _, _ in effects):
+            return Diagnosis("phantom", said + "which has no posting of this account", record)
+        if not record.visible:
+            return Diagnosis("uncommitted-visible", said + "which was aborted upstream", record)
+        why = "a duplicate, applied again" if repeated else "a duplicate that changes nothing"
+        return Diagnosis("duplicated", said + why, record)
+
+    def _beside(self, value: tuple[Any, ...], before: tuple[Any, ...], due: State, effects: list[Effect]) -> Diagnosis:
+        """The row has the applied position of a state, and other sums: what is between them?"""
+        amounts = collections(decode(due.source))[due.key.decode()]
+        held = value[1] - before[1]
+        if 0 < held < len(amounts) and value[0] - before[0] in map(sum, combinations(amounts, held)):
+            return Diagnosis(
+                "torn", f"it holds {held} of the {len(amounts)} postings of {due.source.at}", due.source, due
+            )
+        cents, postings = value[0] - due.value[0], value[1] - due.value[1]
+        if postings == 0:
+            return Diagnosis(
+                "phantom", f"its postings are counted right, and {cents} cents are too many", due.source, due
+            )
+        place = (due.source.partition, due.source.offset)
+        sign = 1 if postings > 0 else -1
+        blamed = [
+            record
+            for record, sum_cents, count in effects
+            if (sum_cents, count) == (sign * cents, sign * postings) and (record.partition, record.offset) <= place
+        ]
+        aborted = next((record for record in blamed if not record.visible), None)
+        if postings > 0 and aborted:
+            return Diagnosis("uncommitted-visible", f"it holds {aborted.at}, which was aborted upstream", aborted, due)
+        visible = next((record for record in blamed if record.visible), None)
+        name, said = ("duplicated", "too many") if postings > 0 else ("lost", "too few")
+        why = f"{abs(postings)} postings {said} at {due.source.at}" + (
+            f", just those of {visible.at}" if visible else ""
+        )
+        return Diagnosis(name, why, visible or due.source, due)
+
+
+def _values(states: States) -> Values:
+    return {key: {state.value for state in each} for key, each in states.items()}
 
 
 LEDGER = Program(
@@ -118,5 +193,5 @@ LEDGER = Program(
     model=model,
     value_of=value_of,
     lineage_of=lineage_of,
-    explain=explain,
+    diagnosis=Diagnostician,
 )

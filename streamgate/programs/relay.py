@@ -11,7 +11,7 @@ from google.protobuf.message import DecodeError
 
 from streamgate.generators.envelope_pb2 import Envelope
 from streamgate.history.events import Record
-from streamgate.programs.contract import Program, State, States, Unreadable
+from streamgate.programs.contract import Diagnose, Diagnosis, Program, State, States, Unreadable
 
 Chain = tuple[tuple[str, int, int, bytes], ...]
 
@@ -28,7 +28,12 @@ def chain_after(record: Record, envelope: Envelope) -> Chain:
 
 def canonical(envelope: Envelope, chain: Chain) -> tuple[Any, ...]:
     """The envelope as a value that compares."""
-    return envelope.id, envelope.timestamp_ms, chain, tuple((p.account, p.amount_cents) for p in envelope.postings)
+    return (
+        envelope.id,
+        envelope.timestamp_ms,
+        chain,
+        tuple((p.account, p.amount_cents) for p in envelope.postings),
+    )
 
 
 def decode(record: Record) -> Envelope:
@@ -62,15 +67,22 @@ def lineage_of(record: Record) -> tuple[str | None, Chain]:
     return envelope.id, chain_of(envelope)
 
 
-def explain(inputs: list[Record], key: bytes, value: tuple[Any, ...], states: list[State]) -> tuple[str, str]:
+def diagnosis(inputs: list[Record]) -> Diagnose:
     """Name the anomaly of an output that is no state: an aborted input, a changed envelope, or nothing known."""
-    envelope_id, _, chain, _ = value
-    for record in inputs:
-        if (record.topic, record.partition, record.offset) == chain[-1][:3] if chain else False:
-            if not record.visible:
-                return "uncommitted-visible", f"it repeats {record.at}, which was aborted upstream"
-            return "phantom", f"it is made from {record.at}, but key, id, timestamp, postings or chain were changed"
-    return "phantom", f"no input has the position that its chain ends in (id {envelope_id!r})"
+    by_address = {(r.topic, r.partition, r.offset): r for r in inputs}
+
+    def diagnose(_: bytes, value: tuple[Any, ...], states: list[State]) -> Diagnosis:
+        envelope_id, _, chain, _ = value
+        record = by_address.get(chain[-1][:3]) if chain else None
+        if record is None:
+            return Diagnosis("phantom", f"no input has the position that its chain ends in (id {envelope_id!r})")
+        if not record.visible:
+            return Diagnosis("uncommitted-visible", f"it repeats {record.at}, which was aborted upstream", record)
+        due = next((state for state in states if state.source is record), None)
+        why = f"it is made from {record.at}, but key, id, timestamp, postings or chain were changed"
+        return Diagnosis("phantom", why, record, due)
+
+    return diagnose
 
 
 RELAY = Program(
@@ -83,5 +95,5 @@ RELAY = Program(
     model=model,
     value_of=value_of,
     lineage_of=lineage_of,
-    explain=explain,
+    diagnosis=diagnosis,
 )

@@ -136,7 +136,7 @@ def table(rows: list[RowResult], promises: dict[str, str]) -> Table:
     for design in designs:
         grid.add_column(design, no_wrap=True)
     order = list(Verdict)
-    for guarantee in promises:
+    for guarantee, promise in promises.items():
         cells = []
         for design in designs:
             found = [row.verdict for row in rows if row.design == design and row.guarantee == guarantee]
@@ -145,9 +145,9 @@ def table(rows: list[RowResult], promises: dict[str, str]) -> Table:
                 counts = Counter(found)
                 cells.append(Text(f"{worst} {counts[worst]}/{len(found)}", style=COLOURS[worst]))
             else:
-                cells.append(Text("–", style="dim"))
-        if any(str(cell) != "–" for cell in cells):
-            grid.add_row(guarantee, promises[guarantee], *cells)
+                cells.append(Text("-", style="dim"))
+        if any(str(cell) != "-" for cell in cells):
+            grid.add_row(guarantee, promise, *cells)
     return grid
 
 
@@ -160,7 +160,12 @@ def card(row: RowResult, reproduce: str) -> str:
         lines.append(f"  reason    {row.reason}")
     for anomaly in row.anomalies[:3]:
         lines.append(f"  anomaly   {anomaly.name}: {anomaly.text}")
-        for label, value in (("key", anomaly.key), ("input", anomaly.source), ("expected", anomaly.expected), ("got", anomaly.got)):
+        for label, value in (
+            ("key", anomaly.key),
+            ("input", anomaly.source),
+            ("expected", anomaly.expected),
+            ("got", anomaly.got),
+        ):
             if value:
                 lines.append(f"    {label:<9} {value}")
     if len(row.anomalies) > 3:
