@@ -71,9 +71,12 @@ def read(path: Path) -> History:
     Raises UsageProblem where the file is missing, is no history, or was cut before its verdict.
     """
     try:
-        lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")  # a name may hold other line ends
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageProblem(f"{path} cannot be read as a history: {error}") from None
+    if not text:
+        raise UsageProblem(f"{path} is empty, so it is no history")
+    lines = text.removesuffix("\n").split("\n")  # not splitlines: a name may hold other line ends
     events: list[AnyEvent] = []
     for number, line in enumerate(lines, 1):
         try:
@@ -81,7 +84,7 @@ def read(path: Path) -> History:
         except ValidationError as error:
             what = "is cut in its middle" if number == len(lines) else "is no event of a history"
             raise UsageProblem(f"{path}: line {number} {what}: {error.errors()[0]['msg']}") from None
-    if not events or not isinstance(events[0], Begun):
+    if not isinstance(events[0], Begun):
         raise UsageProblem(f"{path} is no history: it does not open with the event `begun`")
     if not isinstance(events[-1], Ended):
         raise UsageProblem(
