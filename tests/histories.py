@@ -1,0 +1,260 @@
+"""Hand-written histories, to be read as a story: entries in, outputs out, a kill, a commit, and what a check says of it.
+
+No broker and no design is asked: a story writes down what the harness would have read back from the log.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from streamgate.checks import CHECKS
+from streamgate.generators.envelope_pb2 import Envelope, Hop, Posting
+from streamgate.history import History
+from streamgate.history.events import (
+    AnyEvent,
+    Application,
+    Batch,
+    Begun,
+    Claim,
+    Committed,
+    Ended,
+    Ends,
+    Instance,
+    Mark,
+    Names,
+    Paused,
+    Record,
+)
+from streamgate.programs import PROGRAMS
+from streamgate.verdicts import Anomaly
+
+EPOCH_MS = 1_700_000_000_000
+Position = tuple[str, int, int] | tuple[str, int, int, bytes]  # topic, partition, offset, topic id
+Found = tuple[str, str | None, str | None]  # name, key, input position
+
+
+class Story:
+    """One application's part in a history; `beside` opens another one in the same history."""
+
+    def __init__(  # noqa: PLR0913 (each is what one test is about)
+        self,
+        program: str = "ledger",
+        mode: Any = "exactly_once",
+        *,
+        name: str = "app",
+        atomic: str = "batch",
+        names_are_ours: bool = True,
+        among: History | None = None,
+    ) -> None:
+        self.program, self.name = PROGRAMS[program], name
+        self.reads, self.writes = (f"{name}-{role}" for role in (self.program.reads, self.program.writes))
+        self.history = among or History([_begun(atomic, names_are_ours)])
+        self._entries = 0
+        self._next: defaultdict[tuple[str, int], int] = defaultdict(int)
+        self._tell(
+            Application(
+                name=name,
+                application_id=name,
+                program=program,
+                mode=mode,
+                topics={self.program.reads: self.reads, self.program.writes: self.writes},
+                parameters=self.program.parameters,
+                transaction_timeout_ms=3000,
+            )
+        )
+
+    def beside(self, mode: str, name: str = "other") -> "Story":
+        """The same program in another mode, in the same history."""
+        return Story(self.program.name, mode, name=name, among=self.history)
+
+    # --- input
+
+    def entry(
+        self,
+        *postings: tuple[str, int],
+        via: Iterable[Position] = (),
+        partition: int = 0,
+        branch: str = "north",
+        headers: Iterable[tuple[str, bytes | None]] = (),
+        visible: bool = True,
+        **amounts: int,
+    ) -> Record:
+        """An entry in the input: postings as pairs or by account, and the chain it came by."""
+        number = self._entries
+        self._entries += 1
+        envelope = Envelope(
+            id=f"e{number}",
+            timestamp_ms=EPOCH_MS + number,
+            chain=[_hop(*position) for position in via],
+            postings=[Posting(account=a, amount_cents=c) for a, c in (*postings, *amounts.items())],
+        )
+        record = Record(
+            topic=self.reads,
+            partition=partition,
+            offset=0,
+            timestamp_ms=EPOCH_MS + number,
+            key=branch.encode(),
+            value=envelope.SerializeToString(),
+            headers=tuple(headers),
+            visible=visible,
+        )
+        return self._append(record)
+
+    def aborted(self, *postings: tuple[str, int], **amounts: Any) -> Record:
+        """An entry whose transaction was aborted upstream."""
+        return self.entry(*postings, visible=False, **amounts)
+
+    def again(self, record: Record) -> Record:
+        """The same envelope once more, as a relay upstream sends it that stepped back."""
+        return self._append(record)
+
+    def gap(self, offsets: int = 1, partition: int = 0) -> None:
+        """Offsets of the input that hold transaction markers."""
+        self._next[self.reads, partition] += offsets
+
+    # --- output
+
+    def row(  # noqa: PLR0913 (each is what one test is about)
+        self,
+        account: str,
+        cents: Any,
+        postings: int,
+        entry: Record,
+        *,
+        applied: Position | None = None,
+        partition: int = 0,
+        **changes: Any,
+    ) -> Record:
+        """A ledger's row: the balance after so many postings, this entry the last one applied."""
+        envelope = Envelope.FromString(entry.value or b"")
+        chain = [*envelope.chain, _hop(entry.topic, entry.partition, entry.offset)]
+        first = applied or (chain[0].topic, chain[0].partition, chain[0].offset)
+        value = {
+            "account": account,
+            "balance_cents": cents,
+            "postings": postings,
+            "applied": dict(zip(("topic", "partition", "offset"), first, strict=False)),
+        }
+        headers = (("id", envelope.id.encode()), ("chain", Envelope(chain=chain).SerializeToString()))
+        output = {"key": account.encode(), "value": json.dumps(value).encode(), "headers": headers}
+        return self._emit(entry, output | {"partition": partition} | changes)
+
+    def copy(self, entry: Record, *, hop: Position | None = None, partition: int = 0, **changes: Any) -> Record:
+        """A relay's output: the entry with the position that it was read from."""
+        envelope = Envelope.FromString(entry.value or b"")
+        envelope.chain.append(_hop(*(hop or (entry.topic, entry.partition, entry.offset))))
+        return self._emit(entry, {"value": envelope.SerializeToString(), "partition": partition} | changes)
+
+    def batch(self, first: int, last: int, producer: int, epoch: int = 0, **changes: Any) -> None:
+        """Who wrote the outputs from one offset to another."""
+        self._tell(
+            Batch(
+                topic=self.writes,
+                partition=0,
+                base_offset=first,
+                last_offset=last,
+                producer_id=producer,
+                producer_epoch=epoch,
+                transactional=True,
+            ).model_copy(update=changes)
+        )
+
+    # --- what happens to it
+
+    def start(self, name: str = "a", *, group: str | None = "app-group", internal_topics: tuple[str, ...] = ()) -> None:
+        """An instance starts and is ready."""
+        self._happens(name, "started")
+        self._happens(name, "ready", consumer_group=group, internal_topics=internal_topics)
+
+    def kill(self, name: str = "a") -> None:
+        """An instance is killed."""
+        self._happens(name, "killed")
+
+    def resume(self, name: str = "a") -> None:
+        """A paused instance goes on."""
+        self._happens(name, "resumed")
+
+    def settled(self, *below: int, stable_ms: int = 0, down: bool = True) -> None:
+        """Every transaction is decided, and the input below these offsets (one a partition) is committed."""
+        offsets = {f"{self.reads}-{partition}": offset for partition, offset in enumerate(below)}
+        self._tell(Committed(at_ms=0, application=self.name, offsets=offsets, stable_ms=stable_ms, down=down))
+
+    def rests(self, looked_ms: int = 500, canary_ms: int = 10) -> None:
+        """The input pauses; the outputs are looked at."""
+        self._tell(
+            Paused(application=self.name, since_ms=0, looked_ms=looked_ms, tolerance_ms=2100, canary_ms=canary_ms)
+        )
+
+    def paused_with_a_transaction_open(self, *writers: tuple[int, int], stable: int) -> None:
+        """The mark of the fault: who was writing, and where the outputs were stable."""
+        evidence = {"writers": [list(w) for w in writers], "last_stable": {f"{self.writes}-0": stable}}
+        self._tell(Mark(at_ms=0, fault="with a transaction open", evidence=evidence))
+
+    def ends(self, high_watermark: int) -> None:
+        """The ends of the outputs before the zombie resumes."""
+        ends = {f"{self.writes}-0": high_watermark}
+        reason = "before the zombie resumes"
+        self._tell(Ends(at_ms=0, application=self.name, reason=reason, last_stable=ends, high_watermark=ends))
+
+    def names(self, *topics: str, groups: tuple[str, ...] = ()) -> None:
+        """What exists on the broker."""
+        self._tell(Names(at_ms=0, topics=topics, groups=groups))
+
+    # --- the end
+
+    def judged(self, check: str, **arguments: Any) -> list[Anomaly]:
+        """What a check finds, as the history stands."""
+        return CHECKS[check](self.history, self.name, **arguments)
+
+    def found(self, check: str, **arguments: Any) -> list[Found]:
+        """What a check finds, as name, key and input position."""
+        return [(a.name, a.key, a.source) for a in self.judged(check, **arguments)]
+
+    def claims(self, check: str, **arguments: Any) -> None:
+        """A sentence of the feature asks for a check here."""
+        self._tell(Claim(check=check, application=self.name, sentence=f"the {check} holds", arguments=arguments))
+
+    def recorded(self, path: Path, verdict: str = "upheld", **ended: Any) -> Path:
+        """The history as a file that ends in this verdict."""
+        with History([*self.history.events, Ended(verdict=verdict, seconds=1.5, **ended)], path=path):
+            return path
+
+    def _happens(self, name: str, event: Any, **more: Any) -> None:
+        self._tell(Instance(at_ms=0, application=self.name, name=name, event=event, **more))
+
+    def _emit(self, entry: Record, output: dict[str, Any]) -> Record:
+        if "offset" in output:
+            self._next[self.writes, output["partition"]] = output["offset"]
+        return self._append(entry.model_copy(update={"topic": self.writes, "visible": True} | output))
+
+    def _append(self, record: Record) -> Record:
+        """Give the record the next offset of its partition."""
+        offset = self._next[record.topic, record.partition]
+        self._next[record.topic, record.partition] += 1
+        record = record.model_copy(update={"offset": offset})
+        self._tell(record)
+        return record
+
+    def _tell(self, event: AnyEvent) -> None:
+        self.history.add(event)
+
+
+def _begun(atomic: Any, names_are_ours: bool) -> Begun:
+    return Begun(
+        scenario="G1.story",
+        design="hand-written",
+        design_version="1",
+        atomic=atomic,
+        local_state=True,
+        broker="none",
+        seed=1,
+        attempt=0,
+        application_id="app",
+        names_are_ours=names_are_ours,
+    )
+
+
+def _hop(topic: str, partition: int, offset: int, topic_id: bytes = b"") -> Hop:
+    return Hop(topic=topic, partition=partition, offset=offset, topic_id=topic_id)

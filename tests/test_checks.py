@@ -1,0 +1,1070 @@
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from histories import Found, Story
+
+from streamgate.checks import ANOMALIES, CHECKS
+from streamgate.generators.envelope_pb2 import Envelope, Hop
+from streamgate.history.events import Record
+from streamgate.programs import ledger
+from streamgate.programs.ledger import LEDGER
+from streamgate.verdicts import Inconclusive
+
+BOTH_MODES = pytest.mark.parametrize("mode", ["exactly_once", "at_least_once"])
+BOTH_PROGRAMS = pytest.mark.parametrize("program", ["ledger", "relay"])
+
+
+def three_entries(mode: str = "exactly_once", **options: Any) -> tuple[Story, list[Record]]:
+    """A ledger that is fed three entries: ada and bob, ada alone, bob and eve."""
+    story = Story("ledger", mode, **options)
+    story.start()
+    return story, [story.entry(ada=100, bob=-100), story.entry(ada=5), story.entry(bob=7, eve=1)]
+
+
+def all_rows(story: Story, entries: list[Record]) -> None:
+    """Every state of the three entries, in order."""
+    first, second, third = entries
+    story.row("ada", 100, 1, first)
+    story.row("bob", -100, 1, first)
+    story.row("ada", 105, 2, second)
+    story.row("bob", -93, 2, third)
+    story.row("eve", 1, 1, third)
+
+
+def four_letters(mode: str = "exactly_once", **options: Any) -> tuple[Story, list[Record]]:
+    """A relay that is fed four entries of one key."""
+    story = Story("relay", mode, **options)
+    story.start()
+    return story, [story.entry(ada=cents) for cents in range(4)]
+
+
+def relayed(mode: str, *pieces: str) -> Story:
+    """A relay whose outputs are these inputs by number; a new start between the pieces."""
+    story, letters = four_letters(mode)
+    for again, piece in enumerate(pieces):
+        if again:
+            story.kill()
+            story.start()
+        for number in piece:
+            story.copy(letters[int(number)])
+    return story
+
+
+def balances(mode: str, *pieces: str, atomic: str = "batch") -> Story:
+    """A ledger of one account with four entries, whose outputs are these states by number; a new start between."""
+    story = Story("ledger", mode, atomic=atomic)
+    story.start()
+    entries = [story.entry(ada=cents) for cents in (1, 10, 100, 1000)]
+    for again, piece in enumerate(pieces):
+        if again:
+            story.kill()
+            story.start()
+        for number in map(int, piece):
+            story.row("ada", int("1111"[: number + 1]), number + 1, entries[number])
+    return story
+
+
+class TestRelation:
+    """The outputs are the model's, in the order and as often as the mode allows."""
+
+    @BOTH_MODES
+    def test_every_state_in_order(self, mode: str) -> None:
+        """A design that emits for every entry is right in both modes."""
+        story, entries = three_entries(mode)
+        all_rows(story, entries)
+
+        assert story.found("relation") == []
+
+    @BOTH_MODES
+    def test_conflation(self, mode: str) -> None:
+        """A ledger may emit once per batch: states are skipped, the last one is the last."""
+        assert balances(mode, "03").found("relation") == []
+        assert balances(mode, "3").found("relation") == []
+
+    @BOTH_MODES
+    @pytest.mark.parametrize(
+        ("outputs", "missing"), [("0123", None), ("023", 1), ("123", 0), ("03", 1), ("012", 3), ("", 3)]
+    )
+    def test_a_relay_skips_nothing(self, mode: str, outputs: str, missing: int | None) -> None:
+        """One record for one record: the first one that is missing is named by its position."""
+        expected = [] if missing is None else [("lost", "north", f"app-input-0@{missing}")]
+
+        assert relayed(mode, outputs).found("relation") == expected
+
+    @BOTH_MODES
+    def test_the_last_state_is_lost(self, mode: str) -> None:
+        """An account that rests on an older state has lost its last entry."""
+        story, (first, second, third) = three_entries(mode)
+        story.row("ada", 105, 2, second)
+        story.row("bob", -100, 1, first)
+        story.row("eve", 1, 1, third)
+
+        assert story.found("relation") == [("lost", "bob", "app-entries-0@2")]
+
+    @BOTH_MODES
+    def test_a_key_is_lost(self, mode: str) -> None:
+        """An account with entries and no row at all has lost them."""
+        story, (_, second, third) = three_entries(mode)
+        story.row("ada", 105, 2, second)
+        story.row("bob", -93, 2, third)
+
+        assert story.found("relation") == [("lost", "eve", "app-entries-0@2")]
+
+    def test_a_repeat_is_a_duplicate_under_exactly_once_only(self) -> None:
+        """The same state twice is what at_least_once allows and exactly_once forbids."""
+        assert balances("at_least_once", "01223").found("relation") == []
+        assert balances("exactly_once", "01223").found("relation") == [("duplicated", "ada", "app-entries-0@2")]
+        assert relayed("at_least_once", "01223").found("relation") == []
+        assert relayed("exactly_once", "01223").found("relation") == [("duplicated", "north", "app-input-0@2")]
+
+    @pytest.mark.parametrize("make", [balances, relayed])
+    def test_a_step_back_needs_a_restart(self, make: Callable[..., Story]) -> None:
+        """At_least_once may step back once behind each new start, and never without one or before it."""
+        assert make("at_least_once", "012", "123").found("relation") == []
+        assert make("at_least_once", "012", "12", "123").found("relation") == []
+        assert {name for name, _, _ in make("at_least_once", "012123").found("relation")} == {"reordered"}
+        assert {name for name, _, _ in make("at_least_once", "012", "12123").found("relation")} == {"reordered"}
+        assert {name for name, _, _ in make("at_least_once", "01212", "23").found("relation")} == {"reordered"}
+
+    def test_a_step_back_behind_a_resumed_instance(self) -> None:
+        """Who was paused and goes on under at_least_once may repeat what its successor had done."""
+        story = balances("at_least_once", "0123")
+        story.resume()
+        entries = list(story.history.of(Record))[:4]
+        story.row("ada", 111, 3, entries[2])
+        story.row("ada", 1111, 4, entries[3])
+
+        assert story.found("relation") == []
+
+    def test_a_step_back_names_the_entry(self) -> None:
+        """A step back that nothing allows names the state that came again."""
+        assert balances("at_least_once", "02123").found("relation") == [("reordered", "ada", "app-entries-0@1")]
+
+    def test_a_step_back_after_a_restart_is_no_excuse_under_exactly_once(self) -> None:
+        """Under exactly_once every state that comes again is a duplicate, restart or not."""
+        assert balances("exactly_once", "012", "123").found("relation") == [("duplicated", "ada", "app-entries-0@1")]
+
+    def test_swapped(self) -> None:
+        """Two states in the wrong order are reordered, not lost and not duplicated."""
+        assert balances("exactly_once", "0213").found("relation") == [("reordered", "ada", "app-entries-0@1")]
+        assert {name for name, _, _ in relayed("exactly_once", "0213").found("relation")} == {"reordered"}
+        assert {name for name, _, _ in relayed("exactly_once", "1023").found("relation")} == {"reordered"}
+
+    def test_ends_behind_the_end(self) -> None:
+        """At_least_once may step back, but must come forward again to the last state."""
+        assert balances("at_least_once", "0123", "1").found("relation") == [("lost", "ada", "app-entries-0@3")]
+
+    def test_a_repeat_may_not_leave_something_out(self) -> None:
+        """A relay that steps back repeats everything from there."""
+        assert {name for name, _, _ in relayed("at_least_once", "0123", "13").found("relation")} == {"reordered"}
+
+    def test_one_key_in_two_partitions(self) -> None:
+        """A key that is spread over partitions has no order, whatever its values say."""
+        story, letters = four_letters()
+        for number, letter in enumerate(letters):
+            story.copy(letter, partition=number % 2)
+
+        assert story.found("relation") == [("reordered", "north", None)]
+
+    @BOTH_MODES
+    def test_discarded_duplicates(self, mode: str) -> None:
+        """A repeat by a relay upstream changes nothing and emits nothing, also when a whole run steps back."""
+        story = Story("ledger", mode)
+        first = story.entry(ada=1, via=[("up", 0, 7)])
+        second = story.entry(ada=10, via=[("up", 0, 8)])
+        story.again(first)
+        story.again(second)
+        third = story.entry(ada=100, via=[("up", 0, 9)])
+        story.row("ada", 1, 1, first)
+        story.row("ada", 11, 2, second)
+        story.row("ada", 111, 3, third)
+
+        assert story.found("relation") == []
+
+    def test_a_duplicate_applied_again(self) -> None:
+        """Counting a repeat of a relay upstream is duplicated, and the first hop it came by does not hide it."""
+        story = Story()
+        first = story.entry(ada=1, via=[("up", 0, 7)])
+        again = story.again(first)
+        story.row("ada", 1, 1, first)
+        story.row("ada", 2, 2, again)
+
+        assert ("duplicated", "ada", "app-entries-0@0") in story.found("relation")
+
+    def test_a_duplicate_that_emits(self) -> None:
+        """Under exactly_once a discarded entry emits nothing, not even the unchanged row."""
+        story = Story()
+        first = story.entry(ada=1, via=[("up", 0, 7)])
+        again = story.again(first)
+        story.row("ada", 1, 1, first)
+        story.row("ada", 1, 1, again)
+
+        assert story.found("relation") == [("duplicated", "ada", "app-entries-0@0")]
+
+    @pytest.mark.parametrize("before", [("up", 0, 7), ("up", 0, 7, b"old")])
+    @pytest.mark.parametrize("after", [("down", 0, 3), ("up", 1, 3), ("up", 0, 3, b"new")])
+    def test_the_first_hop_moves(self, before: Any, after: Any) -> None:
+        """Another topic, partition or topic id starts again at any offset, and a repeat there is discarded again."""
+        story = Story()
+        first = story.entry(ada=1, via=[before])
+        second = story.entry(ada=10, via=[after])
+        story.again(second)
+        story.row("ada", 1, 1, first)
+        story.row("ada", 11, 2, second)
+
+        assert story.found("relation") == []
+
+    def test_the_first_hop_moved_and_was_discarded(self) -> None:
+        """A design that ignores where the first hop is loses entries after the move."""
+        story = Story()
+        first = story.entry(ada=1, via=[("up", 0, 7)])
+        story.entry(ada=10, via=[("down", 0, 3)])
+        story.row("ada", 1, 1, first)
+
+        assert story.found("relation") == [("lost", "ada", "app-entries-0@1")]
+
+    def test_the_first_hop_decides_of_several(self) -> None:
+        """Behind two relays the first of the hops counts, the second is new for every repeat."""
+        story = Story()
+        first = story.entry(ada=1, via=[("up", 0, 7), ("middle", 0, 0)])
+        story.entry(ada=1, via=[("up", 0, 7), ("middle", 0, 1)])
+        story.row("ada", 1, 1, first)
+
+        assert story.found("relation") == []
+
+    @BOTH_MODES
+    def test_aborted_between(self, mode: str) -> None:
+        """Aborted entries between the others count for nothing, and nothing is missing for them."""
+        story = Story("ledger", mode)
+        first = story.entry(ada=1)
+        story.aborted(ada=50)
+        story.gap()
+        second = story.entry(ada=10)
+        story.aborted(eve=50)
+        story.row("ada", 1, 1, first)
+        story.row("ada", 11, 2, second)
+
+        assert story.found("relation") == []
+
+    def test_all_aborted_are_counted(self) -> None:
+        """A design that reads uncommitted is wrong from the first aborted entry on, which is named."""
+        story = Story()
+        first, aborted, second, _, last = (
+            story.entry(ada=1),
+            story.aborted(ada=50),
+            story.entry(ada=10),
+            story.aborted(ada=60),
+            story.entry(ada=100),
+        )
+        story.row("ada", 1, 1, first)
+        story.row("ada", 51, 2, aborted)
+        story.row("ada", 61, 3, second)
+        story.row("ada", 221, 5, last)
+
+        assert story.found("relation") == [
+            *[("uncommitted-visible", "ada", "app-entries-0@1")] * 3,
+            ("lost", "ada", "app-entries-0@4"),
+        ]
+
+    def test_one_aborted_is_counted(self) -> None:
+        """Counting a single aborted entry is told from a duplicate by what it adds."""
+        story = Story()
+        story.aborted(ada=60)
+        story.aborted(ada=50)
+        second = story.entry(ada=10)
+        story.row("ada", 60, 2, second)
+
+        assert story.found("relation")[0] == ("uncommitted-visible", "ada", "app-entries-0@1")
+
+    def test_a_relay_copies_what_was_aborted(self) -> None:
+        """A relay that reads uncommitted repeats an aborted record, which is named."""
+        story, letters = four_letters()
+        aborted = story.aborted(ada=5)
+        for letter in [*letters, aborted]:
+            story.copy(letter)
+
+        assert story.found("relation") == [("uncommitted-visible", "north", "app-input-0@4")]
+
+    @BOTH_MODES
+    def test_offsets_with_gaps(self, mode: str) -> None:
+        """Transaction markers take offsets, and nobody misses them."""
+        story = Story("relay", mode)
+        for _ in range(3):
+            story.copy(story.entry(ada=1))
+            story.gap(2)
+
+        assert story.found("relation") == []
+
+    def test_two_entries_of_one_amount(self) -> None:
+        """Equal amounts are two entries, not a duplicate; and where one is left out, one is lost."""
+        story = Story()
+        first, second = story.entry(ada=5), story.entry(ada=5)
+        story.row("ada", 5, 1, first)
+        story.row("ada", 10, 2, second)
+        assert story.found("relation") == []
+
+        story.row("ada", 5, 1, second)
+
+        assert story.found("relation") == [("lost", "ada", "app-entries-0@0")]
+
+    def test_an_entry_that_cancels_itself_out(self) -> None:
+        """The balance stays and the postings tell that the entry was applied."""
+        story = Story()
+        entry = story.entry(("ada", 5), ("ada", -5))
+        story.row("ada", 0, 2, entry)
+
+        assert story.found("relation") == []
+
+    @pytest.mark.parametrize(("cents", "held"), [(5, 1), (15, 2), (10, 1), (14, 2)])
+    def test_torn_in_the_middle(self, cents: int, held: int) -> None:
+        """Several postings to one account are one step: any part of them is torn, in whatever order it was taken."""
+        story = Story()
+        entry = story.entry(("ada", 5), ("ada", 10), ("ada", 4))
+        story.row("ada", cents, held, entry)
+        story.row("ada", 19, 3, entry)
+
+        assert story.found("relation") == [("torn", "ada", "app-entries-0@0")]
+
+    def test_torn_behind_another_entry(self) -> None:
+        """Half of a later collection is torn as well, and the state due in its place is told."""
+        story = Story()
+        story.entry(ada=1)
+        second = story.entry(("ada", 5), ("ada", 10))
+        story.row("ada", 6, 2, second)
+        story.row("ada", 16, 3, second)
+        (anomaly,) = story.judged("relation")
+
+        assert (anomaly.name, anomaly.source) == ("torn", "app-entries-0@1")
+        assert (anomaly.expected, anomaly.got) == (
+            "16, 3, ('app-entries', 0, 1)",
+            "6, 2, ('app-entries', 0, 1) at app-balances-0@0",
+        )
+
+    def test_an_entry_is_left_out_of_the_sum(self) -> None:
+        """A sum that lacks an entry is lost, and the entry it lacks is named, not the one where it shows."""
+        story = Story()
+        _, second, third = story.entry(ada=1), story.entry(ada=10), story.entry(ada=100)
+        story.row("ada", 101, 2, third)
+
+        assert story.found("relation")[0] == ("lost", "ada", second.at)
+
+    def test_an_entry_is_in_the_sum_twice(self) -> None:
+        """A sum that holds an entry twice is duplicated, and that entry is named."""
+        story = Story()
+        _, second, third = story.entry(ada=1), story.entry(ada=10), story.entry(ada=100)
+        story.row("ada", 121, 4, third)
+
+        assert story.found("relation")[0] == ("duplicated", "ada", second.at)
+
+    def test_a_sum_that_lost_its_cents(self) -> None:
+        """A balance rounded to a double is phantom: every posting is counted, the cents are wrong."""
+        story = Story()
+        entry = story.entry(ada=2**53 + 1)
+        story.row("ada", 2**53, 1, entry)
+
+        assert story.found("relation")[0] == ("phantom", "ada", "app-entries-0@0")
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            None,
+            b"",
+            b"[]",
+            b'"text"',
+            b"\xff",
+            b"{}",
+            b'{"account":"ada","balance_cents":1.0,"postings":1,"applied":{"topic":"t","partition":0,"offset":0}}',
+            b'{"account":"ada","balance_cents":true,"postings":1,"applied":{"topic":"t","partition":0,"offset":0}}',
+            b'{"account":"eve","balance_cents":1,"postings":1,"applied":{"topic":"t","partition":0,"offset":0}}',
+            b'{"account":7,"balance_cents":1,"postings":1,"applied":{"topic":"t","partition":0,"offset":0}}',
+            b'{"account":"ada","balance_cents":1,"postings":1,"applied":{"topic":[],"partition":0,"offset":0}}',
+            b'{"account":"ada","balance_cents":1,"postings":1,"applied":{"topic":"t","partition":0,"offset":0},"x":1}',
+        ],
+    )
+    def test_a_row_of_no_contract(self, value: bytes | None) -> None:
+        """Whatever is no row of the contract is phantom and named by its own position, never a traceback."""
+        story = Story()
+        entry = story.entry(ada=1)
+        story.row("ada", 1, 1, entry)
+        story.row("ada", 1, 1, entry, value=value)
+        (anomaly,) = story.judged("relation")
+
+        assert (anomaly.name, anomaly.key) == ("phantom", "ada")
+        assert "app-balances-0@1" in anomaly.text
+
+    def test_a_row_out_of_nowhere(self) -> None:
+        """Accounts, positions and keys that no entry gives are phantom."""
+        story, (first, second, third) = three_entries()
+        all_rows(story, [first, second, third])
+        story.row("zoe", 1, 1, first)
+        story.row("ada", 1, 1, first, applied=("nowhere", 0, 0))
+        story.row("eve", 9, 9, second)
+
+        assert story.found("relation") == [
+            ("phantom", "ada", None),
+            ("phantom", "eve", "app-entries-0@1"),
+            ("phantom", "zoe", "app-entries-0@0"),
+        ]
+
+    def test_a_relay_that_changes_something(self) -> None:
+        """An output with another key, chain or posting than its input is phantom, and its input is named."""
+        story, letters = four_letters()
+        for letter in letters:
+            story.copy(letter)
+        story.copy(letters[1], key=b"south")
+        story.copy(letters[2], value=letters[2].value)  # without the hop
+        story.copy(letters[3], hop=("app-input", 0, 2))
+
+        assert story.found("relation") == [
+            ("phantom", "north", None),
+            ("phantom", "north", "app-input-0@2"),
+            ("phantom", "south", "app-input-0@1"),
+        ]
+
+    @BOTH_PROGRAMS
+    def test_an_output_that_is_no_message(self, program: str) -> None:
+        """Bytes that cannot be read are phantom, never a traceback."""
+        story = Story(program)
+        entry = story.entry(ada=1)
+        (story.copy if program == "relay" else lambda e: story.row("ada", 1, 1, e))(entry)
+        story.copy(entry, key=b"ada", value=b"\xff\xff")
+
+        assert [name for name, _, _ in story.found("relation")] == ["phantom"]
+
+    def test_upstream_is_recorded_twice(self) -> None:
+        """One topic may be the output of one application and the input of the next, and each record counts once."""
+        story, (first, second, third) = three_entries()
+        for entry in (first, second, third):
+            story.history.add(entry)
+        all_rows(story, [first, second, third])
+        for row in [e for e in story.history.of(Record) if e.topic == "app-balances"]:
+            story.history.add(row)
+
+        assert story.found("relation") == []
+
+    def test_thousands_of_wrong_outputs(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A design that is wrong everywhere is judged as fast as others: the log is not folded again for each row."""
+        story = Story()
+        entries = [story.entry((f"a{number % 500}", 1), (f"b{number % 500}", 1)) for number in range(2000)]
+        for number, entry in enumerate(entries):
+            story.row(f"a{number % 500}", 7777, number // 500 + 2, entry)
+
+        folds = []
+        monkeypatch.setattr(ledger, "model", lambda *inputs, **how: folds.append(how) or LEDGER.model(*inputs, **how))
+
+        assert len(story.judged("relation")) >= 2000
+        assert len(folds) <= 2
+
+
+class TestFold:
+    """The visible outputs are the fold of the committed input."""
+
+    @BOTH_MODES
+    @pytest.mark.parametrize("below", [0, 1, 2, 3])
+    def test_the_cut(self, mode: str, below: int) -> None:
+        """Below any committed offset the rows of the entries below it are what must stand."""
+        story, (first, second, third) = three_entries(mode)
+        for number, rows in enumerate(
+            [
+                [("ada", 100, 1, first), ("bob", -100, 1, first)],
+                [("ada", 105, 2, second)],
+                [("bob", -93, 2, third), ("eve", 1, 1, third)],
+            ]
+        ):
+            for row in rows if number < below else []:
+                story.row(*row)
+        story.kill()
+        story.settled(below)
+
+        assert story.found("fold") == []
+
+    def test_between_output_and_commit(self) -> None:
+        """Outputs beyond the commit are what at_least_once does, and what exactly_once forbids."""
+        for mode, expected in [
+            ("at_least_once", []),
+            ("exactly_once", [("ahead-of-commit", "ada", "app-entries-0@1")]),
+        ]:
+            story = balances(mode, "0123")
+            story.kill()
+            story.settled(2)
+
+            assert story.found("fold") == expected
+
+    def test_ahead_of_no_commit(self) -> None:
+        """With nothing committed any visible output is ahead, and no entry is due."""
+        story = balances("exactly_once", "0")
+        story.kill()
+        story.settled()
+
+        assert story.found("fold") == [("ahead-of-commit", "ada", None)]
+
+    def test_a_shard_may_lead(self) -> None:
+        """A design that is atomic per shard may be ahead until its restart, never behind."""
+        story = balances("exactly_once", "0123", atomic="shard")
+        story.kill()
+        story.settled(2)
+        assert story.found("fold") == []
+
+        behind = balances("exactly_once", "0", atomic="shard")
+        behind.settled(2)
+
+        assert behind.found("fold") == [("behind-commit", "ada", "app-entries-0@1")]
+
+    def test_a_shard_may_not_repeat(self) -> None:
+        """What a shard showed before its restart it does not show again."""
+        assert balances("exactly_once", "012", "3", atomic="shard").found("relation") == []
+        assert balances("exactly_once", "012", "23", atomic="shard").found("relation") == [
+            ("duplicated", "ada", "app-entries-0@2")
+        ]
+
+    @BOTH_MODES
+    def test_behind_the_commit(self, mode: str) -> None:
+        """An offset committed before its output is lost work in either mode."""
+        story = balances(mode, "01")
+        story.kill()
+        story.settled(3)
+
+        assert story.found("fold") == [("behind-commit", "ada", "app-entries-0@2")]
+
+    @BOTH_MODES
+    def test_nothing_shown(self, mode: str) -> None:
+        """Committed input with no output at all is behind as well."""
+        story = balances(mode, "")
+        story.settled(1)
+
+        assert story.found("fold") == [("behind-commit", "ada", "app-entries-0@0")]
+
+    @BOTH_MODES
+    def test_a_hole_below_the_commit(self, mode: str) -> None:
+        """A relay that left one out is caught at the cut, though its last output is right."""
+        story = relayed(mode, "02")
+        story.settled(3)
+
+        assert story.found("fold") == [("lost", "north", "app-input-0@1")]
+
+    def test_each_partition_has_its_cut(self) -> None:
+        """The committed offset of one partition says nothing of another."""
+        story = Story()
+        north, south = story.entry(ada=1), story.entry(bob=1, branch="south", partition=1)
+        story.row("ada", 1, 1, north)
+        story.row("bob", 1, 1, south, partition=1)
+        story.settled(1, 1)
+        assert story.found("fold") == []
+
+        story.settled(1, 0)
+
+        assert story.found("fold") == [("ahead-of-commit", "bob", None)]
+
+    def test_markers_and_aborted_entries_at_the_cut(self) -> None:
+        """A committed offset behind an aborted entry and its marker is the same cut."""
+        story = Story()
+        first = story.entry(ada=1)
+        story.aborted(ada=7)
+        story.gap()
+        story.entry(ada=10)
+        story.row("ada", 1, 1, first)
+        story.settled(3)
+
+        assert story.found("fold") == []
+
+    def test_duplicates_below_the_cut(self) -> None:
+        """A discarded duplicate below the commit is due in no row."""
+        story = Story()
+        first = story.entry(ada=1, via=[("up", 0, 7)])
+        story.again(first)
+        story.row("ada", 1, 1, first)
+        story.settled(2)
+
+        assert story.found("fold") == []
+
+    def test_the_last_cut_with_all_down_counts(self) -> None:
+        """What was committed while an instance ran is no consistent cut, and an older cut is over."""
+        story = balances("exactly_once", "01")
+        story.settled(1)
+        story.settled(2)
+        story.settled(4, down=False)
+
+        assert story.found("fold") == []
+
+    @pytest.mark.parametrize(
+        ("cents", "postings", "name"),
+        [(5, 1, "torn"), (61, 3, "uncommitted-visible"), (27, 5, "duplicated"), (15, 2, "lost"), (9, 3, "phantom")],
+    )
+    def test_no_fold_gives_it(self, cents: int, postings: int, name: str) -> None:
+        """A row that no cut gives is named as under the relation."""
+        story = Story()
+        first = story.entry(ada=1)
+        story.aborted(ada=45)
+        second = story.entry(("ada", 5), ("ada", 10))
+        third = story.entry(ada=11)
+        if name == "torn":
+            story.row("ada", 1 + cents, 1 + postings, second)
+        elif name == "uncommitted-visible":
+            story.row("ada", cents, 4, second)
+        elif name == "lost":
+            story.row("ada", cents, postings, second)
+        else:
+            story.row("ada", cents, postings, third if name == "duplicated" else second)
+        story.row("ada", 1, 1, first)
+        story.settled(1)
+
+        assert [found for found, _, _ in story.found("fold")] == [name]
+
+
+class TestWhole:
+    """No entry is applied to some of its accounts only."""
+
+    @BOTH_MODES
+    @pytest.mark.parametrize("shown", [0, 2, 3, 5])
+    def test_all_or_none(self, mode: str, shown: int) -> None:
+        """At every entry's boundary all its accounts have it or none has."""
+        story, (first, second, third) = three_entries(mode)
+        rows = [
+            ("ada", 100, 1, first),
+            ("bob", -100, 1, first),
+            ("ada", 105, 2, second),
+            ("bob", -93, 2, third),
+            ("eve", 1, 1, third),
+        ]
+        for row in rows[:shown]:
+            story.row(*row)
+
+        assert story.found("whole") == []
+
+    def test_conflated(self) -> None:
+        """A later state of an account holds the entries before it."""
+        story, (_, second, third) = three_entries()
+        story.row("eve", 1, 1, third)
+        story.row("ada", 105, 2, second)
+        story.row("bob", -93, 2, third)
+
+        assert story.found("whole") == []
+
+    @BOTH_MODES
+    def test_half_a_collection(self, mode: str) -> None:
+        """An entry that ada has and bob has not is torn, and bob's is the key."""
+        story, (first, _, _) = three_entries(mode)
+        story.row("ada", 100, 1, first)
+
+        assert story.found("whole") == [("torn", "bob", "app-entries-0@0")]
+
+    def test_half_a_collection_at_the_end(self) -> None:
+        """The last entry counts too."""
+        story, (first, second, third) = three_entries()
+        all_rows(story, [first, second, third])
+        story.history.events.pop()
+
+        assert story.found("whole") == [("torn", "eve", "app-entries-0@2")]
+
+    def test_half_of_one_account(self) -> None:
+        """A row with half of its own postings is torn."""
+        story = Story()
+        entry = story.entry(("ada", 5), ("ada", 10))
+        story.row("ada", 5, 1, entry)
+
+        assert story.found("whole") == [("torn", "ada", "app-entries-0@0")]
+
+    def test_equal_offsets_of_two_partitions(self) -> None:
+        """Entries at one offset of two partitions are two entries."""
+        story = Story()
+        north, _ = story.entry(ada=1), story.entry(bob=1, branch="south", partition=1)
+        story.row("ada", 1, 1, north)
+
+        assert story.found("whole") == []
+
+    def test_a_duplicate_for_one_account_only(self) -> None:
+        """An entry that only one of its accounts discards is whole when the other has it."""
+        story = Story()
+        first = story.entry(ada=1, via=[("up", 0, 8)])
+        second = story.entry(ada=10, bob=10, via=[("up", 0, 7)])
+        story.row("ada", 1, 1, first)
+        story.row("bob", 10, 1, second)
+
+        assert story.found("whole") == []
+
+
+class TestPromptly:
+    """While the input rests, its outcome is visible in time."""
+
+    @BOTH_MODES
+    def test_in_time(self, mode: str) -> None:
+        """Every key stands at its last state when the outputs are looked at."""
+        story, entries = three_entries(mode)
+        all_rows(story, entries)
+        story.rests()
+
+        assert story.found("promptly") == []
+
+    @BOTH_MODES
+    def test_late(self, mode: str) -> None:
+        """A key that still stands at an older state is late."""
+        story = balances(mode, "012")
+        story.rests(looked_ms=2100)
+        (anomaly,) = story.judged("promptly")
+
+        assert (anomaly.name, anomaly.key, anomaly.source) == ("late", "ada", "app-entries-0@3")
+        assert "2100 ms" in anomaly.text
+
+    @BOTH_PROGRAMS
+    def test_never(self, program: str) -> None:
+        """A design that shows nothing is late for every key."""
+        story = Story(program)
+        story.entry(ada=1)
+        story.rests(looked_ms=2100)
+
+        assert [name for name, _, _ in story.found("promptly")] == ["late"]
+
+    def test_aborted_at_the_end(self) -> None:
+        """Nothing is due for an aborted entry, also where it is the last thing in its partition."""
+        story = balances("exactly_once", "0123")
+        story.aborted(ada=7)
+        story.rests()
+
+        assert story.found("promptly") == []
+
+    @pytest.mark.parametrize("outputs", ["", "0123"])
+    def test_the_canary_is_slow(self, outputs: str) -> None:
+        """Where a control record takes more than half the tolerance nothing can be said, for or against."""
+        story = balances("exactly_once", outputs)
+        story.rests(canary_ms=1050)
+        assert [name for name, _, _ in story.found("promptly")] == ([] if outputs else ["late"])
+
+        story.rests(canary_ms=1051)
+
+        with pytest.raises(Inconclusive, match="1051 ms"):
+            story.judged("promptly")
+
+    def test_the_last_pause_counts(self) -> None:
+        """An earlier pause, slow or not, is over."""
+        story = balances("exactly_once", "0123")
+        story.rests(canary_ms=5000)
+        story.rests()
+
+        assert story.found("promptly") == []
+
+
+class TestBelowTheCommit:
+    """Nothing comes again whose input was committed at the kill."""
+
+    def killed_at(self, below: int, again: str) -> Story:
+        """Killed with this much committed; these states come after the restart."""
+        story = balances("at_least_once", "012")
+        story.kill()
+        story.settled(below)
+        story.start()
+        entries = list(story.history.of(Record))[:4]
+        for number in map(int, again):
+            story.row("ada", int("1111"[: number + 1]), number + 1, entries[number])
+        return story
+
+    @pytest.mark.parametrize(("below", "again"), [(2, "23"), (3, "3"), (2, "3"), (0, "0123")])
+    def test_above(self, below: int, again: str) -> None:
+        """What was not committed may come again."""
+        assert self.killed_at(below, again).found("below-the-commit") == []
+
+    @pytest.mark.parametrize(("below", "again", "repeated"), [(2, "123", [1]), (3, "0123", [0, 1, 2])])
+    def test_below(self, below: int, again: str, repeated: list[int]) -> None:
+        """What was committed may not, and each is named."""
+        expected = [("duplicated", "ada", f"app-entries-0@{offset}") for offset in repeated]
+
+        assert self.killed_at(below, again).found("below-the-commit") == expected
+
+    def test_before_the_kill(self) -> None:
+        """A repeat that was there before the kill is no repeat of the restart."""
+        story = balances("at_least_once", "0112")
+        story.kill()
+        story.settled(3)
+        story.start()
+
+        assert story.found("below-the-commit") == []
+
+
+class TestSilent:
+    """Nothing of the paused instance is visible."""
+
+    def taken_over(self, *, zombie: tuple[int, int] = (7, 0), stable: int = 1) -> Story:
+        """Producer 7 shows one row, is paused in its next transaction, and producer 7 of epoch 1 takes over."""
+        story = Story()
+        story.start()
+        entries = [story.entry(ada=cents) for cents in (1, 10, 100)]
+        story.row("ada", 1, 1, entries[0])
+        story.batch(0, 0, 7)
+        story.paused_with_a_transaction_open(zombie, stable=stable)
+        story.start("b")
+        story.batch(1, 1, 7)  # open at the pause, and aborted by the successor
+        story.batch(2, 2, 7, epoch=1, control="abort")
+        story.row("ada", 11, 2, entries[1], offset=3)
+        story.row("ada", 111, 3, entries[2], offset=4)
+        story.batch(3, 4, 7, epoch=1)
+        story.batch(5, 5, 7, epoch=1, control="commit")
+        story.ends(6)
+        story.resume()
+        return story
+
+    def test_fenced(self) -> None:
+        """What the zombie had open is aborted, what it showed before is its own, and nothing follows."""
+        assert self.taken_over().found("silent") == []
+
+    def test_a_marker_follows(self) -> None:
+        """Markers of a settled transaction are no output."""
+        story = self.taken_over()
+        story.batch(6, 6, 7, epoch=1, control="abort")
+
+        assert story.found("silent") == []
+
+    def test_its_transaction_becomes_visible(self) -> None:
+        """A zombie that commits what it had open is caught by its producer id and epoch, below the recorded end too."""
+        story = self.taken_over()
+        story.row("ada", 11, 2, next(iter(story.history.of(Record))), offset=1)
+        (anomaly,) = story.judged("silent")
+
+        assert (anomaly.name, anomaly.key, anomaly.got) == ("fenced-but-emitting", "ada", "app-balances-0@1")
+        assert "producer 7, epoch 0" in anomaly.text
+
+    @pytest.mark.parametrize(("producer", "epoch"), [(7, 0), (9, 0)])
+    def test_it_appends(self, producer: int, epoch: int) -> None:
+        """Any record at or above the recorded end is caught, visible or not, whoever wrote it."""
+        story = self.taken_over()
+        story.batch(6, 6, producer, epoch)
+
+        assert [name for name, _, _ in story.found("silent")] == ["fenced-but-emitting"]
+
+    def test_a_file_holds_the_same(self, tmp_path: Any) -> None:
+        """Writers are pairs in a file as well."""
+        story = self.taken_over()
+        story.row("ada", 11, 2, next(iter(story.history.of(Record))), offset=1)
+        story.claims("silent")
+
+        from streamgate.judge import judge  # noqa: PLC0415
+
+        assert judge(story.recorded(tmp_path / "h.jsonl")).anomalies == story.judged("silent")
+
+
+class TestReleased:
+    """Readers pass the transaction of a dead instance within its bound."""
+
+    @pytest.mark.parametrize(("stable_ms", "expected"), [(0, []), (4500, []), (4501, [("stuck", None, None)])])
+    def test_the_bound(self, stable_ms: int, expected: list[Found]) -> None:
+        """The wait is measured until the last stable offset is the end; the bound itself is in time."""
+        story = Story()
+        story.settled(0, stable_ms=9999)
+        story.settled(0, stable_ms=stable_ms, down=False)
+
+        assert story.found("released", bound_ms=4500) == expected
+
+
+class TestPreserved:
+    """Every output carries its input's id, timestamp, headers and chain."""
+
+    HEADERS = (("trace", b"1"), ("teller", b"x"), ("teller", b"x"), ("teller", b""), ("none", None))
+
+    def relay_with(self, **changes: Any) -> Story:
+        """A relay that copies one record with headers, a name twice among them."""
+        story = Story("relay")
+        story.copy(story.entry(ada=1, headers=self.HEADERS, via=[("up", 0, 3)]), **changes)
+        return story
+
+    @BOTH_MODES
+    def test_a_ledger_keeps_them(self, mode: str) -> None:
+        """Id, chain and timestamp of the last entry applied are in every row."""
+        story = Story("ledger", mode)
+        first, second = story.entry(ada=1, via=[("up", 0, 3)]), story.entry(ada=1, via=[("up", 0, 4)])
+        story.row("ada", 1, 1, first)
+        story.row("ada", 2, 2, second)
+
+        assert story.found("preserved") == []
+
+    def test_a_relay_keeps_them(self) -> None:
+        """Headers may come twice, be empty or null, and a relay may add its own."""
+        assert self.relay_with().found("preserved") == []
+        assert self.relay_with(headers=(("own", b"1"), *self.HEADERS, ("own", b"2"))).found("preserved") == []
+
+    @pytest.mark.parametrize("dropped", range(5))
+    def test_a_header_is_lost(self, dropped: int) -> None:
+        """Each header is missed, also the second of two equal ones."""
+        kept = (*self.HEADERS[:dropped], *self.HEADERS[dropped + 1 :])
+
+        assert self.relay_with(headers=kept).found("preserved") == [("lost", "north", "app-input-0@0")]
+
+    def test_headers_change_places(self) -> None:
+        """Headers are a list: their order is kept."""
+        assert self.relay_with(headers=self.HEADERS[::-1]).found("preserved") == [("lost", "north", "app-input-0@0")]
+
+    @BOTH_PROGRAMS
+    def test_the_time_of_processing(self, program: str) -> None:
+        """A timestamp of its own is phantom, and the entry is named."""
+        story = Story(program)
+        entry = story.entry(ada=1)
+        if program == "relay":
+            story.copy(entry, timestamp_ms=1)
+        else:
+            story.row("ada", 1, 1, entry, timestamp_ms=1)
+        (anomaly,) = story.judged("preserved")
+
+        assert (anomaly.name, anomaly.source) == ("phantom", entry.at)
+        assert "timestamp 1 instead of" in anomaly.text
+
+    @pytest.mark.parametrize(
+        "headers",
+        [
+            (),
+            (("id", b"other"), ("chain", Envelope(chain=[Hop(topic="app-entries")]).SerializeToString())),
+            (("id", b"e0"),),
+            (("id", b"e0"), ("chain", None)),
+            (("id", b"e0"), ("chain", b"\xff")),
+            (("id", b"e0"), ("chain", Envelope(chain=[Hop(topic="app-entries", offset=1)]).SerializeToString())),
+            (("id", None), ("chain", Envelope(chain=[Hop(topic="app-entries")]).SerializeToString())),
+        ],
+    )
+    def test_a_ledger_makes_a_new_envelope(self, headers: Any) -> None:
+        """A row with another id or chain, none, or one that cannot be read, is phantom."""
+        story = Story()
+        entry = story.entry(ada=1)
+        story.row("ada", 1, 1, entry, headers=headers)
+
+        assert story.found("preserved") == [("phantom", "ada", "app-entries-0@0")]
+
+    @BOTH_PROGRAMS
+    def test_nothing_is_preserved_by_silence(self, program: str) -> None:
+        """A design that shows nothing of a key has lost what it should carry."""
+        story = Story(program)
+        story.entry(ada=1)
+
+        assert [name for name, _, _ in story.found("preserved")] == ["lost"]
+
+    def test_a_wrong_row_is_named_as_such(self) -> None:
+        """What is no state has no lineage to compare, and is not passed over."""
+        story = Story()
+        entry = story.entry(("ada", 1), ("ada", 2))
+        story.row("ada", 1, 1, entry)
+
+        assert story.found("preserved") == [("torn", "ada", "app-entries-0@0")]
+
+
+class TestSameRows:
+    """Both modes leave the same last rows."""
+
+    def both(self, cents: int | None, other_cents: int | None) -> Story:
+        """One entry for each mode, behind a marker in the one input and not in the other."""
+        story = Story()
+        other = story.beside("at_least_once")
+        entry = story.entry(ada=5)
+        other.gap()
+        twin = other.entry(ada=5)
+        if cents is not None:
+            story.row("ada", cents, 1, entry)
+        if other_cents is not None:
+            other.row("ada", 1, 7, twin)
+            other.row("ada", other_cents, 1, twin)
+        return story
+
+    @BOTH_PROGRAMS
+    def test_the_same(self, program: str) -> None:
+        """Rows agree although they stand at other positions of other topics."""
+        story = Story(program)
+        other = story.beside("at_least_once")
+        for each in (story, other):
+            each.gap(1 if each is other else 0)
+            entry = each.entry(ada=5, via=[("up", 0, 3)])
+            if program == "relay":
+                each.copy(entry)
+            else:
+                each.row("ada", 5, 1, entry)
+
+        assert story.found("same-rows") == []
+
+    def test_only_the_last_row_counts(self) -> None:
+        """What was shown on the way is the relation's business."""
+        assert self.both(5, 5).found("same-rows") == []
+
+    def test_another_row(self) -> None:
+        """A row that differs is phantom, and both are told."""
+        (anomaly,) = self.both(5, 6).judged("same-rows")
+
+        assert (anomaly.name, anomaly.key) == ("phantom", "ada")
+        assert "in app and as" in anomaly.text
+
+    @pytest.mark.parametrize(
+        ("cents", "other_cents", "silent"),
+        [(5, None, "in other"), (None, 5, "in app"), (None, None, "in app and other")],
+    )
+    def test_no_row(self, cents: int | None, other_cents: int | None, silent: str) -> None:
+        """A row that one of them lacks is lost, and two silent ones do not agree."""
+        (anomaly,) = self.both(cents, other_cents).judged("same-rows")
+
+        assert (anomaly.name, anomaly.key) == ("lost", "ada")
+        assert anomaly.text.endswith(silent)
+
+    def test_a_row_that_cannot_be_read(self) -> None:
+        """What is no row of the contract is the same as nothing."""
+        story = self.both(5, 5)
+        entry = next(iter(story.history.of(Record)))
+        story.row("ada", 5, 1, entry, value=b"?")
+
+        assert story.found("same-rows") == [("phantom", "ada", None)]
+
+
+class TestSideEffects:
+    """Nothing else changes on the broker."""
+
+    def appeared(self, *topics: str, groups: tuple[str, ...] = (), ours: bool = True, **start: Any) -> Story:
+        """These names appear beside an older topic and an older group."""
+        story = Story(names_are_ours=ours)
+        story.names("app-entries", "app-balances", "old", groups=("old-group",))
+        story.start(**start)
+        story.names("app-entries", "app-balances", "old", *topics, groups=("old-group", *groups))
+        return story
+
+    def test_nothing(self) -> None:
+        """The same names, and the group that `ready` named."""
+        assert self.appeared(groups=("app-group",)).found("side-effects") == []
+
+    def test_declared(self) -> None:
+        """A topic that begins with the application id and was declared may appear, and a group that begins with it."""
+        story = self.appeared("app-changelog", groups=("app-leader",), internal_topics=("app-changelog",))
+
+        assert story.found("side-effects") == []
+
+    @pytest.mark.parametrize(
+        ("topic", "declared", "why"),
+        [
+            ("app-changelog", (), "not declared"),
+            ("foreign", (), "does not begin"),
+            ("foreign", ("foreign",), "does not begin"),
+        ],
+    )
+    def test_leaked(self, topic: str, declared: tuple[str, ...], why: str) -> None:
+        """Any other topic is leaked, and it is told which rule it broke."""
+        (anomaly,) = self.appeared(topic, internal_topics=declared).judged("side-effects")
+
+        assert anomaly.name == "leaked-topic"
+        assert topic in anomaly.text
+        assert why in anomaly.text
+
+    def test_a_leaked_group(self) -> None:
+        """A group that nobody named and that does not begin with the application id is leaked."""
+        assert self.appeared(groups=("foreign",)).found("side-effects") == [("leaked-topic", None, None)]
+
+    def test_a_broker_that_others_use(self) -> None:
+        """Foreign names are ignored there; what begins with the application id or was declared is not."""
+        assert self.appeared("foreign", groups=("foreign",), ours=False).found("side-effects") == []
+        assert self.appeared("app-changelog", ours=False).found("side-effects") == [("leaked-topic", None, None)]
+        declared = self.appeared("foreign", ours=False, internal_topics=("foreign",))
+        assert declared.found("side-effects") == [("leaked-topic", None, None)]
+
+    def test_a_second_application(self) -> None:
+        """Topics that the harness makes for a later application are no side effect of the design."""
+        story = self.appeared()
+        story.beside("at_least_once")
+        story.names("app-entries", "app-balances", "old", "other-entries", "other-balances")
+
+        assert story.found("side-effects") == []
+
+
+def test_every_check_names_its_anomalies() -> None:
+    """Every check has its anomalies, for `explain`, and this file has a class for every check."""
+    tested = {name.removeprefix("Test").lower() for name in globals() if name.startswith("Test")}
+
+    assert set(ANOMALIES) == set(CHECKS)
+    assert tested == {check.replace("-", "") for check in CHECKS}
