@@ -33,13 +33,12 @@ class Reading:
         }
         self.admin = AdminClient(self.settings)
         self.wire = Wire(bootstrap.split(",", maxsplit=1)[0], client)
-        self._consumers = {committed: self._consumer(committed=committed) for committed in (False, True)}
+        self._consumers: dict[tuple[str, bool], Consumer] = {}
         self._canary: tuple[Producer, Consumer, str] | None = None
 
     def close(self) -> None:
         """Close every client."""
-        for consumer in self._consumers.values():
-            consumer.close()
+        self._forget(topic for topic, _ in list(self._consumers))
         if self._canary:
             self._canary[1].close()
         self.wire.close()
@@ -70,12 +69,21 @@ class Reading:
 
     def delete(self, topics: Iterable[str]) -> None:
         """Delete topics, so that a long run does not slow its own broker down."""
-        for future in self.admin.delete_topics(list(topics)).values():
+        topics = list(topics)
+        self._forget(topics)
+        for future in self.admin.delete_topics(topics).values():
             future.exception(READ_S)
+
+    def _forget(self, topics: Iterable[str]) -> None:
+        for key in [key for key in self._consumers if key[0] in set(topics)]:
+            self._consumers.pop(key).close()
 
     def records(self, topic: str, position: Position, *, committed: bool) -> list[Message]:
         """Every record from this position to the end that this isolation level has; moves the position on."""
-        consumer = self._consumers[committed]
+        # A consumer of its own for each topic: one that is assigned a second topic takes a second to begin (measured).
+        if (topic, committed) not in self._consumers:
+            self._consumers[topic, committed] = self._consumer(committed=committed)
+        consumer = self._consumers[topic, committed]
         consumer.assign([TopicPartition(topic, p, o) for p, o in position.items()])
         unread, messages, deadline = set(position), [], time.monotonic() + READ_S
         while unread:
