@@ -8,7 +8,8 @@ from pydantic import BaseModel
 from streamgate.catalogue import Scenario
 from streamgate.checks import ANOMALIES, CHECKS
 from streamgate.errors import UsageProblem
-from streamgate.history import events, read
+from streamgate.history import History, events, read
+from streamgate.programs import Unreadable
 from streamgate.report import RowResult, card, exit_code
 from streamgate.verdicts import Anomaly, Inconclusive, Verdict
 
@@ -54,10 +55,8 @@ def judge(path: Path) -> Judgement:
         if not isinstance(event, events.Claim):
             continue
         claims += 1
-        if event.check not in CHECKS:
-            raise UsageProblem(f"{path}: there is no check {event.check!r}; the history is of another version")
         try:
-            anomalies = CHECKS[event.check](history.upto(count), event.application, **event.arguments)
+            anomalies = _again(path, event, history.upto(count))
         except Inconclusive as error:
             verdict, reason = Verdict.INCONCLUSIVE, str(error)
         if anomalies:
@@ -66,6 +65,8 @@ def judge(path: Path) -> Judgement:
             break
     else:
         if ended.verdict != Verdict.UPHELD:  # it ended before, between or after claims: the record is the evidence
+            if ended.verdict not in set(Verdict):
+                raise UsageProblem(f"{path}: there is no verdict {ended.verdict!r}; the history is of another version")
             verdict, anomalies, reason = Verdict(ended.verdict), list(ended.anomalies), ended.reason
         elif not claims:
             raise UsageProblem(f"{path} holds no claim, so it proves nothing")
@@ -96,6 +97,16 @@ def judge(path: Path) -> Judgement:
         text=text,
         exit_code=exit_code([result], 1),
     )
+
+
+def _again(path: Path, claim: events.Claim, history: History) -> list[Anomaly]:
+    if claim.check not in CHECKS:
+        raise UsageProblem(f"{path}: there is no check {claim.check!r}; the history is of another version")
+    try:
+        return CHECKS[claim.check](history, claim.application, **claim.arguments)
+    except (LookupError, StopIteration, TypeError, ValueError, Unreadable) as error:
+        said = f"{path}: the claim {claim.check!r} cannot be judged on what the history holds before it ({error!r});"
+        raise UsageProblem(f"{said} it was edited, or is of another version") from None
 
 
 def anomalies_of(scenario: Scenario) -> Iterable[str]:

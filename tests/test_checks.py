@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -7,7 +7,7 @@ from histories import Found, Story
 from streamgate.checks import ANOMALIES, CHECKS
 from streamgate.generators.envelope_pb2 import Envelope, Hop
 from streamgate.history.events import Record
-from streamgate.programs import ledger
+from streamgate.programs import States, ledger
 from streamgate.programs.ledger import LEDGER
 from streamgate.verdicts import Inconclusive
 
@@ -451,7 +451,12 @@ class TestRelation:
             story.row(f"a{number % 500}", 7777, number // 500 + 2, entry)
 
         folds = []
-        monkeypatch.setattr(ledger, "model", lambda *inputs, **how: folds.append(how) or LEDGER.model(*inputs, **how))
+
+        def counted(inputs: Iterable[Record], **how: bool) -> States:
+            folds.append(how)
+            return LEDGER.model(inputs, **how)
+
+        monkeypatch.setattr(ledger, "model", counted)
 
         assert len(story.judged("relation")) >= 2000
         assert len(folds) <= 2

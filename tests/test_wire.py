@@ -1,0 +1,96 @@
+import struct
+
+import pytest
+
+from streamgate.history.wire import HEADER, BatchHeader, parse
+
+TRANSACTIONAL, CONTROL = 0x10, 0x20
+COMPRESSED = 0x03
+
+
+def varint(number: int) -> bytes:
+    """A zigzag varint, as records use them."""
+    number = number << 1 if number >= 0 else (-number << 1) - 1
+    parts = bytearray()
+    while number > 0x7F:
+        parts.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*parts, number])
+
+
+def batch(  # noqa: PLR0913 (a header has these fields)
+    base: int, count: int, records: bytes, *, attributes: int = 0, producer: int = -1, epoch: int = -1
+) -> bytes:
+    """One record batch of the second format."""
+    length = HEADER.size - 12 + len(records)
+    fields = (base, length, 0, 2, 0, attributes, count - 1, 0, 0, producer, epoch, -1, count)
+    return HEADER.pack(*fields) + records
+
+
+def marker(base: int, kind: int, *, timestamp_delta: int = 0, producer: int = 7, epoch: int = 3) -> bytes:
+    """A control batch: one record whose key is version and type, 0 abort and 1 commit."""
+    key, value = struct.pack(">hh", 0, kind), struct.pack(">hi", 0, 5)
+    body = b"\0" + varint(timestamp_delta) + varint(0) + varint(len(key)) + key + varint(len(value)) + value + varint(0)
+    record = varint(len(body)) + body
+    return batch(base, 1, record, attributes=TRANSACTIONAL | CONTROL, producer=producer, epoch=epoch)
+
+
+def test_normal() -> None:
+    """A batch of no producer id is no transaction; compressed bytes are not looked into."""
+    found = list(parse(batch(5, 3, b"\xff" * 40, attributes=COMPRESSED)))
+
+    assert found == [BatchHeader(5, 7, -1, -1, transactional=False, control=None)]
+
+
+def test_transactional() -> None:
+    """Producer id, epoch and the flag tell who wrote it."""
+    found = list(parse(batch(0, 2, b"records", attributes=TRANSACTIONAL, producer=1 << 40, epoch=9)))
+
+    assert found == [BatchHeader(0, 1, 1 << 40, 9, transactional=True, control=None)]
+
+
+def test_idempotent() -> None:
+    """A producer id alone makes no transaction."""
+    (found,) = parse(batch(0, 1, b"record", producer=7, epoch=0))
+
+    assert (found.producer_id, found.transactional) == (7, False)
+
+
+@pytest.mark.parametrize(("kind", "name"), [(0, "abort"), (1, "commit")])
+@pytest.mark.parametrize("timestamp_delta", [0, 1, 300, 1 << 40, -1])
+def test_control(kind: int, name: str, timestamp_delta: int) -> None:
+    """The kind of a marker is read behind varints of any width."""
+    found = list(parse(marker(8, kind, timestamp_delta=timestamp_delta)))
+
+    assert found == [BatchHeader(8, 8, 7, 3, transactional=True, control=name)]  # type: ignore[arg-type]
+
+
+def three() -> tuple[bytes, list[BatchHeader]]:
+    """A transaction and its marker, and one record behind it."""
+    data = batch(0, 2, b"ab", attributes=TRANSACTIONAL, producer=7, epoch=3) + marker(2, 1) + batch(3, 1, b"c")
+    return data, [
+        BatchHeader(0, 1, 7, 3, transactional=True, control=None),
+        BatchHeader(2, 2, 7, 3, transactional=True, control="commit"),
+        BatchHeader(3, 3, -1, -1, transactional=False, control=None),
+    ]
+
+
+def test_several() -> None:
+    """Batches stand one behind the other."""
+    data, expected = three()
+
+    assert list(parse(data)) == expected
+
+
+def test_truncated() -> None:
+    """A last batch that is cut short anywhere is not read: a marker without its kind would pass for an output."""
+    data, expected = three()
+    ends = [HEADER.size + 2, HEADER.size + 2 + len(marker(2, 1)), len(data)]
+
+    for cut in range(len(data)):
+        assert list(parse(data[:cut])) == expected[: sum(end <= cut for end in ends)]
+
+
+def test_nothing() -> None:
+    """An empty answer holds no batch."""
+    assert list(parse(b"")) == []
