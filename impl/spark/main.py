@@ -1,7 +1,16 @@
-"""The reference design in PySpark, on the adapter protocol or by `spark-submit`."""
+"""The reference design in PySpark on the adapter protocol."""
+
+import signal
+import sys
 
 from streamgate.adapter import serve
 from streamgate.impl.spark.runtime import Spark
 
 if __name__ == "__main__":
-    serve(Spark())
+    design = Spark()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    try:
+        serve(design)
+    finally:  # asked to end, or the harness is gone: finish the batch and leave no transaction open
+        if hasattr(design, "query"):
+            design.close()

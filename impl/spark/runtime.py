@@ -7,10 +7,12 @@ batch again, on the same input and the state before it. If Kafka has its offsets
 nothing is sent. At_least_once commits the offsets last, after Spark's log, so whatever is repeated lies above them.
 """
 
+import contextlib
 import json
 import re
 import tempfile
 import threading
+import time
 import uuid
 from pathlib import Path
 from typing import Any
@@ -30,6 +32,7 @@ from streamgate.impl.spark.writer import OUTPUT, Writer
 PROGRAMS = {"relay": relay, "ledger": ledger}
 WARM_UP_RECORDS, WARM_UP_BATCHES = 100, 1
 LOOK_S = 0.05  # how often a finished batch is looked for
+CLOSE_DEADLINE_S = 5
 FAILURES = {  # what a query dies of -> the kind of failure
     r"poison: [^\n]*": "poison",
     r"CONCURRENT_STREAM_LOG_UPDATE[^\n]*": "fenced",
@@ -50,7 +53,7 @@ class Spark(Design):
         "capabilities": ["reusable"],
     }
     session: SparkSession
-    query: StreamingQuery | None = None
+    query: StreamingQuery
 
     def boot(self) -> None:
         """Open the session and run a query, so that the first batch finds everything loaded."""
@@ -58,73 +61,83 @@ class Spark(Design):
         warm_up(self.session)
 
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
-        """Fence the predecessor, compare Kafka's offsets with the checkpoint, then start the query."""
+        """Fence the predecessor first, then compare Kafka's offsets with the checkpoint, then open it."""
         program = PROGRAMS[start["program"]]
-        self.start, self.topic = start, start["topics"][program.READS]
-        self.failure: Failed | None = None
-        self.sending, self.closing = threading.Lock(), False
+        self.topic = start["topics"][program.READS]
         self.writer = Writer(start, start["topics"][program.WRITES])
-        location = f"file://{start['durable_dir']}/checkpoint"
-        self.checkpoint = Checkpoint(location)
-        self.reconcile()
+        self.location = f"file://{start['durable_dir']}/checkpoint"
+        self.checkpoint = Checkpoint(self.location)
+        self.interval_ms = start["parameters"].get("commit_interval_ms", 100)
+        self.lock, self.closing = threading.Lock(), False
         use_local_disk(self.session, start["state_dir"])
-        interval_ms = start["parameters"].get("commit_interval_ms", 100)
-        self.query = (
-            program.build(read(self.session, start, self.topic))
-            .writeStream.foreachBatch(self.batch)
-            .option("checkpointLocation", location)
-            .trigger(processingTime=f"{interval_ms} milliseconds")
-            .start()
-        )
+        self.rows = program.build(read(self.session, start, self.topic))
+        self.begin()
         return {"consumer_group": self.writer.group, "transactional_id_prefix": start["application_id"]}
 
-    def reconcile(self) -> None:
-        """Find out whether the batch that Spark has not finished is out; stop where Kafka is ahead in any other way."""
+    def begin(self) -> None:
+        """Find out whether the batch that Spark has not finished is out, refuse any other disagreement, and start."""
+        self.failure: Failed | None = None
+        self.sent: Positions | None = None
         self.token = {"query": self.checkpoint.query_id(), "incarnation": uuid.uuid4().hex}
-        committed, token = self.writer.committed(self.topic)
+        self.settled, token = self.writer.committed(self.topic)
         finished, begun = self.checkpoint.finished(), self.checkpoint.begun()
-        self.out: Positions | None = None
-        self.settled = committed
-        if any(offset > finished.get(place, 0) for place, offset in committed.items()):
-            if committed != begun or token.get("query") != self.token["query"]:
-                raise Failed("conflict", f"group {self.writer.group} is ahead of this checkpoint; start with the one it belongs to")
-            self.out = committed
+        is_ahead = any(offset > finished.get(place, 0) for place, offset in self.settled.items())
+        if is_ahead and (self.settled != begun or token.get("query") != self.token["query"]):
+            group = self.writer.group
+            raise Failed("conflict", f"{group} is ahead of this checkpoint; start with the one it belongs to")
+        self.out = self.settled if is_ahead else None
+        self.query = (
+            self.rows.writeStream.foreachBatch(self.batch)
+            .option("checkpointLocation", self.location)
+            .trigger(processingTime=f"{self.interval_ms} milliseconds")
+            .start()
+        )
 
     def batch(self, rows: DataFrame, batch: int) -> None:
-        """Send one batch, unless it is out already; the state is stored by the tasks as they run."""
-        try:
-            ends = self.checkpoint.ends(batch)
-            table = rows.toArrow()
-            with self.sending:
-                if self.closing:
-                    raise InterruptedError("the query is being closed; the batch runs again at the next start")
+        """Send one batch, unless it is out already; to collect it is what makes the tasks run and store the state."""
+        with self.lock:
+            if self.closing:
+                raise InterruptedError("the query is being closed; this batch runs at the next start")
+            try:
+                ends = self.checkpoint.ends(batch)
+                table = rows.toArrow()
                 if ends != self.out:
-                    token = {**self.token, "query": self.checkpoint.query_id(), "batch": batch}
-                    self.writer.write(table, ends, token)
-        except Failed as failure:
-            self.failure = failure
-            raise
+                    self.token |= {"query": self.checkpoint.query_id(), "batch": batch}
+                    self.writer.write(table, ends, self.token)
+                self.sent = ends
+            except Failed as failure:
+                self.failure = failure
+                raise
 
     def run(self, stopping: threading.Event) -> None:
-        """Wait for the query's end or ours; a graceful stop lets the batch under way finish."""
-        try:
-            while not stopping.is_set():
+        """Watch the query until it ends or is asked to; whatever it dies of is said aloud."""
+        while not stopping.is_set():
+            try:
                 self.query.awaitTermination(LOOK_S)
                 self.settle()
-            self.close()
-        except StreamingQueryException as error:
-            raise self.failure or failure_of(str(error)) from error
+            except StreamingQueryException as error:
+                failure = self.failure or failure_of(str(error))
+                if self.failure or failure.kind != "fenced" or not self.writer.exactly_once:
+                    raise failure from error
+                # A zombie woke up and wrote into the checkpoint. Whoever can still commit is its owner, and opens it again.
+                self.writer.commit(self.checkpoint.finished(), self.token)
+                self.begin()
+        self.close()
 
     def settle(self) -> None:
-        """Under at_least_once, commit what Spark is done with."""
+        """Under at_least_once, commit what Spark is done with: a crash repeats only what lies above."""
         if not self.writer.exactly_once and (finished := self.checkpoint.finished()) != self.settled:
-            self.writer.commit(finished, {**self.token, "query": self.checkpoint.query_id()})
+            self.writer.commit(finished, self.token)
             self.settled = finished
 
     def close(self) -> None:
-        """Let the batch that is being sent finish, let no other begin, and end the query."""
-        with self.sending:
+        """Let the batch under way finish and be logged, let no other begin, and end the query."""
+        with self.lock:
             self.closing = True
+        until = time.monotonic() + CLOSE_DEADLINE_S
+        with contextlib.suppress(StreamingQueryException):  # the next batch, if it has begun, is refused
+            while self.sent and self.sent != self.checkpoint.finished() and time.monotonic() < until:
+                self.query.awaitTermination(LOOK_S)
         self.query.stop()
         self.settle()
 

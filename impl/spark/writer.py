@@ -5,6 +5,7 @@ It lives in the driver and not in the tasks: one producer, whose transactional i
 to. A restart that finds them ahead of the checkpoint can then tell a batch that is out from a checkpoint that is not theirs.
 """
 
+import contextlib
 import json
 from typing import Any
 
@@ -54,8 +55,11 @@ class Writer:
             settings["transaction.timeout.ms"] = start["transaction_timeout_ms"]
         self.producer = Producer(client | settings)
         self.offsets = Consumer(client | {"group.id": self.group, "enable.auto.commit": False})
-        if self.exactly_once:  # fences a zombie and settles the transaction that it left open
-            self.producer.init_transactions(BROKER_DEADLINE_S)
+        try:
+            if self.exactly_once:  # fences a zombie and settles the transaction that it left open
+                self.producer.init_transactions(BROKER_DEADLINE_S)
+        except KafkaException as error:
+            raise Failed("storage", f"Kafka grants no transactional id: {error.args[0]}") from error
 
     def committed(self, topic: str) -> tuple[Positions, dict[str, Any]]:
         """The group's offsets in a topic, and the token that they were committed with."""
@@ -65,35 +69,31 @@ class Writer:
         tokens = [json.loads(p.metadata) for p in found if p.metadata]
         return {(p.topic, p.partition): p.offset for p in found}, tokens[0] if tokens else {}
 
-    def write(self, rows: pa.Table, ends: Positions, token: dict[str, Any]) -> None:
-        """Send a batch; under exactly_once its outputs and offsets become visible together, also when there is no output."""
+    def write(self, rows: pa.Table | None, ends: Positions, token: dict[str, Any]) -> None:
+        """Send a batch; under exactly_once its offsets go with it, also where it has no rows: to commit is to own."""
         try:
             if self.exactly_once:
                 self.producer.begin_transaction()
-            self._send(rows)
+            if rows:
+                self._send(rows)
             if self.exactly_once:
                 group = self.offsets.consumer_group_metadata()
                 self.producer.send_offsets_to_transaction(_partitions(ends, token), group, BROKER_DEADLINE_S)
                 self.producer.commit_transaction(BROKER_DEADLINE_S)
             elif self.producer.flush(BROKER_DEADLINE_S) or self.refused:
-                raise self.give_up(self.refused or KafkaError(KafkaError._TIMED_OUT))
+                raise self._failed(self.refused or KafkaError(KafkaError._TIMED_OUT))
         except KafkaException as error:
-            raise self.give_up(error.args[0]) from error
+            raise self._failed(error.args[0]) from error
 
     def commit(self, ends: Positions, token: dict[str, Any]) -> None:
         """Commit offsets alone."""
         if self.exactly_once:
-            self.write(pa.table({name: [] for name in OUTPUT.names}), ends, token)
-        elif ends:
+            self.write(None, ends, token)
+            return
+        try:
             self.offsets.commit(offsets=_partitions(ends, token), asynchronous=False)
-
-    def give_up(self, error: KafkaError) -> Failed:
-        """Abort what is open, and say why."""
-        if error.code() in FENCED:
-            return Failed("fenced", f"a successor has taken over: {error}")
-        if self.exactly_once:
-            self.producer.abort_transaction(BROKER_DEADLINE_S)
-        return Failed("storage", f"Kafka refuses the batch: {self.refused or error}")
+        except KafkaException as error:
+            raise self._failed(error.args[0]) from error
 
     def _send(self, rows: pa.Table) -> None:
         for key, value, headers, timestamp_ms in zip(*(column.to_pylist() for column in rows.columns), strict=True):
@@ -102,9 +102,20 @@ class Writer:
                 try:
                     self.producer.produce(self.topic, value, key, headers=pairs, timestamp=timestamp_ms)
                     break
-                except BufferError:  # the queue is full
+                except BufferError:  # the queue is full: wait for room
                     self.producer.poll(0.1)
-        self.producer.poll(0)
+            self.producer.poll(0)
+            if self.refused:  # the rest would be sent for nothing
+                raise KafkaException(self.refused)
+
+    def _failed(self, error: KafkaError) -> Failed:
+        """Abort what is open, and say why; who is fenced has nothing left to abort."""
+        if error.code() in FENCED:
+            return Failed("fenced", f"a successor has taken over: {error}")
+        if self.exactly_once:
+            with contextlib.suppress(KafkaException):  # the broker aborts it at its timeout
+                self.producer.abort_transaction(BROKER_DEADLINE_S)
+        return Failed("storage", f"Kafka refuses the batch: {self.refused or error}")
 
     def _delivered(self, error: KafkaError | None, _message: Any) -> None:
         self.refused = self.refused or error
