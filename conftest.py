@@ -1,0 +1,25 @@
+"""Fixtures that the tests of ours share: one run scope and one embedded broker a session, for tests/live."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from streamgate.brokers import Broker, open_broker
+from streamgate.designs.reaper import RunScope
+
+
+@pytest.fixture(scope="session")
+def run_scope() -> Iterator[RunScope]:
+    """One run, whose processes and folders end with the session."""
+    with RunScope() as run:
+        yield run
+
+
+@pytest.fixture(scope="session")
+def broker(run_scope: RunScope, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """One embedded broker."""
+    log_dir: Path = tmp_path_factory.mktemp("broker")
+    broker = open_broker("embedded", run=run_scope, log_dir=log_dir)
+    yield broker
+    broker.close()

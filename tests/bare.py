@@ -1,0 +1,52 @@
+"""The README's two commands as a stranger meets them: a fresh copy, an empty HOME, empty caches, no Java on PATH.
+
+`python tests/bare.py` runs both, `python tests/bare.py main` the main job alone. Prints the minutes of each.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+COMMANDS = {"main": ["bootstrap.py"], "tests": ["bootstrap.py", "tox"]}
+
+
+def path_without_java(folder: Path) -> str:
+    """A folder of links to everything on PATH but Java."""
+    folder.mkdir()
+    for directory in os.environ["PATH"].split(os.pathsep):
+        for program in Path(directory).glob("*") if Path(directory).is_dir() else ():
+            link = folder / program.name
+            if not program.name.startswith(("java", "jar", "streamgate", "tox")) and not link.is_symlink():
+                link.symlink_to(program)
+    return str(folder)
+
+
+def main(chosen: list[str]) -> int:
+    """Run the commands; the first that fails ends it."""
+    with tempfile.TemporaryDirectory(prefix="streamgate-bare-") as temporary:
+        scratch, copy = Path(temporary), Path(temporary) / "checkout"
+        subprocess.run(["git", "clone", "--quiet", str(ROOT), str(copy)], check=True)
+        (scratch / "home").mkdir()
+        kept = {k: v for k, v in os.environ.items() if k.startswith(("PIP_", "SSL_", "LANG"))}
+        environment = kept | {"HOME": str(scratch / "home"), "PATH": path_without_java(scratch / "bin")}
+        if shutil.which("java", path=environment["PATH"]):
+            print("there is a Java on the bare PATH, so this proves nothing", file=sys.stderr)
+            return 3
+        for name in chosen or COMMANDS:
+            began = time.monotonic()
+            code = subprocess.run(
+                [shutil.which("python3") or "python3", *COMMANDS[name]], cwd=copy, env=environment, check=False
+            ).returncode
+            print(f"{name}: exit {code} after {(time.monotonic() - began) / 60:.1f} minutes", flush=True)
+            if code:
+                return code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
