@@ -1,0 +1,526 @@
+"""Any legal history passes every check, and any mutated one is caught by an anomaly that its mutation may be called.
+
+A small design is played here that shares nothing with the models: it reads, batches, conflates, repeats, is killed and
+restored as its mode allows. Its sins are a few lines each.
+"""
+
+import json
+from collections.abc import Iterable
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from histories import Story
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from streamgate.checks import ANOMALIES, CHECKS
+from streamgate.generators.envelope_pb2 import Envelope
+from streamgate.history import History
+from streamgate.history.events import AnyEvent, Claim, Record
+
+settings.register_profile(
+    "checks", max_examples=60, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+)
+settings.load_profile("checks")
+
+ACCOUNTS = (("ada", "bob"), ("eve", "zoe"))  # those of the branch in each partition
+MODES = ("exactly_once", "at_least_once")
+
+
+@dataclass(frozen=True)
+class Batch:
+    """How many records a design takes from each partition at once, and how it shows them."""
+
+    size: int
+    conflates: bool
+    repeats: bool
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An input, and the lives of a design: batches that were committed, then one that a kill met half-way."""
+
+    program: str
+    mode: str
+    inputs: tuple[tuple[str, int, tuple[tuple[int, int], ...]], ...]  # kind, partition, (account, cents)
+    lives: tuple[tuple[tuple[Batch, ...], int], ...]  # committed batches, outputs of the one that was open
+    last: Batch
+
+
+BATCHES = st.builds(Batch, size=st.integers(1, 4), conflates=st.booleans(), repeats=st.booleans())
+POSTINGS = st.lists(st.tuples(st.integers(0, 1), st.integers(-3, 100)), min_size=1, max_size=4).map(tuple)
+
+
+def plans(
+    *programs: str,
+    modes: Iterable[str] = MODES,
+    kinds: Iterable[str] = ("aborted", "again", "move", "gap"),
+    lives: int = 2,
+) -> st.SearchStrategy[Plan]:
+    """Small ones: up to a dozen inputs, up to two kills."""
+    kind = st.sampled_from(["entry"] * 4 + list(kinds))
+    first = st.tuples(st.just("entry"), st.integers(0, 1), POSTINGS)
+    others = st.lists(st.tuples(kind, st.integers(0, 1), POSTINGS | st.just(())), min_size=2, max_size=11)
+    return st.builds(
+        Plan,
+        program=st.sampled_from(programs or ("ledger", "relay")),
+        mode=st.sampled_from(list(modes)),
+        inputs=st.tuples(first, others).map(lambda drawn: (drawn[0], *drawn[1])),
+        lives=st.lists(st.tuples(st.lists(BATCHES, max_size=2).map(tuple), st.integers(0, 6)), max_size=lives).map(
+            tuple
+        ),
+        last=BATCHES,
+    )
+
+
+@dataclass
+class State:
+    """What a design remembers: per account the sum, the count and the first hop; per partition where it reads on."""
+
+    accounts: dict[str, tuple[int, int, tuple[Any, ...]]] = field(default_factory=dict)
+    positions: list[int] = field(default_factory=lambda: [0, 0])
+
+
+@dataclass(frozen=True)
+class Sin:
+    """What this design does wrong, if anything."""
+
+    counts: Record | None = None  # this aborted entry
+    leaves_out: tuple[Record, str] | None = None  # this entry for this account
+    applies_repeats: bool = False
+
+
+class Design:
+    """Reads an input as a plan says, and writes its outputs into the story."""
+
+    def __init__(self, plan: Plan, sin: Sin = Sin(), story: Story | None = None) -> None:
+        self.plan, self.sin = plan, sin
+        self.story = story or Story(plan.program, plan.mode)
+        self.story.names("app")
+        self.log = self._input()
+        self.state = State()
+
+    def _input(self) -> list[list[Record]]:
+        story, log = self.story, [[], []]  # type: tuple[Story, list[list[Record]]]
+        since: list[list[Record]] = [[], []]  # what a relay upstream can repeat since its topic last moved
+        upstream, offsets = [0, 0], [10, 10]
+        for kind, partition, postings in self.plan.inputs:
+            pairs = [(ACCOUNTS[partition][account], cents) for account, cents in postings]
+            branch = ("north", "south")[partition]
+            if kind == "gap":
+                story.gap(1 + len(postings), partition)
+            elif kind == "aborted":
+                log[partition].append(story.aborted(*pairs, partition=partition, branch=branch))
+            elif kind == "again":
+                run = since[partition][-1 - len(postings) :]
+                log[partition] += [story.again(record) for record in run]
+            else:
+                if kind == "move":
+                    upstream[partition] += 1
+                    offsets[partition] = 3
+                    since[partition].clear()
+                via = ("up", upstream[partition] // 2, offsets[partition], b"id" * (upstream[partition] % 2))
+                offsets[partition] += 1
+                headers = [("trace", b"%d" % len(pairs)), ("trace", None)]
+                entry = story.entry(*pairs, via=[via], partition=partition, branch=branch, headers=headers)
+                log[partition].append(entry)
+                since[partition].append(entry)
+        return log
+
+    def play(self) -> "Design":
+        """Live every life of the plan, then drain the input; the claims of the features stand where they are made."""
+        story, exactly_once = self.story, self.plan.mode == "exactly_once"
+        for batches, open_outputs in self.plan.lives:
+            story.start()
+            for batch in batches:
+                self._emit(self._process(batch), batch)
+            committed = deepcopy(self.state)
+            rows = self._process(Batch(3, conflates=False, repeats=False))
+            if not exactly_once:  # what was sent before the commit stays, the rest of it never was
+                self._emit(rows[:open_outputs], Batch(3, conflates=False, repeats=False))
+            self.state = committed
+            story.kill()
+            story.settled(*committed.positions)
+            story.claims("fold")
+            if exactly_once:
+                story.claims("whole")
+        story.start()
+        while rows := self._process(self.plan.last):
+            self._emit(rows, self.plan.last)
+        story.rests()
+        for check in ("relation", "whole", "preserved", "promptly"):
+            story.claims(check)
+        if self.plan.lives and not exactly_once:
+            story.claims("below-the-commit")
+        story.kill()
+        story.settled(*self.state.positions)
+        story.claims("fold")
+        story.names("app")
+        story.claims("side-effects")
+        return self
+
+    def _process(self, batch: Batch) -> list[tuple[Any, ...]]:
+        """Take the next records; the arguments of the outputs that they make, or None where a record makes none."""
+        made: list[tuple[Any, ...]] = []
+        taken = False
+        for partition, records in enumerate(self.log):
+            unread = [r for r in records if r.offset >= self.state.positions[partition] and self._counts(r)]
+            for record in unread[: batch.size]:
+                taken = True
+                self.state.positions[partition] = record.offset + 1
+                made += [(partition, record)] if self.plan.program == "relay" else self._apply(record)
+        return made or ([()] if taken else [])
+
+    def _counts(self, record: Record) -> bool:
+        return record.visible or record == self.sin.counts
+
+    def _apply(self, record: Record) -> list[tuple[Any, ...]]:
+        envelope = Envelope.FromString(record.value or b"")
+        hop = envelope.chain[0] if envelope.chain else None
+        place = (hop.topic, hop.partition, hop.topic_id, hop.offset) if hop else ("own", 0, b"", record.offset)
+        rows: list[tuple[Any, ...]] = []
+        for account in sorted({posting.account for posting in envelope.postings}):
+            cents, count, last = self.state.accounts.get(account, (0, 0, ("", 0, b"", 0)))
+            if place[:3] == last[:3] and place[3] <= last[3] and not self.sin.applies_repeats:
+                continue
+            if self.sin.leaves_out == (record, account):
+                continue
+            amounts = [posting.amount_cents for posting in envelope.postings if posting.account == account]
+            self.state.accounts[account] = (cents + sum(amounts), count + len(amounts), place)
+            rows.append((record.partition, account, *self.state.accounts[account][:2], record))
+        return rows
+
+    def _emit(self, rows: list[tuple[Any, ...]], batch: Batch) -> None:
+        rows = [row for row in rows if row]
+        if batch.conflates and self.plan.program == "ledger":
+            rows = list({row[1]: row for row in rows}.values())
+        for row in rows:
+            for _ in range(2 if batch.repeats and self.plan.mode == "at_least_once" else 1):
+                partition, *output = row
+                if self.plan.program == "relay":
+                    self.story.copy(*output, partition=partition)
+                else:
+                    self.story.row(*output, partition=partition)
+
+
+def claimed(history: History) -> dict[str, set[str]]:
+    """Every check that the history claims, and the anomalies that it finds at any of its claims."""
+    found: dict[str, set[str]] = {}
+    for count, event in enumerate(history.events):
+        if isinstance(event, Claim):
+            anomalies = CHECKS[event.check](history.upto(count), event.application)
+            found.setdefault(event.check, set()).update(anomaly.name for anomaly in anomalies)
+    return found
+
+
+def found(check: str, history: History) -> set[str]:
+    """The names of what a check finds, each one that it may name."""
+    names = {anomaly.name for anomaly in CHECKS[check](history, "app")}
+
+    assert names <= set(ANOMALIES[check])
+    return names
+
+
+@dataclass
+class Edit:
+    """A played history whose outputs can be taken out, put in or changed before it is judged."""
+
+    design: Design
+
+    @property
+    def outputs(self) -> list[Record]:
+        """Every output in the order of the history."""
+        story = self.design.story
+        return [e for e in story.history.events if isinstance(e, Record) and e.topic == story.writes]
+
+    def by_key(self) -> dict[bytes, list[Record]]:
+        """The outputs of each key."""
+        keys: dict[bytes, list[Record]] = {}
+        for record in self.outputs:
+            keys.setdefault(record.key or b"", []).append(record)
+        return keys
+
+    def history(self, *changes: tuple[Record, list[Record]]) -> History:
+        """Each of these outputs replaced by others, and every output given the offset of its new place."""
+        replaced = {id(record): others for record, others in changes}
+        offsets = [0, 0]
+        events: list[AnyEvent] = []
+        for event in self.design.story.history.events:
+            if isinstance(event, Record) and event.topic == self.design.story.writes:
+                for record in replaced.get(id(event), [event]):
+                    events.append(record.model_copy(update={"offset": offsets[record.partition]}))
+                    offsets[record.partition] += 1
+            else:
+                events.append(event)
+        return History(events)
+
+
+def played(plan: Plan, sin: Sin = Sin()) -> Edit:
+    """The history of this plan."""
+    return Edit(Design(plan, sin).play())
+
+
+def some(data: st.DataObject, candidates: list[Any]) -> Any:
+    """One of them; a plan that has none says nothing."""
+    assume(candidates)
+    return data.draw(st.sampled_from(candidates))
+
+
+@settings(max_examples=400)
+@given(plans())
+def test_a_legal_history_is_never_wrong(plan: Plan) -> None:
+    """Restarts, conflation, repeats, aborted entries, gaps and moves, as the mode allows them, raise no anomaly."""
+    wrong = {check: names for check, names in claimed(Design(plan).play().story.history).items() if names}
+
+    assert wrong == {}
+
+
+@given(plans(modes=["exactly_once"]))
+def test_both_modes_leave_the_same_rows(plan: Plan) -> None:
+    """The same input in the other mode, in a topic with other gaps, ends in the same rows."""
+    story = Design(plan).play().story
+    other = story.beside("at_least_once")
+    other.gap(5)
+    other.gap(2, partition=1)
+    Design(replace(plan, mode="at_least_once", lives=()), story=other).play()
+
+    assert found("same-rows", story.history) == set()
+
+
+@given(plans(), st.data())
+def test_the_last_output_is_dropped(plan: Plan, data: st.DataObject) -> None:
+    """A key whose last state is shown nowhere has lost it, and is late."""
+    edit = played(plan)
+    outputs = some(data, list(edit.by_key().values()))
+    history = edit.history(*[(record, []) for record in outputs if record.value == outputs[-1].value])
+
+    assert "lost" in found("relation", history)
+    assert found("promptly", history) == {"late"}
+    assert {"behind-commit"} <= found("fold", history)
+
+
+@given(plans("relay"), st.data())
+def test_any_output_of_a_relay_is_dropped(plan: Plan, data: st.DataObject) -> None:
+    """Every record of a relay counts, not only the last: below a commit it is missed at once."""
+    edit = played(plan)
+    dropped = some(data, edit.outputs)
+    history = edit.history(*[(record, []) for record in edit.outputs if record.value == dropped.value])
+
+    assert "lost" in found("relation", history)
+    assert found("fold", history) & {"lost", "behind-commit"}
+
+
+@given(plans(modes=["exactly_once"]), st.data())
+def test_an_output_is_duplicated(plan: Plan, data: st.DataObject) -> None:
+    """Under exactly_once no state comes twice, wherever the second one stands."""
+    edit = played(plan)
+    outputs = some(data, list(edit.by_key().values()))
+    first = data.draw(st.integers(0, len(outputs) - 1))
+    second = data.draw(st.integers(first, len(outputs) - 1))
+    history = edit.history((outputs[second], [outputs[second], outputs[first]]))
+
+    assert "duplicated" in found("relation", history)
+
+
+@given(plans(kinds=["aborted", "again"], lives=0), st.data())
+def test_two_outputs_change_places(plan: Plan, data: st.DataObject) -> None:
+    """Order is kept in both modes where no restart excuses a step back."""
+    edit = played(plan)
+    several = [records for records in edit.by_key().values() if len({r.value for r in records}) > 1]
+    outputs = some(data, several)
+    first, second = data.draw(
+        st.sampled_from([(a, b) for a in outputs for b in outputs if a.offset < b.offset and a.value != b.value])
+    )
+    history = edit.history((first, [second]), (second, [first]))
+
+    assert found("relation", history) <= {"reordered", "lost", "duplicated"}
+    assert found("relation", history) & {"reordered", "lost"}
+
+
+@given(plans("ledger", modes=["at_least_once"], lives=0), st.data())
+def test_a_step_back_without_a_restart(plan: Plan, data: st.DataObject) -> None:
+    """At_least_once goes on from where it was unless somebody started again."""
+    edit = played(plan)
+    outputs = some(data, [records for records in edit.by_key().values() if len({r.value for r in records}) > 1])
+    back = data.draw(st.sampled_from([r for r in outputs if r.value != outputs[-1].value]))
+    history = edit.history((outputs[-1], [outputs[-1], back, outputs[-1]]))
+
+    assert found("relation", history) == {"reordered"}
+
+
+@given(plans("ledger"), st.data())
+def test_half_of_an_accounts_postings(plan: Plan, data: st.DataObject) -> None:
+    """A row that holds some postings of an entry and not the others is torn."""
+    edit = played(plan)
+    entries = {e.at: e for log in edit.design.log for e in log}
+    halves = []
+    for row, (account, cents, count, entry) in _rows(edit, entries):
+        amounts = [p.amount_cents for p in Envelope.FromString(entry.value or b"").postings if p.account == account]
+        halves += [
+            (row, account, cents - sum(amounts[held:]), count - len(amounts) + held, entry)
+            for held in range(1, len(amounts))
+        ]
+    row, account, cents, count, entry = some(data, halves)
+    torn = Story().row(account, cents, count, entry)
+    history = edit.history((row, [row.model_copy(update={"value": torn.value})]))
+
+    assert "torn" in found("relation", history)
+    assert "torn" in found("whole", history)
+
+
+def _rows(edit: Edit, entries: dict[str, Record]) -> list[tuple[Record, tuple[str, int, int, Record]]]:
+    """Every row of a ledger with its account, cents, count and the entry that made it."""
+    rows = []
+    for row in edit.outputs:
+        value = json.loads(row.value or b"")
+        hop = Envelope.FromString(dict(row.headers)["chain"] or b"").chain[-1]
+        entry = entries[f"{hop.topic}-{hop.partition}@{hop.offset}"]
+        rows.append((row, (value["account"], value["balance_cents"], value["postings"], entry)))
+    return rows
+
+
+@given(plans("ledger", kinds=["aborted", "gap"]), st.data())
+def test_an_account_is_left_out(plan: Plan, data: st.DataObject) -> None:
+    """An entry that one of its accounts never gets is lost there, and torn where another account has it."""
+    entries = [e for log in Design(plan).log for e in log if e.visible]
+    entry = some(data, [e for e in entries if _accounts(e)])
+    account = data.draw(st.sampled_from(_accounts(entry)))
+    history = played(plan, Sin(leaves_out=(entry, account))).history()
+
+    assert "lost" in found("relation", history)
+    assert len(_accounts(entry)) == 1 or found("whole", history) == {"torn"}
+
+
+def _accounts(entry: Record) -> list[str]:
+    return sorted({p.account for p in Envelope.FromString(entry.value or b"").postings})
+
+
+@given(plans("ledger", kinds=["aborted", "aborted", "again"]), st.data())
+def test_an_aborted_entry_is_counted(plan: Plan, data: st.DataObject) -> None:
+    """A sum that holds one aborted entry is told as such, also in the rows behind it."""
+    aborted = some(data, [e for log in Design(plan).log for e in log if not e.visible and _accounts(e)])
+    history = played(plan, Sin(counts=aborted)).history()
+
+    assert "uncommitted-visible" in found("relation", history)
+    assert "uncommitted-visible" in found("fold", history)
+
+
+@given(plans("relay", kinds=["aborted", "aborted", "again"]), st.data())
+def test_an_aborted_record_is_relayed(plan: Plan, data: st.DataObject) -> None:
+    """A copy of an aborted record is told as such, and nothing else is wrong."""
+    aborted = some(data, [e for log in Design(plan).log for e in log if not e.visible])
+
+    assert found("relation", played(plan, Sin(counts=aborted)).history()) == {"uncommitted-visible"}
+
+
+@given(plans("ledger", kinds=["again", "again", "gap"]))
+def test_repeats_are_applied(plan: Plan) -> None:
+    """A design that forgets where an entry was first counts what a relay upstream repeats."""
+    log = Design(plan).log
+    assume(any(len({e.value for e in each if _accounts(e)}) < sum(1 for e in each if _accounts(e)) for each in log))
+
+    assert "duplicated" in found("relation", played(plan, Sin(applies_repeats=True)).history())
+
+
+@given(plans("ledger"), st.data(), st.integers(-3, 3).filter(bool), st.booleans())
+def test_a_value_is_off(plan: Plan, data: st.DataObject, off: int, cents: bool) -> None:
+    """Any other balance or count is no state, in whatever way it went wrong."""
+    edit = played(plan)
+    entries = {e.at: e for log in edit.design.log for e in log}
+    row, (account, balance, count, entry) = some(data, _rows(edit, entries))
+    wrong = Story().row(account, balance + off * cents, count + off * (not cents), entry)
+    history = edit.history((row, [row.model_copy(update={"value": wrong.value})]))
+
+    assert found("relation", history)
+    assert found("fold", history) & set(ANOMALIES["fold"])
+    assert found("preserved", history)
+
+
+@given(plans(), st.data())
+def test_a_key_is_spread(plan: Plan, data: st.DataObject) -> None:
+    """A key in two partitions has no order."""
+    edit = played(plan)
+    outputs = some(data, [records for records in edit.by_key().values() if len(records) > 1])
+    moved = data.draw(st.sampled_from(outputs))
+    history = edit.history((moved, [moved.model_copy(update={"partition": 1 - moved.partition})]))
+
+    assert "reordered" in found("relation", history)
+
+
+@given(plans(), st.data(), st.sampled_from(["timestamp_ms", "headers", "value"]))
+def test_lineage_is_changed(plan: Plan, data: st.DataObject, what: str) -> None:
+    """Timestamp, headers, id and chain are the input's, in every output."""
+    edit = played(plan)
+    record = some(data, [r for r in edit.outputs if r.headers])
+    if what == "timestamp_ms":
+        change: dict[str, Any] = {what: record.timestamp_ms + data.draw(st.sampled_from([-1, 1]))}
+    elif what == "headers":
+        gone = data.draw(st.integers(0, len(record.headers) - 1))
+        change = {what: record.headers[:gone] + record.headers[gone + 1 :]}
+    else:
+        assume(plan.program == "relay")
+        envelope = Envelope.FromString(record.value or b"")
+        envelope.ClearField(data.draw(st.sampled_from(["id", "chain", "timestamp_ms", "postings"])))
+        change = {what: envelope.SerializeToString()}
+    names = found("preserved", edit.history((record, [record.model_copy(update=change)])))
+
+    assert names == ({"lost"} if what == "headers" and plan.program == "relay" else {"phantom"})
+
+
+@given(plans(), st.data())
+def test_the_commit_is_ahead_of_the_outputs(plan: Plan, data: st.DataObject) -> None:
+    """An offset that was committed before its output is behind-commit in both modes."""
+    edit = played(plan)
+    outputs = some(data, list(edit.by_key().values()))
+    kept = data.draw(st.integers(0, len(outputs) - 1))
+    assume(outputs[-1].value not in {record.value for record in outputs[:kept]})
+    history = edit.history(*[(record, []) for record in outputs[kept:]])
+
+    assert "behind-commit" in found("fold", history)
+
+
+@given(plans(modes=["exactly_once"]), st.data())
+def test_the_outputs_are_ahead_of_the_commit(plan: Plan, data: st.DataObject) -> None:
+    """Under exactly_once nothing is visible whose input is not committed; under at_least_once it may be."""
+    edit = played(plan)
+    output = some(data, [records[-1] for records in edit.by_key().values()])
+    story = edit.design.story
+    last = Envelope.FromString(
+        output.value or b"" if plan.program == "relay" else dict(output.headers)["chain"] or b""
+    ).chain[-1]
+    positions = [*edit.design.state.positions]
+    positions[last.partition] = last.offset
+    story.settled(*positions)
+
+    assert "ahead-of-commit" in found("fold", edit.history())
+
+
+@given(plans(modes=["at_least_once"]), st.data())
+def test_something_below_the_commit_comes_again(plan: Plan, data: st.DataObject) -> None:
+    """After a restart nothing comes again that was committed at the kill."""
+    edit = played(plan)
+    edit.design.story.start()
+    history = edit.history()
+    assert found("below-the-commit", history) == set()
+    history.add(some(data, edit.outputs).model_copy(update={"offset": 1000}))
+
+    assert found("below-the-commit", history) == {"duplicated"}
+
+
+@pytest.mark.parametrize("program", ["ledger", "relay"])
+@given(data=st.data())
+def test_random_bytes(program: str, data: st.DataObject) -> None:
+    """An output of any bytes ends in an anomaly, never in a traceback."""
+    story = Story(program)
+    entry = story.entry(ada=1)
+    value, headers = (
+        data.draw(st.binary(max_size=40) | st.none()),
+        data.draw(st.sampled_from([(), (("chain", b"\xff"),)])),
+    )
+    story.row("ada", 1, 1, entry, value=value, headers=headers, key=data.draw(st.sampled_from([b"ada", b"\xff", None])))
+
+    for check in ("relation", "preserved", "same-rows"):
+        found(check, story.history)
+    assert found("relation", story.history)
