@@ -21,3 +21,20 @@ Feature: At least once repeats at most one commit interval
       | program | mode          |
       | relay   | at_least_once |
       | ledger  | at_least_once |
+
+  @G47.commits-what-came-out
+  Scenario Outline: what was committed at the crash had come out before
+    Given <program> in mode <mode> on 4 partitions
+    And 4000 entries over 64 accounts wait in its input
+    When it starts
+    And it is killed after a commit
+    Then the visible outputs are the fold of the committed input
+    When it starts again and drains its input
+    Then nothing comes again whose input was committed at the kill
+    And the outputs are the model's, in the order and as often as <mode> allows
+    And nothing else changes on the broker
+
+    Examples:
+      | program | mode          |
+      | relay   | at_least_once |
+      | ledger  | at_least_once |

@@ -285,13 +285,20 @@ class Plain(Design):
             self.refused = KafkaError(KafkaError._TIMED_OUT, "outputs were not acknowledged within 30 s")
         if self.refused:
             raise KafkaException(self.refused)
-        positions = [p for p in self.consumer.position(self.consumer.assignment()) if p.offset >= 0]
         if self.exactly_once:
-            self.producer.send_offsets_to_transaction(positions, self.consumer.consumer_group_metadata(), 30)
+            self.producer.send_offsets_to_transaction(self.positions(), self.membership(), 30)
             self.producer.commit_transaction(30)
         else:
-            self.consumer.commit(offsets=positions, asynchronous=False)
+            self.consumer.commit(offsets=self.positions(), asynchronous=False)
         self.in_transaction = self.dirty = False
+
+    def positions(self) -> list[TopicPartition]:
+        """Where each partition goes on: the offset after the last record applied."""
+        return [p for p in self.consumer.position(self.consumer.assignment()) if p.offset >= 0]
+
+    def membership(self) -> object:
+        """Who sends offsets into a transaction: the broker refuses a member that has lost its place in the group."""
+        return self.consumer.consumer_group_metadata()
 
     def give_up(self, error: KafkaError) -> None:
         """Stop loudly, leaving no open transaction."""

@@ -130,7 +130,7 @@ def promptly(history: History, application: str) -> list[Anomaly]:
     found = list(view.foreign)
     for key, states in view.states.items():
         outputs = [o for o in view.outputs.get(key, []) if not o.anomaly]
-        if not outputs or outputs[-1].index < len(states) - 1:
+        if all(output.index < len(states) - 1 for output in outputs):
             said = f"{text(key)}: its last state is not visible {paused.looked_ms - paused.since_ms} ms after the input paused"
             said += f" (promised: {paused.tolerance_ms} ms)"
             found.append(view.anomaly("late", said, key, states[-1], outputs[-1].record if outputs else None))

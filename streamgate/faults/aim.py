@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from streamgate.checks.delivery import cut
 from streamgate.checks.view import View
 from streamgate.history.reading import Position
 from streamgate.trial import PROGRESS_S, Application, Trial
@@ -128,32 +127,40 @@ def outputs_beyond_the_commit(trial: Trial, application: Application) -> Aim:
     return Aim("between output and commit", glimpse, evidence)
 
 
-def just_committed(trial: Trial, application: Application) -> Aim:
-    """Offsets were committed, nothing is open, and the visible outputs are just what was committed."""
+def second_transaction_open(trial: Trial, application: Application) -> Aim:
+    """A transaction is open and outputs of an earlier one are visible: readers see a cut, and not nothing."""
+    first = transaction_open(trial, application)
 
-    def moment() -> Evidence | None:
-        committed = trial.committed(application)
+    def evidence() -> Evidence | None:
+        found = first.evidence()
+        return found if found and any(found["last_stable"].values()) else None
+
+    def glimpse() -> bool:
         stable, end = trial.ends(application)
-        if committed is None or stable != end or not any(committed.values()):
-            return None
-        trial.observe(application)
-        view = View(trial.history, application.name)
-        for key, states in view.states.items():
-            outputs = view.outputs.get(key, [])
-            at = {f"{application.reads}-{p}": o for p, o in committed.items()}
-            if (outputs[-1].index + 1 if outputs else 0) != cut(at, states):
-                return None
-        return {"committed": committed, "outputs": sum(end.values())}
+        return stable != end and any(stable.values())
 
+    return Aim("with a second transaction open", glimpse, evidence)
+
+
+def just_committed(trial: Trial, application: Application) -> Aim:
+    """Offsets were committed and nothing is open. Whether the visible outputs are just those is for the checks to say."""
     def glimpse() -> bool:
         committed = trial.committed(application)
         return committed is not None and any(committed.values())
 
-    return Aim("after a commit", glimpse, moment)
+    def evidence() -> Evidence | None:
+        committed = trial.committed(application)
+        stable, end = trial.ends(application)
+        if committed is None or stable != end or not any(committed.values()):
+            return None
+        return {"committed": committed, "outputs": sum(end.values())}
+
+    return Aim("after a commit", glimpse, evidence)
 
 
 AIMS = {
     "with a transaction open": transaction_open,
+    "with a second transaction open": second_transaction_open,
     "between output and commit": outputs_beyond_the_commit,
     "after a commit": just_committed,
 }
