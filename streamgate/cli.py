@@ -188,8 +188,11 @@ def chosen_rows(arguments: argparse.Namespace, found: catalogue.Catalogue, desig
         for name in given or ():
             if name not in known:
                 raise UsageProblem(f"There is no {what} {name!r}; there are {', '.join(known)}.")
+    narrowed = arguments.only or arguments.guarantee or arguments.program or arguments.mode
     return {
-        design.name: {
+        design.name: rows_of_the_sin(found, design)
+        if design.sin and not narrowed
+        else {
             row.id
             for row in found.promised(design, chooser)
             if (not arguments.program or row.program in arguments.program)
@@ -197,6 +200,20 @@ def chosen_rows(arguments: argparse.Namespace, found: catalogue.Catalogue, desig
         }
         for design in designs
     }
+
+
+def rows_of_the_sin(found: catalogue.Catalogue, design: Any) -> set[str]:
+    """The rows on which a wrong design has to be caught, and the one that it has to pass."""
+    promised = {row.id for row in found.promised(design)}
+    chosen: set[str] = set()
+    for name in filter(None, (*design.sin.scenarios, design.sin.control)):
+        if name not in found.by_id and name not in found.by_row:
+            raise UsageProblem(f"{design.file}: [sin] names {name}, and there is no such scenario or row.")
+        rows = {name} if name in found.by_row else {row.id for row in found.by_id[name].rows}
+        if not rows & promised:
+            raise UsageProblem(f"{design.file}: [sin] names {name}, which the design's programs and modes leave out.")
+        chosen |= rows & promised
+    return chosen
 
 
 def out_folder(given: Path | None) -> Path:

@@ -1,0 +1,24 @@
+"""Applies an entry posting by posting, each under the entry's one offset: the second on an account is taken for a duplicate.
+
+Whoever writes the position down after each posting makes this mistake. It shows where an entry touches one account twice.
+"""
+
+from confluent_kafka import Message
+
+from streamgate.adapter import serve
+from streamgate.generators.envelope_pb2 import Envelope
+from streamgate.impl.plain.main import Ledger, Plain
+
+
+class PostingByPosting(Ledger):
+    def apply(self, message: Message, envelope: Envelope) -> None:
+        for posting in envelope.postings:
+            super().apply(message, Envelope(id=envelope.id, chain=envelope.chain, postings=[posting]))
+
+
+class AppliesHalfACollection(Plain):
+    hello = Plain.hello | {"name": "broken/applies_half_a_collection"}
+    programs = Plain.programs | {"ledger": PostingByPosting}
+
+
+serve(AppliesHalfACollection())

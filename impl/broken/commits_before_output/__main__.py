@@ -1,0 +1,22 @@
+"""Commits what it has read, then makes the output: at most once, whatever its setting says.
+
+Whoever leaves enable.auto.commit on, or acknowledges on receipt, makes this mistake. It shows where the process dies
+between the two: the harness strikes as soon as a commit is seen, or while the outputs are still undecided.
+"""
+
+from confluent_kafka import Message
+
+from streamgate.adapter import serve
+from streamgate.impl.plain.main import Plain
+
+
+class CommitsBeforeOutput(Plain):
+    hello = Plain.hello | {"name": "broken/commits_before_output"}
+
+    def process(self, messages: list[Message]) -> None:
+        if messages:
+            self.consumer.commit(asynchronous=False)
+        super().process(messages)
+
+
+serve(CommitsBeforeOutput())

@@ -1,0 +1,29 @@
+"""Commits the offset of the last record that it applied, where Kafka asks for the next one.
+
+Whoever writes a commit by hand makes this mistake once. It shows where a relay dies after a commit.
+"""
+
+from typing import Any
+
+from confluent_kafka import Message, TopicPartition
+
+from streamgate.adapter import serve
+from streamgate.impl.plain.main import Plain
+
+
+class CommitsTheLastOffset(Plain):
+    hello = Plain.hello | {"name": "broken/commits_the_last_offset"}
+
+    def on_assign(self, *group: Any) -> None:
+        super().on_assign(*group)
+        self.last: dict[str, TopicPartition] = {}
+
+    def process(self, messages: list[Message]) -> None:
+        super().process(messages)
+        self.last |= {f"{m.partition()}": TopicPartition(m.topic(), m.partition(), m.offset()) for m in messages}
+
+    def positions(self) -> list[TopicPartition]:
+        return list(self.last.values())
+
+
+serve(CommitsTheLastOffset())

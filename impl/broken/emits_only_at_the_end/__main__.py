@@ -1,0 +1,27 @@
+"""Keeps every balance to itself until it is stopped, and commits its input all the while.
+
+Whoever turns a batch job into a stream makes this mistake. It shows where the input pauses and the outputs are due.
+"""
+
+import threading
+
+from streamgate.adapter import serve
+from streamgate.impl.plain.main import Ledger, Plain, Row
+
+
+class AtTheEnd(Ledger):
+    def changed(self) -> list[Row]:
+        return []
+
+
+class EmitsOnlyAtTheEnd(Plain):
+    hello = Plain.hello | {"name": "broken/emits_only_at_the_end", "modes": ["at_least_once"]}
+    programs = Plain.programs | {"ledger": AtTheEnd}
+
+    def run(self, stopping: threading.Event) -> None:
+        super().run(stopping)
+        self.send(Ledger.changed(self.program) if isinstance(self.program, Ledger) else [])
+        self.producer.flush(30)
+
+
+serve(EmitsOnlyAtTheEnd())

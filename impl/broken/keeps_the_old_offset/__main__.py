@@ -1,0 +1,21 @@
+"""Compares offsets alone: entries of another topic, partition or topic id count as old ones.
+
+Whoever stores an offset without where it belongs makes this mistake. It shows where the first hop moves.
+"""
+
+from streamgate.adapter import serve
+from streamgate.generators.envelope_pb2 import Hop
+from streamgate.impl.plain.main import Ledger, Plain
+
+
+class OffsetAlone(Ledger):
+    def is_duplicate(self, first: Hop, applied: Hop) -> bool:
+        return first.offset <= applied.offset
+
+
+class KeepsTheOldOffset(Plain):
+    hello = Plain.hello | {"name": "broken/keeps_the_old_offset"}
+    programs = Plain.programs | {"ledger": OffsetAlone}
+
+
+serve(KeepsTheOldOffset())

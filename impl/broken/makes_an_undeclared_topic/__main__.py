@@ -1,0 +1,26 @@
+"""Makes itself a changelog topic and tells nobody.
+
+Whoever has internal topics and a cluster that creates them unasked makes this mistake. It shows on every scenario.
+"""
+
+from typing import Any
+
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+
+from streamgate.adapter import serve
+from streamgate.impl.plain.main import Plain
+
+
+class MakesAnUndeclaredTopic(Plain):
+    hello = Plain.hello | {"name": "broken/makes_an_undeclared_topic"}
+
+    def open(self, start: dict[str, Any]) -> dict[str, Any]:
+        ready = super().open(start)
+        if start["program"] == "ledger":
+            admin = AdminClient(self.client)
+            for made in admin.create_topics([NewTopic(f"{start['application_id']}-changelog", 1)]).values():
+                made.exception(10)
+        return ready
+
+
+serve(MakesAnUndeclaredTopic())

@@ -1,0 +1,28 @@
+"""Plays what it reads first on an empty state, and loads the rest behind it.
+
+Whoever loads state in the background, or on first use, makes this mistake. It shows where a restart finds input waiting.
+"""
+
+from typing import Any
+
+from confluent_kafka import Message
+
+from streamgate.adapter import serve
+from streamgate.impl.plain.main import Ledger, Plain
+
+
+class PlaysBeforeTheStateIsLoaded(Plain):
+    hello = Plain.hello | {"name": "broken/plays_before_the_state_is_loaded"}
+
+    def on_assign(self, *_: Any) -> None:
+        self.program, self.assigned = self.programs[self.start["program"]](), True
+
+    def process(self, messages: list[Message]) -> None:
+        super().process(messages)
+        if messages and isinstance(self.program, Ledger):
+            played = self.program.rows
+            self.program.restore(self.table())
+            self.program.rows |= played
+
+
+serve(PlaysBeforeTheStateIsLoaded())

@@ -1,0 +1,16 @@
+"""Reads whatever lies in the log, also what was aborted upstream.
+
+Whoever takes the Java client's default for isolation.level makes this mistake. It shows where the input holds an
+aborted transaction.
+"""
+
+from streamgate.adapter import serve
+from streamgate.impl.plain.main import Plain
+
+
+class ReadsUncommitted(Plain):
+    hello = Plain.hello | {"name": "broken/reads_uncommitted"}
+    isolation = "read_uncommitted"
+
+
+serve(ReadsUncommitted())

@@ -1,0 +1,30 @@
+"""Leaves out postings of zero under exactly_once, and counts them under at_least_once.
+
+Whoever writes a second code path for the stronger guarantee makes such mistakes. It shows where both run side by side.
+"""
+
+from typing import Any
+
+from confluent_kafka import Message
+
+from streamgate.adapter import serve
+from streamgate.generators.envelope_pb2 import Envelope
+from streamgate.impl.plain.main import Ledger, Plain
+
+
+class SkipsZeros(Ledger):
+    def apply(self, message: Message, envelope: Envelope) -> None:
+        counted = [posting for posting in envelope.postings if posting.amount_cents]
+        super().apply(message, Envelope(id=envelope.id, chain=envelope.chain, postings=counted))
+
+
+class SkipsZerosUnderExactlyOnce(Plain):
+    hello = Plain.hello | {"name": "broken/skips_zeros_under_exactly_once"}
+
+    def open(self, start: dict[str, Any]) -> dict[str, Any]:
+        ledger = SkipsZeros if start["mode"] == "exactly_once" else Ledger
+        self.programs = Plain.programs | {"ledger": ledger}
+        return super().open(start)
+
+
+serve(SkipsZerosUnderExactlyOnce())

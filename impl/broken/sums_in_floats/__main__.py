@@ -1,0 +1,26 @@
+"""Keeps its sums as floating-point numbers, which hold no odd integer above 2^53.
+
+Whoever reads JSON where every number is a double makes this mistake. It shows where amounts are large.
+"""
+
+from confluent_kafka import Message
+
+from streamgate.adapter import serve
+from streamgate.generators.envelope_pb2 import Envelope
+from streamgate.impl.plain.main import Ledger, Plain
+
+
+class Floating(Ledger):
+    def apply(self, message: Message, envelope: Envelope) -> None:
+        super().apply(message, envelope)
+        for account in {posting.account for posting in envelope.postings}:
+            cents, postings, applied = self.rows[account]
+            self.rows[account] = int(float(cents)), postings, applied
+
+
+class SumsInFloats(Plain):
+    hello = Plain.hello | {"name": "broken/sums_in_floats"}
+    programs = Plain.programs | {"ledger": Floating}
+
+
+serve(SumsInFloats())

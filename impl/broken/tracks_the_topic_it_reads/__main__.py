@@ -1,0 +1,30 @@
+"""Calls an entry a duplicate by the position it is read from, which is new for every repeat of a relay upstream.
+
+Whoever takes Kafka's offset for the entry's identity makes this mistake. It shows where something upstream repeats.
+"""
+
+from confluent_kafka import Message
+
+from streamgate.adapter import serve
+from streamgate.generators.envelope_pb2 import Envelope, Hop
+from streamgate.impl.plain.main import Ledger, Plain
+
+
+class ByReadPosition(Ledger):
+    done: dict[int, int] = {}  # noqa: RUF012  (one application a process)
+
+    def apply(self, message: Message, envelope: Envelope) -> None:
+        self.new = envelope.chain[-1].offset > self.done.get(envelope.chain[-1].partition, -1)
+        super().apply(message, envelope)
+        self.done[envelope.chain[-1].partition] = envelope.chain[-1].offset
+
+    def is_duplicate(self, first: Hop, applied: Hop) -> bool:
+        return not self.new
+
+
+class TracksTheTopicItReads(Plain):
+    hello = Plain.hello | {"name": "broken/tracks_the_topic_it_reads"}
+    programs = Plain.programs | {"ledger": ByReadPosition}
+
+
+serve(TracksTheTopicItReads())
