@@ -1,4 +1,4 @@
-"""Envelopes in columns: Protobuf bytes to Arrow and back, a batch at a time, with no Python object per record."""
+"""Records in columns: envelopes from Protobuf bytes to Arrow and back, with no Python object per record."""
 
 from typing import NamedTuple
 
@@ -6,10 +6,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from google.protobuf.message import DecodeError
 from ptars import HandlerPool
+from pyspark.sql.types import ArrayType, BinaryType, LongType, StringType, StructType
 
 from streamgate.generators.envelope_pb2 import DESCRIPTOR, Envelope
 
 CODEC = HandlerPool([DESCRIPTOR]).get_for_message(Envelope.DESCRIPTOR)
+OUTPUT = (  # what every program turns its input into
+    StructType()
+    .add("key", BinaryType())
+    .add("value", BinaryType())
+    .add("headers", ArrayType(StructType().add("key", StringType()).add("value", BinaryType())))
+    .add("timestamp_ms", LongType())
+)
 HOP = ("topic", "partition", "offset", "topic_id")
 
 

@@ -18,8 +18,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as sf
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from streamgate.impl.spark.envelopes import decode
-from streamgate.impl.spark.writer import OUTPUT
+from streamgate.impl.spark.envelopes import OUTPUT, decode
 
 READS, WRITES = "entries", "balances"
 PAGES = 1024  # fixed in a checkpoint when it is made

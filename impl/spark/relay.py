@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from streamgate.impl.spark.envelopes import decode, join
-from streamgate.impl.spark.writer import OUTPUT
+from streamgate.impl.spark.envelopes import OUTPUT, decode, join
 
 READS, WRITES = "input", "output"
 

@@ -26,8 +26,9 @@ from streamgate.adapter import Design, Failed
 from streamgate.generators.envelope_pb2 import Envelope, Posting
 from streamgate.impl.spark import ledger, relay
 from streamgate.impl.spark.checkpoint import Checkpoint, Positions
+from streamgate.impl.spark.envelopes import OUTPUT
 from streamgate.impl.spark.session import open_session, use_local_disk
-from streamgate.impl.spark.writer import OUTPUT, Writer
+from streamgate.impl.spark.writer import Writer
 
 PROGRAMS = {"relay": relay, "ledger": ledger}
 WARM_UP_RECORDS, WARM_UP_BATCHES = 100, 1
@@ -72,11 +73,16 @@ class Spark(Design):
         use_local_disk(self.session, start["state_dir"])
         self.rows = program.build(read(self.session, start, self.topic))
         self.begin()
+        # What a query does before its first batch takes seconds, so ready is said at that batch, or where none is due.
+        while self.query.isActive and not self.query.status["message"].startswith("Waiting"):
+            if self.under_way.wait(LOOK_S):
+                break
         return {"consumer_group": self.writer.group, "transactional_id_prefix": start["application_id"]}
 
     def begin(self) -> None:
         """Find out whether the batch that Spark has not finished is out, refuse any other disagreement, and start."""
         self.failure: Failed | None = None
+        self.under_way = threading.Event()
         self.sent: Positions | None = None
         self.token = {"query": self.checkpoint.query_id(), "incarnation": uuid.uuid4().hex}
         self.settled, token = self.writer.committed(self.topic)
@@ -95,6 +101,7 @@ class Spark(Design):
 
     def batch(self, rows: DataFrame, batch: int) -> None:
         """Send one batch, unless it is out already; to collect it is what makes the tasks run and store the state."""
+        self.under_way.set()
         with self.lock:
             if self.closing:
                 raise InterruptedError("the query is being closed; this batch runs at the next start")

@@ -11,18 +11,10 @@ from typing import Any
 
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
-from pyspark.sql.types import ArrayType, BinaryType, LongType, StringType, StructType
 
 from streamgate.adapter import Failed
 from streamgate.impl.spark.checkpoint import Positions
 
-OUTPUT = (  # what every program turns its input into
-    StructType()
-    .add("key", BinaryType())
-    .add("value", BinaryType())
-    .add("headers", ArrayType(StructType().add("key", StringType()).add("value", BinaryType())))
-    .add("timestamp_ms", LongType())
-)
 BROKER_DEADLINE_S = 30
 FENCED = {
     KafkaError._FENCED,
