@@ -11,7 +11,7 @@ from streamgate.errors import UsageProblem
 from streamgate.history import History, events, read
 from streamgate.programs import Unreadable
 from streamgate.report import RowResult, card, exit_code
-from streamgate.verdicts import Anomaly, Inconclusive, Verdict
+from streamgate.verdicts import Anomaly, Inconclusive, NotOffered, Verdict
 
 # The sentence that makes a claim, for `explain`: the beginning of the step -> the check behind it.
 _CLAIMS = {
@@ -57,14 +57,17 @@ def judge(path: Path) -> Judgement:
         claims += 1
         try:
             anomalies = _again(path, event, history.upto(count))
+        except NotOffered as error:  # that rule alone; what follows may still be violated
+            verdict, reason = error.verdict, str(error)
+            continue
         except Inconclusive as error:
-            verdict, reason = Verdict.INCONCLUSIVE, str(error)
+            verdict, reason = error.verdict, str(error)
+            break
         if anomalies:
             verdict = Verdict.VIOLATED
-        if verdict is not Verdict.UPHELD:
             break
     else:
-        if ended.verdict != Verdict.UPHELD:  # it ended before, between or after claims: the record is the evidence
+        if ended.verdict not in {Verdict.UPHELD, verdict}:  # it ended before, between or after claims: the record is the evidence
             if ended.verdict not in set(Verdict):
                 raise UsageProblem(f"{path}: there is no verdict {ended.verdict!r}; the history is of another version")
             verdict, anomalies, reason = Verdict(ended.verdict), list(ended.anomalies), ended.reason

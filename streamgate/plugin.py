@@ -197,7 +197,7 @@ class Gate:
         scenario, row = self.row(item)
         manifest = self.design_of(item)
         ended, trial = item.stash[ENDED], item.stash.get(TRIAL, None)
-        verdict, reason, anomalies = judged(ended)
+        verdict, reason, anomalies = judged(ended or (trial.not_offered if trial else None))
         known = manifest.known_failures.get(row.id) or manifest.known_failures.get(scenario.id)
         result = RowResult(
             design=manifest.name,

@@ -6,7 +6,7 @@ from streamgate.checks.view import Output, View, show, text
 from streamgate.history import History
 from streamgate.history.events import Committed, Paused, Record
 from streamgate.programs import State
-from streamgate.verdicts import Anomaly, Inconclusive
+from streamgate.verdicts import Anomaly, Inconclusive, NotOffered
 
 
 def relation(history: History, application: str) -> list[Anomaly]:
@@ -62,6 +62,13 @@ def _order(view: View, key: bytes, states: list[State], outputs: list[Output]) -
     return found
 
 
+def known(committed: Committed) -> dict[str, int]:
+    """The committed offsets; a design that names no group is not judged by a rule that needs them."""
+    if committed.offsets is None:
+        raise NotOffered("the design names no consumer group, so its committed input is not known")
+    return committed.offsets
+
+
 def cut(offsets: dict[str, int], states: list[State]) -> int:
     """How many of a key's states come from below the committed offsets."""
     return sum(
@@ -82,7 +89,7 @@ def fold(history: History, application: str) -> list[Anomaly]:
     found = list(view.foreign)
     for key, states in view.states.items():
         outputs = [o for o in view.outputs.get(key, []) if not o.anomaly]
-        have, want = (outputs[-1].index + 1 if outputs else 0), cut(committed.offsets, states)
+        have, want = (outputs[-1].index + 1 if outputs else 0), cut(known(committed), states)
         missing = set() if view.program.conflates else set(range(want)) - {o.index for o in outputs}
         if have < want:
             said = f"{text(key)}: the group has committed {want} entries of it, and the visible output holds {have}"
@@ -148,7 +155,7 @@ def below_the_commit(history: History, application: str) -> list[Anomaly]:
     found = []
     for key, outputs in view.outputs.items():
         states = view.states.get(key, [])
-        limit = cut(committed.offsets, states)
+        limit = cut(known(committed), states)
         for output in outputs:
             if id(output.record) in later and 0 <= output.index < limit:
                 state = states[output.index]

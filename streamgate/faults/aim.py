@@ -12,7 +12,7 @@ from typing import Any
 from streamgate.checks.view import View
 from streamgate.history.reading import Position
 from streamgate.trial import PROGRESS_S, Application, Trial
-from streamgate.verdicts import MarkMissed, Violated
+from streamgate.verdicts import MarkMissed, NotOffered, Violated
 
 Evidence = dict[str, Any]
 WAVES = 3  # how often more input is given to a design that passed the moment unseen
@@ -47,7 +47,8 @@ def hold(trial: Trial, application: Application, aim: Aim) -> Evidence:
                 return evidence
             instance.resume()
         elif time.monotonic() - looked > DRAINED_S:
-            if _is_drained(trial, application):
+            trial.alive(application)
+            if trial.is_drained(application, outputs_too=False):
                 if waves == WAVES or not application.workload:
                     raise MarkMissed(f"{trial.manifest.name} drained its input, and was not seen {aim.fault}")
                 waves += 1
@@ -62,10 +63,9 @@ def hold(trial: Trial, application: Application, aim: Aim) -> Evidence:
     )
 
 
-def _is_drained(trial: Trial, application: Application) -> bool:
-    trial.alive(application)
-    committed = trial.committed(application)
-    return committed is not None and all(committed[p] >= end for p, end in trial.unread(application).items())
+def _demand_group(trial: Trial, application: Application) -> None:
+    if application.group is None:
+        raise NotOffered(f"{trial.manifest.name} names no consumer group, so nobody can see when it commits")
 
 
 def transaction_open(trial: Trial, application: Application) -> Aim:
@@ -99,6 +99,7 @@ def transaction_open(trial: Trial, application: Application) -> Aim:
 
 def outputs_beyond_the_commit(trial: Trial, application: Application) -> Aim:
     """An output is visible whose input lies at or above the committed offset: between output and commit."""
+    _demand_group(trial, application)
     position: Position = dict.fromkeys(range(application.partitions), 0)
     outputs: list[Any] = []
 
@@ -144,6 +145,8 @@ def second_transaction_open(trial: Trial, application: Application) -> Aim:
 
 def just_committed(trial: Trial, application: Application) -> Aim:
     """Offsets were committed and nothing is open. Whether the visible outputs are just those is for the checks to say."""
+    _demand_group(trial, application)
+
     def glimpse() -> bool:
         committed = trial.committed(application)
         return committed is not None and any(committed.values())

@@ -146,7 +146,7 @@ class Committed(Event):
     kind: Literal["committed"] = "committed"
     at_ms: int
     application: str
-    offsets: Offsets
+    offsets: Offsets | None = Field(description="None where the design names no consumer group")
     stable_ms: int = Field(description="how long a reader waited for the last stable offset to reach the end")
     down: bool
 
