@@ -24,8 +24,8 @@ Feature: The postings of one entry are one collection
   @G3.whole-at-the-cut
   Scenario Outline: what a reader sees after a crash holds every entry whole
     Given <program> in mode <mode> on 4 partitions
-    # two accounts an entry, all of them new: an entry can be torn, and its transaction stays open long enough to be met
-    And 20000 entries over 40000 accounts wait in its input
+    # two accounts an entry, all of them new: it can be torn, and its transaction stays open long enough to be met
+    And 10000 entries over 20000 accounts wait in its input
     When it starts
     And it is killed with a second transaction open
     Then no entry is applied to some of its accounts only

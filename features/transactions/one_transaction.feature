@@ -42,8 +42,8 @@ Feature: Output, state and input offsets are one transaction
   @G23.aborted-is-never-visible
   Scenario Outline: an aborted transaction is never visible and a committed one is whole
     Given <program> in mode <mode> on 4 partitions
-    # two accounts an entry, all of them new: an entry can be torn, and its transaction stays open long enough to be met
-    And 20000 entries over 40000 accounts wait in its input
+    # two accounts an entry, all of them new: it can be torn, and its transaction stays open long enough to be met
+    And 10000 entries over 20000 accounts wait in its input
     When it starts
     And it is killed with a transaction open
     And it starts again

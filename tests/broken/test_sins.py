@@ -1,0 +1,77 @@
+"""Every wrong design is caught where it says, as what it says, and passes its control; one run judges them all."""
+
+import json
+import subprocess
+import sys
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from streamgate import catalogue
+from streamgate.checks import CHECKS
+from streamgate.cli import rows_of_the_sin
+from streamgate.designs.manifest import load, shipped
+from streamgate.history import read
+from streamgate.history.events import Claim
+from streamgate.report import RowResult
+from streamgate.verdicts import Verdict
+
+SINS = [name for name in shipped() if name.startswith("broken/")]
+RUN_S = 1800
+
+
+@dataclass
+class Run:
+    """What the run left behind."""
+
+    exit_code: int
+    out: Path
+    rows: dict[str, dict[str, RowResult]]  # design -> row -> what it came to
+
+
+@pytest.fixture(scope="session")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """One run of every wrong design, on one broker; its seed is in the report and in every card."""
+    out = tmp_path_factory.mktemp("broken")
+    designs = [argument for name in SINS for argument in ("--design", name)]
+    command = [sys.executable, "-m", "streamgate.cli", "run", "--broker", "embedded", "--out", str(out), *designs]
+    done = subprocess.run(command, timeout=RUN_S, check=False)
+    rows: dict[str, dict[str, RowResult]] = defaultdict(dict)
+    for line in (out / "report.jsonl").read_text().splitlines():
+        if (entry := json.loads(line))["kind"] == "row":
+            rows[entry["design"]][entry["id"]] = RowResult.model_validate(entry)
+    return Run(done.returncode, out, rows)
+
+
+@pytest.mark.parametrize("name", SINS)
+def test_is_caught(name: str, run: Run) -> None:
+    """Its anomaly comes first on every row that it names, and its control is upheld."""
+    design = load(name)
+    assert design.sin
+    expected = dict.fromkeys(rows_of_the_sin(catalogue.load(), design), ("violated", design.sin.anomaly))
+    expected[design.sin.control or ""] = ("upheld", "")
+
+    found = {
+        row: (result.verdict, result.anomalies[0].name if result.anomalies else result.reason)
+        for row, result in run.rows[name].items()
+    }
+
+    assert found == expected
+
+
+def test_the_run_fails(run: Run) -> None:
+    """A violation that nobody knew of is exit code 1."""
+    assert run.exit_code == 1
+
+
+def test_every_check_catches_somebody(run: Run) -> None:
+    """No check is in the specification for decoration."""
+    caught = set()
+    for result in (result for rows in run.rows.values() for result in rows.values()):
+        if result.verdict is Verdict.VIOLATED:
+            claims = list(read(run.out / result.history).of(Claim))
+            caught |= {claim.check for claim in claims[-1:]}  # the scenario ends with the claim that does not hold
+
+    assert caught == set(CHECKS)

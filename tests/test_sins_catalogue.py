@@ -1,0 +1,86 @@
+"""The wrong designs are short, name what is there, and leave no anomaly without somebody who shows it."""
+
+import ast
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+
+from streamgate import catalogue
+from streamgate.checks import ANOMALIES
+from streamgate.cli import chosen_rows, rows_of_the_sin
+from streamgate.designs.manifest import Manifest, Sin, load, shipped
+from streamgate.errors import UsageProblem
+from streamgate.judge import anomalies_of
+
+SINS = [name for name in shipped() if name.startswith("broken/")]
+LINES_MAX = 30
+UNSHOWN: dict[str, str] = {}  # an anomaly that no wrong design shows -> why
+EVERYTHING = Namespace(only=None, guarantee=[], program=None, mode=None)
+FOUND = catalogue.load()
+
+
+def sinful(name: str) -> tuple[Manifest, Sin]:
+    """A wrong design, and its sin."""
+    design = load(name)
+    assert design.sin
+    return design, design.sin
+
+
+@pytest.mark.parametrize("name", SINS)
+def test_one_short_module(name: str) -> None:
+    """One module of at most 30 lines says what is wrong, who does it and what shows it, and derives from a right one."""
+    design, _ = sinful(name)
+    modules = [file for file in Path(design.folder).glob("**/*.py") if file.read_text()]
+    text = modules[0].read_text()
+
+    assert design.name == name
+    assert len(modules) == 1
+    assert len(text.splitlines()) <= LINES_MAX
+    assert all(word in (ast.get_docstring(ast.parse(text)) or "") for word in ("Whoever", "show"))
+    assert "from streamgate.impl.plain.main import" in text
+
+
+@pytest.mark.parametrize("name", SINS)
+def test_names_what_is_there(name: str) -> None:
+    """Its scenarios can find its anomaly, and it is judged on them and on its control alone."""
+    design, sin = sinful(name)
+    rows = rows_of_the_sin(FOUND, design)
+
+    assert chosen_rows(EVERYTHING, FOUND, [design]) == {name: rows}
+    assert sin.control in rows
+    assert not {sin.control, FOUND.by_row[sin.control].id} & set(sin.scenarios)
+    for scenario in sin.scenarios:
+        assert sin.anomaly in anomalies_of(FOUND.by_row.get(scenario) or FOUND.by_id[scenario])
+
+
+def test_every_anomaly_is_shown() -> None:
+    """Each anomaly that a check can name has a wrong design, or a reason why it has none."""
+    known = {anomaly for anomalies in ANOMALIES.values() for anomaly in anomalies}
+
+    assert {sinful(name)[1].anomaly for name in SINS} == known - set(UNSHOWN)
+
+
+def test_judged_on_more_where_asked() -> None:
+    """A choice on the command line counts more than what the sin names."""
+    design, _ = sinful("broken/reads_uncommitted")
+    asked = Namespace(only="@G1", guarantee=[], program=None, mode=["at_least_once"])
+
+    assert chosen_rows(asked, FOUND, [design])[design.name] == {"G1.replayed-after-a-crash[ledger-at_least_once]"}
+
+
+@pytest.mark.parametrize(
+    ("scenarios", "says"),
+    [
+        (("G1.replayed",), "there is no such scenario or row"),
+        (("G40.aborted-upstream[ledger-exactly_once]",), "which the design's programs and modes leave out"),
+    ],
+)
+def test_a_sin_that_nothing_can_show(scenarios: tuple[str, ...], says: str) -> None:
+    """A scenario that is not there, or is not judged on the design, is refused before a broker is started."""
+    design = load("plain").model_copy(
+        update={"modes": ("at_least_once",), "sin": Sin(scenarios=scenarios, anomaly="lost")}
+    )
+
+    with pytest.raises(UsageProblem, match=says):
+        chosen_rows(EVERYTHING, FOUND, [design])
