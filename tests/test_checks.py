@@ -357,6 +357,25 @@ class TestRelation:
 
         assert story.found("relation")[0] == ("duplicated", "ada", second.at)
 
+    def test_only_what_came_before_is_blamed(self) -> None:
+        """A later entry of the same amount is not to blame for an earlier row, aborted or not."""
+        story = Story()
+        first = story.entry(ada=10)
+        story.aborted(ada=7)
+        story.entry(ada=7)
+        story.row("ada", 17, 2, first)
+
+        assert story.found("relation")[0] == ("duplicated", "ada", first.at)
+
+    @BOTH_MODES
+    def test_an_aborted_output(self, mode: str) -> None:
+        """What the design's own transaction took back was never shown."""
+        story, (first, second, third) = three_entries(mode)
+        story.row("ada", 105, 2, second, visible=False)
+        all_rows(story, [first, second, third])
+
+        assert story.found("relation") == []
+
     def test_a_sum_that_lost_its_cents(self) -> None:
         """A balance rounded to a double is phantom: every posting is counted, the cents are wrong."""
         story = Story()
@@ -1024,6 +1043,7 @@ class TestSideEffects:
     def test_nothing(self) -> None:
         """The same names, and the group that `ready` named."""
         assert self.appeared(groups=("app-group",)).found("side-effects") == []
+        assert self.appeared(groups=("its-own",), group="its-own").found("side-effects") == []
 
     def test_declared(self) -> None:
         """A topic that begins with the application id and was declared may appear, and a group that begins with it."""
