@@ -177,6 +177,7 @@ class Gate:
             reports = runtestprotocol(item, log=False, nextitem=nextitem)
             if last or not isinstance(item.stash[ENDED], MarkMissed):
                 break
+            item.stash[TRIAL].history.close()  # the next attempt writes the same file anew
         result = self.result(item, time.monotonic() - began)
         self.report(result)
         for report in reports:
