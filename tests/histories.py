@@ -176,9 +176,9 @@ class Story:
         """A paused instance goes on."""
         self._happens(name, "resumed")
 
-    def settled(self, *below: int, stable_ms: int = 0, down: bool = True) -> None:
+    def settled(self, *below: int, stable_ms: int = 0, down: bool = True, group: bool = True) -> None:
         """Every transaction is decided, and the input below these offsets (one a partition) is committed."""
-        offsets = {f"{self.reads}-{partition}": offset for partition, offset in enumerate(below)}
+        offsets = {f"{self.reads}-{partition}": offset for partition, offset in enumerate(below)} if group else None
         self._tell(Committed(at_ms=0, application=self.name, offsets=offsets, stable_ms=stable_ms, down=down))
 
     def rests(self, looked_ms: int = 500, canary_ms: int = 10) -> None:

@@ -9,7 +9,7 @@ from streamgate.generators.envelope_pb2 import Envelope, Hop
 from streamgate.history.events import Record
 from streamgate.programs import States, ledger
 from streamgate.programs.ledger import LEDGER
-from streamgate.verdicts import Inconclusive
+from streamgate.verdicts import Inconclusive, NotOffered
 
 BOTH_MODES = pytest.mark.parametrize("mode", ["exactly_once", "at_least_once"])
 BOTH_PROGRAMS = pytest.mark.parametrize("program", ["ledger", "relay"])
@@ -567,6 +567,16 @@ class TestFold:
 
         assert story.found("fold") == [("lost", "north", "app-input-0@1")]
 
+    @pytest.mark.parametrize("check", ["fold", "below-the-commit"])
+    def test_no_consumer_group(self, check: str) -> None:
+        """A design that names no group has no committed input to be judged by: unsupported, for this rule alone."""
+        story = balances("at_least_once", "0123")
+        story.settled(group=False)
+
+        with pytest.raises(NotOffered, match="no consumer group"):
+            story.judged(check)
+        assert story.found("relation") == []
+
     def test_each_partition_has_its_cut(self) -> None:
         """The committed offset of one partition says nothing of another."""
         story = Story()
@@ -729,6 +739,13 @@ class TestPromptly:
 
         assert (anomaly.name, anomaly.key, anomaly.source) == ("late", "ada", "app-entries-0@3")
         assert "2100 ms" in anomaly.text
+
+    def test_once_is_enough(self) -> None:
+        """A state that was shown in time was visible in time, also where at_least_once repeats an older one behind it."""
+        story = balances("at_least_once", "0123", "1")
+        story.rests()
+
+        assert story.found("promptly") == []
 
     @BOTH_PROGRAMS
     def test_never(self, program: str) -> None:

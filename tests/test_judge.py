@@ -78,6 +78,18 @@ class TestVerdicts:
         assert (judged.verdict, judged.exit_code) == ("inconclusive", 2)
         assert "5000 ms" in judged.text
 
+    def test_unsupported(self, tmp_path: Path) -> None:
+        """A rule that the design does not support leaves the other claims to be judged, and a violation is worse."""
+        story = right()
+        story.settled(group=False)
+        story.claims("fold")
+        assert judge(story.recorded(tmp_path / "h.jsonl", "unsupported")).verdict == "unsupported"
+
+        story.row("ada", 1, 1, next(iter(story.history.of(Record))))
+        story.claims("relation")
+
+        assert judge(story.recorded(tmp_path / "h.jsonl", "violated")).verdict == "violated"
+
     @pytest.mark.parametrize(
         ("verdict", "code"), [("violated", 1), ("inconclusive", 2), ("harness-error", 3), ("unsupported", 5)]
     )
