@@ -1,9 +1,11 @@
 """The command line: `streamgate run` and its kin. Every problem is one sentence and an exit code, never a traceback."""
 
 import argparse
+import contextlib
 import json
 import os
 import random
+import shutil
 import signal
 import sys
 import time
@@ -14,9 +16,20 @@ from typing import Any, NoReturn
 import streamgate
 from streamgate import catalogue
 from streamgate.errors import MachineProblem, Problem, UsageProblem
-from streamgate.report import console
+from streamgate.report import Writer, console, table, waiting
 
 INTERRUPTED = 130
+EXIT_CODES = {
+    0: "everything promised was judged and upheld (or unsupported, which is counted)",
+    1: "violated, a known failure that is upheld, or a limit (--max-seconds, --max-memory-mb) broken",
+    2: "inconclusive, or fewer rows judged than promised",
+    3: "the harness, the adapter or the machine failed",
+    4: "what was typed or written cannot be understood",
+    5: "nothing to judge",
+    INTERRUPTED: "interrupted; the report is partial and says so",
+}
+LEAST_ROOM_BYTES = 1 << 20  # a run writes a hundred times as much: below it there is no use in starting
+MOST_REPEATS = 1000
 
 
 class Parser(argparse.ArgumentParser):
@@ -30,8 +43,8 @@ class Parser(argparse.ArgumentParser):
 def main(argv: list[str] | None = None) -> int:
     """Run one command; returns its exit code."""
     arguments = parser().parse_args(argv)
-    signal.signal(signal.SIGTERM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
     try:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # an orderly end, as by Ctrl-C
         code: int = arguments.command(arguments)
     except Problem as problem:
         print(f"streamgate: {problem}", file=sys.stderr)
@@ -46,45 +59,77 @@ def main(argv: list[str] | None = None) -> int:
         where = f" ({error.filename})" if error.filename else ""
         print(f"streamgate: the machine refused: {error.strerror or error}{where}", file=sys.stderr)
         return MachineProblem.exit_code
+    except Exception as error:  # whatever it is, 1 would read as a verdict
+        if sys.flags.dev_mode:
+            raise
+        said = " ".join(f"{type(error).__name__}: {error}".split())
+        print(
+            f"streamgate: the harness failed ({said}); `python -X dev -m streamgate.cli …` shows where.",
+            file=sys.stderr,
+        )
+        return MachineProblem.exit_code
     return code
 
 
 def parser() -> Parser:
     """Every command with its options."""
-    top = Parser(prog="streamgate", description=streamgate.__doc__)
+    top = Parser(
+        prog="streamgate",
+        description=streamgate.__doc__,
+        epilog="Each command has its own --help. To begin: streamgate run --design plain",
+    )
     top.add_argument("--version", action="version", version=streamgate.__version__)
     commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
-    def command(name: str, run: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
-        added = commands.add_parser(name, help=text, description=text)
+    def command(
+        name: str, run: Callable[[argparse.Namespace], int], text: str, epilog: str | None = None
+    ) -> argparse.ArgumentParser:
+        added = commands.add_parser(
+            name,
+            help=text,
+            description=text,
+            epilog=epilog,
+            allow_abbrev=False,  # an abbreviation in somebody's CI would break with the next option
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
         added.set_defaults(command=run)
         return added
 
-    run = command("run", run_designs, "Judge designs on a real Kafka, with real faults.")
+    codes = "\n".join(f"  {code:<4} {meaning}" for code, meaning in EXIT_CODES.items())
+    run = command("run", run_designs, "Judge designs on a real Kafka, with real faults.", f"exit codes:\n{codes}")
     _designs(run)
     _choice(run)
     _broker(run)
     run.add_argument(
         "--seed",
+        metavar="N",
         type=int,
         help="derives data, fault and timing seeds of every scenario (default: a random one, printed)",
     )
-    run.add_argument("--repeat", type=_positive, default=1, help="judge every row so many times")
+    run.add_argument(
+        "--repeat", metavar="N", type=_whole(MOST_REPEATS), default=1, help="judge every row so many times"
+    )
     run.add_argument(
         "--time-scale",
-        type=_scale,
+        metavar="FACTOR",
+        type=_positive,
         default=1.0,
         help="scales deadlines and settle times, never promised tolerances",
     )
     run.add_argument(
         "--out",
+        metavar="FOLDER",
         type=Path,
         help="folder for the report, histories and logs (default: streamgate-out/TIME, with a link latest)",
     )
     run.add_argument("--fail-fast", action="store_true", help="stop after the first row that fails the run")
-    run.add_argument("--max-seconds", type=_scale, help="the run fails if it takes longer")
-    run.add_argument("--max-memory-mb", type=_positive, help="the run fails if the whole process tree takes more")
-    run.add_argument("--json", action="store_true", help="print the summary as JSON instead of the table")
+    run.add_argument("--max-seconds", metavar="S", type=_positive, help="the run fails if it takes longer")
+    run.add_argument(
+        "--max-memory-mb", metavar="MB", type=_whole(10**9), help="the run fails if the whole process tree takes more"
+    )
+    run.add_argument(
+        "--json", action="store_true", help="print the summary as JSON instead of the table (progress goes to stderr)"
+    )
 
     listing = command("list", list_rows, "List guarantees, scenarios and rows, and what a design has promised.")
     _designs(listing, default=None)
@@ -117,18 +162,20 @@ def parser() -> Parser:
     return top
 
 
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
+def _whole(most: int) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        if not (text.isascii() and text.isdecimal() and len(text) < 18 and 1 <= int(text) <= most):
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {most}")
+        return int(text)
+
     return number
 
 
-def _scale(text: str) -> float:
-    number = float(text)
-    if not 0 < number < 1e6:
-        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
-    return number
+def _positive(text: str) -> float:
+    with contextlib.suppress(ValueError):
+        if 0 < float(text) < 1e6:
+            return float(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a positive number below a million")
 
 
 def _designs(to: argparse.ArgumentParser, default: str | None = "spark") -> None:
@@ -143,9 +190,11 @@ def _designs(to: argparse.ArgumentParser, default: str | None = "spark") -> None
 
 
 def _choice(to: argparse.ArgumentParser) -> None:
-    to.add_argument("--program", action="append", help="only this program; repeatable")
-    to.add_argument("--mode", action="append", help="only this mode; repeatable")
-    to.add_argument("--guarantee", action="append", default=[], help="only this guarantee; repeatable")
+    to.add_argument("--program", action="append", help="only this program, such as ledger; repeatable")
+    to.add_argument("--mode", action="append", help="only this mode, such as exactly_once; repeatable")
+    to.add_argument(
+        "--guarantee", metavar="ID", action="append", default=[], help="only this guarantee, such as G22; repeatable"
+    )
     to.add_argument(
         "--only",
         metavar="TAGS",
@@ -158,10 +207,16 @@ def _broker(to: argparse.ArgumentParser) -> None:
         "--broker",
         default="auto",
         choices=("auto", "container", "embedded", "external"),
-        help="where Kafka comes from",
+        help="where Kafka comes from (default: auto, which is external with --bootstrap, else a container where "
+        "an engine answers and has or can pull the image, else embedded)",
     )
-    to.add_argument("--bootstrap", help="host:port of a Kafka of yours")
-    to.add_argument("--client-properties", type=Path, help="how to reach it: a properties file")
+    to.add_argument("--bootstrap", metavar="HOST:PORT", help="a Kafka of yours")
+    to.add_argument(
+        "--client-properties",
+        metavar="FILE",
+        type=Path,
+        help="how that is reached: security settings by Java's or librdkafka's names",
+    )
     to.add_argument("--image", help="another image for --broker container")
 
 
@@ -169,7 +224,11 @@ def manifests(arguments: argparse.Namespace) -> list[Any]:
     """The designs named, or the default one."""
     from streamgate.designs import manifest  # noqa: PLC0415  (commands that need no design start faster)
 
-    return [manifest.load(name) for name in given(arguments)]
+    loaded = [manifest.load(name) for name in given(arguments)]
+    names = [design.name for design in loaded]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise UsageProblem(f"Two of the designs are named {twice}; give each a name of its own.")
+    return loaded
 
 
 def given(arguments: argparse.Namespace) -> list[str]:
@@ -202,6 +261,16 @@ def chosen_rows(arguments: argparse.Namespace, found: catalogue.Catalogue, desig
     }
 
 
+def demand_known(found: catalogue.Catalogue, designs: list[Any]) -> None:
+    """Refuse a known failure of something that does not exist: it would hide nothing, and look as if it did."""
+    for design in designs:
+        for known in design.known_failures:
+            if known not in found.by_id and known not in found.by_row:
+                raise UsageProblem(
+                    f"{design.file}: known_failures names {known}, and there is no such scenario or row."
+                )
+
+
 def rows_of_the_sin(found: catalogue.Catalogue, design: Any) -> set[str]:
     """The rows on which a wrong design has to be caught, and the one that it has to pass."""
     promised = {row.id for row in found.promised(design)}
@@ -216,28 +285,61 @@ def rows_of_the_sin(found: catalogue.Catalogue, design: Any) -> set[str]:
     return chosen
 
 
-def out_folder(given: Path | None) -> Path:
-    """Make the output folder, and point `latest` at it where it is ours to name."""
-    folder = given or Path("streamgate-out") / time.strftime("%Y-%m-%dT%H-%M-%S")
+def out_folder(given: Path | None = None) -> Path:
+    """Make the output folder; where it is ours to name, one that nobody else has."""
+    named = given or Path("streamgate-out") / time.strftime("%Y-%m-%dT%H-%M-%S")
+    folder, number = named, 1
+    while True:
+        try:
+            folder.mkdir(parents=True, exist_ok=given is not None)
+        except OSError as error:
+            if given is None and isinstance(error, FileExistsError) and number < MOST_REPEATS:
+                number += 1
+                folder = named.with_name(f"{named.name}-{number}")
+                continue
+            raise MachineProblem(_unusable(given, folder, error)) from None
+        return folder.resolve()
+
+
+def begin_report(given: Path | None, out: Path) -> None:
+    """Empty what an older run left, and see that there is room, before anything costly; name the folder `latest`."""
+    if shutil.disk_usage(out).free < LEAST_ROOM_BYTES:
+        raise MachineProblem(f"The disk of {out} is full; make room there, or choose another with --out.")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        (out / "junit.xml").unlink(missing_ok=True)
+        Writer(out).close()
         if given is None:
-            latest = folder.parent / "latest"
-            latest.unlink(missing_ok=True)
-            latest.symlink_to(folder.name)
+            link = out.parent / f".latest-{out.name}"
+            link.symlink_to(out.name)
+            link.replace(out.parent / "latest")
     except OSError as error:
-        raise MachineProblem(
-            f"The output folder {folder} cannot be made: {error.strerror}; choose another with --out."
-        ) from None
-    return folder.resolve()
+        raise MachineProblem(_unusable(given, out, error)) from None
+
+
+def _unusable(given: Path | None, folder: Path, error: OSError) -> str:
+    elsewhere = "choose another with --out" if given else "start in a folder that can be written"
+    return f"The output folder {folder} cannot be written ({error.strerror}); {elsewhere}."
+
+
+def opened_broker(arguments: argparse.Namespace, run: Any, out: Path) -> Any:
+    """The broker that the options choose, answering."""
+    from streamgate.brokers import open_broker  # noqa: PLC0415
+
+    with waiting("the broker starts"):
+        return open_broker(
+            arguments.broker,
+            run=run,
+            log_dir=out / "logs",
+            bootstrap=arguments.bootstrap,
+            client_properties=arguments.client_properties,
+            image=arguments.image,
+        )
 
 
 def run_designs(arguments: argparse.Namespace) -> int:
     """Judge."""
     import pytest  # noqa: PLC0415
 
-    from streamgate import report  # noqa: PLC0415
-    from streamgate.brokers import open_broker  # noqa: PLC0415
     from streamgate.designs.reaper import RunScope  # noqa: PLC0415
     from streamgate.feed import Feed  # noqa: PLC0415
     from streamgate.history.reading import Reading  # noqa: PLC0415
@@ -246,12 +348,7 @@ def run_designs(arguments: argparse.Namespace) -> int:
     from streamgate.trial import Bench  # noqa: PLC0415
 
     designs, found = manifests(arguments), catalogue.load()
-    for design in designs:
-        for known in design.known_failures:
-            if known not in found.by_id and known not in found.by_row:
-                raise UsageProblem(
-                    f"{design.file}: known_failures names {known}, and there is no such scenario or row."
-                )
+    demand_known(found, designs)
     rows = chosen_rows(arguments, found, designs)
     if not any(rows.values()):
         print(
@@ -259,7 +356,8 @@ def run_designs(arguments: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return 5
-    out, say = out_folder(arguments.out), console()
+    out, say = out_folder(arguments.out), console(stderr=arguments.json)
+    begin_report(arguments.out, out)
     for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):
         os.environ.pop(name, None)
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
@@ -267,16 +365,10 @@ def run_designs(arguments: argparse.Namespace) -> int:
     run = RunScope()
     bench = broker = None
     try:
-        broker = open_broker(
-            arguments.broker,
-            run=run,
-            log_dir=out / "logs",
-            bootstrap=arguments.bootstrap,
-            client_properties=arguments.client_properties,
-            image=arguments.image,
-        )
+        broker = opened_broker(arguments, run, out)
         say.print(
-            f"streamgate {streamgate.__version__}, seed {seed}, broker {broker.kind} {broker.version} ({broker.why})"
+            f"streamgate {streamgate.__version__}, seed {seed}, broker {broker.kind} {broker.version} ({broker.why})",
+            markup=False,
         )
         reading = Reading(broker.bootstrap, broker.client)
         reading.canary(f"streamgate-canary-{run.run_id[:6]}")
@@ -293,8 +385,11 @@ def run_designs(arguments: argparse.Namespace) -> int:
             again=f"streamgate run --broker {broker.kind}",
             specs={design.name: spec for design, spec in zip(designs, given(arguments), strict=True)},
         )
-        gate = Gate(bench, choice)
-        pytest.main(pytest_arguments(out), plugins=[gate])
+        gate = Gate(bench, choice, console=say)
+        try:
+            pytest.main(pytest_arguments(out), plugins=[gate])
+        except OSError as error:
+            gate.problem = gate.problem or _unusable(arguments.out, out, error)
     finally:
         if bench:
             bench.close()
@@ -302,15 +397,24 @@ def run_designs(arguments: argparse.Namespace) -> int:
             broker.close()
         run.close()
     if gate.summary is None:
-        raise MachineProblem("pytest ended before the suite did; see the messages above")
+        if gate.interrupted:
+            raise KeyboardInterrupt
+        raise MachineProblem(gate.problem or f"The run ended early; what was judged is in {out / 'report.jsonl'}.")
+    return ending(gate, found, out, say, as_json=arguments.json)
+
+
+def ending(gate: Any, found: catalogue.Catalogue, out: Path, say: Any, *, as_json: bool) -> int:
+    """Print the end of a run, and give the exit code that follows."""
     summary = gate.summary
-    if arguments.json:
+    if as_json:
         print(summary.model_dump_json(indent=2))
     else:
         promises = {g.id: g.promise for g in found.guarantees.values()}
-        console().print(report.table(choice.results, promises))
-        say.print(closing(summary, out))
-    return summary.exit_code
+        say.print(table(gate.choice.results, promises))
+        say.print(closing(summary, out), markup=False)
+    if gate.problem:
+        print(f"streamgate: {gate.problem}", file=sys.stderr)
+    return int(summary.exit_code or (MachineProblem.exit_code if gate.problem else 0))
 
 
 def closing(summary: Any, out: Path) -> str:
@@ -374,22 +478,17 @@ def new_design(arguments: argparse.Namespace) -> int:
 
 def smoke_design(arguments: argparse.Namespace) -> int:
     """Smoke."""
-    from streamgate.brokers import open_broker  # noqa: PLC0415
     from streamgate.designs.reaper import RunScope  # noqa: PLC0415
     from streamgate.smoke import smoke  # noqa: PLC0415
 
-    designs, out = manifests(arguments), out_folder(None)
+    designs, out = manifests(arguments), out_folder()
     run = RunScope()
     try:
-        broker = open_broker(
-            arguments.broker,
-            run=run,
-            log_dir=out / "logs",
-            bootstrap=arguments.bootstrap,
-            client_properties=arguments.client_properties,
-            image=arguments.image,
-        )
-        results = [(d.name, *result) for d in designs for result in smoke(d, broker, run, out / "logs")]
+        broker = opened_broker(arguments, run, out)
+        results = []
+        for design in designs:
+            with waiting(f"{design.name} is spoken with"):
+                results += [(design.name, *result) for result in smoke(design, broker, run, out / "logs")]
         broker.close()
     finally:
         run.close()
@@ -405,12 +504,13 @@ def judge_history(arguments: argparse.Namespace) -> int:
     """Judge again."""
     from streamgate.judge import judge  # noqa: PLC0415
 
-    judgements = [judge(path) for path in arguments.history]
+    judgements = []
+    for path in arguments.history:
+        judgements.append(judge(path))
+        if not arguments.json:
+            print(judgements[-1].text, flush=True)
     if arguments.json:
         print(json.dumps([j.model_dump(mode="json") for j in judgements], indent=2))
-    else:
-        for judgement in judgements:
-            print(judgement.text)
     return max(judgement.exit_code for judgement in judgements)
 
 
@@ -433,22 +533,17 @@ def print_schema(_: argparse.Namespace) -> int:
 
 def run_broker(arguments: argparse.Namespace) -> int:
     """Broker in the foreground."""
-    from streamgate.brokers import open_broker  # noqa: PLC0415
     from streamgate.designs.reaper import RunScope  # noqa: PLC0415
 
-    out = out_folder(None)
+    out = out_folder()
     run = RunScope()
     try:
-        broker = open_broker(
-            arguments.broker,
-            run=run,
-            log_dir=out / "logs",
-            bootstrap=arguments.bootstrap,
-            client_properties=arguments.client_properties,
-            image=arguments.image,
-        )
+        broker = opened_broker(arguments, run, out)
         print(f"{broker.kind} {broker.version} answers at {broker.bootstrap}; Ctrl-C ends it", flush=True)
-        signal.pause()
+        with contextlib.suppress(KeyboardInterrupt):  # its normal end
+            while not broker.ended(1.0):
+                pass
+            raise MachineProblem(f"The broker ended by itself; {out / 'logs' / 'broker.log'} has its last words.")
     finally:
         run.close()
     return 0

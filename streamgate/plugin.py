@@ -3,9 +3,12 @@
 An object that `streamgate run` registers; it is installed nowhere, so it is inert in everybody else's pytest.
 """
 
+import errno
 import platform
+import shutil
 import threading
 import time
+import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
@@ -16,18 +19,21 @@ import psutil
 import pytest
 from _pytest.runner import runtestprotocol
 from pytest_bdd.scenario import scenario_wrapper_template_registry
+from rich.console import Console
 
 import streamgate
 from streamgate.catalogue import Catalogue, Row, Scenario
 from streamgate.designs.manifest import Manifest
 from streamgate.errors import Problem
 from streamgate.history import events
-from streamgate.report import RowResult, Summary, Writer, card, console, exit_code, median_seconds
+from streamgate.report import RowResult, Summary, Writer, card, exit_code, median_seconds
 from streamgate.trial import Bench, Trial
 from streamgate.verdicts import HarnessError, Inconclusive, MarkMissed, NotOffered, Outcome, Verdict, Violated
 
 ATTEMPTS = 5
 MEMORY_LOOK_S = 0.5
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+LEAST_ROOM_BYTES = 1 << 16  # a disk with less is full: a broker or a design that writes there has failed for that
 VERSIONS = ("confluent-kafka", "pytest", "pytest-bdd", "pydantic", "kio", "pyspark")
 
 
@@ -76,16 +82,16 @@ class Memory(threading.Thread):
 class Gate:
     """One run's plugin."""
 
-    def __init__(self, bench: Bench, choice: Choice) -> None:
-        self.bench, self.choice = bench, choice
+    def __init__(self, bench: Bench, choice: Choice, console: Console) -> None:
+        self.bench, self.choice, self.console = bench, choice, console
         self.writer = Writer(bench.out)
-        self.console = console()
         self.memory = Memory()
         self.began = time.monotonic()
         self.interrupted = False
         self.limits_broken: list[str] = []
         self.summary: Summary | None = None
         self.errors: list[str] = []
+        self.problem: str | None = None  # why this machine ended the run early
 
     # --- collection
 
@@ -124,9 +130,16 @@ class Gate:
             self.errors.append(str(report.longrepr))
             self.console.print(f"the suite cannot be collected: {report.longrepr}", style="magenta")
 
-    def pytest_internalerror(self, excrepr: object) -> None:
-        """Pytest itself, or this plugin, failed."""
+    def pytest_internalerror(self, excrepr: object, excinfo: pytest.ExceptionInfo[BaseException]) -> bool:
+        """Pytest itself, or this plugin, failed: one sentence for the person, the rest beside the other logs."""
         self.errors.append(str(excrepr))
+        if isinstance(excinfo.value, OSError):
+            self.problem = f"The output folder {self.bench.out} cannot be written ({excinfo.value.strerror})."
+        else:
+            told = self.bench.out / "logs" / "harness.txt"
+            told.write_text("".join(traceback.format_exception(excinfo.value)), encoding="utf-8")
+            self.problem = f"The harness failed ({excinfo.typename}: {excinfo.value}); {told} says where."
+        return True
 
     @staticmethod
     def design_of(item: pytest.Function) -> Manifest:
@@ -159,7 +172,9 @@ class Gate:
     def trial(self, request: pytest.FixtureRequest, design: Manifest, repetition: int) -> Iterator[Trial]:
         """A fresh attempt."""
         item = request.node
-        trial = Trial(self.bench, design, self.row(item)[1].id, item.stash[ATTEMPT] + repetition * ATTEMPTS)
+        attempt = item.stash[ATTEMPT] + repetition * ATTEMPTS
+        nth = f"-{repetition + 1}" if repetition else ""  # each repetition keeps its history: one of them may be red
+        trial = Trial(self.bench, design, self.row(item)[1].id, attempt, nth)
         item.stash[TRIAL] = trial
         yield trial
         trial.close()
@@ -182,7 +197,9 @@ class Gate:
         self.report(result)
         for report in reports:
             item.ihook.pytest_runtest_logreport(report=report)
-        if self.choice.fail_fast and (result.fails or result.verdict is Verdict.HARNESS_ERROR):
+        if self.problem:
+            item.session.shouldstop = self.problem
+        elif self.choice.fail_fast and (result.fails or result.verdict is Verdict.HARNESS_ERROR):
             item.session.shouldstop = "--fail-fast"
         elif self.choice.max_seconds and time.monotonic() - self.began > self.choice.max_seconds:
             item.session.shouldstop = "--max-seconds"
@@ -199,6 +216,9 @@ class Gate:
         manifest = self.design_of(item)
         ended, trial = item.stash[ENDED], item.stash.get(TRIAL, None)
         verdict, reason, anomalies = judged(ended or (trial.not_offered if trial else None))
+        if verdict not in {Verdict.UPHELD, Verdict.UNSUPPORTED} and (trouble := self.trouble(ended)):
+            self.problem = reason = trouble
+            verdict, anomalies = Verdict.HARNESS_ERROR, []
         known = manifest.known_failures.get(row.id) or manifest.known_failures.get(scenario.id)
         result = RowResult(
             design=manifest.name,
@@ -227,6 +247,19 @@ class Gate:
             del item.stash[TRIAL]  # a history is tens of megabytes, and the file holds it
         return result
 
+    def trouble(self, ended: BaseException | None) -> str | None:
+        """What befell this machine, for which no design answers: a full disk, or the end of our broker."""
+        for place in (self.bench.out, self.bench.run.scratch):
+            if shutil.disk_usage(place).free < LEAST_ROOM_BYTES:
+                return f"The disk of {place} is full, so nothing more can be judged; make room there."
+        if isinstance(ended, OSError) and ended.errno in FULL:
+            return f"Nothing more can be written below {self.bench.out} ({ended.strerror}); make room there."
+        if self.bench.broker.ended(0):
+            return (
+                f"The broker ended by itself; the last words of {self.bench.out / 'logs' / 'broker.log'} may say why."
+            )
+        return None
+
     def report(self, result: RowResult) -> None:
         """One line for the file, one for the person, and a card for what is not as it should be."""
         self.choice.results.append(result)
@@ -251,9 +284,9 @@ class Gate:
         """Ctrl-C: what was judged stays judged."""
         self.interrupted = True
 
-    @pytest.hookimpl(trylast=True)
+    @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Write the summary and set the exit code."""
+        """Write the summary and set the exit code; first of all, for who interrupts once may do it again."""
         peak_mb, seconds = self.memory.stop(), time.monotonic() - self.began
         results = self.choice.results
         if self.choice.max_seconds and seconds > self.choice.max_seconds:
@@ -262,7 +295,7 @@ class Gate:
             self.limits_broken.append(f"{peak_mb} MiB of at most {self.choice.max_memory_mb} MiB")
         promised = {name: len(rows) * self.choice.repeat for name, rows in self.choice.rows.items()}
         code = exit_code(results, sum(promised.values()), limits_broken=bool(self.limits_broken))
-        if self.errors and code != 1:
+        if (self.errors or self.problem) and code != 1:
             code = 3
         if self.interrupted:
             code = 130
@@ -284,9 +317,9 @@ class Gate:
             limits_broken=self.limits_broken,
             exit_code=code,
         )
+        session.exitstatus = code
         self.writer.write(self.summary)
         self.writer.close()
-        session.exitstatus = code
 
 
 ATTEMPT = pytest.StashKey[int]()

@@ -7,6 +7,7 @@ times scale with `time_scale`, promised tolerances never do.
 import shutil
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -25,6 +26,7 @@ from streamgate.generators.ledger import Send, facts
 from streamgate.history import History, events
 from streamgate.history.reading import Position, Reading
 from streamgate.programs import PROGRAMS, Program
+from streamgate.report import waiting
 from streamgate.verdicts import AdapterBreach, MarkMissed, NotOffered, Violated
 
 PROGRESS_S = 20.0  # an input that moves no further for so long is stuck
@@ -55,6 +57,13 @@ class Bench:
                 other.close()
             self.pools = {manifest.name: Pool(manifest, self.run, self.out / "logs", time_scale=self.time_scale)}
         return self.pools[manifest.name]
+
+    def take(self, manifest: Manifest) -> Instance:
+        """A warm instance; the first one of a design boots in view, and that is told."""
+        first = manifest.name not in self.pools
+        pool = self.pool(manifest)
+        with waiting(f"{manifest.name} boots") if first else nullcontext():
+            return pool.take()
 
     def close(self) -> None:
         """End every instance and client; the broker is its owner's."""
@@ -101,7 +110,7 @@ class Application:
 class Trial:
     """One attempt. `close` ends whatever still runs, whatever happened."""
 
-    def __init__(self, bench: Bench, manifest: Manifest, scenario: str, attempt: int) -> None:
+    def __init__(self, bench: Bench, manifest: Manifest, scenario: str, attempt: int, suffix: str = "") -> None:
         self.bench, self.manifest, self.scenario, self.attempt = bench, manifest, scenario, attempt
         self.reading = bench.reading
         self.seed = int.from_bytes(sha256(f"{bench.seed}:{scenario}:{attempt}".encode()).digest()[:6])
@@ -111,7 +120,7 @@ class Trial:
         self.kills = 0
         self.not_offered: NotOffered | None = None
         self.applications: dict[str, Application] = {}
-        self.path = path = bench.out / "history" / f"{manifest.name.replace('/', '-')}-{scenario}.jsonl"
+        self.path = path = bench.out / "history" / f"{manifest.name.replace('/', '-')}-{scenario}{suffix}.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)
         self.history = History(path=path)
         self.history.add(
@@ -265,7 +274,7 @@ class Trial:
 
     def start(self, application: Application, name: str = "a", *, default_mode: bool = False) -> Instance:
         """Start an instance and return when it holds its input."""
-        instance = self.bench.pool(self.manifest).take()
+        instance = self.bench.take(self.manifest)
         application.running[name] = instance
         directory = application.directory
         for folder in (directory / name, directory / "durable"):

@@ -40,6 +40,9 @@ class Broker(Protocol):
     def ours(self) -> bool:
         """Whether this run started it, with the settings of the design, and ends it."""
 
+    def ended(self, within_s: float) -> bool:
+        """Whether it ends by itself before so many seconds are over; nobody can say it of somebody else's."""
+
     def close(self) -> None:
         """End it, if it is ours; a second call does nothing."""
 
@@ -64,9 +67,7 @@ def open_broker(  # noqa: PLR0913 - one keyword for each option of the command l
     if choice == "external" and not bootstrap:
         raise UsageProblem("--broker external needs --bootstrap HOST:PORT.")
     if image is not None and (choice in ("embedded", "external") or bootstrap):
-        raise UsageProblem(
-            "--image names the container's; give it with --broker container or with no --broker."
-        )
+        raise UsageProblem("--image names the container's; give it with --broker container or with no --broker.")
     if bootstrap:
         from streamgate.brokers.external import open_external  # noqa: PLC0415
 

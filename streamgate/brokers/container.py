@@ -59,6 +59,10 @@ class ContainerBroker:
     kind: Literal["container"] = "container"
     ours: Literal[True] = True
 
+    def ended(self, within_s: float) -> bool:
+        """Whether the container ends before so many seconds are over."""
+        return self.log.ended(within_s)
+
     def close(self) -> None:
         """Remove it with its data; its log has been kept."""
         with contextlib.suppress(DockerException, requests.RequestException):
@@ -120,17 +124,13 @@ def _start(run: RunScope, log: Path, image: str, why: str) -> ContainerBroker:
     addresses = listeners((f"0.0.0.0:{port}", f"{host}:{port}"), _INTERNAL, _CONTROLLER, "PLAINTEXT")
     for name, value in (addresses | SETTINGS | {"log.dirs": "/tmp/kraft"}).items():
         container.with_env(f"KAFKA_{name.replace('.', '_').upper()}", str(value))
-    container.with_envs(
-        CLUSTER_ID=cluster_id, KAFKA_HEAP_OPTS=HEAP, KAFKA_JVM_PERFORMANCE_OPTS=" ".join(JVM_FLAGS)
-    )
+    container.with_envs(CLUSTER_ID=cluster_id, KAFKA_HEAP_OPTS=HEAP, KAFKA_JVM_PERFORMANCE_OPTS=" ".join(JVM_FLAGS))
     try:
         container.start()
         made = container.get_wrapped_container()
         run.container(made.id)
         kept = _KeptLog(made, log)
-        broker = ContainerBroker(
-            f"{host}:{port}", f"image {image} ({made.image.short_id})", why, container, kept
-        )
+        broker = ContainerBroker(f"{host}:{port}", f"image {image} ({made.image.short_id})", why, container, kept)
         await_ready(broker.bootstrap, {}, cluster_id, kept.ended, log)
     except BaseException as failure:
         container.stop()
@@ -169,14 +169,10 @@ def _pull(image: str) -> None:
     repository, _, tag = image.partition("@")[0].rpartition(":")
     if not repository or "/" in tag:
         repository, tag = image, "latest"
-    for progress in docker.from_env(timeout=_PULL_SILENCE_S).api.pull(
-        repository, tag=tag, stream=True, decode=True
-    ):
+    for progress in docker.from_env(timeout=_PULL_SILENCE_S).api.pull(repository, tag=tag, stream=True, decode=True):
         if "error" in progress:
             raise DockerException(progress["error"])
 
 
 def _first_line(failure: Exception) -> str:
-    return (
-        str(getattr(failure, "explanation", None) or failure).strip().splitlines() or ["no reason given"]
-    )[0][:200]
+    return (str(getattr(failure, "explanation", None) or failure).strip().splitlines() or ["no reason given"])[0][:200]

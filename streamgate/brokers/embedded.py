@@ -106,14 +106,10 @@ class _Launch:
         client, internal, controller = (f"127.0.0.1:{port}" for port in ports)
         addresses = listeners((client, client), internal, controller, security.protocol)
         settings = addresses | {"log.dirs": str(home / "data")} | security.broker | SETTINGS
-        (home / "server.properties").write_text(
-            "".join(f"{name}={value}\n" for name, value in settings.items())
-        )
+        (home / "server.properties").write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
         cluster_id = new_cluster_id()
         self._format(home, cluster_id)
-        broker = EmbeddedBroker(
-            client, self._version(), self.why, self._serve(home), self.log, security.client
-        )
+        broker = EmbeddedBroker(client, self._version(), self.why, self._serve(home), self.log, security.client)
         self.run.session(broker.process.pid)
         try:
             await_ready(client, security.client, cluster_id, broker.ended, self.log)

@@ -123,9 +123,7 @@ def _busybox() -> Path:
         found = shutil.which(name)
         if found and b"/ld-linux" not in Path(found).resolve().read_bytes()[:4096]:
             return Path(found).resolve()
-    raise MachineProblem(
-        "The start script of the image needs a static busybox; `apt-get install busybox-static`."
-    )
+    raise MachineProblem("The start script of the image needs a static busybox; `apt-get install busybox-static`.")
 
 
 def _c_library(runtime: Path) -> list[Path]:

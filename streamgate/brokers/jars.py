@@ -115,13 +115,11 @@ def _fill(cache: Path, jars: list[Jar], fetch: Fetch) -> None:
                 list(pool.map(lambda jar: _fetch_one(jar, cache, Path(incoming), fetch), wanting))
     except Timeout:
         raise MachineProblem(
-            f"Another process has been fetching jars into {cache} for {FETCH_DEADLINE_S} s; "
-            "end it and try again."
+            f"Another process has been fetching jars into {cache} for {FETCH_DEADLINE_S} s; end it and try again."
         ) from None
     except OSError as failure:
         raise MachineProblem(
-            f"The jar cache {cache} cannot be written ({failure.strerror or failure}); "
-            "make room or set XDG_CACHE_HOME."
+            f"The jar cache {cache} cannot be written ({failure.strerror or failure}); make room or set XDG_CACHE_HOME."
         ) from None
 
 

@@ -85,6 +85,5 @@ def _keytool(java: Java, password: str, *arguments: str) -> None:
     except (OSError, subprocess.SubprocessError) as failure:
         said = (getattr(failure, "stdout", None) or str(failure).encode()).decode(errors="replace").strip()
         raise MachineProblem(
-            f"The keytool of {java.home} makes no certificate ({said[:200]}); "
-            "name another Java with STREAMGATE_JAVA."
+            f"The keytool of {java.home} makes no certificate ({said[:200]}); name another Java with STREAMGATE_JAVA."
         ) from None

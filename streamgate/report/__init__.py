@@ -1,8 +1,14 @@
 """The report of a run: one JSON line a row while it runs, then a summary, a table, and the exit code that follows."""
 
+import errno
 import json
+import os
 import statistics
+import sys
+import threading
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -104,12 +110,14 @@ class Writer:
     """Writes `report.jsonl` line by line, so that nothing recorded is lost whatever happens next."""
 
     def __init__(self, out: Path) -> None:
-        self._file = (out / "report.jsonl").open("w", encoding="utf-8")
+        self._file = (out / "report.jsonl").open("wb", buffering=0)
 
     def write(self, line: RowResult | Summary) -> None:
-        """Append one line and put it on disk."""
-        self._file.write(line.model_dump_json() + "\n")
-        self._file.flush()
+        """Append one whole line, or none: a disk that fills up in its middle leaves the lines before it readable."""
+        text, began = (line.model_dump_json() + "\n").encode(), self._file.tell()
+        if self._file.write(text) < len(text):
+            self._file.truncate(began)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self._file.name)
 
     def close(self) -> None:
         """Close the file."""
@@ -174,6 +182,18 @@ def card(row: RowResult, reproduce: str) -> str:
         lines.append(f"  history   {row.history}")
     lines.append(f"  again     {reproduce}")
     return "\n".join(lines)
+
+
+@contextmanager
+def waiting(what: str, after_s: float = 1.0) -> Iterator[None]:
+    """Say on stderr what is waited for, if it takes longer than a second: silence looks like a hang."""
+    saying = threading.Timer(after_s, print, [f"streamgate: {what} …"], {"file": sys.stderr, "flush": True})
+    saying.daemon = True
+    saying.start()
+    try:
+        yield
+    finally:
+        saying.cancel()
 
 
 def console(*, stderr: bool = False) -> Console:
