@@ -7,7 +7,6 @@ stateful operator costs a few round trips for every key of a batch: a key here i
 """
 
 import json
-from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,9 +20,10 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from streamgate.impl.spark.envelopes import OUTPUT, decode
 
 READS, WRITES = "entries", "balances"
+ARROW_RECORDS = 100_000  # the more entries fold together, the less is shuffled
 PAGES = 1024  # fixed in a checkpoint when it is made
 RUN = (  # where it was read first, the account and its amounts by first-hop offset, then what its last entry carries
-    "read_partition int, read_offset bigint, account string, offsets array<bigint>, amounts array<bigint>, "
+    "read_partition int, read_offset bigint, account string, offsets binary, amounts binary, "
     "topic string, partition int, topic_id binary, id string, chain binary, timestamp_ms bigint"
 )
 
@@ -31,7 +31,8 @@ RUN = (  # where it was read first, the account and its amounts by first-hop off
 def build(records: DataFrame) -> DataFrame:
     """Fold entries into runs, and runs into the pages of accounts."""
     return (
-        records.mapInArrow(fold_into_runs, RUN)
+        records.drop("headers")
+        .mapInArrow(fold_into_runs, RUN)
         .withColumn("page", sf.expr(f"pmod(hash(account), {PAGES})"))
         .groupBy("page")
         .transformWithState(Accounts(), OUTPUT, "Append", "None")
@@ -54,14 +55,13 @@ def fold_into_runs(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch
         starts = np.flatnonzero(np.concatenate([[True], parted]))[: len(entry)]
         ends = np.append(starts[1:], len(entry)) if len(entry) else starts
         first, last = pa.array(entry[starts]), pa.array(entry[ends - 1])
-        bounds = pa.array(np.append(starts, len(entry)), pa.int32())
         yield pa.RecordBatch.from_pydict(
             {
                 "read_partition": batch["partition"].take(first),
                 "read_offset": batch["offset"].take(first),
                 "account": accounts.take(pa.array(starts)),
-                "offsets": pa.ListArray.from_arrays(bounds, offsets),
-                "amounts": pa.ListArray.from_arrays(bounds, pc.struct_field(postings, "amount_cents").take(pa.array(order))),
+                "offsets": _slices(offsets, starts),
+                "amounts": _slices(pc.struct_field(postings, "amount_cents").take(pa.array(order)), starts),
                 "topic": envelopes.first_hop["topic"].take(last),
                 "partition": envelopes.first_hop["partition"].take(last),
                 "topic_id": envelopes.first_hop["topic_id"].take(last),
@@ -75,6 +75,12 @@ def fold_into_runs(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch
 def _codes(column: pa.Array) -> np.ndarray:
     """Small numbers that are equal where the values are."""
     return column.dictionary_encode().indices.to_numpy()
+
+
+def _slices(numbers: pa.Int64Array, starts: np.ndarray) -> pa.BinaryArray:
+    """The numbers between one start and the next as bytes: Spark takes quadratic time over a column of lists."""
+    bounds = (np.append(starts, len(numbers)) * 8).astype(np.int32)
+    return pa.Array.from_buffers(pa.binary(), len(starts), [None, pa.py_buffer(bounds), pa.py_buffer(numbers.to_numpy())])
 
 
 class Accounts(StatefulProcessor):
@@ -102,13 +108,14 @@ class Accounts(StatefulProcessor):
 def apply(accounts: dict[str, list[Any]], run: tuple[Any, ...]) -> bool:
     """Add what is new in a run to its account; whatever the account's applied position covers is a duplicate."""
     _, _, account, offsets, amounts, topic, partition, topic_id, *_ = run
+    offsets, amounts = np.frombuffer(offsets, np.int64), np.frombuffer(amounts, np.int64)
     balance_cents, postings, *applied = accounts.get(account, (0, 0, None, None, -1, None))
-    place = [topic, partition, topic_id.hex()]
-    known = bisect_right(offsets, applied[2]) if place == [applied[0], applied[1], applied[3]] else 0
-    if known == len(amounts):
+    is_same_place = [topic, partition, topic_id.hex()] == [applied[0], applied[1], applied[3]]
+    new = amounts[np.searchsorted(offsets, applied[2], "right") :] if is_same_place else amounts
+    if not len(new):
         return False
-    total = balance_cents + sum(amounts[known:])
-    accounts[account] = [total, postings + len(amounts) - known, topic, partition, offsets[-1], topic_id.hex()]
+    total = balance_cents + sum(new.tolist())  # in Python's integers, which never overflow
+    accounts[account] = [total, postings + len(new), topic, partition, int(offsets[-1]), topic_id.hex()]
     return True
 
 

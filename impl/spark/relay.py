@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from streamgate.impl.spark.envelopes import OUTPUT, decode, join
 
 READS, WRITES = "input", "output"
+ARROW_RECORDS = 2_000  # Spark takes quadratic time over a column of lists, which headers are
 
 
 def build(records: DataFrame) -> DataFrame:

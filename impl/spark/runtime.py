@@ -71,6 +71,7 @@ class Spark(Design):
         self.interval_ms = start["parameters"].get("commit_interval_ms", 100)
         self.lock, self.closing = threading.Lock(), False
         use_local_disk(self.session, start["state_dir"])
+        self.session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", program.ARROW_RECORDS)
         self.rows = program.build(read(self.session, start, self.topic))
         self.begin()
         # What a query does before its first batch takes seconds, so ready is said at that batch, or where none is due.
@@ -123,6 +124,8 @@ class Spark(Design):
                 self.query.awaitTermination(LOOK_S)
                 self.settle()
             except StreamingQueryException as error:
+                if self.closing:
+                    return
                 failure = self.failure or failure_of(str(error))
                 if self.failure or failure.kind != "fenced" or not self.writer.exactly_once:
                     raise failure from error

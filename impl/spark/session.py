@@ -53,7 +53,6 @@ SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.python.daemon.module": "streamgate.impl.spark.daemon",
     "spark.sql.shuffle.partitions": "2",  # fixed in a checkpoint when it is made
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",  # the more records fold together, the less is shuffled
     "spark.hadoop.fs.file.impl": "streamgate.LocalFiles",
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
