@@ -60,9 +60,7 @@ class Guarantee(BaseModel):
         if (self.status == "untested") != bool(self.why):
             raise ValueError("why is given where the status is untested, and only there")
         if unknown := [name for name in self.programs if name not in {*PROGRAMS, EVERY_PROGRAM}]:
-            raise ValueError(
-                f"{unknown[0]} is no program; there are {', '.join(PROGRAMS)}, or {EVERY_PROGRAM}"
-            )
+            raise ValueError(f"{unknown[0]} is no program; there are {', '.join(PROGRAMS)}, or {EVERY_PROGRAM}")
         return self
 
     @property
@@ -181,15 +179,11 @@ class Catalogue:
         """Go through the rows of the chosen scenarios."""
         return (row for scenario in self.scenarios if chosen(scenario) for row in scenario.rows)
 
-    def promised(
-        self, manifest: Manifest, chosen: Callable[[Scenario], bool] = lambda _: True
-    ) -> tuple[Row, ...]:
+    def promised(self, manifest: Manifest, chosen: Callable[[Scenario], bool] = lambda _: True) -> tuple[Row, ...]:
         """The rows that a design has to be judged on: of its programs, in its modes."""
         return tuple(row for row in self.rows(chosen) if row.offered(manifest.programs, manifest.modes))
 
-    def chooser(
-        self, *, only: str | None = None, guarantees: Iterable[str] = ()
-    ) -> Callable[[Scenario], bool]:
+    def chooser(self, *, only: str | None = None, guarantees: Iterable[str] = ()) -> Callable[[Scenario], bool]:
         """Turn `--only` (a Cucumber tag expression) and `--guarantee` into one question to a scenario.
 
         A tag may be written without its @, and a guarantee's id stands for all its scenarios.
@@ -200,16 +194,14 @@ class Catalogue:
         try:
             expression = parse_tags(only)
         except TagExpressionError as error:
-            reason = " ".join(str(error).split())
-            raise UsageProblem(f"--only {only!r} is no tag expression: {reason}") from None
+            reason = " ".join(str(error).split()).partition(" Expression:")[0]
+            raise UsageProblem(f"--only {only!r} is no tag expression: {reason.rstrip('.')}.") from None
         known = {f"@{name}" for name in (*self.guarantees, *self.tags)}
         known.update(*(scenario.tags for scenario in self.scenarios))
         for name in _tag_names(expression):
             if f"@{name.removeprefix('@')}" not in known:
                 near = _near(f"@{name.removeprefix('@')}", known)
-                raise UsageProblem(
-                    f"--only: nothing is tagged {name}.{near} `streamgate list` shows all ids."
-                )
+                raise UsageProblem(f"--only: nothing is tagged {name}.{near} `streamgate list` shows all ids.")
 
         def chosen(scenario: Scenario) -> bool:
             tags = scenario.tags | {f"@{scenario.guarantee}"}
@@ -305,15 +297,10 @@ def load(features: Path = FEATURES) -> Catalogue:
         except (ValidationError, TypeError) as error:
             raise UsageProblem(f"{file}: [{name}] {_first(error)}.") from None
         if guarantees[name].family not in tags:
-            raise UsageProblem(
-                f"{file}: [{name}] is of the family {guarantees[name].family!r}, not one of [tags]."
-            )
+            raise UsageProblem(f"{file}: [{name}] is of the family {guarantees[name].family!r}, not one of [tags].")
         if guarantees[name].source not in {None, *sources}:
             raise UsageProblem(f"{file}: [{name}] has a source that [sources] gives no title.")
-    read = [
-        read_feature(path, path.relative_to(features).as_posix())
-        for path in sorted(features.rglob("*.feature"))
-    ]
+    read = [read_feature(path, path.relative_to(features).as_posix()) for path in sorted(features.rglob("*.feature"))]
     return Catalogue(
         guarantees=guarantees,
         features=tuple(feature for feature, _ in read),
@@ -419,18 +406,14 @@ def _scenario(
         ids=ids,
         tags=frozenset(own + inherited),
         columns=tuple(
-            cell["value"]
-            for example in node["examples"]
-            for cell in example.get("tableHeader", {"cells": ()})["cells"]
+            cell["value"] for example in node["examples"] for cell in example.get("tableHeader", {"cells": ()})["cells"]
         ),
         example_tags=tuple(tag["name"] for example in node["examples"] for tag in example["tags"]),
         steps=tuple(
-            Step(kind, step["text"], step["location"]["line"])
-            for kind, step in zip(types, node["steps"], strict=True)
+            Step(kind, step["text"], step["location"]["line"]) for kind, step in zip(types, node["steps"], strict=True)
         ),
         rows=tuple(
-            _row(pickle, ids[0] if ids else "", cells.get(pickle["astNodeIds"][-1], {}), lines)
-            for pickle in pickles
+            _row(pickle, ids[0] if ids else "", cells.get(pickle["astNodeIds"][-1], {}), lines) for pickle in pickles
         ),
     )
 

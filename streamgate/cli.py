@@ -47,7 +47,8 @@ def main(argv: list[str] | None = None) -> int:
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # an orderly end, as by Ctrl-C
         code: int = arguments.command(arguments)
     except Problem as problem:
-        print(f"streamgate: {problem}", file=sys.stderr)
+        sentence = f"streamgate: {problem}"
+        print(sentence if sentence.endswith((".", "?")) else f"{sentence}.", file=sys.stderr)
         return problem.exit_code
     except KeyboardInterrupt:
         print("streamgate: interrupted", file=sys.stderr)
@@ -57,7 +58,7 @@ def main(argv: list[str] | None = None) -> int:
         return 0
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
-        print(f"streamgate: the machine refused: {error.strerror or error}{where}", file=sys.stderr)
+        print(f"streamgate: the machine refused: {error.strerror or error}{where}.", file=sys.stderr)
         return MachineProblem.exit_code
     except Exception as error:  # whatever it is, 1 would read as a verdict
         if sys.flags.dev_mode:

@@ -73,7 +73,8 @@ def read(path: Path) -> History:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageProblem(f"{path} cannot be read as a history: {error}") from None
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise UsageProblem(f"{path} cannot be read as a history: {reason}") from None
     if not text:
         raise UsageProblem(f"{path} is empty, so it is no history")
     lines = text.removesuffix("\n").split("\n")  # not splitlines: a name may hold other line ends
