@@ -9,14 +9,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from streamgate.checks.delivery import cut
 from streamgate.checks.view import View
 from streamgate.history.reading import Position
+from streamgate.programs import States, Unreadable
 from streamgate.trial import PROGRESS_S, Application, Trial
 from streamgate.verdicts import MarkMissed, NotOffered, Violated
 
 Evidence = dict[str, Any]
 WAVES = 3  # how often more input is given to a design that passed the moment unseen
 DRAINED_S = 0.1  # how often it is asked whether the moment has passed for good
+COMMITS = 3  # how many commits are looked at where one may come before its outputs
+DECIDED_S = 0.1  # a commit that was on its way is through by then, though its producer stands still
 LOOK_S = 0.001  # a small batch's transaction is open for some 20 ms
 
 
@@ -69,7 +73,10 @@ def _demand_group(trial: Trial, application: Application) -> None:
 
 
 def transaction_open(trial: Trial, application: Application) -> Aim:
-    """Output records stand above the last stable offset: their transaction is undecided. Evidence: who wrote them."""
+    """Output records stand above the last stable offset, and stay there: their transaction is undecided.
+
+    Evidence: who wrote them.
+    """
     reading, topic = trial.reading, application.writes
 
     def glimpse() -> bool:
@@ -78,7 +85,7 @@ def transaction_open(trial: Trial, application: Application) -> Aim:
 
     def evidence() -> Evidence | None:
         stable, end = reading.ends(topic, application.partitions)
-        if stable == end:
+        if stable == end or trial.wait(DECIDED_S, lambda: reading.ends(topic, application.partitions)[0] != stable):
             return None
         writers = {
             (batch.producer_id, batch.producer_epoch)
@@ -100,21 +107,18 @@ def transaction_open(trial: Trial, application: Application) -> Aim:
 def outputs_beyond_the_commit(trial: Trial, application: Application) -> Aim:
     """An output is visible whose input lies at or above the committed offset: between output and commit."""
     _demand_group(trial, application)
-    position: Position = dict.fromkeys(range(application.partitions), 0)
-    outputs: list[Any] = []
+    visible = _Visible(trial, application)
 
     def evidence() -> Evidence | None:
-        outputs.extend(trial.reading.records(application.writes, position, committed=True))
+        visible.look()
         committed = trial.committed(application)
         if committed is None:
             return None
-        view = View(trial.history, application.name)
-        source = {(key, s.value): s.source for key, states in view.states.items() for s in states}
         beyond: dict[int, int] = {}
-        for message in outputs:
-            record = source.get((message.key(), application.program.value_of(_Raw(message))))  # type: ignore[arg-type]
-            if record and record.offset >= committed[record.partition]:
-                beyond[record.partition] = max(beyond.get(record.partition, -1), record.offset)
+        for key, count in visible.shown.items():
+            source = visible.states[key][count - 1].source
+            if source.offset >= committed[source.partition]:
+                beyond[source.partition] = max(beyond.get(source.partition, -1), source.offset)
         return {"beyond": beyond, "committed": committed} if beyond else None
 
     known = sum(trial.ends(application)[1].values())
@@ -144,19 +148,34 @@ def second_transaction_open(trial: Trial, application: Application) -> Aim:
 
 
 def just_committed(trial: Trial, application: Application) -> Aim:
-    """Offsets were committed and nothing is open. Whether the visible outputs are just those is for the checks to say."""
+    """Offsets were committed and nothing is open. Whether the visible outputs are just those is for the checks to say.
+
+    Under at_least_once a commit may come before its outputs, for a moment: several commits are looked at, and the first
+    one that is ahead of the outputs is the moment to strike.
+    """
     _demand_group(trial, application)
+    enough = 1 if application.mode == "exactly_once" else COMMITS
+    visible = _Visible(trial, application)
+    last: Position | None = None
+    commits = 0
 
     def glimpse() -> bool:
         committed = trial.committed(application)
-        return committed is not None and any(committed.values())
+        return committed not in (None, last) and any((committed or {}).values())
 
     def evidence() -> Evidence | None:
+        nonlocal last, commits
         committed = trial.committed(application)
         stable, end = trial.ends(application)
         if committed is None or stable != end or not any(committed.values()):
             return None
-        return {"committed": committed, "outputs": sum(end.values())}
+        last, commits = committed, commits + 1
+        if commits < enough:
+            visible.look()
+            at = {f"{application.reads}-{p}": o for p, o in committed.items()}
+            if all(cut(at, states) <= visible.shown.get(key, 0) for key, states in visible.states.items()):
+                return None
+        return {"committed": committed, "outputs": sum(end.values()), "commits": commits}
 
     return Aim("after a commit", glimpse, evidence)
 
@@ -167,6 +186,33 @@ AIMS = {
     "between output and commit": outputs_beyond_the_commit,
     "after a commit": just_committed,
 }
+
+
+class _Visible:
+    """The visible outputs, placed among the model's states; asked again and again while a design runs."""
+
+    def __init__(self, trial: Trial, application: Application) -> None:
+        self._trial, self._application = trial, application
+        self._position: Position = dict.fromkeys(range(application.partitions), 0)
+        self._outputs: list[Any] = []
+        self.states: States = {}
+        self.shown: dict[bytes, int] = {}  # key -> how many of its states came out
+
+    def look(self) -> None:
+        """Read what is new."""
+        trial, application = self._trial, self._application
+        self._outputs += trial.reading.records(application.writes, self._position, committed=True)
+        self.states = View(trial.history, application.name).states
+        places = {(key, s.value): n for key, states in self.states.items() for n, s in enumerate(states, 1)}
+        self.shown = {}
+        for message in self._outputs:
+            try:
+                value = application.program.value_of(_Raw(message))  # type: ignore[arg-type]
+            except Unreadable:
+                continue  # the checks will name it
+            count = places.get((message.key(), value), 0)
+            if count > self.shown.get(message.key(), 0):
+                self.shown[message.key()] = count
 
 
 class _Raw:

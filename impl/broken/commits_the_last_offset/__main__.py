@@ -20,7 +20,8 @@ class CommitsTheLastOffset(Plain):
 
     def process(self, messages: list[Message]) -> None:
         super().process(messages)
-        self.last |= {f"{m.partition()}": TopicPartition(m.topic(), m.partition(), m.offset()) for m in messages}
+        for m in messages:
+            self.last[f"{m.partition()}"] = TopicPartition(m.topic(), m.partition(), m.offset())  # type: ignore[arg-type]
 
     def positions(self) -> list[TopicPartition]:
         return list(self.last.values())
