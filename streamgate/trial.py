@@ -182,16 +182,11 @@ class Trial:
         self.applications[name] = application
         if len(self.applications) == 1:
             self._names()
-        else:  # topics of ours that came later are no side effect of the design
-            self._names(first=True)
         return application
 
-    def _names(self, *, first: bool = False) -> None:
+    def _names(self) -> None:
         topics, groups = self.reading.names()
-        event = events.Names(at_ms=self.now_ms, topics=topics, groups=groups)
-        if first:
-            self.history.events = [e for e in self.history.events if not isinstance(e, events.Names)]
-        self.history.add(event)
+        self.history.add(events.Names(at_ms=self.now_ms, topics=topics, groups=groups))
 
     def feed(self, application: Application, wave: Callable[..., list[Send]]) -> None:
         """Write the next wave of a workload to the application's input, and read back what the log made of it."""

@@ -20,7 +20,7 @@ LIMITS = {
         lines("impl/spark/*.py") - lines("impl/spark/ledger.py", "impl/spark/relay.py"),
         700,
     ),
-    "the plain design": (lines("impl/plain/*.py"), 300),
+    "the plain design": (lines("impl/plain/*.py"), 330),
     "the adapter": (lines("streamgate/adapter.py"), 130),
     **{f"{p.relative_to(ROOT)}": (lines(str(p.relative_to(ROOT))), 30) for p in ROOT.glob("impl/broken/*/*.py")},
 }

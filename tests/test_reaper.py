@@ -65,7 +65,8 @@ def harness() -> tuple[subprocess.Popen[str], str, int]:
         [sys.executable, "-c", HARNESS, detached], stdout=subprocess.PIPE, text=True, start_new_session=True
     )
     assert process.stdout is not None
-    run_id, reaper = process.stdout.readline().split()
+    with process.stdout:
+        run_id, reaper = process.stdout.readline().split()
     return process, run_id, int(reaper)
 
 
@@ -105,7 +106,8 @@ def test_a_recorded_session_is_taken_without_its_tag() -> None:
         )
         run.session(process.pid)
 
-    assert process.wait(DEADLINE_S) == -signal.SIGKILL
+    with process:
+        assert process.wait(DEADLINE_S) == -signal.SIGKILL
 
 
 def test_processes_of_another_run_are_left_alone() -> None:
