@@ -102,6 +102,7 @@ class Gate:
         config.pluginmanager.register(sentences, "streamgate-sentences")
         self.memory.start()
 
+    @pytest.hookimpl(tryfirst=True)
     def pytest_bdd_apply_tag(self) -> bool:
         """Tags are the catalogue's, not pytest's marks."""
         return True
@@ -280,9 +281,9 @@ class Gate:
     # --- the end
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_keyboard_interrupt(self) -> None:
-        """Ctrl-C: what was judged stays judged."""
-        self.interrupted = True
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Ctrl-C: what was judged stays judged. Pytest comes here as well when it stops by itself, which is none."""
+        self.interrupted = excinfo.type is KeyboardInterrupt
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
