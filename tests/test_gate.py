@@ -83,7 +83,7 @@ class Run:
         self.suite.write_text(SUITE.replace("FOLDER", repr(str(features))).replace("MODULE", repr(__name__)))
         self.found = catalogue.load(features)
         self.broker_ends = False
-        self.delete: Callable[[object], None] = lambda topics: None
+        self.delete: Callable[[object], None] = lambda _: None
         self.said = io.StringIO()
         self.gate: Gate
 
