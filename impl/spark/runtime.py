@@ -74,7 +74,8 @@ class Spark(Design):
         self.session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", program.ARROW_RECORDS)
         self.rows = program.build(read(self.session, start, self.topic))
         self.begin()
-        # What a query does before its first batch takes seconds, so ready is said at that batch, or where none is due.
+        # What a query does before its first batch takes seconds, so ready is said at that batch, or where none is due;
+        # on an input that is still empty it is said after that batch, which is then all warm-up.
         while self.query.isActive and not self.query.status["message"].startswith("Waiting"):
             if self.under_way.wait(LOOK_S):
                 break
@@ -102,17 +103,19 @@ class Spark(Design):
 
     def batch(self, rows: DataFrame, batch: int) -> None:
         """Send one batch, unless it is out already; to collect it is what makes the tasks run and store the state."""
-        self.under_way.set()
         with self.lock:
             if self.closing:
                 raise InterruptedError("the query is being closed; this batch runs at the next start")
             try:
                 ends = self.checkpoint.ends(batch)
+                if any(ends.values()):
+                    self.under_way.set()
                 table = rows.toArrow()
                 if ends != self.out:
                     self.token |= {"query": self.checkpoint.query_id(), "batch": batch}
                     self.writer.write(table, ends, self.token)
                 self.sent = ends
+                self.under_way.set()
             except Failed as failure:
                 self.failure = failure
                 raise
