@@ -391,6 +391,9 @@ def run_designs(arguments: argparse.Namespace) -> int:
             pytest.main(pytest_arguments(out), plugins=[gate])
         except OSError as error:
             gate.problem = gate.problem or _unusable(arguments.out, out, error)
+        except Exception:
+            if not gate.interrupted:  # a scenario that is cut short may fail at what it had not begun
+                raise
     finally:
         if bench:
             bench.close()
@@ -541,8 +544,8 @@ def run_broker(arguments: argparse.Namespace) -> int:
     run = RunScope()
     try:
         broker = opened_broker(arguments, run, out)
-        print(f"{broker.kind} {broker.version} answers at {broker.bootstrap}; Ctrl-C ends it", flush=True)
         with contextlib.suppress(KeyboardInterrupt):  # its normal end
+            print(f"{broker.kind} {broker.version} answers at {broker.bootstrap}; Ctrl-C ends it", flush=True)
             while not broker.ended(1.0):
                 pass
             raise MachineProblem(f"The broker ended by itself; {out / 'logs' / 'broker.log'} has its last words.")

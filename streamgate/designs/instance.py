@@ -51,7 +51,7 @@ _SHOWN_CHARS = 160
 _DRAIN_S = 0.5  # what an instance wrote before it exited is still to be read
 _LOOK_S = 0.05  # how often an exit is looked for while an answer is awaited
 _ONE_LINE = "Expected one JSON object a line; was it meant for stderr?"
-_SECRET = re.compile(r"password|secret|token", re.IGNORECASE)
+_SECRET = re.compile(r"password|secret|token|key\.pem", re.IGNORECASE)
 _serial = itertools.count(1)
 
 
@@ -93,7 +93,7 @@ class Instance:
         self._half = b""
         self._unasked = 0
         self._gone = False
-        self._secrets: set[str] = set()
+        self._secrets: set[str] = set()  # as they are, and as JSON writes them
         tag = uuid.uuid4().hex
         own = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
         log_dir.mkdir(parents=True, exist_ok=True)
@@ -139,7 +139,8 @@ class Instance:
 
     def start(self, request: Start) -> Ready | StandingBy | Unsupported | Error | Failed:
         """Run a program, and return when the instance holds its input."""
-        self._secrets |= {value for key, value in request.client.items() if _SECRET.search(key) and value}
+        for value in (value for key, value in request.client.items() if _SECRET.search(key) and value):
+            self._secrets |= {value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
         reply = self.ask(request, START_S)
         assert isinstance(reply, Ready | StandingBy | Unsupported | Error | Failed)
         return reply
@@ -157,8 +158,7 @@ class Instance:
             self._hang_up()
             if self.wait_exit(max(0.0, until - time.monotonic())) is None:
                 raise self._broken(
-                    "answered stopped and still runs. "
-                    "Expected it to exit, or `reusable` among its capabilities",
+                    "answered stopped and still runs. Expected it to exit, or `reusable` among its capabilities",
                     Silence,
                 )
             self.survivors = self.kill()
@@ -231,7 +231,27 @@ class Instance:
         self._process.wait()
         self._hang_up()
         self._listener.join(_DRAIN_S)
+        self._clean_log()
         return taken
+
+    def _clean_log(self) -> None:
+        """Take out of its log what must not be shown: a design may have logged the request that it was given."""
+        if not self._secrets:
+            return
+        clean = self.stderr_path.with_suffix(".clean")
+        try:
+            with self.stderr_path.open("rb") as log, clean.open("wb") as kept:
+                kept.writelines(self._masked(line) for line in log)
+            clean.replace(self.stderr_path)
+        except OSError:  # no room for a copy: then rather no log
+            with contextlib.suppress(OSError):
+                clean.unlink(missing_ok=True)
+                os.truncate(self.stderr_path, 0)
+
+    def _masked(self, line: bytes) -> bytes:
+        for secret in self._secrets:
+            line = line.replace(secret.encode(), b"***")
+        return line
 
     def _hang_up(self) -> None:
         with contextlib.suppress(OSError):
@@ -271,6 +291,7 @@ class Instance:
 
     def _hear(self, line: bytes) -> None:
         """Sort one line: the answer that is awaited, a loud stop, or a breach."""
+        line = self._masked(line)  # an error may quote the settings, and its message is kept in the history
         try:
             message = REPLY.validate_json(line)
         except ValidationError as error:
@@ -338,9 +359,7 @@ class Instance:
 
     def _shown(self, line: bytes) -> str:
         """A line as a message may show it: shortened, and without what must not be shown."""
-        text = line[: 4 * _SHOWN_CHARS].decode(errors="replace")
-        for secret in self._secrets:
-            text = text.replace(secret, "***")
+        text = self._masked(line[: 4 * _SHOWN_CHARS]).decode(errors="replace")
         return repr(text if len(text) <= _SHOWN_CHARS else text[:_SHOWN_CHARS] + "…")
 
 

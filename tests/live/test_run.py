@@ -1,0 +1,252 @@
+"""`streamgate run` as a shell runs it, on a real broker: secrets, interrupts, hostile surroundings, limits."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from streamgate.brokers.embedded import EmbeddedBroker, open_embedded
+from streamgate.cli import main
+from streamgate.designs.reaper import RunScope, members
+from streamgate.report import Summary, read
+
+STREAMGATE = str(Path(sys.executable).with_name("streamgate"))
+QUICK = "@G40.aborted-upstream"
+ROW_ID = "G40.aborted-upstream[ledger-exactly_once]"
+ROW = ["--program", "ledger", "--mode", "exactly_once", "--only", QUICK]
+DEADLINE_S = 90.0
+LOOK_S = 0.05
+
+
+class Secured(NamedTuple):
+    """A cluster of somebody else: how to reach it, and what must not be told."""
+
+    options: list[str]
+    secret: str
+
+
+@pytest.fixture(autouse=True)
+def _interrupts_are_heard() -> Iterator[None]:
+    """A suite started with & by a shell ignores SIGINT, and so would its children."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    """One SASL_SSL listener for the module, with the properties file of Java's tools."""
+    folder = tmp_path_factory.mktemp("secured")
+    with RunScope() as run:
+        broker: EmbeddedBroker = open_embedded(run, folder, why="a test", secured=True)
+        client = broker.client
+        properties = folder / "client.properties"
+        properties.write_text(
+            "security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\n"
+            "sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required "
+            f'username="{client["sasl.username"]}" password="{client["sasl.password"]}";\n'
+            f"ssl.truststore.type=PEM\nssl.truststore.location={client['ssl.ca.location']}\n"
+        )
+        yield Secured(
+            ["--bootstrap", broker.bootstrap, "--client-properties", str(properties)], client["sasl.password"]
+        )
+        broker.close()
+
+
+LEAKY = """
+import sys
+from streamgate.impl.plain.main import Plain
+from streamgate.adapter import serve
+class Leaky(Plain):
+    def open(self, start):
+        print("asked to start with", start, file=sys.stderr, flush=True)
+        return super().open(start)
+serve(Leaky())
+"""
+
+
+@pytest.fixture
+def leaky(tmp_path: Path) -> Path:
+    """The plain design, logging the whole request that it is started with."""
+    (tmp_path / "leaky.py").write_text(LEAKY)
+    (tmp_path / "design.toml").write_text(
+        'name = "plain"\nversion = "1"\ncommand = ["{python}", "leaky.py"]\nprograms = ["relay", "ledger"]\n'
+        'modes = ["at_least_once", "exactly_once"]\ncapabilities = ["reusable"]\nlocal_state = false\n'
+    )
+    return tmp_path / "design.toml"
+
+
+def ran(folder: Path, *options: str, **environment: str) -> tuple[subprocess.CompletedProcess[str], Path]:
+    """A run in a folder, ended by itself; what it said, and where its output lies."""
+    out = folder / "out"
+    command = [STREAMGATE, "run", "--seed", "1", "--out", str(out), *options]
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_S,
+        check=False,
+    ), out
+
+
+def verdicts(out: Path) -> tuple[dict[str, str], Summary]:
+    """Row -> verdict, and the summary."""
+    rows, summary = read(out / "report.jsonl")
+    return {row.id: row.verdict for row in rows}, summary
+
+
+def test_a_secured_cluster_is_judged_on_and_its_password_told_to_nobody(
+    secured: Secured, leaky: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """SASL_SSL end to end, upheld; no output holds the password, though the design logs the request that does.
+
+    The history judges to the verdict of the report, and --json is the summary alone on stdout.
+    """
+    end, out = ran(tmp_path, "--design", str(leaky), *ROW, "--json", *secured.options)
+
+    assert end.returncode == 0, end.stdout + end.stderr
+    judged, summary = verdicts(out)
+    assert judged == {ROW_ID: "upheld"}
+    assert json.loads(end.stdout) == summary.model_dump(mode="json")
+    assert summary.broker.startswith("external ")
+    files = [file for file in out.rglob("*") if file.is_file()]
+    assert {file.name for file in files} >= {"report.jsonl", "junit.xml", f"plain-{ROW_ID}.jsonl"}
+    assert any(b"'sasl.password': '***'" in file.read_bytes() for file in files)
+    for file in files:
+        assert secured.secret.encode() not in file.read_bytes(), file
+    assert secured.secret not in end.stdout + end.stderr
+
+    assert main(["judge", "--json", str(out / "history" / f"plain-{ROW_ID}.jsonl")]) == 0
+    (again,) = json.loads(capsys.readouterr().out)
+    assert (again["scenario"], again["verdict"], again["recorded"]) == (ROW_ID, "upheld", "upheld")
+
+
+def test_hostile_surroundings_change_no_verdict(secured: Secured, tmp_path: Path) -> None:
+    """A conftest that raises, an ini that collects only, and pytest's own variables are those of somebody else.
+
+    And a limit that is broken fails a run in which everything was upheld, and says so.
+    """
+    (tmp_path / "conftest.py").write_text("raise RuntimeError('not yours')\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --collect-only\n")
+    (tmp_path / "pytest_bdd.py").write_text("raise RuntimeError('not yours either')\n")
+
+    end, out = ran(
+        tmp_path,
+        *["--design", "plain", *ROW, "--max-seconds", "0.5", *secured.options],
+        PYTEST_ADDOPTS="--collect-only -p no:junitxml",
+        PYTEST_PLUGINS="conftest",
+    )
+
+    judged, summary = verdicts(out)
+    assert judged == {ROW_ID: "upheld"}, end.stdout + end.stderr
+    assert (end.returncode, summary.exit_code) == (1, 1)
+    assert "limits broken: " in end.stdout
+    assert " s of at most 0 s" in end.stdout
+    assert end.stdout.count("not yours") == 0
+
+
+def test_fail_fast_stops_after_the_first_failure(secured: Secured, leaky: Path, tmp_path: Path) -> None:
+    """A known failure that is upheld fails the run; what was not judged is counted."""
+    (tmp_path / "known.txt").write_text(f"{ROW_ID}, it was so once, https://example.org/1\n")
+    leaky.write_text('known_failures = "known.txt"\n' + leaky.read_text())
+
+    end, out = ran(
+        tmp_path, "--design", str(leaky), "--program", "ledger", "--only", QUICK, "--repeat", "2", "--fail-fast",
+        "--mode", "exactly_once", *secured.options,
+    )  # fmt: skip
+
+    judged, summary = verdicts(out)
+    assert (judged, end.returncode) == ({ROW_ID: "upheld"}, 1), end.stdout + end.stderr
+    assert (summary.partial, summary.promised, summary.judged) == (True, {"plain": 2}, {"plain": 1})
+    assert "(known failure)" in end.stdout
+    assert "partial: not every promised row was judged" in end.stdout
+
+
+class Started:
+    """A run under way, with a temporary folder of its own."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.temporary, self.out, self.said = folder / "tmp", folder / "out", folder / "said"
+        self.temporary.mkdir()
+        with self.said.open("wb") as said:
+            self.process = subprocess.Popen(
+                [STREAMGATE, "run", "--seed", "1", "--out", str(self.out), *options],
+                cwd=folder,
+                env=os.environ | {"TMPDIR": str(self.temporary)},
+                stdout=said,
+                stderr=said,
+            )
+
+    def until(self, reached: Callable[[], object]) -> None:
+        """Wait for a moment of the run."""
+        deadline = time.monotonic() + DEADLINE_S
+        while not reached():
+            assert self.process.poll() is None, self.said.read_text()
+            assert time.monotonic() < deadline, self.said.read_text()
+            time.sleep(LOOK_S)
+
+    def end(self, number: signal.Signals) -> int:
+        """Interrupt it, and see that nothing of it is left."""
+        (scratch,) = (p for p in self.temporary.iterdir() if p.name.startswith("streamgate-"))
+        self.process.send_signal(number)
+        code = self.process.wait(DEADLINE_S)
+        assert "Traceback" not in self.said.read_text()
+        assert members(scratch.name.removeprefix("streamgate-"), []) == []
+        assert list(self.temporary.iterdir()) == []
+        return code
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_in_the_middle_leaves_a_partial_report_and_nothing_else(
+    number: signal.Signals, secured: Secured, tmp_path: Path
+) -> None:
+    """Ctrl-C with an embedded broker, or SIGTERM with somebody else's: 130, what was judged stays, nothing survives."""
+    broker = ["--broker", "embedded"] if number is signal.SIGINT else secured.options
+    run = Started(tmp_path, "--design", "plain", "--only", QUICK, *broker)
+    report = run.out / "report.jsonl"
+    run.until(lambda: report.exists() and report.read_text().count("\n") == 1)
+    run.until(lambda: len(list((run.out / "history").glob("*.jsonl"))) == 2)
+
+    code = run.end(number)
+
+    judged, summary = verdicts(run.out)
+    assert (code, summary.exit_code, summary.partial) == (130, 130, True)
+    assert len(judged) in {1, 2}
+    assert set(judged.values()) == {"upheld"}
+    assert "partial: not every promised row was judged" in run.said.read_text()
+
+
+def test_an_interrupt_while_the_broker_boots_leaves_nothing(tmp_path: Path) -> None:
+    """There is nothing to report yet: 130 and one sentence."""
+    run = Started(tmp_path, "--design", "plain", "--only", QUICK, "--broker", "embedded")
+    run.until(lambda: list(run.out.glob("logs/broker.log")))
+
+    assert run.end(signal.SIGINT) == 130
+    assert run.said.read_text().splitlines()[-1] == "streamgate: interrupted"
+    assert (run.out / "report.jsonl").read_text() == ""
+
+
+def test_the_broker_in_the_foreground_ends_with_an_interrupt(tmp_path: Path) -> None:
+    """Ctrl-C is its normal end: exit 0."""
+    with subprocess.Popen(
+        [STREAMGATE, "broker", "--broker", "embedded"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as broker:
+        assert broker.stdout is not None
+        line = broker.stdout.readline()
+        broker.send_signal(signal.SIGINT)
+
+        assert broker.wait(DEADLINE_S) == 0
+    assert line.startswith("embedded Apache Kafka 4.3.1")
+    assert line.endswith("; Ctrl-C ends it\n")
