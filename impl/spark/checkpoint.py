@@ -46,4 +46,4 @@ class Checkpoint:
         if self.files.get_file_info(path).type == fs.FileType.NotFound:
             return ""
         with self.files.open_input_stream(path) as file:
-            return file.read().decode()
+            return bytes(file.read()).decode()

@@ -74,7 +74,7 @@ def fold_into_runs(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch
 
 def _codes(column: pa.Array) -> np.ndarray:
     """Small numbers that are equal where the values are."""
-    return column.dictionary_encode().indices.to_numpy()
+    return np.asarray(column.dictionary_encode().indices)
 
 
 def _slices(numbers: pa.Int64Array, starts: np.ndarray) -> pa.BinaryArray:
@@ -90,11 +90,11 @@ class Accounts(StatefulProcessor):
         """Name the state."""
         self.page = handle.getValueState("page", "accounts string")
 
-    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: ARG002, N802, N803
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:  # noqa: ARG002, N802, N803
         """Apply a batch's runs in the order they were read, and emit the last state of each account that changed."""
         stored = self.page.get()
         accounts = json.loads(stored[0]) if stored else {}
-        changed: dict[str, Row] = {}
+        changed: dict[str, tuple[Any, ...]] = {}
         for run in sorted(tuple(row)[:-1] for row in rows):  # a shuffle promises no order
             account, fresh = run[2], apply(accounts, run)
             if fresh:
@@ -109,7 +109,7 @@ def apply(accounts: dict[str, list[Any]], run: tuple[Any, ...]) -> bool:
     """Add what is new in a run to its account; whatever the account's applied position covers is a duplicate."""
     _, _, account, offsets, amounts, topic, partition, topic_id, *_ = run
     offsets, amounts = np.frombuffer(offsets, np.int64), np.frombuffer(amounts, np.int64)
-    balance_cents, postings, *applied = accounts.get(account, (0, 0, None, None, -1, None))
+    balance_cents, postings, *applied = accounts.get(account, [0, 0, None, None, -1, None])
     is_same_place = [topic, partition, topic_id.hex()] == [applied[0], applied[1], applied[3]]
     new = amounts[np.searchsorted(offsets, applied[2], "right") :] if is_same_place else amounts
     if not len(new):

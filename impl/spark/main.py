@@ -11,6 +11,6 @@ if __name__ == "__main__":
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     try:
         serve(design)
-    finally:  # asked to end, or the harness is gone: finish the batch and leave no transaction open
-        if hasattr(design, "query"):
+    finally:  # asked to end by a signal: finish the batch and leave no transaction open
+        if hasattr(design, "stream"):
             design.close()

@@ -54,7 +54,7 @@ class Spark(Design):
         "capabilities": ["reusable"],
     }
     session: SparkSession
-    query: StreamingQuery
+    stream: StreamingQuery
 
     def boot(self) -> None:
         """Open the session and run a query, so that the first batch finds everything loaded."""
@@ -76,7 +76,7 @@ class Spark(Design):
         self.begin()
         # What a query does before its first batch takes seconds, so ready is said at that batch, or where none is due;
         # on an input that is still empty it is said after that batch, which is then all warm-up.
-        while self.query.isActive and not self.query.status["message"].startswith("Waiting"):
+        while self.stream.isActive and not self.stream.status["message"].startswith("Waiting"):
             if self.under_way.wait(LOOK_S):
                 break
         return {"consumer_group": self.writer.group, "transactional_id_prefix": start["application_id"]}
@@ -86,7 +86,7 @@ class Spark(Design):
         self.failure: Failed | None = None
         self.under_way = threading.Event()
         self.sent: Positions | None = None
-        self.token = {"query": self.checkpoint.query_id(), "incarnation": uuid.uuid4().hex}
+        self.token: dict[str, Any] = {"query": self.checkpoint.query_id(), "incarnation": uuid.uuid4().hex}
         self.settled, token = self.writer.committed(self.topic)
         finished, begun = self.checkpoint.finished(), self.checkpoint.begun()
         is_ahead = any(offset > finished.get(place, 0) for place, offset in self.settled.items())
@@ -94,7 +94,7 @@ class Spark(Design):
             group = self.writer.group
             raise Failed("conflict", f"{group} is ahead of this checkpoint; start with the one it belongs to")
         self.out = self.settled if is_ahead else None
-        self.query = (
+        self.stream = (
             self.rows.writeStream.foreachBatch(self.batch)
             .option("checkpointLocation", self.location)
             .trigger(processingTime=f"{self.interval_ms} milliseconds")
@@ -122,9 +122,9 @@ class Spark(Design):
 
     def run(self, stopping: threading.Event) -> None:
         """Watch the query until it ends or is asked to; whatever it dies of is said aloud."""
-        while not stopping.is_set():
+        while not (stopping.is_set() or self.closing):
             try:
-                self.query.awaitTermination(LOOK_S)
+                self.stream.awaitTermination(LOOK_S)  # type: ignore[arg-type]  # its stub forgets fractions of a second
                 self.settle()
             except StreamingQueryException as error:
                 if self.closing:
@@ -135,7 +135,8 @@ class Spark(Design):
                 # A zombie woke up and wrote into the checkpoint. Whoever can still commit is its owner, and opens it again.
                 self.writer.commit(self.checkpoint.finished(), self.token)
                 self.begin()
-        self.close()
+        if not self.closing:
+            self.close()
 
     def settle(self) -> None:
         """Under at_least_once, commit what Spark is done with: a crash repeats only what lies above."""
@@ -150,8 +151,8 @@ class Spark(Design):
         until = time.monotonic() + CLOSE_DEADLINE_S
         with contextlib.suppress(StreamingQueryException):  # the next batch, if it has begun, is refused
             while self.sent and self.sent != self.checkpoint.finished() and time.monotonic() < until:
-                self.query.awaitTermination(LOOK_S)
-        self.query.stop()
+                self.stream.awaitTermination(LOOK_S)  # type: ignore[arg-type]  # its stub forgets fractions of a second
+        self.stream.stop()
         self.settle()
 
 
@@ -229,5 +230,5 @@ def warm_up(session: SparkSession) -> None:
             .start()
         )
         while not ((done := query.lastProgress) and done["batchId"] >= WARM_UP_BATCHES):
-            query.awaitTermination(LOOK_S)
+            query.awaitTermination(LOOK_S)  # type: ignore[arg-type]  # its stub forgets fractions of a second
         query.stop()

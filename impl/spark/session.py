@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyspark
 from pyspark.java_gateway import launch_gateway
@@ -92,21 +93,24 @@ def open_session(options: list[str] | None = None) -> SparkSession:
 
 def use_local_disk(session: SparkSession, folder: str) -> None:
     """Put the working copy of the state into this folder: the session is older than the start that names it."""
-    jvm = session._jvm
+    jvm: Any = session._jvm
     jvm.org.apache.spark.SparkEnv.get().conf().set("spark.local.dir", folder)
     getattr(getattr(jvm.org.apache.spark.util, "Utils$"), "MODULE$").clearLocalRootDirs()  # it remembers the last one
 
 
 def keep_classes() -> None:
     """Run a query once, and archive the classes that it took: parsed and verified, they halve the next start."""
+    if _archive(_java()).exists():
+        return
     from streamgate.impl.spark.runtime import warm_up  # noqa: PLC0415 - the runtime is made of sessions
 
     with tempfile.TemporaryDirectory(prefix="streamgate-spark-") as scratch:
         archive = Path(scratch) / "classes.jsa"
-        java = _java()
+        java, tempfile.tempdir = _java(), scratch
         warm_up(open_session([f"-XX:ArchiveClassesAtExit={archive}", "-Xlog:disable", "-Xlog:all=error:stderr"]))
-        JVM[0].stdin.close()
-        JVM[0].wait()
+        for compiled in Path(scratch).glob("*/classes"):
+            shutil.rmtree(compiled)  # the JVM archives nothing while its class path holds a folder with files
+        JVM[0].communicate()
         _archive(java).parent.mkdir(parents=True, exist_ok=True)
         shutil.move(archive, _archive(java))
 
@@ -114,7 +118,8 @@ def keep_classes() -> None:
 def _archive(java: str) -> Path:
     """Where the classes of this Java are kept; the JVM itself refuses an archive of other jars."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    name = hashlib.sha256(f"{Path(java).resolve()} {pyspark.__version__}".encode()).hexdigest()[:16]
+    of = f"{Path(java).resolve()} {pyspark.__version__} {pyspark.__file__}"
+    name = hashlib.sha256(of.encode()).hexdigest()[:16]
     return cache / "streamgate" / f"spark-{name}.jsa"
 
 
@@ -152,12 +157,13 @@ def _start_jvm(scratch: Path, options: list[str]) -> None:
     with address.open("rb") as file:
         os.environ["PYSPARK_GATEWAY_PORT"] = str(read_int(file))
         os.environ["PYSPARK_GATEWAY_SECRET"] = UTF8Deserializer().loads(file)
-    compiler = launch_gateway().jvm.org.codehaus.janino.SimpleCompiler()
+    gateway = launch_gateway()
+    compiler = gateway.jvm.org.codehaus.janino.SimpleCompiler()
     compiler.cook(LOCAL_FILES)
     for name, code in compiler.getBytecodes().items():
-        file = classes / f"{name.replace('.', '/')}.class"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(code)
+        path = classes / f"{name.replace('.', '/')}.class"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(code)
 
 
 def _java() -> str:
