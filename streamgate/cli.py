@@ -65,7 +65,7 @@ def main(argv: list[str] | None = None) -> int:
             raise
         said = " ".join(f"{type(error).__name__}: {error}".split())
         print(
-            f"streamgate: the harness failed ({said}); `python -X dev -m streamgate.cli …` shows where.",
+            f"streamgate: the harness failed ({said}); `python -X dev -m streamgate …` shows where.",
             file=sys.stderr,
         )
         return MachineProblem.exit_code

@@ -368,6 +368,23 @@ def test_a_fault_of_ours_is_no_verdict(refused: Callable[..., Refused], monkeypa
     assert set(EXIT_CODES) >= {end.code}
 
 
+def test_an_interrupt_while_it_is_imported_is_one_sentence() -> None:
+    """Ctrl-C at any moment, also before there is anything to end."""
+    program = (
+        "import os, signal, sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'streamgate.catalogue': os.kill(os.getpid(), signal.SIGINT)\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "from streamgate.__main__ import main\n"
+        "sys.exit(main())\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=ANSWER_S, check=False)
+
+    assert (ran.returncode, ran.stderr) == (130, "streamgate: interrupted\n")
+
+
 def test_a_command_ends_without_a_traceback_in_a_process_of_its_own() -> None:
     """The installed command, as a shell runs it; a reader of its output that goes away is no fault."""
     streamgate = Path(sys.executable).with_name("streamgate")
