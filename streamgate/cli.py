@@ -138,11 +138,11 @@ def parser() -> Parser:
     listing.add_argument("--json", action="store_true", help="print JSON")
 
     explain = command("explain", explain_guarantee, "Explain a guarantee: promise, source, scenarios, anomalies.")
-    explain.add_argument("guarantee", help="an id such as G22")
+    explain.add_argument("guarantee", metavar="ID", help="an id such as G22")
     explain.add_argument("--json", action="store_true", help="print JSON")
 
     new = command("new", new_design, "Write a complete design that passes `smoke`, to start yours from.")
-    new.add_argument("directory", type=Path, help="an empty or new folder")
+    new.add_argument("directory", metavar="DIR", type=Path, help="an empty or new folder")
 
     smoke = command("smoke", smoke_design, "Is the adapter sound? A few records, before the design is judged.")
     _designs(smoke)
@@ -150,7 +150,7 @@ def parser() -> Parser:
     smoke.add_argument("--json", action="store_true", help="print JSON")
 
     judge = command("judge", judge_history, "Judge a recorded history again, with no broker.")
-    judge.add_argument("history", type=Path, nargs="+", help="history/*.jsonl of a run")
+    judge.add_argument("history", metavar="HISTORY", type=Path, nargs="+", help="history/*.jsonl of a run")
     judge.add_argument("--json", action="store_true", help="print JSON")
 
     lint = command("lint", lint_features, "Check the features: no scenario is vacuous, no sentence unused.")
