@@ -108,7 +108,7 @@ def stopped(trial: Trial) -> None:
 def succeeded(trial: Trial) -> None:
     """SIGSTOP every process of instance a, and start instance b in its place."""
     for application in subjects(trial):
-        hold(trial, application, AIMS["with a transaction open"](trial, application))
+        hold(trial, application, AIMS["with a transaction open, before its offsets"](trial, application))
         trial.start(application, "b")
         paused = application.running.pop("a")
         trial.drain(application, outputs_too=False)

@@ -29,7 +29,8 @@ Feature: At least once repeats at most one commit interval
     When it starts
     And it is killed after a commit
     Then the visible outputs are the fold of the committed input
-    When it starts again and drains its input
+    When 1000 entries over 64 accounts arrive in its input
+    And it starts again and drains its input
     Then nothing comes again whose input was committed at the kill
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker

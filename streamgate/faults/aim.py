@@ -104,6 +104,18 @@ def transaction_open(trial: Trial, application: Application) -> Aim:
     return Aim("with a transaction open", glimpse, evidence)
 
 
+def before_its_offsets(trial: Trial, application: Application) -> Aim:
+    """A transaction is open and its offsets are still to be sent, so that its place in the group is asked for once more."""
+    first = transaction_open(trial, application)
+
+    def evidence() -> Evidence | None:
+        found = first.evidence()
+        pending = application.group is not None and trial.committed(application) is None
+        return None if pending else found
+
+    return Aim(first.fault, first.glimpse, evidence)
+
+
 def outputs_beyond_the_commit(trial: Trial, application: Application) -> Aim:
     """An output is visible whose input lies at or above the committed offset: between output and commit."""
     _demand_group(trial, application)
@@ -182,6 +194,7 @@ def just_committed(trial: Trial, application: Application) -> Aim:
 
 AIMS = {
     "with a transaction open": transaction_open,
+    "with a transaction open, before its offsets": before_its_offsets,
     "with a second transaction open": second_transaction_open,
     "between output and commit": outputs_beyond_the_commit,
     "after a commit": just_committed,
