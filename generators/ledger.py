@@ -201,9 +201,7 @@ class _Mint:
                 sends.append(self._send(branch, self._postings(branch, "plain", []), chain, transaction))
         return sends
 
-    def _send(
-        self, branch: int, postings: list[Posting], chain: list[Hop], transaction: int | None = None
-    ) -> Send:
+    def _send(self, branch: int, postings: list[Posting], chain: list[Hop], transaction: int | None = None) -> Send:
         self._clock_ms += self.rng.randint(1, 5)
         envelope = Envelope(
             id=f"{self._series}-{self._number:06}",
@@ -260,9 +258,7 @@ class _Mint:
                 amounts[0] = self._huge(names[0])
             case "cancels":
                 amounts[-1] = -amounts[0]
-        return [
-            Posting(account=name, amount_cents=amount) for name, amount in zip(names, amounts, strict=True)
-        ]
+        return [Posting(account=name, amount_cents=amount) for name, amount in zip(names, amounts, strict=True)]
 
     def _draw(self, branch: int, count: int) -> list[str]:
         return self.rng.choices(self._accounts[branch], cum_weights=self._account_weights[branch], k=count)

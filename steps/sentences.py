@@ -91,9 +91,9 @@ def killed_and_starts_at_once(trial: Trial, moment: str) -> None:
     for application in subjects(trial):
         hold(trial, application, AIMS[moment](trial, application))
         trial.kill(application)
-        killed_ms = trial.now_ms
+        released_ms = trial.watch_release(application)
         trial.start(application)
-        trial.settle(application, since_ms=killed_ms)
+        trial.settle(application, waited_ms=released_ms.result())
 
 
 @when("it is stopped gracefully")

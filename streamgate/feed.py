@@ -15,11 +15,15 @@ class Feed:
     def __init__(self, settings: dict[str, str | int | float | bool], run_id: str) -> None:
         # Back-to-back transactions wait in the client's backoff while the last one's markers are written.
         quick = {"retry.backoff.ms": 5, "retry.backoff.max.ms": 10, "topic.metadata.refresh.fast.interval.ms": 10}
-        self._settings = settings | quick | {
-            "partitioner": "murmur2_random",
-            "enable.idempotence": True,
-            "linger.ms": 2,
-        }
+        self._settings = (
+            settings
+            | quick
+            | {
+                "partitioner": "murmur2_random",
+                "enable.idempotence": True,
+                "linger.ms": 2,
+            }
+        )
         self._id = f"streamgate-feed-{run_id}"
         self._steady = Producer(self._settings)
         self._aborting: Producer | None = None

@@ -67,7 +67,10 @@ def judge(path: Path) -> Judgement:
             verdict = Verdict.VIOLATED
             break
     else:
-        if ended.verdict not in {Verdict.UPHELD, verdict}:  # it ended before, between or after claims: the record is the evidence
+        if ended.verdict not in {
+            Verdict.UPHELD,
+            verdict,
+        }:  # it ended before, between or after claims: the record is the evidence
             if ended.verdict not in set(Verdict):
                 raise UsageProblem(f"{path}: there is no verdict {ended.verdict!r}; the history is of another version")
             verdict, anomalies, reason = Verdict(ended.verdict), list(ended.anomalies), ended.reason

@@ -37,9 +37,7 @@ class Check(NamedTuple):
     text: str
 
 
-def smoke(
-    manifest: Manifest, broker: Broker, run: RunScope, log_dir: Path, time_scale: float = 1.0
-) -> list[Check]:
+def smoke(manifest: Manifest, broker: Broker, run: RunScope, log_dir: Path, time_scale: float = 1.0) -> list[Check]:
     """Every check on a design's adapter; it is sound if all are ok."""
     reading = Reading(broker.bootstrap, broker.client)
     try:
@@ -103,18 +101,14 @@ class _Turn:
             self.reading.delete(topics.values())
         return found
 
-    def _steps(
-        self, instance: Instance, broker: Broker, topics: dict[str, str], began: float
-    ) -> Iterator[Check]:
+    def _steps(self, instance: Instance, broker: Broker, topics: dict[str, str], began: float) -> Iterator[Check]:
         hello = instance.greet()
         yield Check(f"{self.what} says hello", True, f"{hello.name} {hello.version}, {_since(began)}")
 
         began = time.monotonic()
         started = instance.start(self._start(broker, topics))
         ok = isinstance(started, Ready)
-        yield Check(
-            f"{self.what} starts", ok, f"ready, {_since(began)}" if ok else f"declared, yet {started!r}"
-        )
+        yield Check(f"{self.what} starts", ok, f"ready, {_since(began)}" if ok else f"declared, yet {started!r}")
 
         began = time.monotonic()
         self._produce(topics[PROGRAMS[self.program].reads])
@@ -152,9 +146,7 @@ class _Turn:
     def _produce(self, topic: str) -> None:
         """A handful of entries, none of them awkward by transaction."""
         producer = Producer(self.reading.settings | {"enable.idempotence": True})
-        for send in ledger(
-            1, entries=_ENTRIES, accounts=8, branches=4, partitions=PARTITIONS, aborted_transactions=0
-        ):
+        for send in ledger(1, entries=_ENTRIES, accounts=8, branches=4, partitions=PARTITIONS, aborted_transactions=0):
             producer.produce(
                 topic,
                 send.value,
@@ -178,9 +170,7 @@ class _Turn:
                 end = instance.failed or f"it exited with {instance.exit_code}"
                 return Check(check, False, f"{end!r}; its log: {instance.stderr_path}")
         seconds = OUTPUT_S * self.time_scale
-        return Check(
-            check, False, f"none visible to read_committed in {seconds:g} s; see {instance.stderr_path}"
-        )
+        return Check(check, False, f"none visible to read_committed in {seconds:g} s; see {instance.stderr_path}")
 
 
 def _since(began: float) -> str:

@@ -204,9 +204,7 @@ def _matches(definition: StepFunctionContext, step: Step) -> bool:
 
 def _where(definition: StepFunctionContext) -> str:
     code = definition.step_func.__code__
-    return (
-        f"{Path(code.co_filename).name}:{code.co_firstlineno} ({definition.type} “{definition.parser.name}”)"
-    )
+    return f"{Path(code.co_filename).name}:{code.co_firstlineno} ({definition.type} “{definition.parser.name}”)"
 
 
 def _plain_words(features: Path) -> Iterator[str]:

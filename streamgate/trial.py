@@ -5,8 +5,10 @@ times scale with `time_scale`, promised tolerances never do.
 """
 
 import shutil
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -25,6 +27,7 @@ from streamgate.feed import Feed
 from streamgate.generators.ledger import Send, facts
 from streamgate.history import History, events
 from streamgate.history.reading import Position, Reading
+from streamgate.history.wire import Wire
 from streamgate.programs import PROGRAMS, Program
 from streamgate.report import waiting
 from streamgate.verdicts import AdapterBreach, MarkMissed, NotOffered, Violated
@@ -437,8 +440,31 @@ class Trial:
             self.wait(SETTLE_S, lambda: False)  # nothing more may come
         self.observe(application)
 
-    def settle(self, application: Application, *, since_ms: int | None = None) -> None:
-        """Wait until every transaction is decided; record the committed input beside the visible outputs."""
+    def watch_release(self, application: Application) -> "Future[int]":
+        """Measure, from now and beside everything else, how long a reader waits to pass what lies on the outputs now."""
+        broker, partitions, began = self.bench.broker, application.partitions, time.monotonic()
+        _, wanted = self.ends(application)
+        released: Future[int] = Future()
+
+        def watch() -> None:
+            deadline = began + (TRANSACTION_TIMEOUT_MS / 1000 + PROGRESS_S) * self.bench.time_scale
+            wire = Wire(broker.bootstrap.split(",", 1)[0], broker.client)
+            while time.monotonic() < deadline:
+                stable, _ = wire.ends(application.writes, dict.fromkeys(range(partitions), 0))
+                if all(stable[p] >= end for p, end in wanted.items()):
+                    break
+                time.sleep(POLL_S)
+            wire.close()
+            released.set_result(round((time.monotonic() - began) * 1000))
+
+        threading.Thread(target=watch, name="release", daemon=True).start()
+        return released
+
+    def settle(self, application: Application, *, since_ms: int | None = None, waited_ms: int | None = None) -> None:
+        """Wait until every transaction is decided; record the committed input beside the visible outputs.
+
+        How long readers waited is counted from now, from `since_ms`, or was measured already (`waited_ms`).
+        """
         began = self.now_ms if since_ms is None else since_ms
         committed: Position | None = None
 
@@ -457,7 +483,7 @@ class Trial:
                 at_ms=self.now_ms,
                 application=application.name,
                 offsets=offsets,
-                stable_ms=self.now_ms - began,
+                stable_ms=self.now_ms - began if waited_ms is None else waited_ms,
                 down=not application.running,
             )
         )

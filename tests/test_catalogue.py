@@ -180,9 +180,7 @@ def test_only_and_guarantee_narrow_each_other(catalogue: Catalogue) -> None:
     """What is asked for twice is what both ask for."""
     chosen = catalogue.chooser(only="not @G1.replayed-by-a-relay", guarantees=["G1"])
 
-    assert [scenario.id for scenario in catalogue.scenarios if chosen(scenario)] == [
-        "G1.replayed-after-a-crash"
-    ]
+    assert [scenario.id for scenario in catalogue.scenarios if chosen(scenario)] == ["G1.replayed-after-a-crash"]
 
 
 @pytest.mark.parametrize(

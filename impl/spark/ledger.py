@@ -80,7 +80,9 @@ def _codes(column: pa.Array) -> np.ndarray:
 def _slices(numbers: pa.Int64Array, starts: np.ndarray) -> pa.BinaryArray:
     """The numbers between one start and the next as bytes: Spark takes quadratic time over a column of lists."""
     bounds = (np.append(starts, len(numbers)) * 8).astype(np.int32)
-    return pa.Array.from_buffers(pa.binary(), len(starts), [None, pa.py_buffer(bounds), pa.py_buffer(numbers.to_numpy())])
+    return pa.Array.from_buffers(
+        pa.binary(), len(starts), [None, pa.py_buffer(bounds), pa.py_buffer(numbers.to_numpy())]
+    )
 
 
 class Accounts(StatefulProcessor):

@@ -23,4 +23,6 @@ def append_hop(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Turn batches of records into batches of output."""
     for batch in batches:
         values = join(batch["value"], decode(batch).own_hop)
-        yield pa.RecordBatch.from_arrays([batch["key"], values, batch["headers"], batch["timestamp_ms"]], list(OUTPUT.names))
+        yield pa.RecordBatch.from_arrays(
+            [batch["key"], values, batch["headers"], batch["timestamp_ms"]], list(OUTPUT.names)
+        )

@@ -128,7 +128,10 @@ def _start_jvm(scratch: Path, options: list[str]) -> None:
     home, address, classes = Path(pyspark.__file__).parent, scratch / "gateway", scratch / "classes"
     classes.mkdir()
     jars = subprocess.run(
-        [sys.executable, "-m", "streamgate.brokers.jars", FOLDER / "jars"], stdout=subprocess.PIPE, text=True, check=True
+        [sys.executable, "-m", "streamgate.brokers.jars", FOLDER / "jars"],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
     ).stdout.split()
     java = _java()
     if not options and _archive(java).exists():

@@ -12,9 +12,7 @@ from streamgate.verdicts import AdapterBreach
 class Pool:
     """The instances of one design: at most `spares` fresh ones wait, and one that was given back."""
 
-    def __init__(
-        self, manifest: Manifest, run: Scope, log_dir: Path, time_scale: float = 1.0, spares: int = 1
-    ) -> None:
+    def __init__(self, manifest: Manifest, run: Scope, log_dir: Path, time_scale: float = 1.0, spares: int = 1) -> None:
         self.manifest, self.run, self.log_dir, self.time_scale = manifest, run, log_dir, time_scale
         self._lock = threading.Lock()
         self._returned: list[Instance] = []

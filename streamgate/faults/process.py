@@ -18,6 +18,7 @@ from streamgate.verdicts import HarnessError
 INSTANCE_TAG = "STREAMGATE_INSTANCE"
 _PROC = Path("/proc")
 _STOPPED, _DEAD = "Tt", "ZXx"  # states in /proc/PID/stat
+_ASLEEP = "D"  # in the kernel, as a thread is that waits for its stopped vfork child: it stops before it can run again
 _LOOK_AGAIN_S = 0.0005
 _DEADLINE_S = 10.0
 
@@ -42,7 +43,7 @@ class Session:
 
     def pause(self) -> list[int]:
         """Stop every process, and return only when every thread of each is stopped."""
-        return self._signal(signal.SIGSTOP, settled=_STOPPED + _DEAD)
+        return self._signal(signal.SIGSTOP, settled=_STOPPED + _ASLEEP + _DEAD)
 
     def resume(self) -> list[int]:
         """Let every stopped process go on."""

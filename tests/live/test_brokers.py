@@ -62,9 +62,7 @@ def test_the_embedded_broker_keeps_transactions_apart(run: RunScope, tmp_path: P
     assert "Kafka Server started" in (tmp_path / "broker.log").read_text()
 
 
-def test_a_secured_cluster_is_reached_with_the_properties_file_of_javas_tools(
-    run: RunScope, tmp_path: Path
-) -> None:
+def test_a_secured_cluster_is_reached_with_the_properties_file_of_javas_tools(run: RunScope, tmp_path: Path) -> None:
     """SASL_SSL end to end, as for a cluster of somebody else; the password stands in no log."""
     secured = open_embedded(run, tmp_path / "logs", why="a test", secured=True)
     java_file = tmp_path / "client.properties"
@@ -79,9 +77,7 @@ def test_a_secured_cluster_is_reached_with_the_properties_file_of_javas_tools(
         f"ssl.truststore.location={secured.client['ssl.ca.location']}\n"
     )
 
-    broker = open_broker(
-        "auto", run=run, log_dir=tmp_path, bootstrap=secured.bootstrap, client_properties=java_file
-    )
+    broker = open_broker("auto", run=run, log_dir=tmp_path, bootstrap=secured.bootstrap, client_properties=java_file)
 
     assert transacted(broker) == [(b"key", b"committed")]
     assert (broker.kind, broker.why, broker.ours) == ("external", "--bootstrap is given", False)
@@ -89,9 +85,7 @@ def test_a_secured_cluster_is_reached_with_the_properties_file_of_javas_tools(
 
     java_file.write_text(java_file.read_text().replace(password, "a wrong one"))
     with pytest.raises(UsageProblem, match=r"refuses the credentials of .*client\.properties\.$"):
-        open_broker(
-            "external", run=run, log_dir=tmp_path, bootstrap=secured.bootstrap, client_properties=java_file
-        )
+        open_broker("external", run=run, log_dir=tmp_path, bootstrap=secured.bootstrap, client_properties=java_file)
 
 
 def test_a_taken_port_is_named(run: RunScope, tmp_path: Path) -> None:
@@ -103,9 +97,7 @@ def test_a_taken_port_is_named(run: RunScope, tmp_path: Path) -> None:
             open_embedded(run, tmp_path, why="a test", port=port)
 
 
-def test_a_java_that_exits_at_start_is_quoted(
-    run: RunScope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_java_that_exits_at_start_is_quoted(run: RunScope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last word of the log is in the sentence, so that nobody has to look for it."""
     java = tmp_path / "java"
     java.write_text("#!/bin/sh\n[ $# = 1 ] && echo 'java version \"17\"' >&2 || echo 'Error: no heap' >&2\n")
@@ -146,9 +138,7 @@ def image() -> str:
         pytest.skip(str(reason))
 
 
-def test_auto_takes_a_container_where_an_engine_has_the_image(
-    run: RunScope, image: str, tmp_path: Path
-) -> None:
+def test_auto_takes_a_container_where_an_engine_has_the_image(run: RunScope, image: str, tmp_path: Path) -> None:
     """The same Kafka from an image: transactions work, the log is kept, and closing removes the container."""
     broker = open_broker("auto", run=run, log_dir=tmp_path)
 
@@ -180,15 +170,11 @@ def test_without_an_engine_auto_is_embedded_and_says_why(
     assert (broker.kind, broker.why) == ("embedded", "no container engine answers")
 
 
-def test_an_explicit_container_never_falls_back(
-    run: RunScope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_explicit_container_never_falls_back(run: RunScope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who asks for a container gets one, or a sentence."""
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/no-engine.sock")
 
-    with pytest.raises(
-        MachineProblem, match=r"^The broker is to be a container, and no container engine answers; "
-    ):
+    with pytest.raises(MachineProblem, match=r"^The broker is to be a container, and no container engine answers; "):
         open_broker("container", run=run, log_dir=tmp_path)
 
 
