@@ -31,6 +31,7 @@ from streamgate.trial import Bench, Trial
 from streamgate.verdicts import HarnessError, Inconclusive, MarkMissed, NotOffered, Outcome, Verdict, Violated
 
 ATTEMPTS = 5
+TIMED = "while the input rests"  # a row with this sentence has the machine for itself
 MEMORY_LOOK_S = 0.5
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 LEAST_ROOM_BYTES = 1 << 16  # a disk with less is full: a broker or a design that writes there has failed for that
@@ -177,8 +178,13 @@ class Gate:
         nth = f"-{repetition + 1}" if repetition else ""  # each repetition keeps its history: one of them may be red
         trial = Trial(self.bench, design, self.row(item)[1].id, attempt, nth)
         item.stash[TRIAL] = trial
+        pool = self.bench.pool(design)
+        if any(step.text.startswith(TIMED) for step in self.row(item)[1].steps):
+            pool.rest()
+        else:  # the instance that the next fault will ask for boots while this row is judged
+            pool.prepare()
         yield trial
-        trial.close()
+        trial.close(gently=not self.interrupted)
 
     # --- attempts and verdicts
 

@@ -4,6 +4,7 @@ Steps call this; it records every fact in the history, and a claim judges the hi
 times scale with `time_scale`, promised tolerances never do.
 """
 
+import contextlib
 import shutil
 import threading
 import time
@@ -523,11 +524,23 @@ class Trial:
         if anomalies:
             raise Violated(anomalies)
 
-    def close(self) -> None:
-        """End what still runs, and delete the topics."""
+    def close(self, *, gently: bool = True) -> None:
+        """End what still runs, gently so that the next scenario can have it if it is reusable, and delete the topics."""
+        pool = self.bench.pool(self.manifest)
         for application in self.applications.values():
-            for name in list(application.running):
-                instance = application.running.pop(name)
+            for instance in application.running.values():
+                with contextlib.suppress(AdapterBreach):  # the scenario is over: how this one ends is no part of it
+                    if (
+                        gently
+                        and "reusable" in self.manifest.capabilities
+                        and instance.exit_code is None
+                        and not instance.failed
+                    ):
+                        instance.resume()
+                        if isinstance(instance.stop(STOP_MS), Stopped):
+                            pool.give_back(instance)
+                            continue
                 instance.kill()
+            application.running.clear()
             shutil.rmtree(application.directory, ignore_errors=True)
         self.reading.delete({t for a in self.applications.values() for t in a.event.topics.values()})

@@ -188,13 +188,18 @@ def test_stdin_end_is_the_end(spawn: Spawn) -> None:
     assert instance.wait_exit(5) == 0
 
 
-def test_pool_keeps_one_spare(tmp_path: Path) -> None:
-    """Taking an instance begins the boot of the next, so that two takes give two, and close ends all."""
+def test_pool_boots_what_is_asked_for(tmp_path: Path) -> None:
+    """One is booted at the beginning, one more when it is prepared, twice asked or once, and close ends all."""
     pool = Pool(manifest("well_behaved"), Run(), tmp_path)
 
-    first, second = pool.take(), pool.take()
-    _until(lambda: len(list(tmp_path.glob("*.stderr"))) == 3)
+    first = pool.take()
+    pool.prepare()
+    pool.prepare()
+    second = pool.take()
+    booted = len(list(tmp_path.glob("*.stderr")))
     pool.close()
+
+    assert booted == 2
 
     assert first is not second
     assert first.hello

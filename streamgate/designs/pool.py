@@ -1,4 +1,8 @@
-"""Warm instances: a runtime takes seconds to boot, so the next one boots while a scenario is judged."""
+"""Warm instances: a runtime takes seconds to boot, so one is booted ahead of the moment that needs it.
+
+It is booted when it is asked for and not at every turn: a boot that nobody needs takes the two cores from the design
+that is being judged, and makes it late.
+"""
 
 import threading
 from concurrent.futures import Future
@@ -10,20 +14,29 @@ from streamgate.verdicts import AdapterBreach
 
 
 class Pool:
-    """The instances of one design: at most `spares` fresh ones wait, and one that was given back."""
+    """The instances of one design: at most one fresh one waits, and one that was given back."""
 
-    def __init__(self, manifest: Manifest, run: Scope, log_dir: Path, time_scale: float = 1.0, spares: int = 1) -> None:
+    def __init__(self, manifest: Manifest, run: Scope, log_dir: Path, time_scale: float = 1.0) -> None:
         self.manifest, self.run, self.log_dir, self.time_scale = manifest, run, log_dir, time_scale
         self._lock = threading.Lock()
         self._returned: list[Instance] = []
         self._booting: list[Future[Instance]] = []
         self._all: list[Instance] = []
         self._closed = False
-        for _ in range(spares):
+        self._boot()
+
+    def prepare(self) -> None:
+        """Begin to boot a fresh instance, unless one is booting or waits."""
+        if not self._booting:
             self._boot()
 
+    def rest(self) -> None:
+        """Wait until nothing boots, so that what is timed next has the machine for itself."""
+        for future in list(self._booting):
+            future.exception(HELLO_S * self.time_scale + HELLO_S)
+
     def take(self) -> Instance:
-        """An instance that has answered hello; the next one begins to boot at once."""
+        """An instance that has answered hello: one that was given back, the one prepared, or one booted now."""
         with self._lock:
             while self._returned:
                 instance = self._returned.pop()
@@ -31,8 +44,6 @@ class Pool:
                     return instance
             spare = self._booting.pop(0) if self._booting else None
         future = spare or self._boot(keep=False)
-        if spare:
-            self._boot()
         instance = future.result(HELLO_S * self.time_scale + HELLO_S)
         if instance.exit_code is not None and not instance.breach:  # died while it waited: boot one in view
             instance = self._boot(keep=False).result(HELLO_S * self.time_scale + HELLO_S)

@@ -38,6 +38,7 @@ def hold(trial: Trial, application: Application, aim: Aim) -> Evidence:
 
     A design that drained its input unseen is given another wave of it, a few times.
     """
+    trial.bench.pool(trial.manifest).prepare()  # somebody will have to take over from the instance that is struck
     waves, looked = 0, time.monotonic()
     deadline = looked + PROGRESS_S * trial.bench.time_scale
     instance = application.running["a"]
