@@ -11,6 +11,7 @@ Feature: A replay changes no sum
     And 4000 entries over 64 accounts wait in its input
     When it starts
     And it is killed <moment>
+    And 1000 entries over 64 accounts arrive in its input
     And it starts again and drains its input
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker

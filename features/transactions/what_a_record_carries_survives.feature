@@ -11,6 +11,7 @@ Feature: Timestamps, headers and lineage are preserved through a crash
     And 4000 entries over 64 accounts wait in its input
     When it starts
     And it is killed <moment>
+    And 1000 entries over 64 accounts arrive in its input
     And it starts again and drains its input
     Then every output carries its input's id, timestamp and headers, and the chain of positions
     And nothing else changes on the broker

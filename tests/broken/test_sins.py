@@ -75,3 +75,15 @@ def test_every_check_catches_somebody(run: Run) -> None:
             caught |= {claim.check for claim in claims[-1:]}  # the scenario ends with the claim that does not hold
 
     assert caught == set(CHECKS)
+
+
+def test_the_red_card_of_the_readme_is_real(run: Run) -> None:
+    """The README's card names a design, a row, a claim and an anomaly that this run has seen together."""
+    card = (Path(__file__).parents[2] / "README.md").read_text().partition("<!-- card -->")[2].partition("<!--")[0]
+    said = [line.split(None, 1)[-1] for line in card.strip().strip("`").strip().splitlines()]
+    row_id, design = said[0].split()
+    claim, anomaly = said[1], next(line for line in card.splitlines() if "anomaly" in line).split()[1].rstrip(":")
+
+    result = run.rows[design][row_id]
+
+    assert (result.name, result.anomalies[0].name) == (claim, anomaly)
