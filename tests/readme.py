@@ -76,7 +76,7 @@ def main(arguments: list[str]) -> int:
             (CARD, f"```\n{cards[0]}\n```\n" if cards else None),
         ):
             if new:
-                text = text.replace(between(text, marks), new)
+                text = text.replace(between(text, marks).join(marks), new.join(marks))
         README.write_text(text, encoding="utf-8")
         return 0
     said = cells_in(between(text, TABLE))
