@@ -75,11 +75,11 @@ public class LocalFiles extends org.apache.hadoop.fs.LocalFileSystem {
 """
 
 
-def open_session(options: list[str] | None = None) -> SparkSession:
+def open_session() -> SparkSession:
     """Start the JVM, unless spark-submit has, and open a session with the settings above."""
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     if "PYSPARK_GATEWAY_PORT" not in os.environ:
-        _start_jvm(Path(tempfile.mkdtemp(prefix="streamgate-spark-")), options or [])
+        _start_jvm(Path(tempfile.mkdtemp(prefix="streamgate-spark-")))
     builder = SparkSession.builder.appName("streamgate")
     for name, value in SETTINGS.items():
         builder = builder.config(name, value)
@@ -95,7 +95,7 @@ def use_local_disk(session: SparkSession, folder: str) -> None:
     getattr(getattr(jvm.org.apache.spark.util, "Utils$"), "MODULE$").clearLocalRootDirs()  # it remembers the last one
 
 
-def _start_jvm(scratch: Path, options: list[str]) -> None:
+def _start_jvm(scratch: Path) -> None:
     """Start Spark's Python gateway and leave its address where pyspark looks for it."""
     home, address, classes = Path(pyspark.__file__).parent, scratch / "gateway", scratch / "classes"
     classes.mkdir()
@@ -109,7 +109,6 @@ def _start_jvm(scratch: Path, options: list[str]) -> None:
     command = [
         java,
         *OPTIONS,
-        *options,
         f"-Djava.io.tmpdir={scratch}",
         "-cp",
         os.pathsep.join([f"{home}/jars/*", *jars, str(classes)]),
