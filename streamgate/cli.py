@@ -337,6 +337,15 @@ def opened_broker(arguments: argparse.Namespace, run: Any, out: Path) -> Any:
         )
 
 
+def prepare_all(designs: list[Any], run: Any, out: Path) -> None:
+    """What the designs want to have done once, before they are asked anything."""
+    from streamgate.designs.instance import prepare  # noqa: PLC0415
+
+    for design in designs:
+        with waiting(f"{design.name} is prepared"):
+            prepare(design, run, out / "logs")
+
+
 def run_designs(arguments: argparse.Namespace) -> int:
     """Judge."""
     import pytest  # noqa: PLC0415
@@ -371,6 +380,7 @@ def run_designs(arguments: argparse.Namespace) -> int:
             f"streamgate {streamgate.__version__}, seed {seed}, broker {broker.kind} {broker.version} ({broker.why})",
             markup=False,
         )
+        prepare_all([design for design in designs if rows[design.name]], run, out)
         reading = Reading(broker.bootstrap, broker.client)
         reading.canary(f"streamgate-canary-{run.run_id[:6]}")
         feed = Feed(reading.settings, run.run_id)
@@ -489,6 +499,7 @@ def smoke_design(arguments: argparse.Namespace) -> int:
     run = RunScope()
     try:
         broker = opened_broker(arguments, run, out)
+        prepare_all(designs, run, out)
         results = []
         for design in designs:
             with waiting(f"{design.name} is spoken with"):

@@ -32,7 +32,7 @@ from streamgate.verdicts import HarnessError, Inconclusive, MarkMissed, NotOffer
 
 ATTEMPTS = 5
 TIMED = "while the input rests"  # a row with this sentence has the machine for itself
-MEMORY_LOOK_S = 0.5
+MEMORY_LOOK_S = 2.0  # a look walks the page tables of every process: 30 ms where Spark runs
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 LEAST_ROOM_BYTES = 1 << 16  # a disk with less is full: a broker or a design that writes there has failed for that
 VERSIONS = ("confluent-kafka", "pytest", "pytest-bdd", "pydantic", "kio", "pyspark")

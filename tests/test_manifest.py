@@ -41,6 +41,15 @@ def test_a_folder_and_its_file_are_the_same_design(folder: Path) -> None:
     assert (manifest.atomic, manifest.local_state, manifest.sin) == ("batch", True, None)
 
 
+def test_prepare(folder: Path) -> None:
+    """What is run once before a run has the same placeholders, and is refused as early where it cannot be run."""
+    (folder / "design.toml").write_text(GOOD + 'prepare = ["{python}", "-c", "{dir}"]\n')
+    assert load(str(folder)).prepare == (sys.executable, "-c", str(folder))
+
+    (folder / "design.toml").write_text(GOOD + 'prepare = ["./build"]\n')
+    assert "`prepare` starts with ./build, which cannot be run here." in refusal(folder)
+
+
 def test_relative_path(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A path is read from where the user stands."""
     monkeypatch.chdir(folder.parent)

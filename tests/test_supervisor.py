@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 import time
 import tomllib
 from collections.abc import Callable, Iterator
@@ -10,9 +11,11 @@ from pathlib import Path
 import pytest
 from miniatures import MINIATURES, START, Run, Spawn, manifest
 
-from streamgate.designs.instance import Instance, Silence
+from streamgate.designs import instance as instances
+from streamgate.designs.instance import Instance, Silence, prepare
 from streamgate.designs.pool import Pool
 from streamgate.designs.protocol import Failed, Ready, Stopped
+from streamgate.errors import UsageProblem
 from streamgate.verdicts import AdapterBreach
 
 MESSAGES = tomllib.loads((MINIATURES / "messages.toml").read_text())
@@ -257,3 +260,25 @@ def _alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return _state(pid) != "Z"
+
+
+def test_prepare_runs_to_its_end(tmp_path: Path) -> None:
+    """What a design prepares is there before its first instance, and what it said is kept."""
+    design = manifest("", prepare=[sys.executable, "-c", f"print('built'); open('{tmp_path}/built', 'w')"])
+
+    prepare(design, Run(), tmp_path)
+
+    assert (tmp_path / "built").exists()
+    assert (tmp_path / "miniature-prepare.txt").read_text() == "built\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "says"),
+    [("exit(3)", "ended with exit code 3"), ("input_ = open(0).read()\nwhile True: pass", "did not end")],
+)
+def test_prepare_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, says: str) -> None:
+    """A preparation that fails, or has no end, ends the run before it begins, and names its log."""
+    monkeypatch.setattr(instances, "PREPARE_S", 0.5)
+
+    with pytest.raises(UsageProblem, match=f"`prepare` {says}.*miniature-prepare.txt says why"):
+        prepare(manifest("", prepare=[sys.executable, "-c", script]), Run(), tmp_path)

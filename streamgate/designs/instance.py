@@ -38,9 +38,11 @@ from streamgate.designs.protocol import (
     Stopped,
     Unsupported,
 )
+from streamgate.errors import UsageProblem
 from streamgate.faults.process import INSTANCE_TAG, Session
 from streamgate.verdicts import AdapterBreach
 
+PREPARE_S = 600.0
 HELLO_S = 60.0
 START_S = 60.0
 QUERY_S = 5.0
@@ -67,6 +69,34 @@ class Silence(AdapterBreach):
     """No answer: the deadline passed, or the process ended first. After a fault the design answers for it."""
 
 
+def prepare(manifest: Manifest, run: Scope, log_dir: Path) -> None:
+    """Run a design's `prepare` to its end, if it has one; UsageProblem where it fails or takes too long."""
+    if not manifest.prepare:
+        return
+    log_dir.mkdir(parents=True, exist_ok=True)
+    log = log_dir / f"{_file_name(manifest.name)}-prepare.txt"
+    with log.open("wb") as output:
+        try:
+            code = subprocess.run(
+                manifest.prepare,
+                cwd=manifest.folder,
+                env=os.environ | manifest.environment | run.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+                timeout=PREPARE_S,
+                check=False,
+            ).returncode
+            end = f"ended with exit code {code}" if code else ""
+        except subprocess.TimeoutExpired:
+            end = f"did not end within {PREPARE_S:.0f} s"
+        except OSError as error:
+            end = f"cannot be run ({error.strerror})"
+    if end:
+        raise UsageProblem(f"{manifest.file}: `prepare` {end}; {log} says why.")
+
+
 class Instance:
     """One process session of a design; construct it, `greet()`, then `start(…)`."""
 
@@ -80,7 +110,7 @@ class Instance:
         time_scale: float = 1.0,
     ) -> None:
         self.manifest = manifest
-        self.name = name or f"{re.sub(r'[^A-Za-z0-9._-]', '-', manifest.name)}-{next(_serial)}"
+        self.name = name or f"{_file_name(manifest.name)}-{next(_serial)}"
         self.time_scale = time_scale
         self.hello: HelloReply | None = None
         self.failed: Failed | None = None
@@ -372,6 +402,10 @@ def _expected(request: Message | None) -> str:
     if request is None:
         return "Expected nothing unasked but failed"
     return f"Expected {', '.join(_type(reply) for reply in REPLIES_TO[type(request)])} or failed"
+
+
+def _file_name(design: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]", "-", design)
 
 
 def _plain(value: str | tuple[str, ...]) -> str:

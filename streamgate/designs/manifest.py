@@ -32,7 +32,7 @@ class Sin(BaseModel):
 
 
 class Manifest(BaseModel):
-    """A design as declared; `command` has its placeholders filled in and runs in `folder`, with no shell."""
+    """A design as declared; `command` and `prepare` have their placeholders filled in and run in `folder`, with no shell."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -40,6 +40,9 @@ class Manifest(BaseModel):
     name: str = Field(min_length=1, pattern=r"^[\w./-]+$")
     version: str = Field(min_length=1)
     command: tuple[str, ...] = Field(min_length=1)
+    prepare: tuple[str, ...] = Field(
+        (), description="run to its end once before a run: what it builds no instance has to"
+    )
     environment: dict[str, str] = {}
     programs: tuple[str, ...] = Field(min_length=1)
     modes: tuple[Mode, ...] = Field(min_length=1)
@@ -70,13 +73,16 @@ def load(spec: str) -> Manifest:
         fields["known_failures"] = _known_failures(file, fields["known_failures"])
     elif "known_failures" in fields:
         raise UsageProblem(f"{file}: `known_failures` is the name of a file of lines “id, reason, link”.")
-    if isinstance(fields.get("command"), list):
-        fields["command"] = [_filled(argument, file.parent) for argument in fields["command"]]
+    for name in ("command", "prepare"):
+        if isinstance(fields.get(name), list):
+            fields[name] = [_filled(argument, file.parent) for argument in fields[name]]
     try:
         manifest = Manifest(folder=file.parent, **fields)
     except ValidationError as error:
         raise UsageProblem(f"{file}: {_first(error)}.") from None
-    _demand_command(manifest)
+    _demand_program(manifest, "command", manifest.command)
+    if manifest.prepare:
+        _demand_program(manifest, "prepare", manifest.prepare)
     return manifest
 
 
@@ -141,9 +147,9 @@ def _known_failures(manifest_file: Path, name: str) -> dict[str, tuple[str, str]
     return known
 
 
-def _demand_command(manifest: Manifest) -> None:
+def _demand_program(manifest: Manifest, field: str, command: tuple[str, ...]) -> None:
     """Refuse a command that cannot be run, while a person still looks at the screen."""
-    program, *arguments = manifest.command
+    program, *arguments = command
     if "/" in program:
         file = manifest.folder / program
         found = file.is_file() and os.access(file, os.X_OK)
@@ -151,7 +157,7 @@ def _demand_command(manifest: Manifest) -> None:
         path = manifest.environment.get("PATH", os.environ.get("PATH"))
         found = shutil.which(program, path=path) is not None
     if not found:
-        raise UsageProblem(f"{manifest.file}: `command` starts with {program}, which cannot be run here.")
+        raise UsageProblem(f"{manifest.file}: `{field}` starts with {program}, which cannot be run here.")
     script = arguments[0] if program == sys.executable and arguments else "-"
     if not script.startswith("-") and not (manifest.folder / script).exists():
-        raise UsageProblem(f"{manifest.file}: `command` runs {script}, which does not exist in its folder.")
+        raise UsageProblem(f"{manifest.file}: `{field}` runs {script}, which does not exist in its folder.")
