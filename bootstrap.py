@@ -3,6 +3,7 @@
     python3 bootstrap.py                 the main job: judge the PySpark reference (streamgate run)
     python3 bootstrap.py run --design …  any streamgate command
     python3 bootstrap.py tox …           the tests
+    python3 bootstrap.py install         only what the tests need; tox calls it, so that all its environments share .venv
 
 Standard library only. What it installs is listed in pyproject.toml; jars and a Java come later, when they are needed.
 """
@@ -15,28 +16,21 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ENVIRONMENT = HERE / ".venv"
+PYTHON = ENVIRONMENT / "bin" / "python"
 
 
-def installed(needs: str) -> bool:
-    """Whether the environment holds what these pyproject.toml contents ask for, in this Python."""
-    stamp = ENVIRONMENT / "installed-for"
-    return stamp.is_file() and stamp.read_text() == needs
-
-
-def install(needs: str, *packages: str) -> None:
-    """Make the environment and install; the stamp says for what."""
+def install(extras: str) -> None:
+    """Have these extras of pyproject.toml in the environment; a stamp tells what it holds already, and for which Python."""
+    stamp = ENVIRONMENT / f"installed-{extras}"
+    needs = f"{sys.version}\n{(HERE / 'pyproject.toml').read_text()}"
+    if stamp.is_file() and stamp.read_text() == needs:
+        return
     print(f"installing into {ENVIRONMENT} (pyspark is 450 MB: a minute or two)", file=sys.stderr, flush=True)
-    venv.create(ENVIRONMENT, with_pip=True, clear=True)
-    pip = [
-        str(ENVIRONMENT / "bin" / "python"),
-        "-m",
-        "pip",
-        "--disable-pip-version-check",
-        "install",
-        "--quiet",
-    ]
-    subprocess.run([*pip, *packages], check=True, cwd=HERE)
-    (ENVIRONMENT / "installed-for").write_text(needs)
+    if not PYTHON.exists():
+        venv.create(ENVIRONMENT, with_pip=True)
+    pip = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    subprocess.run([*pip, "-e", f".[{extras}]"], check=True, cwd=HERE, stdout=sys.stderr)
+    stamp.write_text(needs)
 
 
 def main(arguments: list[str]) -> int:
@@ -44,15 +38,15 @@ def main(arguments: list[str]) -> int:
     if sys.version_info < (3, 11):  # noqa: UP036 (who runs this may have an older one)
         print(f"streamgate needs Python 3.11 or later; this is {sys.version.split()[0]}", file=sys.stderr)
         return 3
-    needs = f"{sys.version}\n{(HERE / 'pyproject.toml').read_text()}"
-    if not installed(needs):
-        try:
-            install(needs, "-e", ".[spark]", "tox>=4.30")
-        except (subprocess.CalledProcessError, OSError) as error:
-            print(f"the packages could not be installed: {error}", file=sys.stderr)
-            return 3
-    program = "tox" if arguments[:1] == ["tox"] else "streamgate"
-    rest = arguments[1:] if program == "tox" else (arguments or ["run"])
+    tests = arguments[:1] in (["tox"], ["install"])
+    try:
+        install("spark,dev" if tests else "spark")
+    except (subprocess.CalledProcessError, OSError) as error:
+        print(f"the packages could not be installed: {error}", file=sys.stderr)
+        return 3
+    if arguments[:1] == ["install"]:
+        return 0
+    program, rest = ("tox", arguments[1:]) if tests else ("streamgate", arguments or ["run"])
     path = str(ENVIRONMENT / "bin" / program)
     os.execv(path, [path, *rest])
     return 0  # not reached: this process is the command now
