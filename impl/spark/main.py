@@ -1,16 +1,69 @@
-"""The reference design in PySpark on the adapter protocol."""
+"""The reference design in PySpark: on the adapter protocol, or by itself on a Kafka of yours.
 
+    python -m streamgate.impl.spark.main                  speaks the protocol
+    spark-submit --jars JARS main.py --bootstrap HOST:PORT --checkpoint FOLDER      processes until it is ended
+
+JARS are the locked ones: `python -m streamgate.brokers.jars impl/spark/jars | paste -sd,` prints them.
+"""
+
+import argparse
 import signal
 import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
 
-from streamgate.adapter import serve
-from streamgate.impl.spark.runtime import Spark
+from streamgate.adapter import Failed, serve
+from streamgate.impl.spark.runtime import PROGRAMS, Spark
+
+
+def start(arguments: list[str]) -> dict[str, Any] | None:
+    """What a harness would say at `start`, from the command line; nothing where the command line is empty."""
+    if not arguments:
+        return None
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bootstrap", required=True, help="HOST:PORT of a broker")
+    parser.add_argument("--checkpoint", required=True, help="a folder, or the URI of one, that outlives the process")
+    parser.add_argument("--program", default="ledger", choices=PROGRAMS)
+    parser.add_argument("--mode", default="at_least_once", choices=Spark.hello["modes"])
+    parser.add_argument("--reads", help="the input topic (default: the role's name, `entries` for the ledger)")
+    parser.add_argument("--writes", help="the output topic (default: the role's name, `balances` for the ledger)")
+    parser.add_argument("--application-id", default="streamgate", help="group and transactional id begin with it")
+    parser.add_argument("--commit-interval-ms", type=int, default=100)
+    parser.add_argument("--client", action="append", default=[], metavar="NAME=VALUE", help="librdkafka's security")
+    said = parser.parse_args(arguments)
+    program = PROGRAMS[said.program]
+    return {
+        "program": said.program,
+        "application_id": said.application_id,
+        "mode": said.mode,
+        "bootstrap": said.bootstrap,
+        "client": dict(item.split("=", 1) for item in said.client),
+        "topics": {program.READS: said.reads or program.READS, program.WRITES: said.writes or program.WRITES},
+        "parameters": {"commit_interval_ms": said.commit_interval_ms},
+        "transaction_timeout_ms": 60_000,
+        "offset_reset": "earliest",
+        "state_dir": tempfile.mkdtemp(prefix="streamgate-state-"),
+        "durable_dir": said.checkpoint if "://" in said.checkpoint else str(Path(said.checkpoint).absolute()),
+    }
+
 
 if __name__ == "__main__":
-    design = Spark()
+    design, alone = Spark(), start(sys.argv[1:])
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     try:
-        serve(design)
+        if alone:
+            design.boot()
+            design.open(alone)
+            print(f"{alone['program']} runs as {alone['application_id']}; Ctrl-C ends it", file=sys.stderr, flush=True)
+            design.run(threading.Event())
+        else:
+            serve(design)
+    except Failed as failure:
+        sys.exit(f"{failure.kind}: {failure}")
+    except KeyboardInterrupt:
+        pass
     finally:  # asked to end by a signal: finish the batch and leave no transaction open
         if hasattr(design, "stream"):
             design.close()
