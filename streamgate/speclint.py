@@ -33,6 +33,8 @@ STEP_DEFINITIONS_MAX: Final = 25
 
 _PLACEHOLDER: Final = re.compile(r"<([^<>]+)>")
 _SHOULD: Final = re.compile(r"\bshould\b", re.IGNORECASE)
+_WORKLOAD: Final = re.compile(r"(\d+) (?:\w+ )?entries over \d+ accounts wait")
+USUAL_ENTRIES: Final = 4000
 
 Rule = Callable[[Catalogue], Iterator[str]]
 
@@ -208,9 +210,14 @@ def _where(definition: StepFunctionContext) -> str:
 
 
 def _plain_words(features: Path) -> Iterator[str]:
-    """A specification says what is, in plain present tense."""
+    """A specification says what is, in plain present tense, and why where it asks for less than usual."""
     for path in sorted(features.rglob("*.feature")):
+        above = ""
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            place = f"{path.relative_to(features).as_posix()}:{number}"
             if _SHOULD.search(line):
-                name = path.relative_to(features).as_posix()
-                yield f"{name}:{number}: “should” is no plain present tense; say what happens."
+                yield f"{place}: “should” is no plain present tense; say what happens."
+            workload = _WORKLOAD.search(line)
+            if workload and int(workload[1]) < USUAL_ENTRIES and not above.lstrip().startswith("#"):
+                yield f"{place}: fewer than the usual {USUAL_ENTRIES} entries; a comment above says why, or use as many."
+            above = line

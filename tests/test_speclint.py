@@ -161,6 +161,19 @@ def test_two_scenarios_of_one_name_are_found(linted: Linted, *, other_file: bool
     assert "the name “a replay changes no balance” is taken by replay/" in found[0]
 
 
+def test_a_small_workload_has_a_reason(linted: Linted) -> None:
+    """Fewer entries than usual are asked for only under a comment that says why."""
+    waits, steps = (
+        "    And 399 entries over 64 accounts wait in its input\n",
+        [*STEPS, sentence("given", "{waits} in its input")],
+    )
+
+    [found] = linted(("partitions\n", f"partitions\n{waits}"), steps=steps)
+
+    assert ":10: fewer than the usual 4000 entries; a comment above says why" in found
+    assert linted(("partitions\n", f"partitions\n    # one batch holds them all\n{waits}"), steps=steps) == []
+
+
 def test_a_duplicate_id_is_found(linted: Linted) -> None:
     """Two scenarios under one id could not be told apart in a report."""
     found = linted(more=SECOND.replace("@G1.replayed-again", "@G1.replayed"))

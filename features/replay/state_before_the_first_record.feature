@@ -8,7 +8,7 @@ Feature: State is loaded before the first record is played
   @G9.state-before-the-first-record
   Scenario Outline: the first output after a restart continues the state before it
     Given <program> in mode <mode> on 4 partitions
-    And 3000 entries over 64 accounts wait in its input
+    And 4000 entries over 64 accounts wait in its input
     When it starts and drains its input
     And it is stopped gracefully
     And 1000 entries over 64 accounts arrive in its input

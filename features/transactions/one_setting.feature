@@ -25,7 +25,7 @@ Feature: One setting chooses the guarantee, and changes nothing else
   Scenario Outline: the setting changes what it promises and no row
     Given <program> in mode <mode> on 4 partitions
     And the same in mode at_least_once beside it
-    And 2000 entries over 64 accounts wait in its input
+    And 4000 entries over 64 accounts wait in its input
     When it starts and drains its input
     Then both modes leave the same last rows
     And every output carries its input's id, timestamp and headers, and the chain of positions

@@ -37,7 +37,8 @@ def test_spark_submit(tmp_path: Path) -> None:
         producer.flush()
         submit = [Path(sys.executable).with_name("spark-submit"), "--jars", jars, file]
         options = ["--bootstrap", broker.bootstrap, "--checkpoint", tmp_path / "kept", "--mode", "exactly_once"]
-        process = subprocess.Popen([*submit, *options], env=os.environ | run.environment, cwd=tmp_path)
+        environment = os.environ | run.environment | {"PYSPARK_PYTHON": sys.executable}
+        process = subprocess.Popen([*submit, *options], env=environment, cwd=tmp_path)
 
         balances: list[int] = []
         position, until = {0: 0, 1: 0}, time.monotonic() + DEADLINE_S
