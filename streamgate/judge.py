@@ -14,7 +14,7 @@ from streamgate.report import RowResult, card, exit_code
 from streamgate.verdicts import Anomaly, Inconclusive, NotOffered, Verdict
 
 # The sentence that makes a claim, for `explain`: the beginning of the step -> the check behind it.
-_CLAIMS = {
+CLAIMS = {
     "the visible outputs are the fold": "fold",
     "the outputs are the model's": "relation",
     "no entry is applied to some": "whole",
@@ -119,7 +119,7 @@ def anomalies_of(scenario: Scenario) -> Iterable[str]:
     """The anomalies that a scenario can name, by its sentences."""
     found = ["stuck"]
     for step in scenario.steps:
-        for sentence, check in _CLAIMS.items():
+        for sentence, check in CLAIMS.items():
             if step.text.startswith(sentence):
                 found += [name for name in ANOMALIES[check] if name not in found]
     return found

@@ -5,11 +5,13 @@ from typing import Any
 import pytest
 from histories import Story
 
+from streamgate.catalogue import load
 from streamgate.cli import main
 from streamgate.errors import UsageProblem
 from streamgate.history import History, read
 from streamgate.history.events import Ended, Record
-from streamgate.judge import judge
+from streamgate.judge import CLAIMS, judge
+from streamgate.plugin import TIMED
 from streamgate.report import RowResult, card, exit_code
 from streamgate.verdicts import Anomaly, Verdict
 
@@ -310,3 +312,13 @@ def test_a_history_is_on_disk_as_it_happens(tmp_path: Path) -> None:
     history.close()
 
     assert judge(tmp_path / "h.jsonl").verdict == "upheld"
+
+
+def test_every_sentence_that_judges_has_its_check() -> None:
+    """`explain` and the run know sentences by how they begin: each Then begins as one of them, and each is used."""
+    thens = {step.text for scenario in load().scenarios for step in scenario.steps if step.type == "then"}
+    begun = {text: [start for start in CLAIMS if text.startswith(start)] for text in thens}
+
+    assert {text: starts for text, starts in begun.items() if len(starts) != 1} == {}
+    assert {start for starts in begun.values() for start in starts} == set(CLAIMS)
+    assert CLAIMS[TIMED] == "promptly"
