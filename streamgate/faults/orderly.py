@@ -2,7 +2,7 @@
 
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource  # type: ignore[attr-defined]
 
-from streamgate.faults.aim import AIMS, hold
+from streamgate.faults.aim import AIMS, Evidence, hold
 from streamgate.trial import PROGRESS_S, Application, Trial
 from streamgate.verdicts import MarkMissed
 
@@ -15,7 +15,7 @@ def refuse_outputs(trial: Trial, application: Application) -> None:
     """Make the broker refuse every further output of an open transaction as too large, until the design gives up.
 
     The design is held with a transaction open while the output topic's max.message.bytes is lowered, and goes on.
-    Records how long its transaction outlived it.
+    Records how long its transaction outlived it; one that was whole already, and committed, is no failure in its middle.
     """
     admin = trial.reading.admin
 
@@ -26,7 +26,7 @@ def refuse_outputs(trial: Trial, application: Application) -> None:
         for future in admin.incremental_alter_configs([resource]).values():
             future.result(10)
 
-    hold(trial, application, AIMS["with a transaction open"](trial, application))
+    evidence = hold(trial, application, AIMS["with a transaction open"](trial, application))
     limit(MARKER_FITS_BYTES)
     instance = application.running["a"]
     trial.resume(application)
@@ -39,5 +39,16 @@ def refuse_outputs(trial: Trial, application: Application) -> None:
     instance.kill()
     said = f"{instance.failed.kind}: {instance.failed.message}" if instance.failed else f"exit {instance.exit_code}"
     trial.happened(application, "a", "failed", said)
-    trial.mark("its outputs refused", said=said)
     trial.settle(application, since_ms=ended_ms)
+    fate = _fate(trial, application, evidence)
+    if fate == "commit":
+        raise MarkMissed(f"{trial.manifest.name} had sent the whole of its open transaction when outputs were refused")
+    trial.mark("its outputs refused", said=said, transaction=fate)
+
+
+def _fate(trial: Trial, application: Application, evidence: Evidence) -> str | None:
+    """What became of the transaction that was seen open: the first marker of its writer above what was stable then."""
+    writers = {producer_id for producer_id, _ in evidence["writers"]}
+    stable = {int(place.rpartition("-")[2]): offset for place, offset in evidence["last_stable"].items()}
+    batches = trial.reading.wire.batches(application.writes, stable)
+    return next((batch.control for _, batch in batches if batch.control and batch.producer_id in writers), None)
