@@ -153,7 +153,10 @@ def _start_jvm(scratch: Path, options: Sequence[str]) -> None:
         f"spark.local.dir={scratch}",
         "pyspark-shell",
     ]
-    environment = os.environ | {"SPARK_HOME": str(home), "_PYSPARK_DRIVER_CONN_INFO_PATH": str(address)}
+    environment = os.environ | {"_PYSPARK_DRIVER_CONN_INFO_PATH": str(address)}
+    environment.pop(
+        "SPARK_HOME", None
+    )  # the workers would import pyspark from a zip there, compiled anew by each: 0.5 s
     # The gateway ends when its standard input does, that is with this process, however it ends.
     jvm = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)
     deadline = time.monotonic() + JVM_DEADLINE_S
