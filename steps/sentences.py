@@ -200,7 +200,9 @@ def is_silent(trial: Trial) -> None:
 )
 def readers_pass(trial: Trial, wait_ms: str | None) -> None:
     """How long the last stable offset stayed below the end; none left open means: gone before the timeout can act."""
-    bound_ms = int(wait_ms) if wait_ms else TRANSACTION_TIMEOUT_MS // 3
+    bound_ms = TRANSACTION_TIMEOUT_MS // 3
+    if wait_ms:
+        bound_ms = int(wait_ms) + trial.bench.later_abort_ms
     for application in subjects(trial):
         trial.claim("released", application, f"readers wait {bound_ms} ms at most", bound_ms=bound_ms)
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from streamgate.designs.reaper import RunScope
 from streamgate.feed import Feed
 from streamgate.generators.ledger import Send, facts
 from streamgate.history import History, events
-from streamgate.history.reading import Position, Reading
+from streamgate.history.reading import Pace, Position, Reading
 from streamgate.history.wire import Wire
 from streamgate.programs import PROGRAMS, Program
 from streamgate.report import waiting
@@ -39,6 +40,7 @@ POLL_S = 0.02
 STOP_MS = 10_000
 TRANSACTION_TIMEOUT_MS = 3_000
 SESSION_TIMEOUT_MS = 2_000
+ABORT_CHECK_MS = 500  # how often our brokers look for overdue transactions; the features' figures are for these
 
 
 @dataclass
@@ -53,6 +55,27 @@ class Bench:
     seed: int
     time_scale: float
     pools: dict[str, Pool] = field(default_factory=dict)
+
+    @cached_property
+    def pace(self) -> Pace:
+        """What the broker makes its clients wait for; ours is quick, a cluster of somebody else may not be."""
+        return self.reading.pace()
+
+    @property
+    def session_timeout_ms(self) -> int:
+        """The shortest that the broker allows, from ours up."""
+        return max(SESSION_TIMEOUT_MS, self.pace.min_session_ms)
+
+    @property
+    def later_abort_ms(self) -> int:
+        """How much later than by ours an overdue transaction may be aborted."""
+        return max(0, self.pace.abort_check_ms - ABORT_CHECK_MS)
+
+    @property
+    def progress_s(self) -> float:
+        """An input that moves no further for so long is stuck: a dead member, a rebalance and an abort are waited for."""
+        slower_ms = self.session_timeout_ms - SESSION_TIMEOUT_MS + self.pace.abort_check_ms + self.pace.rebalance_ms
+        return PROGRESS_S + slower_ms / 1000
 
     def pool(self, manifest: Manifest) -> Pool:
         """The pool of warm instances of one design."""
@@ -287,7 +310,7 @@ class Trial:
             client=self.bench.broker.client,
             topics=application.event.topics,
             parameters=application.event.parameters,
-            session_timeout_ms=SESSION_TIMEOUT_MS,
+            session_timeout_ms=self.bench.session_timeout_ms,
             transaction_timeout_ms=TRANSACTION_TIMEOUT_MS,
             state_dir=str(directory / name),
             durable_dir=str(directory / "durable"),
@@ -433,9 +456,11 @@ class Trial:
             progress = self.committed(application), self.ends(application)
             if progress != seen:
                 seen, moved = progress, time.monotonic()
-            if time.monotonic() - moved > PROGRESS_S * self.bench.time_scale:
+            if time.monotonic() - moved > self.bench.progress_s * self.bench.time_scale:
                 said = f"the group's offsets rest at {progress[0]}, the visible input ends at {application.input_ends}"
-                raise Violated.one("stuck", f"{self.manifest.name} processes no more: for {PROGRESS_S:g} s {said}")
+                raise Violated.one(
+                    "stuck", f"{self.manifest.name} processes no more: for {self.bench.progress_s:g} s {said}"
+                )
             time.sleep(POLL_S)
         if application.group is None:
             self.wait(SETTLE_S, lambda: False)  # nothing more may come
@@ -448,7 +473,7 @@ class Trial:
         released: Future[int] = Future()
 
         def watch() -> None:
-            deadline = began + (TRANSACTION_TIMEOUT_MS / 1000 + PROGRESS_S) * self.bench.time_scale
+            deadline = began + (TRANSACTION_TIMEOUT_MS / 1000 + self.bench.progress_s) * self.bench.time_scale
             wire = Wire(broker.bootstrap.split(",", 1)[0], broker.client)
             while time.monotonic() < deadline:
                 stable, _ = wire.ends(application.writes, dict.fromkeys(range(partitions), 0))
@@ -475,7 +500,7 @@ class Trial:
             committed = self.committed(application) if stable == end else None
             return stable == end and (committed is not None or application.group is None)
 
-        if not self.wait(TRANSACTION_TIMEOUT_MS / 1000 + PROGRESS_S, decided):
+        if not self.wait(TRANSACTION_TIMEOUT_MS / 1000 + self.bench.progress_s, decided):
             raise Violated.one("stuck", f"a transaction of {self.manifest.name} is still open long after its timeout")
         self.observe(application)
         offsets = None if committed is None else {f"{application.reads}-{p}": o for p, o in committed.items()}

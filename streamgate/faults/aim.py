@@ -13,7 +13,7 @@ from streamgate.checks.delivery import cut
 from streamgate.checks.view import View
 from streamgate.history.reading import Position
 from streamgate.programs import States, Unreadable
-from streamgate.trial import PROGRESS_S, Application, Trial
+from streamgate.trial import Application, Trial
 from streamgate.verdicts import MarkMissed, NotOffered, Violated
 
 Evidence = dict[str, Any]
@@ -40,7 +40,7 @@ def hold(trial: Trial, application: Application, aim: Aim) -> Evidence:
     """
     trial.bench.pool(trial.manifest).prepare()  # somebody will have to take over from the instance that is struck
     waves, looked = 0, time.monotonic()
-    deadline = looked + PROGRESS_S * trial.bench.time_scale
+    deadline = looked + trial.bench.progress_s * trial.bench.time_scale
     instance = application.running["a"]
     while time.monotonic() < deadline:
         if aim.glimpse():
@@ -58,13 +58,13 @@ def hold(trial: Trial, application: Application, aim: Aim) -> Evidence:
                     raise MarkMissed(f"{trial.manifest.name} drained its input, and was not seen {aim.fault}")
                 waves += 1
                 trial.feed_more(application)
-                deadline = time.monotonic() + PROGRESS_S * trial.bench.time_scale
+                deadline = time.monotonic() + trial.bench.progress_s * trial.bench.time_scale
             looked = time.monotonic()
         time.sleep(LOOK_S)
     trial.alive(application)
     raise Violated.one(
         "stuck",
-        f"{trial.manifest.name} neither drained its input nor was seen {aim.fault} in {PROGRESS_S:g} s",
+        f"{trial.manifest.name} neither drained its input nor was seen {aim.fault} in {trial.bench.progress_s:g} s",
     )
 
 

@@ -3,7 +3,7 @@
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource  # type: ignore[attr-defined]
 
 from streamgate.faults.aim import AIMS, Evidence, hold
-from streamgate.trial import PROGRESS_S, Application, Trial
+from streamgate.trial import Application, Trial
 from streamgate.verdicts import MarkMissed
 
 # A transaction marker is a batch of 78 bytes, an output one of more than 150. Below a marker's size the broker could not
@@ -30,7 +30,7 @@ def refuse_outputs(trial: Trial, application: Application) -> None:
     limit(MARKER_FITS_BYTES)
     instance = application.running["a"]
     trial.resume(application)
-    ended = trial.wait(PROGRESS_S, lambda: instance.exit_code is not None)
+    ended = trial.wait(trial.bench.progress_s, lambda: instance.exit_code is not None)
     limit(None)
     if not ended:
         raise MarkMissed(f"{trial.manifest.name} did not end, though the broker refused its outputs")

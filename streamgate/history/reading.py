@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from confluent_kafka import (
     Consumer,
@@ -12,13 +13,28 @@ from confluent_kafka import (
     Producer,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic  # type: ignore[attr-defined]
 
 from streamgate.errors import MachineProblem
 from streamgate.history.wire import Wire
 
 READ_S = 30.0
 Position = dict[int, int]  # partition -> next offset to read
+
+
+class Pace(NamedTuple):
+    """What a broker makes its clients wait for, in milliseconds; without its word it is what Kafka ships."""
+
+    min_session_ms: int = 6_000  # no member is given up sooner
+    abort_check_ms: int = 10_000  # how often transactions past their timeout are looked for
+    rebalance_ms: int = 3_000  # how long a new group waits for more members
+
+
+_PACES = {
+    "group.min.session.timeout.ms": "min_session_ms",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "abort_check_ms",
+    "group.initial.rebalance.delay.ms": "rebalance_ms",
+}
 
 
 class Reading:
@@ -42,6 +58,16 @@ class Reading:
         if self._canary:
             self._canary[1].close()
         self.wire.close()
+
+    def pace(self) -> Pace:
+        """The broker's own settings, where it may be asked for them."""
+        broker = next(iter(self.admin.list_topics(timeout=READ_S).brokers))
+        described = self.admin.describe_configs([ConfigResource(ConfigResource.Type.BROKER, str(broker))])
+        try:
+            (settings,) = (future.result(READ_S) for future in described.values())
+        except KafkaException:
+            return Pace()
+        return Pace(**{field: int(settings[name].value) for name, field in _PACES.items() if name in settings})
 
     def _consumer(self, *, committed: bool) -> Consumer:
         isolation = "read_committed" if committed else "read_uncommitted"

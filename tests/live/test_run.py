@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
+from streamgate.brokers import embedded
 from streamgate.brokers.embedded import EmbeddedBroker, open_embedded
 from streamgate.cli import main
 from streamgate.designs.reaper import RunScope, members
@@ -128,6 +129,24 @@ def test_a_secured_cluster_is_judged_on_and_its_password_told_to_nobody(
     assert main(["judge", "--json", str(out / "history" / f"plain-{ROW_ID}.jsonl")]) == 0
     (again,) = json.loads(capsys.readouterr().out)
     assert (again["scenario"], again["verdict"], again["recorded"]) == (ROW_ID, "upheld", "upheld")
+
+
+def test_a_stock_broker_is_given_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster that nobody tuned looks for overdue transactions every 10 s and allows no session below 6 s.
+
+    Whoever dies there is waited for as long as that, and is not called stuck.
+    """
+    quick = ("group.", "transaction.abort.")
+    stock = {name: value for name, value in embedded.SETTINGS.items() if not name.startswith(quick)}
+    monkeypatch.setattr(embedded, "SETTINGS", stock)
+    with RunScope() as run:
+        broker = open_embedded(run, tmp_path, why="a test")
+        options = ["--bootstrap", broker.bootstrap, "--only", "@G24.readers-pass"]
+        end, out = ran(tmp_path, "--design", "plain", *options)
+        broker.close()
+
+    assert end.returncode == 0, end.stdout + end.stderr
+    assert set(verdicts(out)[0].values()) == {"upheld"}
 
 
 def test_hostile_surroundings_change_no_verdict(secured: Secured, tmp_path: Path) -> None:
