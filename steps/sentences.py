@@ -20,10 +20,15 @@ def subjects(trial: Trial, who: str = "it") -> Iterator[Application]:
     return (a for a in trial.applications.values() if (a.name == UPSTREAM) == (who == "the relay"))
 
 
-@given(parsers.re(r"(?P<program>\w+) in mode (?P<mode>\w+) on (?P<partitions>\d+) partitions"))
-def in_mode(trial: Trial, program: str, mode: Mode, partitions: str) -> None:
-    """Declare the application under test."""
-    trial.application(program, mode, int(partitions))
+@given(
+    parsers.re(
+        r"(?P<program>\w+) in mode (?P<mode>\w+) on (?P<partitions>\d+) partitions"
+        r"(, committing every (?P<interval_ms>\d+) ms)?"
+    )
+)
+def in_mode(trial: Trial, program: str, mode: Mode, partitions: str, interval_ms: str | None) -> None:
+    """Declare the application under test, with the program's own commit interval or another."""
+    trial.application(program, mode, int(partitions), interval_ms=int(interval_ms or 0))
 
 
 @given(parsers.re(r"the same in mode (?P<mode>\w+) beside it"))

@@ -184,7 +184,7 @@ class Trial:
     # --- applications and input
 
     def application(
-        self, program: str, mode: Mode, partitions: int, *, name: str = "", upstream: str = ""
+        self, program: str, mode: Mode, partitions: int, *, name: str = "", upstream: str = "", interval_ms: int = 0
     ) -> Application:
         """Declare an application and create its topics; with an upstream its input is that application's output."""
         contract, name = PROGRAMS[program], name or program
@@ -200,7 +200,7 @@ class Trial:
             program=program,
             mode=mode,
             topics=topics,
-            parameters=contract.parameters,
+            parameters=contract.parameters | ({"commit_interval_ms": interval_ms} if interval_ms else {}),
             transaction_timeout_ms=TRANSACTION_TIMEOUT_MS,
         )
         self.history.add(event)

@@ -89,7 +89,8 @@ Feature: Output, state and input offsets are one transaction
 
   @G69.orderly-failure
   Scenario Outline: a design that gives up in order leaves no transaction open
-    Given <program> in mode <mode> on 4 partitions
+    # a transaction lasts long enough to be met in its middle: of one that is whole there is nothing left to refuse
+    Given <program> in mode <mode> on 4 partitions, committing every 1000 ms
     And 20000 entries over 20000 accounts wait in its input
     When it starts
     And the broker refuses its outputs in the middle of a transaction
