@@ -183,7 +183,7 @@ class Trial:
 
     # --- applications and input
 
-    def application(
+    def application(  # noqa: PLR0913 (what an application is, all but the first by name)
         self, program: str, mode: Mode, partitions: int, *, name: str = "", upstream: str = "", interval_ms: int = 0
     ) -> Application:
         """Declare an application and create its topics; with an upstream its input is that application's output."""
