@@ -32,7 +32,9 @@ def main(chosen: list[str]) -> int:
         scratch, copy = Path(temporary), Path(temporary) / "checkout"
         subprocess.run(["git", "clone", "--quiet", str(ROOT), str(copy)], check=True)
         (scratch / "home").mkdir()
-        kept = {k: v for k, v in os.environ.items() if k.startswith(("PIP_", "SSL_", "LANG"))}
+        # How this machine reaches the registries is its own affair: proxies and certificates stay.
+        kept = {k: v for k, v in os.environ.items() if k.upper().startswith(("PIP_", "SSL_", "REQUESTS_", "LANG"))}
+        kept |= {k: v for k, v in os.environ.items() if k.upper().endswith("_PROXY")}
         environment = kept | {"HOME": str(scratch / "home"), "PATH": path_without_java(scratch / "bin")}
         if shutil.which("java", path=environment["PATH"]):
             print("there is a Java on the bare PATH, so this proves nothing", file=sys.stderr)
