@@ -1,5 +1,6 @@
 """Fixtures that the tests of ours share: one run scope and one embedded broker a session, for tests/live."""
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,6 +8,12 @@ import pytest
 
 from streamgate.brokers import Broker, open_broker
 from streamgate.designs.reaper import RunScope
+
+
+def pytest_configure() -> None:
+    """A job of a shell that ends in `&` ignores SIGINT and so does all it starts; tests of Ctrl-C need it back."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -33,14 +33,6 @@ class Secured(NamedTuple):
     secret: str
 
 
-@pytest.fixture(autouse=True)
-def _interrupts_are_heard() -> Iterator[None]:
-    """A suite started with & by a shell ignores SIGINT, and so would its children."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     """One SASL_SSL listener for the module, with the properties file of Java's tools."""
