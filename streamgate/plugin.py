@@ -6,7 +6,6 @@ An object that `streamgate run` registers; it is installed nowhere, so it is ine
 import errno
 import platform
 import shutil
-import threading
 import time
 import traceback
 from collections.abc import Iterator
@@ -15,7 +14,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 from _pytest.runner import runtestprotocol
 from pytest_bdd.scenario import scenario_wrapper_template_registry
@@ -26,13 +24,13 @@ from streamgate.catalogue import Catalogue, Row, Scenario
 from streamgate.designs.manifest import Manifest
 from streamgate.errors import Problem
 from streamgate.history import events
+from streamgate.machine import Memory
 from streamgate.report import RowResult, Summary, Writer, card, exit_code, median_seconds
 from streamgate.trial import Bench, Trial
 from streamgate.verdicts import HarnessError, Inconclusive, MarkMissed, NotOffered, Outcome, Verdict, Violated
 
 ATTEMPTS = 5
 TIMED = "while the input rests"  # a row with this sentence has the machine for itself
-MEMORY_LOOK_S = 2.0  # a look walks the page tables of every process: 30 ms where Spark runs
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 LEAST_ROOM_BYTES = 1 << 16  # a disk with less is full: a broker or a design that writes there has failed for that
 VERSIONS = ("confluent-kafka", "pytest", "pytest-bdd", "pydantic", "kio", "pyspark")
@@ -52,32 +50,6 @@ class Choice:
     again: str = "streamgate run"
     specs: dict[str, str] = field(default_factory=dict)  # design -> how the user named it
     results: list[RowResult] = field(default_factory=list)
-
-
-class Memory(threading.Thread):
-    """Samples the proportional memory of the whole process tree."""
-
-    def __init__(self) -> None:
-        super().__init__(daemon=True, name="memory")
-        self.peak_mb = 0
-        self._stop = threading.Event()
-
-    def run(self) -> None:
-        """Sample until stopped."""
-        me = psutil.Process()
-        while not self._stop.wait(MEMORY_LOOK_S):
-            total = 0
-            for process in (me, *me.children(recursive=True)):
-                try:
-                    total += process.memory_full_info().pss
-                except (psutil.Error, OSError):
-                    continue  # it ended while it was looked at
-            self.peak_mb = max(self.peak_mb, total >> 20)
-
-    def stop(self) -> int:
-        """Stop sampling; the peak in MiB."""
-        self._stop.set()
-        return self.peak_mb
 
 
 class Gate:

@@ -30,6 +30,7 @@ from streamgate.generators.ledger import Send, facts
 from streamgate.history import History, events
 from streamgate.history.reading import Pace, Position, Reading
 from streamgate.history.wire import Wire
+from streamgate.machine import Cores
 from streamgate.programs import PROGRAMS, Program
 from streamgate.report import waiting
 from streamgate.verdicts import AdapterBreach, MarkMissed, NotOffered, Violated
@@ -517,6 +518,7 @@ class Trial:
     def paused_input(self, application: Application, promised_ms: int) -> None:
         """The input rests: look as soon as everything is visible, and at the latest when the promise ends."""
         since_ms = max(application.fed_ms, application.ready_ms)
+        cores = Cores()
         canary_ms = self.reading.canary_ms()
         while not self.is_drained(application) and self.now_ms < since_ms + promised_ms:
             self.alive(application)
@@ -529,6 +531,7 @@ class Trial:
                 looked_ms=self.now_ms,
                 tolerance_ms=promised_ms,
                 canary_ms=canary_ms,
+                others=round(cores.others(), 2),
             )
         )
 

@@ -50,7 +50,7 @@ class Violated(Outcome):
 
 
 class Inconclusive(Outcome):
-    """Nothing can be said: the fault left no mark, or a canary was too slow."""
+    """Nothing can be said: the fault left no mark, or the machine was too slow to time a design."""
 
     verdict = Verdict.INCONCLUSIVE
 

@@ -181,10 +181,17 @@ class Story:
         offsets = {f"{self.reads}-{partition}": offset for partition, offset in enumerate(below)} if group else None
         self._tell(Committed(at_ms=0, application=self.name, offsets=offsets, stable_ms=stable_ms, down=down))
 
-    def rests(self, looked_ms: int = 500, canary_ms: int = 10) -> None:
+    def rests(self, looked_ms: int = 500, canary_ms: int = 10, others: float = 0.0) -> None:
         """The input pauses; the outputs are looked at."""
         self._tell(
-            Paused(application=self.name, since_ms=0, looked_ms=looked_ms, tolerance_ms=2100, canary_ms=canary_ms)
+            Paused(
+                application=self.name,
+                since_ms=0,
+                looked_ms=looked_ms,
+                tolerance_ms=2100,
+                canary_ms=canary_ms,
+                others=others,
+            )
         )
 
     def paused_with_a_transaction_open(self, *writers: tuple[int, int], stable: int) -> None:

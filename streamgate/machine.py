@@ -1,0 +1,62 @@
+"""What a run takes of the machine, and what others take meanwhile."""
+
+import contextlib
+import threading
+from collections.abc import Iterator
+
+import psutil
+
+MEMORY_LOOK_S = 2.0  # a look walks the page tables of every process: 30 ms where Spark runs
+
+
+def _tree() -> Iterator[psutil.Process]:
+    """This process and all that descend from it; a broker in a container is the engine's child, so none of these."""
+    me = psutil.Process()
+    yield from (me, *me.children(recursive=True))
+
+
+class Memory(threading.Thread):
+    """Samples the proportional memory of the whole process tree."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True, name="memory")
+        self.peak_mb = 0
+        self._stop = threading.Event()
+
+    def run(self) -> None:
+        """Sample until stopped."""
+        while not self._stop.wait(MEMORY_LOOK_S):
+            total = 0
+            for process in _tree():
+                with contextlib.suppress(psutil.Error, OSError):  # it ended while it was looked at
+                    total += process.memory_full_info().pss
+            self.peak_mb = max(self.peak_mb, total >> 20)
+
+    def stop(self) -> int:
+        """Stop sampling; the peak in MiB."""
+        self._stop.set()
+        return self.peak_mb
+
+
+class Cores:
+    """How much of the machine's cores others took since this was made: a design cannot answer for that."""
+
+    def __init__(self) -> None:
+        self._began = _cpu_s()
+
+    def others(self) -> float:
+        """The share of all cores, 0 to 1, that neither was idle nor went to this process and its descendants."""
+        (elapsed, busy, ours), (elapsed_then, busy_then, ours_then) = _cpu_s(), self._began
+        if elapsed == elapsed_then:
+            return 0.0
+        return min(1.0, max(0.0, busy - busy_then - max(0.0, ours - ours_then)) / (elapsed - elapsed_then))
+
+
+def _cpu_s() -> tuple[float, float, float]:
+    """CPU-seconds of all cores since boot: in all, not idle, and of this process's tree with what it waited for."""
+    whole, ours = psutil.cpu_times(), 0.0
+    elapsed = sum(whole) - getattr(whole, "guest", 0.0) - getattr(whole, "guest_nice", 0.0)  # guests are in user too
+    for process in _tree():
+        with contextlib.suppress(psutil.Error):
+            ours += sum(process.cpu_times()[:4])
+    return elapsed, elapsed - whole.idle - getattr(whole, "iowait", 0.0), ours
