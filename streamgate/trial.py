@@ -19,7 +19,7 @@ from typing import Any
 
 from streamgate.brokers import Broker
 from streamgate.checks import CHECKS
-from streamgate.checks.view import View
+from streamgate.checks.view import view_of
 from streamgate.designs.instance import Instance, Silence
 from streamgate.designs.manifest import Manifest
 from streamgate.designs.pool import Pool
@@ -421,7 +421,7 @@ class Trial:
         """
         if application.group is None:
             self.observe(application)
-            view = View(self.history, application.name)
+            view = view_of(self.history, application.name)
             shown = {key: outputs[-1].index + 1 for key, outputs in view.outputs.items()}
             if any(shown.get(key) != len(states) for key, states in view.states.items()):
                 return False

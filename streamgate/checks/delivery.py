@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from streamgate.checks.view import Output, View, show, text
+from streamgate.checks.view import Output, View, show, text, view_of
 from streamgate.history import History
 from streamgate.history.events import Committed, Paused, Record
 from streamgate.programs import State
@@ -18,7 +18,7 @@ def relation(history: History, application: str) -> list[Anomaly]:
     start the key may step back once (what was sent before the crash was not yet committed), never before it; the last
     one is still the last. A program that does not conflate skips none.
     """
-    view = View(history, application)
+    view = view_of(history, application)
     found = list(view.foreign)
     for key, states in view.states.items():
         found += _order(view, key, states, [o for o in view.outputs.get(key, []) if not o.anomaly])
@@ -85,7 +85,7 @@ def fold(history: History, application: str) -> list[Anomaly]:
     that is atomic per shard, until its restart): it equals it or a later state, because outputs come before the commit.
     A program that does not conflate shows everything below the commit.
     """
-    view = View(history, application)
+    view = view_of(history, application)
     committed = [c for c in history.of(Committed) if c.application == application and c.down][-1]
     may_lead = not view.exactly_once or history.begun.atomic == "shard"
     found = list(view.foreign)
@@ -111,7 +111,7 @@ def fold(history: History, application: str) -> list[Anomaly]:
 
 def whole(history: History, application: str) -> list[Anomaly]:
     """Whether, at this settled point, every entry's accounts all have it or all lack it (G3)."""
-    view = View(history, application)
+    view = view_of(history, application)
     found = [a for a in view.foreign if a.name == "torn"]
     shown = {key: max((o.index for o in view.outputs.get(key, [])), default=-1) for key in view.states}
     members: dict[tuple[int, int], list[tuple[bytes, bool, State]]] = {}
@@ -133,7 +133,7 @@ def promptly(history: History, application: str) -> list[Anomaly]:
 
     Inconclusive where Kafka alone took half of that time, or where something is late while others took the cores.
     """
-    view = View(history, application)
+    view = view_of(history, application)
     paused = [p for p in history.of(Paused) if p.application == application][-1]
     if 2 * paused.canary_ms > paused.tolerance_ms:
         raise Inconclusive(
@@ -153,7 +153,7 @@ def promptly(history: History, application: str) -> list[Anomaly]:
 
 def below_the_commit(history: History, application: str) -> list[Anomaly]:
     """Whether, after a crash, only outputs come again whose input the crash left uncommitted (G47)."""
-    view = View(history, application)
+    view = view_of(history, application)
     events = history.events
     at = max(i for i, e in enumerate(events) if isinstance(e, Committed) and e.application == application and e.down)
     committed = events[at]

@@ -1,6 +1,6 @@
 """Does a fenced or failed instance stay silent, and does it let readers pass?"""
 
-from streamgate.checks.view import View, text
+from streamgate.checks.view import text, view_of
 from streamgate.history import History
 from streamgate.history.events import Batch, Committed, Ends, Mark, Record
 from streamgate.verdicts import Anomaly
@@ -12,7 +12,7 @@ def silent(history: History, application: str) -> list[Anomaly]:
     The mark of the pause names who was writing (producer id and epoch) and the last stable offsets at that moment: what
     this producer wrote from there on belongs to the transaction that its successor had to settle.
     """
-    view = View(history, application)
+    view = view_of(history, application)
     topic = view.application.topics[view.program.writes]
     pause = [m for m in history.of(Mark) if m.fault == "with a transaction open"][-1]
     ends = [e for e in history.of(Ends) if e.application == application and e.reason == "before the zombie resumes"][-1]

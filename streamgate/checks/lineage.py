@@ -1,6 +1,6 @@
 """Do id, chain, timestamp and headers survive every hop?"""
 
-from streamgate.checks.view import View, text
+from streamgate.checks.view import text, view_of
 from streamgate.history import History
 from streamgate.programs import Unreadable
 from streamgate.verdicts import Anomaly
@@ -11,7 +11,7 @@ def preserved(history: History, application: str) -> list[Anomaly]:
 
     A relay keeps the input's other headers as well, in their order. A key whose outputs never came carries nothing.
     """
-    view = View(history, application)
+    view = view_of(history, application)
     found = list(view.foreign)
     for key in view.states.keys() - view.outputs.keys():
         found.append(view.anomaly("lost", f"{text(key)} has no visible output", key, view.states[key][-1]))

@@ -1,6 +1,6 @@
 """What else did the design change? And does its one setting change anything else?"""
 
-from streamgate.checks.view import View, show, text
+from streamgate.checks.view import View, show, text, view_of
 from streamgate.history import History
 from streamgate.history.events import Application, Instance, Names, Record
 from streamgate.programs import Unreadable
@@ -41,7 +41,7 @@ def same_rows(history: History, _: str) -> list[Anomaly]:
     Positions name the application's own input topic and are left out; everything else must agree. A key that the model
     has and no application shows is lost, so that two silent ones do not agree.
     """
-    views = {each.name: View(history, each.name) for each in history.of(Application)}
+    views = {each.name: view_of(history, each.name) for each in history.of(Application)}
     last = {name: _last_rows(view) for name, view in views.items()}
     (first, rows), *others = last.items()
     found = []

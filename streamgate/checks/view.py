@@ -46,7 +46,12 @@ class View:
     @cached_property
     def states(self) -> States:
         """The model's states: the fold of what a read_committed reader of the input sees."""
-        return self.program.model(r for r in self.inputs if r.visible)
+        visible = [r for r in self.inputs if r.visible]
+        log = self.application.name, len(self.inputs), len(visible)  # a log only grows, so its length says which it is
+        if log not in self.history.derived:
+            self.history.derived[log] = self.program.model(visible)
+        states: States = self.history.derived[log]
+        return states
 
     @cached_property
     def outputs(self) -> dict[bytes, list[Output]]:
@@ -108,6 +113,16 @@ class View:
             expected=show(state.value) if state else None,
             got=show(self.program.value_of(got)) + f" at {got.at}" if got else None,
         )
+
+
+def view_of(history: History, application: str) -> View:
+    """The application's view as the history stands, the same one until more is known."""
+    known, view = history.derived.get(application, (None, None))
+    if known != history.facts:
+        view = View(history, application)
+        history.derived[application] = history.facts, view
+    assert isinstance(view, View)
+    return view
 
 
 def text(key: bytes) -> str:

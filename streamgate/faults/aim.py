@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamgate.checks.delivery import cut
-from streamgate.checks.view import View
+from streamgate.checks.view import view_of
 from streamgate.history.reading import Position
 from streamgate.programs import States, Unreadable
 from streamgate.trial import Application, Trial
@@ -216,7 +216,7 @@ class _Visible:
         """Read what is new."""
         trial, application = self._trial, self._application
         self._outputs += trial.reading.records(application.writes, self._position, committed=True)
-        self.states = View(trial.history, application.name).states
+        self.states = view_of(trial.history, application.name).states
         places = {(key, s.value): n for key, states in self.states.items() for n, s in enumerate(states, 1)}
         self.shown = {}
         for message in self._outputs:

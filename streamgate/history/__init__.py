@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from pydantic import ValidationError
 
 from streamgate.errors import UsageProblem
-from streamgate.history.events import EVENT, AnyEvent, Application, Begun, Ended, Event
+from streamgate.history.events import EVENT, AnyEvent, Application, Begun, Claim, Ended, Event
 
 E = TypeVar("E", bound=Event)
 
@@ -18,6 +18,8 @@ class History:
 
     def __init__(self, events: list[AnyEvent] | None = None, *, path: Path | None = None) -> None:
         self.events: list[AnyEvent] = []
+        self.facts = 0  # how many of them say more than what was judged
+        self.derived: dict[Any, Any] = {}  # what the checks draw from the facts, so that they draw it once
         self._file = path.open("w", encoding="utf-8") if path else None
         for event in events or []:
             self.add(event)
@@ -25,6 +27,7 @@ class History:
     def add(self, event: AnyEvent) -> None:
         """Append one event."""
         self.events.append(event)
+        self.facts += not isinstance(event, Claim)
         if self._file:
             self._file.write(event.model_dump_json(exclude_defaults=False) + "\n")
 
@@ -34,7 +37,8 @@ class History:
             self._file.flush()
 
     def close(self) -> None:
-        """Close the file; the events stay."""
+        """Close the file; the events stay, what was drawn from them goes (it holds this history, which is large)."""
+        self.derived.clear()
         if self._file:
             self._file.close()
             self._file = None
