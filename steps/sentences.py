@@ -23,12 +23,15 @@ def subjects(trial: Trial, who: str = "it") -> Iterator[Application]:
 @given(
     parsers.re(
         r"(?P<program>\w+) in mode (?P<mode>\w+) on (?P<partitions>\d+) partitions"
-        r"(, committing every (?P<interval_ms>\d+) ms)?"
+        r"(, committing every (?P<interval_ms>\d+) ms)?(, with a transaction timeout of (?P<timeout_ms>\d+) ms)?"
     )
 )
-def in_mode(trial: Trial, program: str, mode: Mode, partitions: str, interval_ms: str | None) -> None:
-    """Declare the application under test, with the program's own commit interval or another."""
-    trial.application(program, mode, int(partitions), interval_ms=int(interval_ms or 0))
+def in_mode(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
+    trial: Trial, program: str, mode: Mode, partitions: str, interval_ms: str | None, timeout_ms: str | None
+) -> None:
+    """Declare the application under test, with the usual commit interval and transaction timeout or others."""
+    times = int(interval_ms or 0), int(timeout_ms or 0)
+    trial.application(program, mode, int(partitions), interval_ms=times[0], timeout_ms=times[1])
 
 
 @given(parsers.re(r"the same in mode (?P<mode>\w+) beside it"))

@@ -182,10 +182,22 @@ class Trial:
             time.sleep(POLL_S)
         return True
 
+    def decided_s(self, application: Application) -> float:
+        """By then every transaction is decided, if need be by the broker."""
+        return application.event.transaction_timeout_ms / 1000 + self.bench.progress_s
+
     # --- applications and input
 
     def application(  # noqa: PLR0913 (what an application is, all but the first by name)
-        self, program: str, mode: Mode, partitions: int, *, name: str = "", upstream: str = "", interval_ms: int = 0
+        self,
+        program: str,
+        mode: Mode,
+        partitions: int,
+        *,
+        name: str = "",
+        upstream: str = "",
+        interval_ms: int = 0,
+        timeout_ms: int = 0,
     ) -> Application:
         """Declare an application and create its topics; with an upstream its input is that application's output."""
         contract, name = PROGRAMS[program], name or program
@@ -202,7 +214,7 @@ class Trial:
             mode=mode,
             topics=topics,
             parameters=contract.parameters | ({"commit_interval_ms": interval_ms} if interval_ms else {}),
-            transaction_timeout_ms=TRANSACTION_TIMEOUT_MS,
+            transaction_timeout_ms=timeout_ms or TRANSACTION_TIMEOUT_MS,
         )
         self.history.add(event)
         self.reading.create(dict.fromkeys(new.values(), partitions))
@@ -312,7 +324,7 @@ class Trial:
             topics=application.event.topics,
             parameters=application.event.parameters,
             session_timeout_ms=self.bench.session_timeout_ms,
-            transaction_timeout_ms=TRANSACTION_TIMEOUT_MS,
+            transaction_timeout_ms=application.event.transaction_timeout_ms,
             state_dir=str(directory / name),
             durable_dir=str(directory / "durable"),
         )
@@ -474,7 +486,7 @@ class Trial:
         released: Future[int] = Future()
 
         def watch() -> None:
-            deadline = began + (TRANSACTION_TIMEOUT_MS / 1000 + self.bench.progress_s) * self.bench.time_scale
+            deadline = began + self.decided_s(application) * self.bench.time_scale
             wire = Wire(broker.bootstrap.split(",", 1)[0], broker.client)
             while time.monotonic() < deadline:
                 stable, _ = wire.ends(application.writes, dict.fromkeys(range(partitions), 0))
@@ -501,7 +513,7 @@ class Trial:
             committed = self.committed(application) if stable == end else None
             return stable == end and (committed is not None or application.group is None)
 
-        if not self.wait(TRANSACTION_TIMEOUT_MS / 1000 + self.bench.progress_s, decided):
+        if not self.wait(self.decided_s(application), decided):
             raise Violated.one("stuck", f"a transaction of {self.manifest.name} is still open long after its timeout")
         self.observe(application)
         offsets = None if committed is None else {f"{application.reads}-{p}": o for p, o in committed.items()}

@@ -7,7 +7,8 @@ Feature: A restart settles the old transaction and fences the zombie
 
   @G24.zombie
   Scenario Outline: an instance that comes back after its successor took over emits nothing
-    Given <program> in mode <mode> on 4 partitions
+    # the timeout is longer than any takeover: nobody but the successor settles the open transaction
+    Given <program> in mode <mode> on 4 partitions, with a transaction timeout of 15000 ms
     And 20000 entries over 20000 accounts wait in its input
     When it starts
     And it is paused with a transaction open, and a successor drains its input

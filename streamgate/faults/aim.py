@@ -21,6 +21,7 @@ WAVES = 3  # how often more input is given to a design that passed the moment un
 DRAINED_S = 0.1  # how often it is asked whether the moment has passed for good
 COMMITS = 3  # how many commits are looked at where one may come before its outputs
 DECIDED_S = 0.1  # a commit that was on its way is through by then, though its producer stands still
+UNDER_WAY_S = 0.03  # a commit that was asked for is through by then
 LOOK_S = 0.001  # a small batch's transaction is open for some 20 ms
 
 
@@ -55,6 +56,9 @@ def hold(trial: Trial, application: Application, aim: Aim) -> Evidence:
             trial.alive(application)
             if trial.is_drained(application, outputs_too=False):
                 if waves == WAVES or not application.workload:
+                    trial.observe(application)
+                    if foreign := view_of(trial.history, application.name).foreign:
+                        raise Violated(foreign)  # a moment that is told by right outputs never comes with wrong ones
                     raise MarkMissed(f"{trial.manifest.name} drained its input, and was not seen {aim.fault}")
                 waves += 1
                 trial.feed_more(application)
@@ -163,32 +167,39 @@ def second_transaction_open(trial: Trial, application: Application) -> Aim:
 def just_committed(trial: Trial, application: Application) -> Aim:
     """Offsets were committed and nothing is open. Whether the visible outputs are just those is for the checks to say.
 
-    Under at_least_once a commit may come before its outputs, for a moment: several commits are looked at, and the first
-    one that is ahead of the outputs is the moment to strike.
+    Under exactly_once the best moment is the earliest: its offsets are pending, and the broker decides the transaction while
+    the design stands still, so that it dies without having heard of its own commit. Under at_least_once a commit may come
+    before its outputs, for a moment: several commits are looked at, and the first one that is ahead of the outputs is the
+    moment to strike.
     """
     _demand_group(trial, application)
-    enough = 1 if application.mode == "exactly_once" else COMMITS
+    exactly_once = application.mode == "exactly_once"
     visible = _Visible(trial, application)
     last: Position | None = None
     commits = 0
+    pending = False
 
     def glimpse() -> bool:
+        nonlocal pending
         committed = trial.committed(application)
-        return committed not in (None, last) and any((committed or {}).values())
+        pending = exactly_once and committed is None
+        return pending or (committed is not None and committed != last and any(committed.values()))
 
     def evidence() -> Evidence | None:
         nonlocal last, commits
+        if not trial.wait(UNDER_WAY_S, lambda: trial.committed(application) is not None):
+            return None  # its end was not yet asked for
         committed = trial.committed(application)
         stable, end = trial.ends(application)
-        if committed is None or stable != end or not any(committed.values()):
+        if committed in (None, last) or stable != end or not any((committed or {}).values()):
             return None
         last, commits = committed, commits + 1
-        if commits < enough:
+        if not exactly_once and commits < COMMITS:
             visible.look()
-            at = {f"{application.reads}-{p}": o for p, o in committed.items()}
+            at = {f"{application.reads}-{p}": o for p, o in (committed or {}).items()}
             if all(cut(at, states) <= visible.shown.get(key, 0) for key, states in visible.states.items()):
                 return None
-        return {"committed": committed, "outputs": sum(end.values()), "commits": commits}
+        return {"committed": committed, "outputs": sum(end.values()), "commits": commits, "pending": pending}
 
     return Aim("after a commit", glimpse, evidence)
 

@@ -1,10 +1,9 @@
 """Takes a new transactional id on every start, and sends its offsets as a stranger to the group.
 
-Whoever makes ids unique to be rid of fencing errors makes this mistake, and keeps the producer's own timeout of a
-minute. It shows where an instance is paused in a transaction, a successor takes over, and the first one goes on.
+Whoever makes ids unique to be rid of fencing errors makes this mistake. It shows where an instance is paused in a
+transaction, a successor takes over before that times out, and the first one goes on.
 """
 
-from typing import Any
 from uuid import uuid4
 
 from confluent_kafka import Consumer
@@ -19,9 +18,6 @@ class TakesANewIdOnEveryStart(Plain):
     def transactional_id(self) -> str:
         self.stranger = Consumer(self.client | {"group.id": self.group})
         return f"{super().transactional_id()}-{uuid4()}"
-
-    def open(self, start: dict[str, Any]) -> dict[str, Any]:
-        return super().open(start | {"transaction_timeout_ms": 60_000})
 
     def membership(self) -> object:
         return self.stranger.consumer_group_metadata()
