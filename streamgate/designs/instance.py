@@ -251,6 +251,11 @@ class Instance:
         """Let a paused instance go on."""
         return [] if self._gone else self._session.resume()
 
+    def step(self, seconds: float) -> None:
+        """Let a paused instance go on for a moment."""
+        if not self._gone:
+            self._session.step(seconds)
+
     def kill(self) -> list[int]:
         """Kill every process, paused or not, and reap; the returned ids are the evidence."""
         if self._gone:

@@ -18,10 +18,14 @@ from streamgate.verdicts import MarkMissed, NotOffered, Violated
 
 Evidence = dict[str, Any]
 WAVES = 3  # how often more input is given to a design that passed the moment unseen
-DRAINED_S = 0.1  # how often it is asked whether the moment has passed for good
+DRAINED_S = 0.5  # how often it is asked whether the moment has passed for good: to ask can take a tenth of a second
 COMMITS = 3  # how many commits are looked at where one may come before its outputs
 DECIDED_S = 0.1  # a commit that was on its way is through by then, though its producer stands still
 UNDER_WAY_S = 0.03  # a commit that was asked for is through by then
+STEP_S, STEPS = (
+    0.001,
+    300,
+)  # long enough for one answer to be heard and one more request to be sent; a second or two in all
 LOOK_S = 0.001  # a small batch's transaction is open for some 20 ms
 
 
@@ -167,39 +171,50 @@ def second_transaction_open(trial: Trial, application: Application) -> Aim:
 def just_committed(trial: Trial, application: Application) -> Aim:
     """Offsets were committed and nothing is open. Whether the visible outputs are just those is for the checks to say.
 
-    Under exactly_once the best moment is the earliest: its offsets are pending, and the broker decides the transaction while
-    the design stands still, so that it dies without having heard of its own commit. Under at_least_once a commit may come
-    before its outputs, for a moment: several commits are looked at, and the first one that is ahead of the outputs is the
-    moment to strike.
+    Under exactly_once the best moment is the earliest: the broker decides the transaction while the design stands still, so
+    that it dies without having heard of its own commit. To meet that, a design whose transaction is open goes on in steps of
+    one request. Under at_least_once a commit may come before its outputs, for a moment: several commits are looked at, and
+    the first one that is ahead of the outputs is the moment to strike.
     """
     _demand_group(trial, application)
     exactly_once = application.mode == "exactly_once"
-    visible = _Visible(trial, application)
+    visible, instance = _Visible(trial, application), application.running["a"]
     last: Position | None = None
-    commits = 0
-    pending = False
+    commits, steps = 0, STEPS
+    _, known = trial.ends(application)
+
+    def is_open() -> bool:
+        stable, end = trial.ends(application)
+        return stable != end
 
     def glimpse() -> bool:
-        nonlocal pending
+        if exactly_once:  # the outputs tell it sooner: to ask for offsets can take a tenth of a second
+            stable, end = trial.ends(application)
+            return end != known and (stable == end or steps > 0)
         committed = trial.committed(application)
-        pending = exactly_once and committed is None
-        return pending or (committed is not None and committed != last and any(committed.values()))
+        return committed is not None and committed != last and any(committed.values())
 
     def evidence() -> Evidence | None:
-        nonlocal last, commits
-        if not trial.wait(UNDER_WAY_S, lambda: trial.committed(application) is not None):
-            return None  # its end was not yet asked for
-        committed = trial.committed(application)
+        nonlocal last, known, commits, steps
+        unheard = False
+        while (committed := trial.committed(application)) in (None, last) or not any((committed or {}).values()):
+            unheard = True
+            if committed is None and trial.wait(UNDER_WAY_S, lambda: trial.committed(application) is not None):
+                continue
+            if not steps or not (committed is None or is_open()):
+                return None
+            steps -= 1
+            instance.step(STEP_S)
         stable, end = trial.ends(application)
-        if committed in (None, last) or stable != end or not any((committed or {}).values()):
+        if stable != end:
             return None
-        last, commits = committed, commits + 1
+        last, known, commits = committed, end, commits + 1
         if not exactly_once and commits < COMMITS:
             visible.look()
             at = {f"{application.reads}-{p}": o for p, o in (committed or {}).items()}
             if all(cut(at, states) <= visible.shown.get(key, 0) for key, states in visible.states.items()):
                 return None
-        return {"committed": committed, "outputs": sum(end.values()), "commits": commits, "pending": pending}
+        return {"committed": committed, "outputs": sum(end.values()), "commits": commits, "unheard": unheard}
 
     return Aim("after a commit", glimpse, evidence)
 

@@ -53,6 +53,12 @@ class Session:
             _send(pid, signal.SIGCONT)
         return pids
 
+    def step(self, seconds: float) -> None:
+        """Let a stopped session's own group go on for a moment, quicker than it could be listed; others stay stopped."""
+        _send(-self.leader, signal.SIGCONT)
+        time.sleep(seconds)
+        _send(-self.leader, signal.SIGSTOP)
+
     def kill(self) -> list[int]:
         """Kill every process, running or stopped, and return when none is left; the parent reaps."""
         # Stopped first, at once: what dies at the first signal is gone before it can be listed as evidence.
