@@ -8,7 +8,6 @@ import platform
 import shutil
 import time
 import traceback
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
@@ -32,8 +31,6 @@ from streamgate.verdicts import HarnessError, Inconclusive, MarkMissed, NotOffer
 
 ATTEMPTS = 5
 TIMED = "while the input rests"  # a row with this sentence has the machine for itself
-TAKERS = ("is killed", "a successor", "feeds", "beside it", "refuses")  # a row with such a sentence uses up an instance
-SPARES = 3  # how many boot ahead, where rows that need none leave the cores time for it; each holds its memory
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 LEAST_ROOM_BYTES = 1 << 16  # a disk with less is full: a broker or a design that writes there has failed for that
 VERSIONS = ("confluent-kafka", "pytest", "pytest-bdd", "pydantic", "kio", "pyspark")
@@ -66,7 +63,6 @@ class Gate:
         self.interrupted = False
         self.limits_broken: list[str] = []
         self.summary: Summary | None = None
-        self.takers: Counter[str] = Counter()  # design -> how many rows to come use up an instance
         self.errors: list[str] = []
         self.problem: str | None = None  # why this machine ended the run early
 
@@ -101,7 +97,6 @@ class Gate:
         order = [m.name for m in self.choice.manifests]
         kept.sort(key=lambda i: (order.index(self.design_of(i).name), i.callspec.params["repetition"]))
         items[:] = kept
-        self.takers = Counter(self.design_of(i).name for i in kept if self.takes(i))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """A suite that cannot be collected is the harness's fault."""
@@ -133,14 +128,6 @@ class Gate:
         cells = item.callspec.params.get("_pytest_bdd_example", {})
         return scenario, next(r for r in scenario.rows if dict(r.cells) == cells)
 
-    def takes(self, item: pytest.Function) -> bool:
-        """Whether the item's row uses up an instance; of a design that is not reusable every row does."""
-        return self.says(item, *TAKERS) or "reusable" not in self.design_of(item).capabilities
-
-    def says(self, item: pytest.Function, *words: str) -> bool:
-        """Whether a sentence of the item's row holds one of these."""
-        return any(word in step.text for step in self.row(item)[1].steps for word in words)
-
     # --- fixtures
 
     @pytest.fixture
@@ -164,10 +151,10 @@ class Gate:
         trial = Trial(self.bench, design, self.row(item)[1].id, attempt, nth)
         item.stash[TRIAL] = trial
         pool = self.bench.pool(design)
-        if self.says(item, TIMED):
+        if any(step.text.startswith(TIMED) for step in self.row(item)[1].steps):
             pool.rest()
-        else:  # the instances that this fault and the next ones will ask for boot while this row is judged
-            pool.prepare(min(SPARES, self.takers[design.name]))
+        else:  # the instance that the next fault will ask for boots while this row is judged
+            pool.prepare()
         yield trial
         trial.close(gently=not self.interrupted)
 
@@ -185,7 +172,6 @@ class Gate:
             if last or not isinstance(item.stash[ENDED], MarkMissed):
                 break
             item.stash[TRIAL].history.close()  # the next attempt writes the same file anew
-        self.takers[self.design_of(item).name] -= self.takes(item)
         result = self.result(item, time.monotonic() - began)
         self.report(result)
         for report in reports:

@@ -104,7 +104,7 @@ class Run:
             run=SimpleNamespace(run_id="0" * 12, scratch=self.out),
             broker=SimpleNamespace(kind="no", version="1", why="a test", ours=True, ended=lambda _: self.broker_ends),
             reading=SimpleNamespace(delete=self.delete),
-            pool=lambda _: SimpleNamespace(prepare=lambda _: None, rest=lambda: None),
+            pool=lambda _: SimpleNamespace(prepare=lambda: None, rest=lambda: None),
             out=self.out,
             seed=7,
         )

@@ -11,7 +11,7 @@ from streamgate.errors import UsageProblem
 from streamgate.history import History, read
 from streamgate.history.events import Ended, Record
 from streamgate.judge import CLAIMS, judge
-from streamgate.plugin import TAKERS, TIMED
+from streamgate.plugin import TIMED
 from streamgate.report import RowResult, card, exit_code
 from streamgate.verdicts import Anomaly, Verdict
 
@@ -322,5 +322,3 @@ def test_every_sentence_that_judges_has_its_check() -> None:
     assert {text: starts for text, starts in begun.items() if len(starts) != 1} == {}
     assert {start for starts in begun.values() for start in starts} == set(CLAIMS)
     assert CLAIMS[TIMED] == "promptly"
-    every = {step.text for scenario in load().scenarios for step in scenario.steps}
-    assert all(any(words in text for text in every) for words in TAKERS)

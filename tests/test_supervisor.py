@@ -192,19 +192,17 @@ def test_stdin_end_is_the_end(spawn: Spawn) -> None:
 
 
 def test_pool_boots_what_is_asked_for(tmp_path: Path) -> None:
-    """One is booted at the beginning, as many more as are to wait, twice asked or once, and close ends all."""
+    """One is booted at the beginning, one more when it is prepared, twice asked or once, and close ends all."""
     pool = Pool(manifest("well_behaved"), Run(), tmp_path)
 
     first = pool.take()
-    pool.prepare(0)
-    pool.prepare(2)
-    pool.prepare(2)
+    pool.prepare()
+    pool.prepare()
     second = pool.take()
-    pool.rest()
     booted = len(list(tmp_path.glob("*.stderr")))
     pool.close()
 
-    assert booted == 3
+    assert booted == 2
 
     assert first is not second
     assert first.hello

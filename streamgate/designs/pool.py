@@ -14,7 +14,7 @@ from streamgate.verdicts import AdapterBreach
 
 
 class Pool:
-    """The instances of one design: fresh ones that were prepared, and one that was given back."""
+    """The instances of one design: at most one fresh one waits, and one that was given back."""
 
     def __init__(self, manifest: Manifest, run: Scope, log_dir: Path, time_scale: float = 1.0) -> None:
         self.manifest, self.run, self.log_dir, self.time_scale = manifest, run, log_dir, time_scale
@@ -25,9 +25,9 @@ class Pool:
         self._closed = False
         self._boot()
 
-    def prepare(self, count: int = 1) -> None:
-        """Begin to boot fresh instances until so many boot or wait."""
-        for _ in range(len(self._booting), count):
+    def prepare(self) -> None:
+        """Begin to boot a fresh instance, unless one is booting or waits."""
+        if not self._booting:
             self._boot()
 
     def rest(self) -> None:

@@ -26,7 +26,7 @@ STEP_S, STEPS = (
     0.001,
     300,
 )  # long enough for one answer to be heard and one more request to be sent; a second or two in all
-LOOK_S = 0.001  # a small batch's transaction is open for some 20 ms
+LOOK_S = 0.004  # a small batch's transaction is open for some 20 ms; each look costs the broker and us a millisecond
 
 
 @dataclass(frozen=True)
