@@ -33,7 +33,7 @@ class Send:
     """One record to be written, in the order of the list; those of one aborted transaction stand together."""
 
     key: bytes
-    value: bytes
+    value: bytes | None
     headers: tuple[tuple[str, bytes], ...]
     timestamp_ms: int
     partition: int
@@ -111,7 +111,7 @@ def facts(sends: Sequence[Send]) -> dict[str, int]:
         if send.aborted:
             count["aborted"] += 1
             continue
-        envelope = Envelope.FromString(send.value)
+        envelope = Envelope.FromString(send.value or b"")
         if envelope.id in seen:
             count["repeated"] += 1
             continue

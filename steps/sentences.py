@@ -9,6 +9,8 @@ from streamgate.designs.protocol import Mode
 from streamgate.faults import orderly
 from streamgate.faults.aim import AIMS, hold
 from streamgate.generators.ledger import ledger
+from streamgate.generators.visits import facts as visit_facts
+from streamgate.generators.visits import visits
 from streamgate.trial import SETTLE_S, TRANSACTION_TIMEOUT_MS, Application, Trial
 
 UPSTREAM = "upstream"
@@ -24,14 +26,25 @@ def subjects(trial: Trial, who: str = "it") -> Iterator[Application]:
     parsers.re(
         r"(?P<program>\w+) in mode (?P<mode>\w+) on (?P<partitions>\d+) partitions"
         r"(, committing every (?P<interval_ms>\d+) ms)?(, with a transaction timeout of (?P<timeout_ms>\d+) ms)?"
+        r"(, with batches of (?P<threshold>\d+) events or (?P<wait_ms>\d+) ms)?"
     )
 )
 def in_mode(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
-    trial: Trial, program: str, mode: Mode, partitions: str, interval_ms: str | None, timeout_ms: str | None
+    trial: Trial,
+    program: str,
+    mode: Mode,
+    partitions: str,
+    interval_ms: str | None,
+    timeout_ms: str | None,
+    threshold: str | None,
+    wait_ms: str | None,
 ) -> None:
-    """Declare the application under test, with the usual commit interval and transaction timeout or others."""
+    """Declare the application under test, with the program's own parameters and the usual transaction timeout or others."""
+    batches: dict[str, int | str] = (
+        {"threshold": int(threshold), "interval_ms": int(wait_ms)} if threshold and wait_ms else {}
+    )
     times = int(interval_ms or 0), int(timeout_ms or 0)
-    trial.application(program, mode, int(partitions), interval_ms=times[0], timeout_ms=times[1])
+    trial.application(program, mode, int(partitions), interval_ms=times[0], timeout_ms=times[1], parameters=batches)
 
 
 @given(parsers.re(r"the same in mode (?P<mode>\w+) beside it"))
@@ -68,6 +81,28 @@ def entries_wait(trial: Trial, entries: str, accounts: str, kind: str | None, wh
     for application in subjects(trial, "the relay" if who == "the relay's" else "it"):
         size = partial(ledger, trial.seed, entries=int(entries), accounts=int(accounts))
         trial.feed(application, partial(size, partitions=application.partitions, **kinds))
+
+
+@given(parsers.re(r"(?P<events>\d+) events of (?P<customers>\d+) customers wait in its input"))
+@when(parsers.re(r"(?P<events>\d+) events of (?P<customers>\d+) customers arrive in its input"))
+def visits_wait(trial: Trial, events: str, customers: str) -> None:
+    """Write visits, with nulls and aborted ones between them."""
+    for application in subjects(trial):
+        wave = partial(visits, trial.seed, events=int(events), customers=int(customers))
+        trial.feed(application, partial(wave, partitions=application.partitions), visit_facts)
+
+
+@when(parsers.re(r"(?P<events>\d+) events of one customer arrive (?P<apart_ms>\d+) ms apart"))
+def visits_trickle(trial: Trial, events: str, apart_ms: str) -> None:
+    """Write one event after the other, and see what comes out meanwhile."""
+    for application in subjects(trial):
+        one = partial(visits, trial.seed, events=1, customers=1, partitions=application.partitions, plain=True)
+        for _ in range(int(events)):
+            due_ms = trial.now_ms + int(apart_ms)
+            trial.feed(application, one, visit_facts)
+            while trial.now_ms < due_ms:
+                trial.alive(application)
+                trial.observe(application)
 
 
 @when(
@@ -227,6 +262,36 @@ def is_preserved(trial: Trial) -> None:
 def same_rows(trial: Trial) -> None:
     """The setting changes nothing else."""
     trial.claim("same-rows", next(subjects(trial)), "both modes leave the same last rows")
+
+
+@then("within 2 seconds every full batch is out, and nothing else")
+def is_filled(trial: Trial) -> None:
+    """The threshold, while the clock is far."""
+    for application in subjects(trial):
+        trial.paused_input(application, VISIBLE_WITHIN_MS)
+        trial.claim("filled", application, "within 2 seconds every full batch is out, and nothing else")
+
+
+@then("no event waits longer than the interval and 2 seconds")
+def is_in_time(trial: Trial) -> None:
+    """The clock, for whoever does not reach the threshold."""
+    for application in subjects(trial):
+        trial.paused_input(application, int(application.event.parameters["interval_ms"]) + VISIBLE_WITHIN_MS)
+        trial.claim("in-time", application, "no event waits longer than the interval and 2 seconds")
+
+
+@then("no batch is larger than the threshold, and none below it goes out early")
+def is_bounded(trial: Trial) -> None:
+    """Both bounds of a batch."""
+    for application in subjects(trial):
+        trial.claim("bounded", application, "no batch is larger than the threshold, and none below it goes out early")
+
+
+@then("batching leaves no topic of its own")
+def no_topics(trial: Trial) -> None:
+    """Neither repartition nor changelog topic, declared or not."""
+    for application in subjects(trial):
+        trial.claim("no-topics", application, "batching leaves no topic of its own")
 
 
 @then("nothing else changes on the broker")

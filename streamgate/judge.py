@@ -26,6 +26,10 @@ CLAIMS = {
     "every output carries": "preserved",
     "both modes leave": "same-rows",
     "nothing else changes on the broker": "side-effects",
+    "within 2 seconds every full batch": "filled",
+    "no event waits longer": "in-time",
+    "no batch is larger": "bounded",
+    "batching leaves no topic": "no-topics",
 }
 
 

@@ -29,7 +29,7 @@ from streamgate.catalogue import (
 )
 
 LAST_STEP: Final = "nothing else changes on the broker"
-STEP_DEFINITIONS_MAX: Final = 25
+STEP_DEFINITIONS_MAX: Final = 40
 
 _PLACEHOLDER: Final = re.compile(r"<([^<>]+)>")
 _SHOULD: Final = re.compile(r"\bshould\b", re.IGNORECASE)

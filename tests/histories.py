@@ -47,6 +47,7 @@ class Story:
         atomic: str = "batch",
         names_are_ours: bool = True,
         among: History | None = None,
+        **parameters: int,
     ) -> None:
         self.program, self.name = PROGRAMS[program], name
         self.reads, self.writes = (f"{name}-{role}" for role in (self.program.reads, self.program.writes))
@@ -60,7 +61,7 @@ class Story:
                 program=program,
                 mode=mode,
                 topics={self.program.reads: self.reads, self.program.writes: self.writes},
-                parameters=self.program.parameters,
+                parameters=self.program.parameters | parameters,
                 transaction_timeout_ms=3000,
             )
         )
@@ -146,6 +147,43 @@ class Story:
         envelope = Envelope.FromString(entry.value or b"")
         envelope.chain.append(_hop(*(hop or (entry.topic, entry.partition, entry.offset))))
         return self._emit(entry, {"value": envelope.SerializeToString(), "partition": partition} | changes)
+
+    def visit(
+        self, customer: str, visitor: str | None, *, seen_ms: int = 0, visible: bool = True, **changes: Any
+    ) -> Record:
+        """An event of a customer; None is a null value."""
+        value = {"customerId": customer, "visitorId": visitor, "action": "click"}
+        record = Record(
+            topic=self.reads,
+            partition=0,
+            offset=0,
+            timestamp_ms=EPOCH_MS,
+            key=customer.encode(),
+            value=None if visitor is None else json.dumps(value).encode(),
+            visible=visible,
+            seen_ms=seen_ms,
+        )
+        return self._append(record.model_copy(update=changes))
+
+    def visits(self, customer: str, visitors: str, *, seen_ms: int = 0) -> None:
+        """An event for each letter."""
+        for visitor in visitors:
+            self.visit(customer, visitor, seen_ms=seen_ms)
+
+    def out(self, customer: str, visitors: str, at_ms: int = 0, **changes: Any) -> Record:
+        """A batch with an event for each letter, appended and seen at this time."""
+        events = [{"visitorId": visitor, "action": "click"} for visitor in visitors]
+        value = json.dumps({"customerId": customer, "events": events}).encode()
+        record = Record(
+            topic=self.writes,
+            partition=0,
+            offset=0,
+            timestamp_ms=EPOCH_MS + at_ms,
+            key=customer.encode(),
+            value=value,
+            seen_ms=at_ms,
+        )
+        return self._append(record.model_copy(update=changes))
 
     def batch(self, first: int, last: int, producer: int, epoch: int = 0, **changes: Any) -> None:
         """Who wrote the outputs from one offset to another."""

@@ -3,6 +3,7 @@ from contextlib import nullcontext
 from typing import Any
 
 import pytest
+import test_flush
 from histories import Found, Story
 
 from streamgate.checks import ANOMALIES, CHECKS
@@ -1119,8 +1120,9 @@ class TestSideEffects:
 
 
 def test_every_check_names_its_anomalies() -> None:
-    """Every check has its anomalies, for `explain`, and this file has a class for every check."""
-    tested = {name.removeprefix("Test").lower() for name in globals() if name.startswith("Test")}
+    """Every check has its anomalies, for `explain`, and there is a class of tests for every check."""
+    classes = [name for name in {**globals(), **vars(test_flush)} if name.startswith("Test")]
+    tested = {name.removeprefix("Test").lower() for name in classes}
 
     assert set(ANOMALIES) == set(CHECKS)
     assert tested == {check.replace("-", "") for check in CHECKS}

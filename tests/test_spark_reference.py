@@ -10,7 +10,7 @@ pa = pytest.importorskip("pyarrow")
 pytest.importorskip("pyspark")
 
 from streamgate.generators.envelope_pb2 import Envelope, Hop, Posting  # noqa: E402
-from streamgate.impl.spark import ledger, relay  # noqa: E402
+from streamgate.impl.spark import batcher, clock, ledger, main, relay  # noqa: E402
 
 HUGE = 2**53 + 1
 
@@ -147,3 +147,80 @@ def test_poison(column, value, reason):
 
     with pytest.raises(ValueError, match=rf"poison: entries-3@2 {reason}"):
         list(ledger.fold_into_runs(poisoned()))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ("--checkpoint x", "the following arguments are required: --bootstrap"),
+        ("--bootstrap x --checkpoint y --client secret", "argument --client: expected NAME=VALUE"),
+        ("--bootstrap x --checkpoint y --mode twice", "argument --mode: invalid choice: 'twice'"),
+    ],
+)
+def test_bad_command_line(arguments, says, capsys):
+    """One sentence and exit 4, and no value that may be a secret."""
+    with pytest.raises(SystemExit) as ended:
+        main.start(arguments.split())
+
+    said = capsys.readouterr().err
+    assert ended.value.code == 4
+    assert says in said
+    assert said.count("\n") == 1
+    assert "secret" not in said
+
+
+def batches(rows):
+    """Customer and visitors of every batch."""
+    values = [json.loads(row.value) for row in rows]
+    return [(value["customerId"], "".join(event["visitorId"] for event in value["events"])) for value in values]
+
+
+def test_batches_fill():
+    """Of seven events in one read, two full batches go at once, in order, and one event waits from the page's time."""
+    state = {"now_ms": 70, "customers": {"ada": [10, [["z", "click"]]]}}
+    events = [("ada", letter, "click") for letter in "abcdef"] + [("bob", "x", "click")]
+
+    assert batches(batcher.fill(state, events, 3)) == [("ada", "zab"), ("ada", "cde")]
+    assert state["customers"] == {"ada": [70, [["f", "click"]]], "bob": [70, [["x", "click"]]]}
+
+
+def test_batches_are_due():
+    """What has waited for the interval goes, by the page's own time, and no other."""
+    state = {"now_ms": 1010, "customers": {"ada": [10, [["a", "click"]]], "bob": [11, [["b", "click"]]]}}
+
+    assert batches(batcher.overdue(state, 1010 - 1000)) == [("ada", "a")]
+    assert list(state["customers"]) == ["bob"]
+    assert batches(batcher.overdue(state, 1010)) == [("bob", "b")]
+
+
+def test_clock(tmp_path, monkeypatch):
+    """It ticks while something waits or may, once at a time, by the time since it last did; and always to close."""
+    now = [100.0]
+    monkeypatch.setattr("streamgate.impl.spark.clock.time.monotonic", lambda: now[0])
+    ticking = clock.Clock(f"file://{tmp_path}", 2)
+    written = lambda: sorted(file.read_text() for file in tmp_path.iterdir())  # noqa: E731
+
+    def hear(*said):
+        rows = {"key": [None] * len(said) + [b"ada"], "value": [*said, b"{}"]}
+        assert (
+            ticking.hear(pa.table(rows, schema=pa.schema([("key", pa.binary()), ("value", pa.binary())]))).num_rows == 1
+        )
+
+    ticking.tick()
+    assert written() == []  # not yet due
+    now[0] += 0.3
+    ticking.tick()
+    now[0] += 0.3
+    ticking.tick()
+    assert written() == ["300 "]  # one is under way
+    hear(b"0 0", b"1 0")
+    ticking.tick()
+    assert written() == ["300 "]  # nothing waits
+    now[0] += 60
+    hear(b"0 5")
+    now[0] += 0.4
+    ticking.tick()
+    assert written() == ["300 ", "400 "]  # an event has waited since it was heard of, not since the last tick
+    hear(b"0 0", b"1 0")
+    ticking.tick(closing=True)
+    assert written() == ["0 closing", "300 ", "400 "]

@@ -259,7 +259,7 @@ def _alive(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    return _state(pid) != "Z"
+    return _state(pid) not in "ZX"
 
 
 def test_prepare_runs_to_its_end(tmp_path: Path) -> None:

@@ -1,14 +1,17 @@
 """The smallest correct design: one Python process on confluent-kafka, read as an example of what suffices.
 
-Both programs are one loop: read a chunk, apply it, send what changed, and once per commit interval commit. Under
+Every program is one loop: read a chunk, apply it, send what is due, and once per commit interval commit. Under
 exactly_once outputs and input offsets are one Kafka transaction, fenced by a stable transactional id and by the group's
 generation; under at_least_once every output is acknowledged before the offsets are committed. The ledger's state is
-its output topic: each row carries balance, postings and applied position, so a start reads the rows back.
+its output topic: each row carries balance, postings and applied position, so a start reads the rows back. What waits for a
+batch is written to the shared disk before each commit, under a name that the commit holds as the offsets' metadata.
 """
 
 import json
 import threading
 import time
+import uuid
+from pathlib import Path
 from typing import Any
 
 from confluent_kafka import (
@@ -37,24 +40,59 @@ FENCED = {
 }
 
 
+def poison(message: Message, error: Exception) -> Failed:
+    """Say which record cannot be read, and stop."""
+    return Failed("poison", f"{message.topic()}-{message.partition()}@{message.offset()} cannot be read: {error!r}")
+
+
 def envelope_of(message: Message) -> Envelope:
     """Decode a record's envelope and append where it was read; stop loudly on what cannot be read."""
     try:
         envelope = Envelope.FromString(message.value())  # type: ignore[arg-type]  # a null is refused below
     except (DecodeError, TypeError) as error:
-        where = f"{message.topic()}-{message.partition()}@{message.offset()}"
-        raise Failed("poison", f"{where} holds no envelope: {error}") from None
+        raise poison(message, error) from None
     envelope.chain.append(Hop(topic=message.topic(), partition=message.partition(), offset=message.offset()))
     return envelope
 
 
-class Relay:
-    """Stateless: the same key, headers and timestamp, and the hop appended to the chain."""
+class Program:
+    """What is read, what is sent, and what a program may leave out: a state, and something that waits."""
 
     reads, writes = "input", "output"
+    keeps_rows = False  # whether its state is its output topic
+    parameters: dict[str, Any]
 
     def restore(self, rows: list[Message]) -> None:
-        """Nothing is remembered."""
+        """Load the state from every committed row of the output topic."""
+
+    def load(self, waiting: dict[str, Any]) -> None:
+        """Take up what waited at the last commit."""
+
+    def take(self, message: Message) -> None:
+        """Apply a record, and the envelope that it holds."""
+        self.apply(message, envelope_of(message))
+
+    def apply(self, message: Message, envelope: Envelope) -> None:
+        """Apply an envelope."""
+
+    def changed(self) -> list[Row]:
+        """Take what is to be sent now."""
+        return []
+
+    def waiting(self) -> dict[str, Any]:
+        """What was read and not yet sent, to be kept with the commit."""
+        return {}
+
+    def rest(self) -> list[Row]:
+        """Take what waits, because all is closed."""
+        return []
+
+
+class Relay(Program):
+    """Stateless: the same key, headers and timestamp, and the hop appended to the chain."""
+
+    def __init__(self) -> None:
+        self.queue: list[Row] = []
 
     def apply(self, message: Message, envelope: Envelope) -> None:
         """Queue the record with its longer chain."""
@@ -62,19 +100,17 @@ class Relay:
             (message.key(), envelope.SerializeToString(), message.headers() or [], message.timestamp()[1])
         )
 
-    def __init__(self) -> None:
-        self.queue: list[Row] = []
-
     def changed(self) -> list[Row]:
-        """Take what is to be sent."""
+        """Take what is queued."""
         out, self.queue = self.queue, []
         return out
 
 
-class Ledger:
+class Ledger(Program):
     """Sums per account, with the first hop of the last entry applied: at or below it, an entry is a duplicate."""
 
     reads, writes = "entries", "balances"
+    keeps_rows = True
 
     def __init__(self) -> None:
         self.rows: dict[str, tuple[int, int, Hop]] = {}  # account -> balance in cents, postings, applied
@@ -128,18 +164,68 @@ class Ledger:
         return out
 
 
+class Batcher(Program):
+    """Events wait per customer until they fill a batch, their first one is too old, or all is closed."""
+
+    reads, writes = "visits", "batches"
+
+    def __init__(self) -> None:
+        self.batches: dict[str, list[dict[str, str]]] = {}
+        self.since: dict[str, float] = {}  # customer -> when its first event came, by a clock that nobody sets
+        self.full: list[Row] = []
+
+    def load(self, waiting: dict[str, Any]) -> None:
+        """Let what waited wait from now."""
+        self.batches |= waiting
+        self.since |= dict.fromkeys(waiting, time.monotonic())
+
+    def waiting(self) -> dict[str, Any]:
+        """Every batch that is not full."""
+        return self.batches
+
+    def take(self, message: Message) -> None:
+        """Put an event into its customer's batch; nulls are left out."""
+        if message.value() is None:
+            return
+        try:
+            visit = json.loads(message.value())  # type: ignore[arg-type]  # no null
+            customer, event = visit["customerId"], {name: visit[name] for name in ("visitorId", "action")}
+        except (ValueError, KeyError, TypeError) as error:
+            raise poison(message, error) from None
+        self.since.setdefault(customer, time.monotonic())
+        self.batches.setdefault(customer, []).append(event)
+        if len(self.batches[customer]) >= self.parameters["threshold"]:
+            self.full.append(self.flush(customer))
+
+    def flush(self, customer: str) -> Row:
+        """Take a customer's batch; the next one begins empty."""
+        del self.since[customer]
+        value = {"customerId": customer, "events": self.batches.pop(customer)}
+        return customer.encode(), json.dumps(value).encode(), [], 0
+
+    def changed(self) -> list[Row]:
+        """Take the full batches, and those that have waited for the interval."""
+        out, self.full = self.full, []
+        due = time.monotonic() - self.parameters["interval_ms"] / 1000
+        return out + [self.flush(customer) for customer, since in list(self.since.items()) if since <= due]
+
+    def rest(self) -> list[Row]:
+        """Take every batch, full or not."""
+        return [self.flush(customer) for customer in list(self.since)]
+
+
 class Plain(Design):
-    """The loop that both programs share."""
+    """The loop that the programs share."""
 
     hello = {  # noqa: RUF012  (a constant of the protocol, never changed)
         "name": "plain",
         "version": "1",
         "language": "python",
-        "programs": ["relay", "ledger"],
+        "programs": ["relay", "ledger", "batcher"],
         "modes": ["at_least_once", "exactly_once"],
         "capabilities": ["reusable"],
     }
-    programs: dict[str, type[Relay] | type[Ledger]] = {"relay": Relay, "ledger": Ledger}  # noqa: RUF012
+    programs: dict[str, type[Program]] = {"relay": Relay, "ledger": Ledger, "batcher": Batcher}  # noqa: RUF012
     isolation = "read_committed"
 
     def transactional_id(self) -> str:
@@ -152,7 +238,7 @@ class Plain(Design):
         self.exactly_once = start["mode"] == "exactly_once"
         self.client = {"bootstrap.servers": start["bootstrap"], "retry.backoff.ms": 20, **start["client"]}
         self.output = start["topics"][self.program.writes]
-        self.group = f"{start['application_id']}-group"
+        self.group, self.folder = f"{start['application_id']}-group", Path(start["durable_dir"])
         self.refused: KafkaError | None = None
         settings = {"partitioner": "murmur2_random", "enable.idempotence": True, "linger.ms": 5}
         if self.exactly_once:
@@ -185,11 +271,16 @@ class Plain(Design):
             self.pending = self.consumer.consume(CHUNK, 0.05)
         return {"consumer_group": self.group, "transactional_id_prefix": self.transactional_id()}
 
-    def on_assign(self, _: Consumer, __: list[TopicPartition]) -> None:
-        """State before the first record: read the rows back, then play from the committed offsets."""
+    def on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        """State before the first record: read it back, then play from the committed offsets."""
         self.program = self.programs[self.start["program"]]()
-        self.program.restore(self.table())
-        self.assigned = True
+        self.program.parameters = self.start["parameters"]
+        if self.program.keeps_rows:
+            self.program.restore(self.table())
+        kept = {p.metadata for p in consumer.committed(partitions, 30) if p.metadata}
+        for name in kept:
+            self.program.load(json.loads((self.folder / name).read_text()))
+        self.kept, self.assigned = next(iter(kept), ""), True
 
     def on_revoke(self, _: Consumer, __: list[TopicPartition]) -> None:
         """What was not committed belongs to the next owner: take it back where that is possible."""
@@ -198,9 +289,7 @@ class Plain(Design):
         self.in_transaction = self.dirty = False
 
     def table(self) -> list[Message]:
-        """Every committed row of the output topic up to its end now; nothing for a program without state."""
-        if self.program.writes != "balances":
-            return []
+        """Every committed row of the output topic up to its end now."""
         reader = Consumer(
             self.client
             | {
@@ -238,25 +327,32 @@ class Plain(Design):
                 if time.monotonic() >= due:
                     self.commit()
                     due = time.monotonic() + interval_s
+            self.send(self.program.rest())
             self.commit()
             self.consumer.close()
         except KafkaException as error:
             self.give_up(error.args[0])
 
     def process(self, messages: list[Message]) -> None:
-        """Apply a chunk and send what it changed, inside a transaction where the mode asks for one."""
+        """Apply a chunk, and send what is due."""
         for message in messages:
             if message.error():
                 raise KafkaException(message.error())
-            if self.exactly_once and not self.in_transaction:
-                self.producer.begin_transaction()
-                self.in_transaction = True
-            self.program.apply(message, envelope_of(message))
-            self.dirty = True
+            self.program.take(message)
+            self.begin()
         self.send(self.program.changed())
+
+    def begin(self) -> None:
+        """Something changes: open a transaction where the mode asks for one."""
+        if self.exactly_once and not self.in_transaction:
+            self.producer.begin_transaction()
+            self.in_transaction = True
+        self.dirty = True
 
     def send(self, rows: list[Row]) -> None:
         """Hand rows to the producer; a refusal shows at the next commit."""
+        if rows:
+            self.begin()
         for key, value, headers, timestamp_ms in rows:
             while True:
                 try:
@@ -285,16 +381,28 @@ class Plain(Design):
             self.refused = KafkaError(KafkaError._TIMED_OUT, "outputs were not acknowledged within 30 s")
         if self.refused:
             raise KafkaException(self.refused)
+        before, self.kept = self.kept, self.keep()
         if self.exactly_once:
             self.producer.send_offsets_to_transaction(self.positions(), self.membership(), 30)
             self.producer.commit_transaction(30)
         else:
             self.consumer.commit(offsets=self.positions(), asynchronous=False)
         self.in_transaction = self.dirty = False
+        if before:
+            (self.folder / before).unlink(missing_ok=True)
+
+    def keep(self) -> str:
+        """Write down what waits, under a name that no other commit has."""
+        if not (waiting := self.program.waiting()):
+            return ""
+        name = f"waiting-{uuid.uuid4().hex}.json"
+        (self.folder / name).write_text(json.dumps(waiting))
+        return name
 
     def positions(self) -> list[TopicPartition]:
         """Where each partition goes on: the offset after the last record applied."""
-        return [p for p in self.consumer.position(self.consumer.assignment()) if p.offset >= 0]
+        positions = [p for p in self.consumer.position(self.consumer.assignment()) if p.offset >= 0]
+        return [TopicPartition(p.topic, p.partition, p.offset, self.kept) for p in positions]
 
     def membership(self) -> object:
         """Who sends offsets into a transaction: the broker refuses a member that has lost its place in the group."""

@@ -24,20 +24,21 @@ class Checkpoint:
 
     def finished(self) -> Positions:
         """Where the last batch that Spark is done with ends."""
-        batch = self._last("commits")
+        batch = self.last("commits")
         return {} if batch is None else self.ends(batch)
 
     def begun(self) -> Positions:
         """Where the last batch ends that Spark has begun: it runs again unless it is finished."""
-        batch = self._last("offsets")
+        batch = self.last("offsets")
         return {} if batch is None else self.ends(batch)
 
     def ends(self, batch: int) -> Positions:
-        """Where a batch ends; the last line of its log is the one source of our queries."""
-        topics = json.loads(self._read(f"offsets/{batch}").splitlines()[-1])
+        """Where a batch ends in Kafka: the third line of its log, after the version and the settings."""
+        topics = json.loads(self._read(f"offsets/{batch}").splitlines()[2])
         return {(topic, int(partition)): offset for topic, ends in topics.items() for partition, offset in ends.items()}
 
-    def _last(self, log: str) -> int | None:
+    def last(self, log: str) -> int | None:
+        """The last batch in `offsets` or `commits`."""
         files = self.files.get_file_info(fs.FileSelector(f"{self.root}/{log}", allow_not_found=True))
         return max((int(file.base_name) for file in files if file.base_name.isdigit()), default=None)
 

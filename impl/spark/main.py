@@ -7,15 +7,24 @@ JARS are the locked ones: `python -m streamgate.brokers.jars impl/spark/jars | p
 """
 
 import argparse
+import shutil
 import signal
 import sys
 import tempfile
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from streamgate.adapter import Failed, serve
 from streamgate.impl.spark.runtime import PROGRAMS, Spark
+
+
+class Arguments(argparse.ArgumentParser):
+    """What is wrong with a command line in one sentence, and the exit code of bad input."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say it, and end."""
+        self.exit(4, f"{self.prog}: {message}; --help shows what there is\n")
 
 
 def pair(text: str) -> tuple[str, str]:
@@ -30,7 +39,7 @@ def start(arguments: list[str]) -> dict[str, Any] | None:
     """What a harness would say at `start`, from the command line; nothing where the command line is empty."""
     if not arguments:
         return None
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Arguments(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bootstrap", required=True, help="HOST:PORT of a broker")
     parser.add_argument("--checkpoint", required=True, help="a folder, or the URI of one, that outlives the process")
     parser.add_argument("--program", default="ledger", choices=PROGRAMS)
@@ -77,3 +86,5 @@ if __name__ == "__main__":
     finally:  # asked to end by a signal: finish the batch and leave no transaction open
         if hasattr(design, "stream"):
             design.close()
+        if alone:
+            shutil.rmtree(alone["state_dir"], ignore_errors=True)

@@ -3,8 +3,8 @@
 State and input positions live in Spark's checkpoint, outputs and the group's offsets in Kafka, and a crash may fall between
 any two of them. The order is what makes them agree: Spark logs what a batch will read, the tasks store the state that comes of
 it, Kafka takes outputs and offsets in one transaction, and Spark logs that the batch is done. A restart runs the unfinished
-batch again, on the same input and the state before it. If Kafka has its offsets already, it is out: the state is rebuilt and
-nothing is sent. At_least_once commits the offsets last, after Spark's log, so whatever is repeated lies above them.
+batch again, on the same input and the state before it. If the token with Kafka's offsets names it, it is out: the state is
+rebuilt and nothing is sent. At_least_once commits the offsets last, after Spark's log, so whatever is repeated lies above them.
 """
 
 import contextlib
@@ -24,13 +24,14 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from streamgate.adapter import Design, Failed
 from streamgate.generators.envelope_pb2 import Envelope, Posting
-from streamgate.impl.spark import ledger, relay
+from streamgate.impl.spark import batcher, ledger, relay
 from streamgate.impl.spark.checkpoint import Checkpoint, Positions
+from streamgate.impl.spark.clock import Clock
 from streamgate.impl.spark.envelopes import OUTPUT
 from streamgate.impl.spark.session import open_session, use_local_disk
 from streamgate.impl.spark.writer import Writer
 
-PROGRAMS = {"relay": relay, "ledger": ledger}
+PROGRAMS = {"relay": relay, "ledger": ledger, "batcher": batcher}
 WARM_UP_RECORDS, WARM_UP_BATCHES = 100, 1
 LOOK_S = 0.05  # how often a finished batch is looked for
 CLOSE_DEADLINE_S = 5
@@ -55,6 +56,7 @@ class Spark(Design):
     }
     session: SparkSession
     stream: StreamingQuery
+    clock: Clock | None
 
     def boot(self) -> None:
         """Open the session, and have Python's workers come up before the first batch needs them."""
@@ -66,13 +68,19 @@ class Spark(Design):
         program = PROGRAMS[start["program"]]
         self.topic = start["topics"][program.READS]
         self.writer = Writer(start, start["topics"][program.WRITES])
-        self.location = f"{'' if '://' in start['durable_dir'] else 'file://'}{start['durable_dir']}/checkpoint"
+        durable = f"{'' if '://' in start['durable_dir'] else 'file://'}{start['durable_dir']}"
+        self.location = f"{durable}/checkpoint"
         self.checkpoint = Checkpoint(self.location)
         self.interval_ms = start["parameters"].get("commit_interval_ms", 100)
         self.lock, self.closing = threading.Lock(), False
         use_local_disk(self.session, start["state_dir"])
         self.session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", program.ARROW_RECORDS)
-        self.rows = program.build(read(self.session, start, self.topic))
+        records, self.clock = read(self.session, start, self.topic), None
+        if program is batcher:
+            self.clock = Clock(f"{durable}/ticks", batcher.PAGES)
+            self.rows = batcher.build(records, self.clock.ticks(self.session), start["parameters"])
+        else:
+            self.rows = program.build(records)
         self.begin()
         # What a query does before its first batch takes seconds, so ready is said when that begins; in a new session when it
         # is out, since it loads everything; and where none is due, a query on made-up records loads it.
@@ -91,12 +99,13 @@ class Spark(Design):
         self.sent: Positions | None = None
         self.token: dict[str, Any] = {"query": self.checkpoint.query_id(), "incarnation": uuid.uuid4().hex}
         self.settled, token = self.writer.committed(self.topic)
-        finished, begun = self.checkpoint.finished(), self.checkpoint.begun()
-        is_ahead = any(offset > finished.get(place, 0) for place, offset in self.settled.items())
-        if is_ahead and (self.settled != begun or token.get("query") != self.token["query"]):
+        finished, begun, batch = self.checkpoint.finished(), self.checkpoint.begun(), self.checkpoint.last("offsets")
+        is_unfinished = batch is not None and batch != self.checkpoint.last("commits")
+        is_its = self.settled == begun and (token.get("query"), token.get("batch")) == (self.token["query"], batch)
+        self.out = batch if self.writer.exactly_once and is_unfinished and is_its else None
+        if self.out is None and any(offset > finished.get(place, 0) for place, offset in self.settled.items()):
             group = self.writer.group
             raise Failed("conflict", f"{group} is ahead of this checkpoint; start with the one it belongs to")
-        self.out = self.settled if is_ahead else None
         self.stream = (
             self.rows.writeStream.foreachBatch(self.batch)
             .option("checkpointLocation", self.location)
@@ -114,7 +123,9 @@ class Spark(Design):
                 if self.warm and any(ends.values()):
                     self.under_way.set()
                 table = rows.toArrow()
-                if ends != self.out:
+                if self.clock:
+                    table = self.clock.hear(table)
+                if batch != self.out and (len(table) or ends != self.sent):
                     self.token |= {"query": self.checkpoint.query_id(), "batch": batch}
                     self.writer.write(table, ends, self.token)
                 self.sent = ends
@@ -129,6 +140,8 @@ class Spark(Design):
             try:
                 self.stream.awaitTermination(LOOK_S)  # type: ignore[arg-type]  # its stub forgets fractions of a second
                 self.settle()
+                if self.clock:
+                    self.clock.tick()
             except StreamingQueryException as error:
                 if self.closing:
                     return
@@ -148,10 +161,15 @@ class Spark(Design):
             self.settled = finished
 
     def close(self) -> None:
-        """Let the batch under way finish and be logged, let no other begin, and end the query."""
+        """Let what waits go, let the batch under way finish and be logged, let no other begin, and end the query."""
+        until = time.monotonic() + CLOSE_DEADLINE_S
+        for closing in [True, False] if self.clock and not self.failure else []:
+            while self.clock and self.clock.under_way and self.stream.isActive and time.monotonic() < until:
+                time.sleep(LOOK_S)
+            if self.clock and closing:
+                self.clock.tick(closing=True)
         with self.lock:
             self.closing = True
-        until = time.monotonic() + CLOSE_DEADLINE_S
         with contextlib.suppress(StreamingQueryException):  # the next batch, if it has begun, is refused
             while self.sent and self.sent != self.checkpoint.finished() and time.monotonic() < until:
                 self.stream.awaitTermination(LOOK_S)  # type: ignore[arg-type]  # its stub forgets fractions of a second

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from streamgate.checks.delivery import below_the_commit, fold, promptly, relation, whole
 from streamgate.checks.fencing import released, silent
+from streamgate.checks.flush import bounded, filled, in_time, no_topics
 from streamgate.checks.lineage import preserved
 from streamgate.checks.side_effects import same_rows, side_effects
 from streamgate.verdicts import Anomaly
@@ -25,6 +26,10 @@ CHECKS: dict[str, Check] = {
     "preserved": preserved,
     "same-rows": same_rows,
     "side-effects": side_effects,
+    "filled": filled,
+    "in-time": in_time,
+    "bounded": bounded,
+    "no-topics": no_topics,
 }
 _NO_STATE = ("phantom", "torn", "uncommitted-visible", "duplicated", "lost")  # what a value that no fold gives can be
 # The anomalies that each check can name, for `explain` and for the catalogue of wrong designs.
@@ -39,4 +44,8 @@ ANOMALIES: dict[str, tuple[str, ...]] = {
     "preserved": _NO_STATE,
     "same-rows": ("phantom", "lost"),
     "side-effects": ("leaked-topic",),
+    "filled": ("late", "early", *_NO_STATE),
+    "in-time": ("late", *_NO_STATE),
+    "bounded": ("late", "early", *_NO_STATE),
+    "no-topics": ("leaked-topic",),
 }

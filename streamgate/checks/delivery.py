@@ -83,7 +83,7 @@ def fold(history: History, application: str) -> list[Anomaly]:
 
     exactly_once: the last visible output of each key equals the fold. at_least_once (and under exactly_once a design
     that is atomic per shard, until its restart): it equals it or a later state, because outputs come before the commit.
-    A program that does not conflate shows everything below the commit.
+    A program that does not conflate shows everything below the commit, unless it holds back what it has read.
     """
     view = view_of(history, application)
     committed = [c for c in history.of(Committed) if c.application == application and c.down][-1]
@@ -92,8 +92,9 @@ def fold(history: History, application: str) -> list[Anomaly]:
     for key, states in view.states.items():
         outputs = [o for o in view.outputs.get(key, []) if not o.anomaly]
         have, want = (outputs[-1].index + 1 if outputs else 0), cut(known(committed), states)
-        missing = set() if view.program.conflates else set(range(want)) - {o.index for o in outputs}
-        if have < want:
+        waits = view.program.holds_back
+        missing = set() if view.program.conflates or waits else set(range(want)) - {o.index for o in outputs}
+        if have < want and not waits:
             said = f"{text(key)}: the group has committed {want} entries of it, and the visible output holds {have}"
             found.append(
                 view.anomaly("behind-commit", said, key, states[want - 1], outputs[-1].record if outputs else None)
@@ -128,27 +129,36 @@ def whole(history: History, application: str) -> list[Anomaly]:
     return found
 
 
-def promptly(history: History, application: str) -> list[Anomaly]:
-    """Whether every state that the input's pause left last was visible in time.
-
-    Inconclusive where Kafka alone took half of that time, or where something is late while others took the cores.
-    """
-    view = view_of(history, application)
+def rest(history: History, application: str) -> Paused:
+    """The last pause of the input; Inconclusive where Kafka alone took half of the time that it allows."""
     paused = [p for p in history.of(Paused) if p.application == application][-1]
     if 2 * paused.canary_ms > paused.tolerance_ms:
         raise Inconclusive(
             f"a control record took {paused.canary_ms} ms from produce to read_committed: too slow to time others"
         )
-    found = []
+    return paused
+
+
+def timed(view: View, paused: Paused, late: list[Anomaly]) -> list[Anomaly]:
+    """What is no state at all, and what is late; Inconclusive where it may be late because others took the cores."""
+    if late and not view.foreign and paused.others > BUSY:
+        raise Inconclusive(f"{late[0].text}, but others took {paused.others:.0%} of the cores meanwhile")
+    return [*view.foreign, *late]
+
+
+def promptly(history: History, application: str) -> list[Anomaly]:
+    """Whether every state that the input's pause left last was visible in time.
+
+    Inconclusive where Kafka alone took half of that time, or where something is late while others took the cores.
+    """
+    view, paused, found = view_of(history, application), rest(history, application), []
     for key, states in view.states.items():
         outputs = [o for o in view.outputs.get(key, []) if not o.anomaly]
         if all(output.index < len(states) - 1 for output in outputs):
             said = f"{text(key)}: its last state is not visible {paused.looked_ms - paused.since_ms} ms after the input paused"
             said += f" (promised: {paused.tolerance_ms} ms)"
             found.append(view.anomaly("late", said, key, states[-1], outputs[-1].record if outputs else None))
-    if found and not view.foreign and paused.others > BUSY:
-        raise Inconclusive(f"{found[0].text}, but others took {paused.others:.0%} of the cores meanwhile")
-    return [*view.foreign, *found]
+    return timed(view, paused, found)
 
 
 def below_the_commit(history: History, application: str) -> list[Anomaly]:

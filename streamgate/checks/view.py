@@ -1,5 +1,6 @@
 """What the checks look at: one application's input, model and visible outputs, drawn from a history."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,7 +12,7 @@ from streamgate.verdicts import Anomaly
 
 @dataclass
 class Output:
-    """A visible output, and where it stands among its key's states: an index, or the anomaly that it is.
+    """A state that a visible output shows, and where it stands among its key's: an index, or the anomaly that it is.
 
     ``interruptions``: how often an instance had begun or gone on again when it was seen, each of which may have made
     an at_least_once design step back once.
@@ -69,20 +70,28 @@ class View:
                 if (event.partition, event.offset) in known:
                     continue
                 known.add((event.partition, event.offset))
-                outputs.setdefault(event.key or b"", []).append(self._place(event, places, max(0, interruptions)))
+                outputs.setdefault(event.key or b"", []).extend(self._place(event, places, max(0, interruptions)))
         return outputs
 
-    def _place(self, record: Record, places: dict[bytes, dict[tuple[object, ...], int]], interruptions: int) -> Output:
+    def _place(
+        self, record: Record, places: dict[bytes, dict[tuple[object, ...], int]], interruptions: int
+    ) -> Iterator[Output]:
         key = record.key or b""
         try:
-            value = self.program.value_of(record)
+            items = self.program.items(self.program.value_of(record))
         except Unreadable as error:
-            return Output(record, -1, interruptions, Anomaly(name="phantom", text=error.why, key=text(key)))
-        index = places.get(key, {}).get(value)
-        if index is not None:
-            return Output(record, index, interruptions)
+            yield Output(record, -1, interruptions, Anomaly(name="phantom", text=error.why, key=text(key)))
+            return
+        for value in items:
+            index = places.get(key, {}).get(value)
+            if index is None:
+                yield Output(record, -1, interruptions, self._misfit(record, key, value))
+            else:
+                yield Output(record, index, interruptions)
+
+    def _misfit(self, record: Record, key: bytes, value: tuple[object, ...]) -> Anomaly:
         diagnosis = self._diagnose(key, value, self.states.get(key, []))
-        anomaly = Anomaly(
+        return Anomaly(
             name=diagnosis.name,
             text=f"{record.at} says {show(value)} for {text(key)}, which no fold of the input gives: {diagnosis.why}",
             key=text(key),
@@ -90,7 +99,6 @@ class View:
             expected=show(diagnosis.due.value) if diagnosis.due else None,
             got=f"{show(value)} at {record.at}",
         )
-        return Output(record, -1, interruptions, anomaly)
 
     @cached_property
     def _diagnose(self) -> Diagnose:

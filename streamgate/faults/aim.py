@@ -26,6 +26,7 @@ STEP_S, STEPS = (
     0.001,
     300,
 )  # long enough for one answer to be heard and one more request to be sent; a second or two in all
+READ_MS = 3_000  # a design that commits no more than it has sent on has read a small input by then
 LOOK_S = 0.004  # a small batch's transaction is open for some 20 ms; each look costs the broker and us a millisecond
 
 
@@ -219,7 +220,25 @@ def just_committed(trial: Trial, application: Application) -> Aim:
     return Aim("after a commit", glimpse, evidence)
 
 
+def events_waiting(trial: Trial, application: Application) -> Aim:
+    """The whole input is read, and not all of it is out: what waits is in the design's hands alone, or committed already."""
+    visible = _Visible(trial, application)
+
+    def glimpse() -> bool:
+        committed = trial.committed(application) if application.group else None
+        read = committed is not None and all(committed[p] >= end for p, end in application.input_ends.items())
+        return read or trial.now_ms - application.ready_ms > READ_MS
+
+    def evidence() -> Evidence | None:
+        visible.look()
+        waiting = sum(len(states) - visible.shown.get(key, 0) for key, states in visible.states.items())
+        return {"waiting": waiting, "committed": trial.committed(application)} if waiting else None
+
+    return Aim("with events waiting", glimpse, evidence)
+
+
 AIMS = {
+    "with events waiting": events_waiting,
     "with a transaction open": transaction_open,
     "with a transaction open, before its offsets": before_its_offsets,
     "with a second transaction open": second_transaction_open,
@@ -247,10 +266,10 @@ class _Visible:
         self.shown = {}
         for message in self._outputs:
             try:
-                value = application.program.value_of(_Raw(message))  # type: ignore[arg-type]
+                items = application.program.items(application.program.value_of(_Raw(message)))  # type: ignore[arg-type]
             except Unreadable:
                 continue  # the checks will name it
-            count = places.get((message.key(), value), 0)
+            count = max(places.get((message.key(), value), 0) for value in items)
             if count > self.shown.get(message.key(), 0):
                 self.shown[message.key()] = count
 

@@ -1,7 +1,7 @@
 """Reading back what lies on the broker: records under both isolation levels, committed offsets, ends, names."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import NamedTuple
 
 from confluent_kafka import (
@@ -82,10 +82,13 @@ class Reading:
             | {"enable.partition.eof": True, "fetch.wait.max.ms": 10, "auto.offset.reset": "error"}
         )
 
-    def create(self, topics: dict[str, int]) -> None:
-        """Create topics (name -> partitions) that no cleaner touches while they are judged."""
+    def create(self, topics: dict[str, int], *, stamped: Container[str] = ()) -> None:
+        """Create topics (name -> partitions) that no cleaner touches while they are judged; the broker stamps some."""
         settings = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
-        wanted = [NewTopic(name, partitions, config=settings) for name, partitions in topics.items()]
+        times = {True: {"message.timestamp.type": "LogAppendTime"}, False: {}}
+        wanted = [
+            NewTopic(name, partitions, config=settings | times[name in stamped]) for name, partitions in topics.items()
+        ]
         for future in self.admin.create_topics(wanted).values():
             future.result(READ_S)
         deadline = time.monotonic() + READ_S

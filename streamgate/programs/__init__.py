@@ -1,9 +1,10 @@
 """The programs: engine-neutral dataflows that the guarantees are stated on, one file each."""
 
+from streamgate.programs.batcher import BATCHER
 from streamgate.programs.contract import Diagnose, Diagnosis, Program, State, States, Unreadable
 from streamgate.programs.ledger import LEDGER
 from streamgate.programs.relay import RELAY
 
-PROGRAMS: dict[str, Program] = {program.name: program for program in (RELAY, LEDGER)}
+PROGRAMS: dict[str, Program] = {program.name: program for program in (RELAY, LEDGER, BATCHER)}
 
 __all__ = ["PROGRAMS", "Diagnose", "Diagnosis", "Program", "State", "States", "Unreadable"]

@@ -49,7 +49,11 @@ Diagnose = Callable[[bytes, tuple[Any, ...], list[State]], Diagnosis]  # key, va
 
 @dataclass(frozen=True)
 class Program:
-    """A contract in executable form. ``conflates``: outputs may skip states, but never invent one."""
+    """A contract in executable form.
+
+    ``conflates``: outputs may skip states, but never invent one. ``holds_back``: what is read and committed may wait before
+    it shows. ``items``: the states that one output's value shows, in order.
+    """
 
     name: str
     contract: str
@@ -61,6 +65,8 @@ class Program:
     value_of: Callable[[Record], tuple[Any, ...]]
     lineage_of: Callable[[Record], tuple[str | None, tuple[tuple[str, int, int, bytes], ...]]]
     diagnosis: Callable[[list[Record]], Diagnose] = field(repr=False)  # from the whole input log, aborted records too
+    holds_back: bool = False
+    items: Callable[[tuple[Any, ...]], list[tuple[Any, ...]]] = lambda value: [value]
 
     @property
     def topics(self) -> dict[str, str]:

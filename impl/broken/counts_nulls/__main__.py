@@ -1,0 +1,30 @@
+"""Leaves a null out of the batch, and counts it.
+
+Whoever counts before filtering makes this mistake. It shows where a null stands among events that fill a batch.
+"""
+
+from collections import Counter
+
+from confluent_kafka import Message
+
+from streamgate.adapter import serve
+from streamgate.impl.plain.main import Batcher, Plain
+
+
+class WithNulls(Batcher):
+    def take(self, message: Message) -> None:
+        self.nulls = self.__dict__.get("nulls", Counter())
+        super().take(message)
+        customer = (message.key() or b"").decode()
+        self.nulls[customer] += message.value() is None
+        if len(self.batches.get(customer, ())) + self.nulls[customer] >= self.parameters["threshold"]:
+            self.nulls[customer] = 0
+            self.full.append(self.flush(customer))
+
+
+class CountsNulls(Plain):
+    hello = Plain.hello | {"name": "broken/counts_nulls", "programs": ["batcher"]}
+    programs = {"batcher": WithNulls}  # noqa: RUF012
+
+
+serve(CountsNulls())

@@ -1,0 +1,28 @@
+"""Looks at the count of a batch once it has taken in all that was read together.
+
+Whoever counts per read and not per event makes this mistake. It shows where one read brings more than fills a batch.
+"""
+
+from confluent_kafka import Message
+
+from streamgate.adapter import serve
+from streamgate.impl.plain.main import Batcher, Plain, Row
+
+
+class PerRead(Batcher):
+    def take(self, message: Message) -> None:
+        threshold, self.parameters = self.parameters["threshold"], self.parameters | {"threshold": 1 << 30}
+        super().take(message)
+        self.parameters |= {"threshold": threshold}
+
+    def changed(self) -> list[Row]:
+        full = [customer for customer, events in self.batches.items() if len(events) >= self.parameters["threshold"]]
+        return [self.flush(customer) for customer in full] + super().changed()
+
+
+class FillsBeyondTheThreshold(Plain):
+    hello = Plain.hello | {"name": "broken/fills_beyond_the_threshold", "programs": ["batcher"]}
+    programs = {"batcher": PerRead}  # noqa: RUF012
+
+
+serve(FillsBeyondTheThreshold())

@@ -1,0 +1,29 @@
+"""Looks at the clock only when a record comes in.
+
+Whoever lets stream time drive a timer makes this mistake. It shows where an event is the last one for a while.
+"""
+
+from confluent_kafka import Message
+
+from streamgate.adapter import serve
+from streamgate.impl.plain.main import Batcher, Plain, Row
+
+
+class ByTraffic(Batcher):
+    came = False
+
+    def take(self, message: Message) -> None:
+        super().take(message)
+        self.came = True
+
+    def changed(self) -> list[Row]:
+        came, self.came = self.came, False
+        return super().changed() if came else []
+
+
+class FlushesOnlyWhenSomethingComes(Plain):
+    hello = Plain.hello | {"name": "broken/flushes_only_when_something_comes", "programs": ["batcher"]}
+    programs = {"batcher": ByTraffic}  # noqa: RUF012
+
+
+serve(FlushesOnlyWhenSomethingComes())

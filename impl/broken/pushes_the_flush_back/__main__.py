@@ -1,0 +1,26 @@
+"""Begins the interval anew with every event.
+
+Whoever debounces instead of batching makes this mistake. It shows where events come steadily, less than an interval apart.
+"""
+
+import time
+
+from confluent_kafka import Message
+
+from streamgate.adapter import serve
+from streamgate.impl.plain.main import Batcher, Plain
+
+
+class Debounced(Batcher):
+    def take(self, message: Message) -> None:
+        super().take(message)
+        if (customer := (message.key() or b"").decode()) in self.since:
+            self.since[customer] = time.monotonic()
+
+
+class PushesTheFlushBack(Plain):
+    hello = Plain.hello | {"name": "broken/pushes_the_flush_back", "programs": ["batcher"]}
+    programs = {"batcher": Debounced}  # noqa: RUF012
+
+
+serve(PushesTheFlushBack())

@@ -1,0 +1,55 @@
+"""A clock that is input: each tick is a file beside the checkpoint, with the milliseconds since the one before.
+
+Spark logs which files a batch reads, so a batch that runs again sees the same time; the milliseconds are those of the
+monotonic clock, so nobody sets it. While nothing waits there are no ticks and no batches.
+"""
+
+import time
+import uuid
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import fs
+from pyspark.sql import DataFrame, SparkSession
+
+TICK_S = 0.25
+
+
+class Clock:
+    """Ticks for one query, as long as one of its pages says that something waits there."""
+
+    def __init__(self, location: str, pages: int) -> None:
+        self.location, self.pages = location, pages
+        self.files, self.root = fs.FileSystem.from_uri(location)
+        self.files.create_dir(self.root)
+        self.waiting: dict[bytes, int] = {}  # page -> events; none is known after a start
+        self.last, self.under_way = time.monotonic(), False
+
+    def ticks(self, session: SparkSession) -> DataFrame:
+        """The ticks as a stream: elapsed_ms, closing."""
+        files = session.readStream.format("text").option("cleanSource", "delete").load(self.location)
+        return files.selectExpr(
+            "cast(split(value, ' ')[0] as bigint) as elapsed_ms", "value like '%closing' as closing"
+        )
+
+    def tick(self, *, closing: bool = False) -> None:
+        """Write a tick, if one is due and none is under way."""
+        now, is_idle = time.monotonic(), len(self.waiting) == self.pages and not any(self.waiting.values())
+        if self.under_way or (not closing and (is_idle or now - self.last < TICK_S)):
+            return
+        name = uuid.uuid4().hex
+        with self.files.open_output_stream(f"{self.root}/_{name}") as file:  # to Spark such a name is no file
+            file.write(f"{round((now - self.last) * 1000)} {'closing' if closing else ''}".encode())
+        self.files.move(f"{self.root}/_{name}", f"{self.root}/{name}")
+        self.last, self.under_way = now, True
+
+    def hear(self, table: pa.Table) -> pa.Table:
+        """Take out the rows in which the pages say what waits: those with no key. A tick makes all of them speak."""
+        said = table.filter(pc.is_null(table["key"]))
+        was_idle = not any(self.waiting.values())
+        self.waiting |= {page: int(count) for page, count in (value.split() for value in said["value"].to_pylist())}
+        if was_idle and not self.under_way:
+            self.last = time.monotonic()
+        if len(said) == self.pages:
+            self.under_way = False
+        return table.filter(pc.is_valid(table["key"]))

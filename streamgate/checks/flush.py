@@ -1,0 +1,118 @@
+"""Did batches go out full at once, in time where they are not full, and never early?"""
+
+from collections.abc import Iterator
+from itertools import groupby, pairwise
+
+from streamgate.checks.delivery import rest, timed
+from streamgate.checks.view import View, text, view_of
+from streamgate.history import History
+from streamgate.history.events import Application as Declared
+from streamgate.history.events import Instance, Names, Record
+from streamgate.verdicts import Anomaly
+
+Batch = tuple[Record, int]  # the output, and how many events it holds
+
+
+def _batches(view: View) -> Iterator[tuple[bytes, list[Batch]]]:
+    """Every customer's batches, in the order of the log."""
+    for key, outputs in view.outputs.items():
+        each = (list(same) for _, same in groupby(outputs, key=lambda o: id(o.record)))
+        yield key, [(same[0].record, len(same)) for same in each]
+
+
+def _parameter(view: View, name: str) -> int:
+    return int(view.application.parameters[name])
+
+
+def filled(history: History, application: str) -> list[Anomaly]:
+    """Whether, at the pause, just the full batches are out: none waits for the clock, and nothing goes out before its time."""
+    view, paused, late = view_of(history, application), rest(history, application), []
+    threshold = _parameter(view, "threshold")
+    for key, states in view.states.items():
+        due = len(states) - len(states) % threshold
+        out = 1 + max((o.index for o in view.outputs.get(key, ())), default=-1)
+        if out < due:
+            said = f"{text(key)} has {len(states)} events, {out} of them are out {paused.looked_ms - paused.since_ms} ms after"
+            late.append(
+                view.anomaly(
+                    "late", f"{said} the input paused, and {due} fill batches of {threshold}", key, states[due - 1]
+                )
+            )
+    early = [
+        view.anomaly(
+            "early",
+            f"{text(key)} has a batch of {size} after {paused.looked_ms} ms, before threshold and interval",
+            key,
+            got=record,
+        )
+        for key, batches in _batches(view)
+        for record, size in batches
+        if size < threshold
+    ]
+    return timed(view, paused, late) + early
+
+
+def in_time(history: History, application: str) -> list[Anomaly]:
+    """Whether no event waited longer than the tolerance, which the interval is a part of.
+
+    It waits from the later of append and `ready`, until a read_committed reader has it.
+    """
+    view, paused, late = view_of(history, application), rest(history, application), []
+    ready = [e.at_ms for e in history.of(Instance) if e.application == application and e.event == "ready"]
+    for key, states in view.states.items():
+        seen = {o.index: o.record.seen_ms for o in reversed(view.outputs.get(key, []))}
+        for index, state in enumerate(states):
+            until = seen.get(index, paused.looked_ms)
+            since = max([state.source.seen_ms, *(at for at in ready if at <= until)])
+            if until - since > paused.tolerance_ms or (
+                index not in seen and paused.looked_ms - since >= paused.tolerance_ms
+            ):
+                said = f"{text(key)}: {state.source.at} waited {until - since} ms" + (
+                    "" if index in seen else " and waits yet"
+                )
+                late.append(view.anomaly("late", f"{said} (promised: {paused.tolerance_ms} ms)", key, state))
+    return timed(view, paused, late)
+
+
+def bounded(history: History, application: str) -> list[Anomaly]:
+    """Whether no batch is over the threshold, and none below it follows another within most of the interval.
+
+    The times are the broker's: outputs are stamped when they are appended. A batch that closes an instance may follow at once;
+    a quarter of the interval is left to jitter.
+    """
+    view, found = view_of(history, application), []
+    threshold, interval_ms = _parameter(view, "threshold"), _parameter(view, "interval_ms")
+    lives = {id(record): life for record, life in _lives(history, application)}
+    for key, batches in _batches(view):
+        for record, size in batches:
+            if size > threshold:
+                said = f"{text(key)} has a batch of {size}, whose first {threshold} had to go out before the next came"
+                found.append(view.anomaly("late", said, key, got=record))
+        for (before, size_before), (after, size_after) in pairwise(batches):
+            apart_ms = after.timestamp_ms - before.timestamp_ms
+            if (
+                max(size_before, size_after) < threshold
+                and 4 * apart_ms < 3 * interval_ms
+                and lives[id(before)] == lives[id(after)]
+            ):
+                said = f"{text(key)}: a batch of {size_after} follows one of {size_before} after {apart_ms} of {interval_ms} ms"
+                found.append(view.anomaly("early", said, key, got=after))
+    return view.foreign + found
+
+
+def _lives(history: History, application: str) -> Iterator[tuple[Record, int]]:
+    """Every record with the number of starts, stops and kills before it was seen: what a close sends is seen after the stop."""
+    life = 0
+    for event in history.events:
+        if isinstance(event, Instance):
+            life += event.application == application and event.event != "ready"
+        elif isinstance(event, Record):
+            yield event, life
+
+
+def no_topics(history: History, application: str) -> list[Anomaly]:
+    """Whether the application has no topic of its own, declared or not."""
+    own = history.application(application)
+    made = {t for a in history.of(Declared) for t in a.topics.values()}
+    topics = (t for t in list(history.of(Names))[-1].topics if t.startswith(own.application_id) and t not in made)
+    return [Anomaly(name="leaked-topic", text=f"{topic} is kept on the broker to batch events") for topic in topics]
