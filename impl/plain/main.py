@@ -277,7 +277,8 @@ class Plain(Design):
         self.program.parameters = self.start["parameters"]
         if self.program.keeps_rows:
             self.program.restore(self.table())
-        kept = {p.metadata for p in consumer.committed(partitions, 30) if p.metadata}
+        self.committed = consumer.committed(partitions, 30)
+        kept = {p.metadata for p in self.committed if p.metadata}
         for name in kept:
             self.program.load(json.loads((self.folder / name).read_text()))
         self.kept, self.assigned = next(iter(kept), ""), True
@@ -400,9 +401,10 @@ class Plain(Design):
         return name
 
     def positions(self) -> list[TopicPartition]:
-        """Where each partition goes on: the offset after the last record applied."""
-        positions = [p for p in self.consumer.position(self.consumer.assignment()) if p.offset >= 0]
-        return [TopicPartition(p.topic, p.partition, p.offset, self.kept) for p in positions]
+        """Where each partition goes on: the offset after the last record applied, or the one that it was started from."""
+        positions = {(p.topic, p.partition): p.offset for p in self.committed if p.offset >= 0}
+        positions |= {(p.topic, p.partition): p.offset for p in self.consumer.position(self.committed) if p.offset >= 0}
+        return [TopicPartition(*place, offset, self.kept) for place, offset in positions.items()]
 
     def membership(self) -> object:
         """Who sends offsets into a transaction: the broker refuses a member that has lost its place in the group."""

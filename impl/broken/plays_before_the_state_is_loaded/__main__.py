@@ -3,23 +3,23 @@
 Whoever loads state in the background, or on first use, makes this mistake. It shows where a restart finds input waiting.
 """
 
-from typing import Any
-
 from confluent_kafka import Message
 
 from streamgate.adapter import serve
 from streamgate.impl.plain.main import Ledger, Plain
 
 
+class Late(Ledger):
+    keeps_rows = False
+
+
 class PlaysBeforeTheStateIsLoaded(Plain):
     hello = Plain.hello | {"name": "broken/plays_before_the_state_is_loaded"}
-
-    def on_assign(self, *_: Any) -> None:
-        self.program, self.assigned = self.programs[self.start["program"]](), True
+    programs = Plain.programs | {"ledger": Late}
 
     def process(self, messages: list[Message]) -> None:
         super().process(messages)
-        if messages and isinstance(self.program, Ledger):
+        if messages and isinstance(self.program, Late):
             played = self.program.rows
             self.program.restore(self.table())
             self.program.rows |= played
