@@ -19,6 +19,7 @@ from streamgate.designs.manifest import Manifest
 from streamgate.designs.protocol import Mode, Ready, Start, Stopped
 from streamgate.designs.reaper import RunScope
 from streamgate.generators.ledger import ledger
+from streamgate.generators.visits import visits
 from streamgate.history.reading import Reading
 from streamgate.programs import PROGRAMS
 from streamgate.verdicts import AdapterBreach
@@ -144,9 +145,13 @@ class _Turn:
         )
 
     def _produce(self, topic: str) -> None:
-        """A handful of entries, none of them awkward by transaction."""
+        """A handful of records, none of them awkward by transaction."""
         producer = Producer(self.reading.settings | {"enable.idempotence": True})
-        for send in ledger(1, entries=_ENTRIES, accounts=8, branches=4, partitions=PARTITIONS, aborted_transactions=0):
+        if self.program == "batcher":
+            sends = visits(1, events=_ENTRIES, customers=4, partitions=PARTITIONS, plain=True)
+        else:
+            sends = ledger(1, entries=_ENTRIES, accounts=8, branches=4, partitions=PARTITIONS, aborted_transactions=0)
+        for send in sends:
             producer.produce(
                 topic,
                 send.value,
@@ -159,7 +164,7 @@ class _Turn:
 
     def _output(self, instance: Instance, topic: str, began: float) -> Check:
         """Wait for a first visible output; whether it is right is what the features judge."""
-        check = f"{self.what} answers entries with an output"
+        check = f"{self.what} answers its input with an output"
         position = dict.fromkeys(range(PARTITIONS), 0)
         until = began + OUTPUT_S * self.time_scale
         while time.monotonic() < until:

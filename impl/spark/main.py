@@ -48,6 +48,8 @@ def start(arguments: list[str]) -> dict[str, Any] | None:
     parser.add_argument("--writes", help="the output topic (default: the role's name, `balances` for the ledger)")
     parser.add_argument("--application-id", default="streamgate", help="group and transactional id begin with it")
     parser.add_argument("--commit-interval-ms", type=int, default=100)
+    parser.add_argument("--threshold", type=int, default=100, help="events that fill a batch of the batcher")
+    parser.add_argument("--interval-ms", type=int, default=1_000, help="how long an event waits for its batch")
     parser.add_argument(
         "--client", action="append", type=pair, default=[], metavar="NAME=VALUE", help="librdkafka's security"
     )
@@ -60,7 +62,7 @@ def start(arguments: list[str]) -> dict[str, Any] | None:
         "bootstrap": said.bootstrap,
         "client": dict(said.client),
         "topics": {program.READS: said.reads or program.READS, program.WRITES: said.writes or program.WRITES},
-        "parameters": {"commit_interval_ms": said.commit_interval_ms},
+        "parameters": {n: getattr(said, n) for n in ("commit_interval_ms", "threshold", "interval_ms")},
         "transaction_timeout_ms": 60_000,
         "offset_reset": "earliest",
         "state_dir": tempfile.mkdtemp(prefix="streamgate-state-"),

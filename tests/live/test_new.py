@@ -47,7 +47,7 @@ def test_new_passes_smoke(tmp_path: Path, run: RunScope, broker: Broker) -> None
     [
         (("version = ", "version = '2' #"), ("keeps the protocol", "says version 0.1 at hello")),
         (("programs = [", "programs = ['pulse', "), ("keeps the protocol", "says programs [relay] at hello")),
-        (("self.relay(", "len("), ("answers entries with an output", "none visible to read_committed in")),
+        (("self.relay(", "len("), ("answers its input with an output", "none visible to read_committed in")),
         (("while not stopping.is_set()", "while True"), ("keeps the protocol", "did not answer stop within")),
         (("serve(Relay())", "print('hi'); serve(Relay())"), ("keeps the protocol", "not JSON: 'hi'")),
     ],
