@@ -76,9 +76,9 @@ def serve(design: Design) -> None:
                     os._exit(1)
                 stopping = threading.Event()
                 worker = threading.Thread(target=work, args=(stopping,), daemon=True)
-                if answer["type"] == "ready":
-                    worker.start()
                 say(**answer)
+                if answer["type"] == "ready":  # said first: a worker that dies at once takes the process with it
+                    worker.start()
             case "query":
                 say(**design.query(request["table"], request["key"]))
             case "stop":

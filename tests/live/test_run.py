@@ -70,7 +70,7 @@ def leaky(tmp_path: Path) -> Path:
     """The plain design, logging the whole request that it is started with."""
     (tmp_path / "leaky.py").write_text(LEAKY)
     (tmp_path / "design.toml").write_text(
-        'name = "plain"\nversion = "1"\ncommand = ["{python}", "leaky.py"]\nprograms = ["relay", "ledger"]\n'
+        'name = "plain"\nversion = "1"\ncommand = ["{python}", "leaky.py"]\nprograms = ["relay", "ledger", "batcher"]\n'
         'modes = ["at_least_once", "exactly_once"]\ncapabilities = ["reusable"]\nlocal_state = false\n'
     )
     return tmp_path / "design.toml"
