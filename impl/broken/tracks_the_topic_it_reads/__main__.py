@@ -11,12 +11,11 @@ from streamgate.impl.plain.main import Ledger, Plain
 
 
 class ByReadPosition(Ledger):
-    done: dict[int, int] = {}  # noqa: RUF012  (one application a process)
-
     def apply(self, message: Message, envelope: Envelope) -> None:
-        self.new = envelope.chain[-1].offset > self.done.get(envelope.chain[-1].partition, -1)
+        done, hop = self.__dict__.setdefault("done", dict[int, int]()), envelope.chain[-1]  # an application's own
+        self.new = hop.offset > done.get(hop.partition, -1)
         super().apply(message, envelope)
-        self.done[envelope.chain[-1].partition] = envelope.chain[-1].offset
+        done[hop.partition] = hop.offset
 
     def is_duplicate(self, first: Hop, applied: Hop) -> bool:
         return not self.new
