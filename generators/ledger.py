@@ -25,7 +25,6 @@ STEP_BACK_MAX: Final = 50
 FLOAT_EXACT: Final = 2**53  # a double holds every integer up to here, and no odd one beyond
 
 _KINDS: Final = ("none", "zero", "huge", "twice", "cancels") + ("plain",) * 27
-_ZIPF_EXPONENT: Final = 1.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +169,8 @@ class _Mint:
         self._accounts: list[list[str]] = [[] for _ in self.branches]
         for number in range(accounts):
             self._accounts[number % branches].append(f"{owners[number % len(owners)]}-{number:05}")
-        self._branch_weights = _zipf(branches)
-        self._account_weights = [_zipf(len(names)) for names in self._accounts]
+        self._branch_weights = zipf(branches)
+        self._account_weights = [zipf(len(names)) for names in self._accounts]
         self._kinds = self._deck()
         self._untouched = [iter(names) for names in self._accounts] if accounts >= entries else None
         self._turns = [len(range(branch, entries, branches)) for branch in range(branches)]
@@ -311,8 +310,9 @@ def _stations(rng: random.Random, entries: int, transactions: int) -> Counter[in
     return Counter(rng.randrange(1, entries) for _ in range(transactions)) if entries > 1 else Counter()
 
 
-def _zipf(count: int) -> list[float]:
-    return list(accumulate(1 / rank**_ZIPF_EXPONENT for rank in range(1, count + 1)))
+def zipf(count: int, exponent: float = 1.1) -> list[float]:
+    """Zipf's law as cumulated weights."""
+    return list(accumulate(1 / rank**exponent for rank in range(1, count + 1)))
 
 
 def _slug(name: str) -> str:

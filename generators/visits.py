@@ -6,12 +6,11 @@ Nulls and aborted attempts stand between the events that count. One seed makes t
 import json
 import random
 from collections.abc import Sequence
-from itertools import accumulate
 from typing import Final
 
 from faker import Faker
 
-from streamgate.generators.ledger import EPOCH_MS, WAVE_MS, Send
+from streamgate.generators.ledger import EPOCH_MS, WAVE_MS, Send, zipf
 
 ACTIONS: Final = ("click", "scroll", "type", "leave")
 _NULLS: Final = 0.02
@@ -32,7 +31,7 @@ def visits(  # noqa: PLR0913 (the knobs of a workload stand in the sentence that
     fake = Faker("en_GB")
     fake.seed_instance(seed)
     names = [f"{fake.domain_word()}-{number:05}" for number in range(customers)]
-    weights = list(accumulate(1 / rank for rank in range(1, customers + 1)))
+    weights = zipf(customers, exponent=1)
     clock_ms, sends, transaction = EPOCH_MS + wave * WAVE_MS, list[Send](), 0
 
     def send(customer: int, transaction: int | None = None, *, null: bool = False) -> Send:

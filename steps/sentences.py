@@ -40,11 +40,9 @@ def in_mode(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
     wait_ms: str | None,
 ) -> None:
     """Declare the application under test, with the program's own parameters and the usual transaction timeout or others."""
-    batches: dict[str, int | str] = (
-        {"threshold": int(threshold), "interval_ms": int(wait_ms)} if threshold and wait_ms else {}
-    )
-    times = int(interval_ms or 0), int(timeout_ms or 0)
-    trial.application(program, mode, int(partitions), interval_ms=times[0], timeout_ms=times[1], parameters=batches)
+    said = {"commit_interval_ms": interval_ms, "threshold": threshold, "interval_ms": wait_ms}
+    parameters: dict[str, int | str] = {name: int(value) for name, value in said.items() if value}
+    trial.application(program, mode, int(partitions), timeout_ms=int(timeout_ms or 0), parameters=parameters)
 
 
 @given(parsers.re(r"the same in mode (?P<mode>\w+) beside it"))

@@ -197,7 +197,6 @@ class Trial:
         *,
         name: str = "",
         upstream: str = "",
-        interval_ms: int = 0,
         timeout_ms: int = 0,
         parameters: dict[str, int | str] | None = None,
     ) -> Application:
@@ -215,9 +214,7 @@ class Trial:
             program=program,
             mode=mode,
             topics=topics,
-            parameters=contract.parameters
-            | ({"commit_interval_ms": interval_ms} if interval_ms else {})
-            | (parameters or {}),
+            parameters=contract.parameters | (parameters or {}),
             transaction_timeout_ms=timeout_ms or TRANSACTION_TIMEOUT_MS,
         )
         self.history.add(event)
@@ -253,13 +250,13 @@ class Trial:
         application.waves += 1
         for name, count in application.count(sends).items():
             application.workload[name] = application.workload.get(name, 0) + count
-        self.look_at_input(application)
+        self.look_at_input(application, application.fed_ms)
 
-    def look_at_input(self, application: Application) -> None:
-        """Record the input as it stands in the log, visible or aborted."""
+    def look_at_input(self, application: Application, fed_ms: int | None = None) -> None:
+        """Record the input as it stands in the log, visible or aborted; it is there since `fed_ms`, where that is known."""
         visible = {(m.partition(), m.offset()) for m in self._new(application, application.reads, committed=True)}
         for message in self._new(application, application.reads, committed=False):
-            self._record(message, visible=(message.partition(), message.offset()) in visible)
+            self._record(message, visible=(message.partition(), message.offset()) in visible, seen_ms=fed_ms)
         for partition, offset in visible:
             application.input_ends[partition] = max(application.input_ends.get(partition, 0), offset + 1)
 
@@ -267,7 +264,7 @@ class Trial:
         position = application.positions.setdefault((topic, committed), dict.fromkeys(range(application.partitions), 0))
         return self.reading.records(topic, position, committed=committed)
 
-    def _record(self, message: Any, *, visible: bool) -> None:
+    def _record(self, message: Any, *, visible: bool, seen_ms: int | None = None) -> None:
         self.history.add(
             events.Record(
                 topic=message.topic(),
@@ -278,7 +275,7 @@ class Trial:
                 value=message.value(),
                 headers=tuple(message.headers() or ()),
                 visible=visible,
-                seen_ms=self.now_ms,
+                seen_ms=self.now_ms if seen_ms is None else seen_ms,
             )
         )
 
@@ -441,7 +438,7 @@ class Trial:
     def is_drained(self, application: Application, *, outputs_too: bool = True) -> bool:
         """Whether the committed input is the whole visible input, and no transaction is open on the outputs.
 
-        Without a group the outputs have to say it: every key shows the model's last state.
+        Without a group, and where what is read may wait, the outputs have to say it: every key shows the model's last state.
         """
         if application.group is None or application.program.holds_back:
             self.observe(application)

@@ -309,7 +309,7 @@ def test_the_workload() -> None:
         bool(s.value) for s in [*first, *next_wave]
     )
     assert {send.key for send in first} == {send.key for send in next_wave}
-    assert facts(visits(7, events=1, customers=1, plain=True)) | {"records": 1, "nulls": 0, "aborted": 0} == {
+    assert facts(visits(7, events=1, customers=1, plain=True)) == {
         "records": 1,
         "entries": 1,
         "accounts": 1,

@@ -24,16 +24,12 @@ class Checkpoint:
 
     def finished(self) -> Positions:
         """Where the last batch that Spark is done with ends."""
-        batch = self.last("commits")
-        return {} if batch is None else self.ends(batch)
+        return self.ends(self.last("commits"))
 
-    def begun(self) -> Positions:
-        """Where the last batch ends that Spark has begun: it runs again unless it is finished."""
-        batch = self.last("offsets")
-        return {} if batch is None else self.ends(batch)
-
-    def ends(self, batch: int) -> Positions:
-        """Where a batch ends in Kafka: the third line of its log, after the version and the settings."""
+    def ends(self, batch: int | None) -> Positions:
+        """Where a batch ends in Kafka: the third line of its log, after the version and the settings; no batch, no ends."""
+        if batch is None:
+            return {}
         topics = json.loads(self._read(f"offsets/{batch}").splitlines()[2])
         return {(topic, int(partition)): offset for topic, ends in topics.items() for partition, offset in ends.items()}
 

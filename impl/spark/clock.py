@@ -43,13 +43,16 @@ class Clock:
         self.files.move(f"{self.root}/_{name}", f"{self.root}/{name}")
         self.last, self.under_way = now, True
 
-    def hear(self, table: pa.Table) -> pa.Table:
-        """Take out the rows in which the pages say what waits: those with no key. A tick makes all of them speak."""
+    def hear(self, table: pa.Table, began: float) -> pa.Table:
+        """Take out the rows in which the pages say what waits: those with no key. A tick makes all of them speak.
+
+        What waits now and did not before has waited since this batch began, or longer.
+        """
         said = table.filter(pc.is_null(table["key"]))
         was_idle = not any(self.waiting.values())
         self.waiting |= {page: int(count) for page, count in (value.split() for value in said["value"].to_pylist())}
         if was_idle and not self.under_way:
-            self.last = time.monotonic()
+            self.last = began
         if len(said) == self.pages:
             self.under_way = False
         return table.filter(pc.is_valid(table["key"]))

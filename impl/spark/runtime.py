@@ -99,9 +99,10 @@ class Spark(Design):
         self.sent: Positions | None = None
         self.token: dict[str, Any] = {"query": self.checkpoint.query_id(), "incarnation": uuid.uuid4().hex}
         self.settled, token = self.writer.committed(self.topic)
-        finished, begun, batch = self.checkpoint.finished(), self.checkpoint.begun(), self.checkpoint.last("offsets")
+        finished, batch = self.checkpoint.finished(), self.checkpoint.last("offsets")
         is_unfinished = batch is not None and batch != self.checkpoint.last("commits")
-        is_its = self.settled == begun and (token.get("query"), token.get("batch")) == (self.token["query"], batch)
+        names_it = (token.get("query"), token.get("batch")) == (self.token["query"], batch)
+        is_its = names_it and self.settled == self.checkpoint.ends(batch)
         self.out = batch if self.writer.exactly_once and is_unfinished and is_its else None
         if self.out is None and any(offset > finished.get(place, 0) for place, offset in self.settled.items()):
             group = self.writer.group
@@ -119,12 +120,12 @@ class Spark(Design):
             if self.closing:
                 raise InterruptedError("the query is being closed; this batch runs at the next start")
             try:
-                ends = self.checkpoint.ends(batch)
+                began, ends = time.monotonic(), self.checkpoint.ends(batch)
                 if self.warm and any(ends.values()):
                     self.under_way.set()
                 table = rows.toArrow()
                 if self.clock:
-                    table = self.clock.hear(table)
+                    table = self.clock.hear(table, began)
                 if batch != self.out and (len(table) or ends != self.sent):
                     self.token |= {"query": self.checkpoint.query_id(), "batch": batch}
                     self.writer.write(table, ends, self.token)
@@ -163,11 +164,10 @@ class Spark(Design):
     def close(self) -> None:
         """Let what waits go, let the batch under way finish and be logged, let no other begin, and end the query."""
         until = time.monotonic() + CLOSE_DEADLINE_S
-        for closing in [True, False] if self.clock and not self.failure else []:
-            while self.clock and self.clock.under_way and self.stream.isActive and time.monotonic() < until:
-                time.sleep(LOOK_S)
-            if self.clock and closing:
-                self.clock.tick(closing=True)
+        if self.clock and not self.failure:
+            self.hear_the_clock(until)  # a tick under way would hold the closing one back
+            self.clock.tick(closing=True)
+            self.hear_the_clock(until)
         with self.lock:
             self.closing = True
         with contextlib.suppress(StreamingQueryException):  # the next batch, if it has begun, is refused
@@ -175,6 +175,11 @@ class Spark(Design):
                 self.stream.awaitTermination(LOOK_S)  # type: ignore[arg-type]  # its stub forgets fractions of a second
         self.stream.stop()
         self.settle()
+
+    def hear_the_clock(self, until: float) -> None:
+        """Wait until the tick under way has been answered."""
+        while self.clock and self.clock.under_way and self.stream.isActive and time.monotonic() < until:
+            time.sleep(LOOK_S)
 
 
 def read(session: SparkSession, start: dict[str, Any], topic: str) -> DataFrame:

@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 from streamgate.checks.delivery import below_the_commit, fold, promptly, relation, whole
 from streamgate.checks.fencing import released, silent
-from streamgate.checks.flush import bounded, filled, in_time, no_topics
+from streamgate.checks.flush import bounded, filled, in_time
 from streamgate.checks.lineage import preserved
-from streamgate.checks.side_effects import same_rows, side_effects
+from streamgate.checks.side_effects import no_topics, same_rows, side_effects
 from streamgate.verdicts import Anomaly
 
 Check = Callable[..., list[Anomaly]]  # (history, application name, the claim's own arguments)

@@ -6,8 +6,7 @@ from itertools import groupby, pairwise
 from streamgate.checks.delivery import rest, timed
 from streamgate.checks.view import View, text, view_of
 from streamgate.history import History
-from streamgate.history.events import Application as Declared
-from streamgate.history.events import Instance, Names, Record
+from streamgate.history.events import Instance, Record
 from streamgate.verdicts import Anomaly
 
 Batch = tuple[Record, int]  # the output, and how many events it holds
@@ -108,11 +107,3 @@ def _lives(history: History, application: str) -> Iterator[tuple[Record, int]]:
             life += event.application == application and event.event != "ready"
         elif isinstance(event, Record):
             yield event, life
-
-
-def no_topics(history: History, application: str) -> list[Anomaly]:
-    """Whether the application has no topic of its own, declared or not."""
-    own = history.application(application)
-    made = {t for a in history.of(Declared) for t in a.topics.values()}
-    topics = (t for t in list(history.of(Names))[-1].topics if t.startswith(own.application_id) and t not in made)
-    return [Anomaly(name="leaked-topic", text=f"{topic} is kept on the broker to batch events") for topic in topics]

@@ -15,7 +15,7 @@ def side_effects(history: History, _: str) -> list[Anomaly]:
     """
     before, after = next(history.of(Names)), list(history.of(Names))[-1]
     ids = tuple(a.application_id for a in history.of(Application))
-    made = {t for a in history.of(Application) for t in a.topics.values()}
+    made = _made(history)
     declared = {t for i in history.of(Instance) for t in i.internal_topics}
     groups = {i.consumer_group for i in history.of(Instance)}
     ours = history.begun.names_are_ours
@@ -33,6 +33,20 @@ def side_effects(history: History, _: str) -> list[Anomaly]:
             said = f"consumer group {group} appeared and does not begin with the application id"
             found.append(Anomaly(name="leaked-topic", text=said))
     return found
+
+
+def no_topics(history: History, application: str) -> list[Anomaly]:
+    """Whether the application has no topic of its own, declared or not."""
+    own, made = history.application(application), _made(history)
+    topics = (t for t in list(history.of(Names))[-1].topics if t.startswith(own.application_id) and t not in made)
+    return [
+        Anomaly(name="leaked-topic", text=f"{topic} is kept on the broker by the design itself") for topic in topics
+    ]
+
+
+def _made(history: History) -> set[str]:
+    """The topics that the harness made for the scenario's applications."""
+    return {t for a in history.of(Application) for t in a.topics.values()}
 
 
 def same_rows(history: History, _: str) -> list[Anomaly]:

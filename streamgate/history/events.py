@@ -83,7 +83,9 @@ class Record(Event):
     value: Data | None
     headers: tuple[tuple[str, Data | None], ...] = ()
     visible: bool = True
-    seen_ms: int = Field(default=0, description="when the harness had it, in milliseconds since the scenario began")
+    seen_ms: int = Field(
+        default=0, description="since when the harness knows that it is there, in milliseconds since the scenario began"
+    )
 
     @property
     def at(self) -> str:
