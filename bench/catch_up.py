@@ -1,11 +1,12 @@
-"""How fast a design's ledger catches up: waves of entries wait in the input, and the clock runs until all are committed.
+"""How fast a design catches up: waves of records wait in the input, and the clock runs until all are committed.
 
-    python bench/catch_up.py                                      the reference, exactly_once, a million entries a wave
+    python bench/catch_up.py                                      the reference's ledger, exactly_once, a million entries a wave
+    python bench/catch_up.py --program holdings --entries 100000
     python bench/catch_up.py --design plain --mode at_least_once --entries 100000
 
 The first wave includes the start of the query; before each later one the running design is held until all is written.
-Balances are checked at the end, so that a figure is never that of a design which lost something. Figures of one run may be
-compared, figures of two machines may not.
+What came out is checked at the end, so that a figure is never that of a design which lost something: balances, the number of
+events in batches (of full ones), the last row of every key. Figures of one run may be compared, figures of two machines may not.
 """
 
 import argparse
@@ -15,6 +16,8 @@ import statistics
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 
@@ -28,49 +31,137 @@ from streamgate.designs.manifest import load
 from streamgate.designs.protocol import Ready, Start
 from streamgate.designs.reaper import RunScope
 from streamgate.generators.envelope_pb2 import Envelope, Posting
+from streamgate.programs import PROGRAMS
 
 PARTITIONS, BRANCHES, POSTINGS = 4, 16, 2
 DEADLINE_S = 600
 
 
-class Wave:
+Outputs = list[tuple[bytes, bytes | None]]
+Made = Iterator[tuple[str, bytes, bytes | None, int]]  # role, key, value, partition
+
+
+class Ledger:
     """Entries whose accounts follow Zipf's law; the sum of each account is kept for the check."""
 
-    def __init__(self, accounts: int, seed: int) -> None:
+    reads, writes, parameters = ("entries",), "balances", dict[str, int]()
+
+    def __init__(self, keys: int, seed: int) -> None:
         self.random = random.Random(seed)
-        self.accounts = [[f"account-{n:06}" for n in range(branch, accounts, BRANCHES)] for branch in range(BRANCHES)]
-        self.weights = [list(accumulate(1 / (rank + 1) for rank in range(len(names)))) for names in self.accounts]
+        self.rows = [[f"account-{n:06}" for n in range(branch, keys, BRANCHES)] for branch in range(BRANCHES)]
+        self.weights = [list(accumulate(1 / (rank + 1) for rank in range(len(names)))) for names in self.rows]
         self.sums: Counter[str] = Counter()
 
-    def produce(self, broker: Broker, topic: str, entries: int) -> None:
-        """Write the entries, idempotently."""
-        producer = Producer(
-            {"bootstrap.servers": broker.bootstrap, "enable.idempotence": True, "linger.ms": 20, **broker.client}
-            | {"queue.buffering.max.messages": 1_000_000, "compression.type": "lz4"}
-        )
+    def make(self, entries: int) -> Made:
+        """Make the entries of a wave."""
         for number in range(entries):
             branch = number % BRANCHES
-            names = self.random.choices(self.accounts[branch], cum_weights=self.weights[branch], k=POSTINGS)
+            names = self.random.choices(self.rows[branch], cum_weights=self.weights[branch], k=POSTINGS)
             postings = [Posting(account=name, amount_cents=self.random.randint(-50_000, 50_000)) for name in names]
             for posting in postings:
                 self.sums[posting.account] += posting.amount_cents
             entry = Envelope(id=f"{number:09}", timestamp_ms=1_700_000_000_000 + number, postings=postings)
-            key = b"branch-%d" % branch
-            while True:
-                try:
-                    producer.produce(
-                        topic, entry.SerializeToString(), key, branch % PARTITIONS, timestamp=entry.timestamp_ms
-                    )
-                    break
-                except BufferError:
-                    producer.poll(0.1)
-        producer.flush()
+            yield "entries", b"branch-%d" % branch, entry.SerializeToString(), branch % PARTITIONS
+
+    def wrong(self, outputs: Outputs) -> int:
+        """How many balances are not the sums of what was written."""
+        found = {(row := json.loads(value or b""))["account"]: row["balance_cents"] for _, value in outputs}
+        return sum(found.get(account) != cents for account, cents in self.sums.items())
 
 
-def drain(broker: Broker, group: str, topic: str) -> None:
+class Batcher:
+    """Events in batches of 100; a clock that is far away, so that only the full ones go."""
+
+    reads, writes, parameters = ("visits",), "batches", {"threshold": 100, "interval_ms": 3_600_000}
+
+    def __init__(self, keys: int, seed: int) -> None:
+        self.random, self.keys, self.counts = random.Random(seed), keys, Counter[int]()
+
+    def make(self, entries: int) -> Made:
+        """Make the events of a wave."""
+        for _ in range(entries):
+            customer = self.random.randrange(self.keys)
+            self.counts[customer] += 1
+            visit = {"customerId": str(customer), "visitorId": f"{self.random.getrandbits(64):x}", "action": "click"}
+            yield "visits", b"%d" % customer, json.dumps(visit).encode(), customer % PARTITIONS
+
+    def wrong(self, outputs: Outputs) -> int:
+        """How many events of full batches are missing or too many."""
+        found = Counter[int]()
+        for key, value in outputs:
+            found[int(key)] += len(json.loads(value or b"")["events"])
+        return sum(abs(found[customer] - count // 100 * 100) for customer, count in self.counts.items())
+
+
+class Positions:
+    """Positions that come, change, move and go, and a reference of a tenth as many tickers."""
+
+    writes, parameters = "joined", dict[str, int]()
+
+    def __init__(self, keys: int, seed: int, *, live: bool) -> None:
+        self.random, self.keys, self.live = random.Random(seed), keys, live
+        self.reads = ("positions", "tickers")
+        self.left: dict[int, int] = {}  # position -> ticker
+        self.right: dict[int, str] = {}  # ticker -> name
+
+    def make(self, entries: int) -> Made:
+        """Make the changes of a wave: of a live reference every twentieth is one of a ticker."""
+        tickers = self.keys // 10
+        for ticker in range(0 if self.right else tickers):
+            yield self.ticker(ticker)
+        for number in range(entries):
+            if self.live and number % 20 == 0:
+                yield self.ticker(self.random.randrange(tickers))
+                continue
+            position, ticker = self.random.randrange(self.keys), self.random.randrange(tickers)
+            row, key = None, b"%d" % position
+            self.left.pop(position, None)
+            if self.random.random() > 0.1:
+                self.left[position] = ticker
+                row = {"positionId": key.decode(), "client": "c", "ticker": str(ticker), "amount": number}
+            yield "positions", key, json.dumps(row).encode() if row else None, position % PARTITIONS
+
+    def ticker(self, ticker: int) -> tuple[str, bytes, bytes, int]:
+        """Change a ticker."""
+        self.right[ticker] = name = f"{self.random.getrandbits(32):x}"
+        row = {"ticker": str(ticker), "exchange": "LON", "name": name, "founded": 1900}
+        return "tickers", b"%d" % ticker, json.dumps(row).encode(), ticker % PARTITIONS
+
+    def wrong(self, outputs: Outputs) -> int:
+        """How many rows are not the join of the last rows."""
+        found = {int(key): json.loads(value)["right"]["name"] for key, value in dict(outputs).items() if value}
+        due = {position: self.right[ticker] for position, ticker in self.left.items()}
+        return sum(found.get(key) != due.get(key) for key in found.keys() | due.keys())
+
+
+WORKLOADS = {
+    "ledger": Ledger,
+    "batcher": Batcher,
+    "tickers": partial(Positions, live=False),
+    "holdings": partial(Positions, live=True),
+}
+
+
+def produce(broker: Broker, topics: dict[str, str], made: Made) -> None:
+    """Write what is made, idempotently."""
+    producer = Producer(
+        {"bootstrap.servers": broker.bootstrap, "enable.idempotence": True, "linger.ms": 20, **broker.client}
+        | {"queue.buffering.max.messages": 1_000_000, "compression.type": "lz4"}
+    )
+    for role, key, value, partition in made:
+        while True:
+            try:
+                producer.produce(topics[role], value, key, partition)
+                break
+            except BufferError:
+                producer.poll(0.1)
+    producer.flush()
+
+
+def drain(broker: Broker, group: str, topics: list[str]) -> None:
     """Wait until the group has committed the end of every partition."""
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": group, **broker.client})
-    places = [TopicPartition(topic, partition) for partition in range(PARTITIONS)]
+    places = [TopicPartition(topic, partition) for topic in topics for partition in range(PARTITIONS)]
     ends = [consumer.get_watermark_offsets(place)[1] for place in places]
     until = time.monotonic() + DEADLINE_S
     while [place.offset for place in consumer.committed(places, 30)] != ends:
@@ -80,8 +171,8 @@ def drain(broker: Broker, group: str, topic: str) -> None:
     consumer.close()
 
 
-def balances(broker: Broker, topic: str) -> dict[str, int]:
-    """The last committed balance of every account."""
+def visible(broker: Broker, topic: str) -> Outputs:
+    """Every committed output, key and value, in the order of its partition."""
     consumer = Consumer(
         {
             "bootstrap.servers": broker.bootstrap,
@@ -92,14 +183,13 @@ def balances(broker: Broker, topic: str) -> dict[str, int]:
         | {"isolation.level": "read_committed", "enable.auto.commit": False}
     )
     consumer.assign([TopicPartition(topic, partition, 0) for partition in range(PARTITIONS)])
-    found, reading = {}, set(range(PARTITIONS))
+    found, reading = Outputs(), set(range(PARTITIONS))
     while reading:
         for message in consumer.consume(10_000, 1):
             if message.error():
                 reading.discard(message.partition())
             else:
-                row = json.loads(message.value())
-                found[row["account"]] = row["balance_cents"]
+                found.append((message.key() or b"", message.value()))
     consumer.close()
     return found
 
@@ -108,9 +198,10 @@ def main() -> None:
     """Run the waves and print one line each."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--design", default="spark")
+    parser.add_argument("--program", default="ledger", choices=WORKLOADS)
     parser.add_argument("--mode", default="exactly_once")
     parser.add_argument("--entries", type=int, default=1_000_000)
-    parser.add_argument("--accounts", type=int, default=10_000)
+    parser.add_argument("--keys", type=int, default=10_000)
     parser.add_argument("--waves", type=int, default=3)
     parser.add_argument("--commit-interval-ms", type=int, default=1_000)
     parser.add_argument("--seed", type=int, default=1)
@@ -121,14 +212,14 @@ def main() -> None:
         manifest = manifest.model_copy(update={"environment": {}})
     with RunScope() as run, tempfile.TemporaryDirectory() as logs:
         broker = open_broker("embedded", run=run, log_dir=Path(logs))
-        topics = {"entries": "bench-entries", "balances": "bench-balances"}
+        wave, rates = WORKLOADS[options.program](options.keys, options.seed), []
+        topics = {role: f"bench-{role}" for role in (*wave.reads, wave.writes)}
         admin = AdminClient({"bootstrap.servers": broker.bootstrap, **broker.client})
         for created in admin.create_topics([NewTopic(name, PARTITIONS, 1) for name in topics.values()]).values():
             created.result()
         folders = {name: run.scratch / f"bench-{name}" for name in ("state", "durable")}
         for folder in folders.values():
             folder.mkdir()
-        wave, rates = Wave(options.accounts, options.seed), []
         begun = time.monotonic()
         instance = Instance(manifest, run, Path(logs))
         instance.greet()
@@ -136,37 +227,37 @@ def main() -> None:
         for number in range(options.waves + 1):
             if number:
                 instance.pause()
-            wave.produce(broker, topics["entries"], options.entries)
+            produce(broker, topics, wave.make(options.entries))
             begun = time.monotonic()
             if number:
                 instance.resume()
             else:
                 ready = instance.start(
                     Start(
-                        program="ledger", application_id="bench", instance="a", mode=options.mode, topics=topics,
+                        program=options.program, application_id="bench", instance="a", mode=options.mode, topics=topics,
                         bootstrap=broker.bootstrap, client=broker.client, session_timeout_ms=6_000,
                         transaction_timeout_ms=60_000, state_dir=str(folders["state"]), durable_dir=str(folders["durable"]),
-                        parameters={"commit_interval_ms": options.commit_interval_ms},
+                        parameters={"commit_interval_ms": options.commit_interval_ms} | wave.parameters,
                     )
                 )  # fmt: skip
                 if not isinstance(ready, Ready):
                     raise SystemExit(f"{manifest.name} did not start: {ready}")
-            drain(broker, ready.consumer_group or "", topics["entries"])
+            commits = [topics[role] for role in PROGRAMS[options.program].commits]
+            drain(broker, ready.consumer_group or "", commits)
             seconds = time.monotonic() - begun
             if number:
                 rates.append(options.entries / seconds)
             memory = sum(psutil.Process(pid).memory_info().rss for pid in instance.pids()) >> 20
             print(
-                f"wave {number}: {seconds:6.2f} s  {options.entries / seconds:9,.0f} entries/s  {memory} MiB",
+                f"wave {number}: {seconds:6.2f} s  {options.entries / seconds:9,.0f} records/s  {memory} MiB",
                 flush=True,
             )
-        found = balances(broker, topics["balances"])
-        wrong = [account for account, cents in wave.sums.items() if found.get(account) != cents]
+        wrong = wave.wrong(visible(broker, topics[wave.writes]))
         instance.kill()
         broker.close()
         if wrong:
-            raise SystemExit(f"{len(wrong)} balances are wrong: no figure counts")
-        print(f"median of the warm waves: {statistics.median(rates):,.0f} entries/s; all balances right")
+            raise SystemExit(f"{wrong} outputs are wrong: no figure counts")
+        print(f"median of the warm waves: {statistics.median(rates):,.0f} records/s; all that came out is right")
 
 
 if __name__ == "__main__":

@@ -31,12 +31,13 @@ _KINDS: Final = ("none", "zero", "huge", "twice", "cancels") + ("plain",) * 27
 class Send:
     """One record to be written, in the order of the list; those of one aborted transaction stand together."""
 
-    key: bytes
+    key: bytes | None
     value: bytes | None
     headers: tuple[tuple[str, bytes], ...]
     timestamp_ms: int
     partition: int
     transaction: int | None = None  # numbers the transaction that is aborted after its last record
+    role: str = ""  # which of a join's two inputs
 
     @property
     def aborted(self) -> bool:

@@ -8,6 +8,7 @@ from pytest_bdd import given, parsers, then, when
 from streamgate.designs.protocol import Mode
 from streamgate.faults import orderly
 from streamgate.faults.aim import AIMS, hold
+from streamgate.faults.wall_clock import WallClock
 from streamgate.generators.ledger import ledger
 from streamgate.generators.visits import facts as visit_facts
 from streamgate.generators.visits import visits
@@ -24,7 +25,7 @@ def subjects(trial: Trial, who: str = "it") -> Iterator[Application]:
 
 @given(
     parsers.re(
-        r"(?P<program>\w+) in mode (?P<mode>\w+) on (?P<partitions>\d+) partitions"
+        r"(?P<program>\w+) in mode (?P<mode>\w+) on (?P<partitions>\d+)( and (?P<beside>\d+))? partitions"
         r"(, committing every (?P<interval_ms>\d+) ms)?(, with a transaction timeout of (?P<timeout_ms>\d+) ms)?"
         r"(, with batches of (?P<threshold>\d+) events or (?P<wait_ms>\d+) ms)?"
     )
@@ -34,6 +35,7 @@ def in_mode(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
     program: str,
     mode: Mode,
     partitions: str,
+    beside: str | None,
     interval_ms: str | None,
     timeout_ms: str | None,
     threshold: str | None,
@@ -42,7 +44,8 @@ def in_mode(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
     """Declare the application under test, with the program's own parameters and the usual transaction timeout or others."""
     said = {"commit_interval_ms": interval_ms, "threshold": threshold, "interval_ms": wait_ms}
     parameters: dict[str, int | str] = {name: int(value) for name, value in said.items() if value}
-    trial.application(program, mode, int(partitions), timeout_ms=int(timeout_ms or 0), parameters=parameters)
+    count, second, timeout = int(partitions), int(beside or 0), int(timeout_ms or 0)
+    trial.application(program, mode, count, beside=second, timeout_ms=timeout, parameters=parameters)
 
 
 @given(parsers.re(r"the same in mode (?P<mode>\w+) beside it"))
@@ -90,60 +93,86 @@ def visits_wait(trial: Trial, events: str, customers: str) -> None:
         trial.feed(application, partial(wave, partitions=application.partitions), visit_facts)
 
 
-@when(parsers.re(r"(?P<events>\d+) events of one customer arrive (?P<apart_ms>\d+) ms apart"))
-def visits_trickle(trial: Trial, events: str, apart_ms: str) -> None:
-    """Write one event after the other, and see what comes out meanwhile."""
+@when(
+    parsers.re(
+        r"(?P<events>\d+) events of one customer arrive (?P<apart_ms>\d+) ms apart"
+        r"(, while the wall clock jumps (?P<seconds>\d+) s (?P<direction>forward|back))?"
+    )
+)
+def visits_trickle(trial: Trial, events: str, apart_ms: str, seconds: str | None, direction: str | None) -> None:
+    """Write one event after the other, and see what comes out meanwhile.
+
+    If it jumps, the wall clock of every process of the design is set at the beginning; the monotonic one goes on as ever.
+    """
     for application in subjects(trial):
         one = partial(visits, trial.seed, events=1, customers=1, partitions=application.partitions, plain=True)
+        clock = application.wall_clock
+        if clock and seconds:
+            clock.jump(int(seconds) * (1 if direction == "forward" else -1))
         for _ in range(int(events)):
             due_ms = trial.now_ms + int(apart_ms)
             trial.feed(application, one, visit_facts)
             while trial.now_ms < due_ms:
                 trial.alive(application)
                 trial.observe(application)
+        if clock and seconds:
+            trial.mark("the wall clock jumps", **clock.evidence(application.running["a"].pids()))
 
 
 @when(
     parsers.re(
-        r"(?P<who>it|the relay) starts(?P<again> again)?(?P<drains> and drains its input)?(?P<default> with no mode set)?"
+        r"(?P<who>it|the relay) starts(?P<again> again)?(?P<clock> under a wall clock that can be set)?"
+        r"(?P<drains> and drains its input)?"
+        r"(?P<default> with no mode set)?(?P<refuses>, unless it refuses to)?"
     )
 )
-def starts(trial: Trial, who: str, drains: str | None, default: str | None) -> None:
+def starts(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
+    trial: Trial, who: str, clock: str | None, drains: str | None, default: str | None, refuses: str | None
+) -> None:
     """Start instance a, and wait until it has drained its input where the sentence says so."""
     for application in subjects(trial, who):
+        if clock:
+            application.wall_clock = WallClock(application.directory)
         if not application.wave:  # what an instance upstream wrote meanwhile
             trial.look_at_input(application)
-        trial.start(application, default_mode=bool(default))
+        if refuses and not trial.start_or_refuse(application):
+            continue
+        if not refuses:
+            trial.start(application, default_mode=bool(default))
         if drains:
             trial.drain(application)
 
 
-@when(parsers.re(r"(?P<who>it|the relay) is killed (?P<moment>[^,]+)"))
-def killed(trial: Trial, who: str, moment: str) -> None:
-    """SIGKILL every process of instance a at that moment, and see what it leaves behind once all is decided."""
+@when("it drains its input")
+def drains(trial: Trial) -> None:
+    """Wait until what has arrived is done."""
+    for application in subjects(trial):
+        trial.drain(application)
+
+
+@when(parsers.re(r"(?P<who>it|the relay) is killed (?P<moment>[^,]+)(?P<at_once>, and starts again at once)?"))
+def killed(trial: Trial, who: str, moment: str, at_once: str | None) -> None:
+    """SIGKILL every process of instance a at that moment, and see what it leaves behind once all is decided.
+
+    One that starts again at once, before anything is decided, has to settle what the dead one left.
+    """
     for application in subjects(trial, who):
         hold(trial, application, AIMS[moment](trial, application))
         trial.kill(application)
-        trial.settle(application)
+        released_ms = trial.watch_release(application) if at_once else None
+        if at_once:
+            trial.start(application)
+        trial.settle(application, waited_ms=released_ms.result() if released_ms else None)
 
 
-@when(parsers.re(r"it is killed (?P<moment>[^,]+), and starts again at once"))
-def killed_and_starts_at_once(trial: Trial, moment: str) -> None:
-    """SIGKILL, and a new start before anything is decided: the new one has to settle what the old one left."""
+@when(parsers.re(r"it is stopped gracefully(?P<twice> in the middle of its input, and told so twice)?"))
+def stopped(trial: Trial, twice: str | None) -> None:
+    """Ask instance a to close, or ask again when it has; what it applied is committed."""
     for application in subjects(trial):
-        hold(trial, application, AIMS[moment](trial, application))
-        trial.kill(application)
-        released_ms = trial.watch_release(application)
-        trial.start(application)
-        trial.settle(application, waited_ms=released_ms.result())
-
-
-@when("it is stopped gracefully")
-def stopped(trial: Trial) -> None:
-    """Ask instance a to close; what it applied is committed."""
-    for application in subjects(trial):
-        trial.stop(application)
+        trial.stop(application, twice=bool(twice))
         trial.settle(application)
+        if twice:
+            trial.mark_the_rest(application)
 
 
 @when("it is paused with a transaction open, and a successor drains its input")
@@ -285,11 +314,11 @@ def is_bounded(trial: Trial) -> None:
         trial.claim("bounded", application, "no batch is larger than the threshold, and none below it goes out early")
 
 
-@then("batching leaves no topic of its own")
+@then("it keeps no topic of its own")
 def no_topics(trial: Trial) -> None:
     """Neither repartition nor changelog topic, declared or not."""
     for application in subjects(trial):
-        trial.claim("no-topics", application, "batching leaves no topic of its own")
+        trial.claim("no-topics", application, "it keeps no topic of its own")
 
 
 @then("nothing else changes on the broker")

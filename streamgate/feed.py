@@ -28,8 +28,11 @@ class Feed:
         self._steady = Producer(self._settings)
         self._aborting: Producer | None = None
 
-    def write(self, topic: str, sends: Sequence[Send]) -> None:
-        """Write every record of a workload; each run of records with one transaction number is aborted after its last."""
+    def write(self, topics: dict[str, str], role: str, sends: Sequence[Send]) -> None:
+        """Write a workload to its topics, to that of `role` where a record names none, in the workload's order.
+
+        Each run of records with one transaction number is aborted after its last.
+        """
         open_transaction: int | None = None
         for send in sends:
             if send.transaction != open_transaction:
@@ -39,7 +42,7 @@ class Feed:
                     self._transactional().begin_transaction()
                 open_transaction = send.transaction
             producer = self._steady if send.transaction is None else self._transactional()
-            self._produce(producer, topic, send)
+            self._produce(producer, topics[send.role or role], send)
         self._end(open_transaction)
         self._steady.flush(FLUSH_S)
 

@@ -29,7 +29,10 @@ CLAIMS = {
     "within 2 seconds every full batch": "filled",
     "no event waits longer": "in-time",
     "no batch is larger": "bounded",
-    "batching leaves no topic": "no-topics",
+    "it keeps no topic": "no-topics",
+    "the result is": "result",
+    "it has refused, or": "refused-or-right",
+    "it stops loudly": "named",
 }
 
 

@@ -71,9 +71,10 @@ class Gate:
 
     def pytest_configure(self, config: pytest.Config) -> None:
         """Bring the sentences."""
-        from streamgate.steps import sentences  # noqa: PLC0415  (steps register themselves where they are imported)
+        from streamgate.steps import sentences, tables  # noqa: PLC0415  (steps register themselves where they are imported)
 
         config.pluginmanager.register(sentences, "streamgate-sentences")
+        config.pluginmanager.register(tables, "streamgate-sentences-on-tables")
         self.memory.start()
 
     @pytest.hookimpl(tryfirst=True)

@@ -18,7 +18,8 @@ from streamgate.designs.instance import Instance
 from streamgate.designs.manifest import Manifest
 from streamgate.designs.protocol import Mode, Ready, Start, Stopped
 from streamgate.designs.reaper import RunScope
-from streamgate.generators.ledger import ledger
+from streamgate.generators.ledger import Send, ledger
+from streamgate.generators.tables import Tables
 from streamgate.generators.visits import visits
 from streamgate.history.reading import Reading
 from streamgate.programs import PROGRAMS
@@ -106,13 +107,16 @@ class _Turn:
         hello = instance.greet()
         yield Check(f"{self.what} says hello", True, f"{hello.name} {hello.version}, {_since(began)}")
 
+        if waits := PROGRAMS[self.program].broadcast:  # what is read at the start has to be there by then
+            self._produce(topics)
         began = time.monotonic()
         started = instance.start(self._start(broker, topics))
         ok = isinstance(started, Ready)
         yield Check(f"{self.what} starts", ok, f"ready, {_since(began)}" if ok else f"declared, yet {started!r}")
 
         began = time.monotonic()
-        self._produce(topics[PROGRAMS[self.program].reads])
+        if not waits:
+            self._produce(topics)
         yield self._output(instance, topics[PROGRAMS[self.program].writes], began)
 
         began = time.monotonic()
@@ -144,16 +148,12 @@ class _Turn:
             durable_dir=str(disk / "durable"),
         )
 
-    def _produce(self, topic: str) -> None:
+    def _produce(self, topics: dict[str, str]) -> None:
         """A handful of records, none of them awkward by transaction."""
         producer = Producer(self.reading.settings | {"enable.idempotence": True})
-        if self.program == "batcher":
-            sends = visits(1, events=_ENTRIES, customers=4, partitions=PARTITIONS, plain=True)
-        else:
-            sends = ledger(1, entries=_ENTRIES, accounts=8, branches=4, partitions=PARTITIONS, aborted_transactions=0)
-        for send in sends:
+        for send in _sends(self.program):
             producer.produce(
-                topic,
+                topics[send.role or PROGRAMS[self.program].reads],
                 send.value,
                 send.key,
                 send.partition,
@@ -176,6 +176,15 @@ class _Turn:
                 return Check(check, False, f"{end!r}; its log: {instance.stderr_path}")
         seconds = OUTPUT_S * self.time_scale
         return Check(check, False, f"none visible to read_committed in {seconds:g} s; see {instance.stderr_path}")
+
+
+def _sends(program: str) -> list[Send]:
+    if PROGRAMS[program].beside:
+        tables = Tables(1, program, rows=_ENTRIES, partners=8, partitions=PARTITIONS, beside=PARTITIONS)
+        return tables.partner_changes() + tables.insertions()
+    if program == "batcher":
+        return visits(1, events=_ENTRIES, customers=4, partitions=PARTITIONS, plain=True)
+    return ledger(1, entries=_ENTRIES, accounts=8, branches=4, partitions=PARTITIONS, aborted_transactions=0)
 
 
 def _since(began: float) -> str:

@@ -25,8 +25,10 @@ from streamgate.designs.manifest import Manifest
 from streamgate.designs.pool import Pool
 from streamgate.designs.protocol import Error, Failed, Mode, Ready, Start, Stopped, Unsupported
 from streamgate.designs.reaper import RunScope
+from streamgate.faults.wall_clock import WallClock
 from streamgate.feed import Feed
 from streamgate.generators.ledger import Send, facts
+from streamgate.generators.tables import Tables
 from streamgate.history import History, events
 from streamgate.history.reading import Pace, Position, Reading
 from streamgate.history.wire import Wire
@@ -86,12 +88,12 @@ class Bench:
             self.pools = {manifest.name: Pool(manifest, self.run, self.out / "logs", time_scale=self.time_scale)}
         return self.pools[manifest.name]
 
-    def take(self, manifest: Manifest) -> Instance:
-        """A warm instance; the first one of a design boots in view, and that is told."""
+    def take(self, manifest: Manifest, environment: dict[str, str] | None = None) -> Instance:
+        """A warm instance, or a new one with that environment; what boots in view is told."""
         first = manifest.name not in self.pools
         pool = self.pool(manifest)
-        with waiting(f"{manifest.name} boots") if first else nullcontext():
-            return pool.take()
+        with waiting(f"{manifest.name} boots") if first or environment else nullcontext():
+            return pool.boot(environment) if environment else pool.take()
 
     def close(self) -> None:
         """End every instance and client; the broker is its owner's."""
@@ -107,7 +109,8 @@ class Application:
     name: str
     program: Program
     event: events.Application
-    partitions: int
+    partitions: int  # of the outputs
+    inputs: dict[str, int]  # topic -> partitions
     directory: Path
     group: str | None = None
     running: dict[str, Instance] = field(default_factory=dict)
@@ -117,18 +120,27 @@ class Application:
     waves: int = 0
     ready_ms: int = 0
     positions: dict[tuple[str, bool], Position] = field(default_factory=dict)
-    input_ends: dict[int, int] = field(default_factory=dict)  # partition -> the offset after its last visible record
+    input_ends: dict[str, int] = field(
+        default_factory=dict
+    )  # topic-partition -> the offset after its last visible record
     workload: dict[str, int] = field(default_factory=dict)
+    tables: Tables | None = None  # of a join: what its inputs say
+    wall_clock: WallClock | None = None  # what its instances are started with, if theirs can be set
 
     @property
     def reads(self) -> str:
-        """The input topic."""
+        """The input topic, of a join the one whose keys the results have."""
         return self.event.topics[self.program.reads]
 
     @property
     def writes(self) -> str:
         """The output topic."""
         return self.event.topics[self.program.writes]
+
+    @property
+    def commits(self) -> dict[str, int]:
+        """The inputs whose committed offsets say how far the application is: topic -> partitions."""
+        return {topic: self.inputs[topic] for topic in map(self.event.topics.__getitem__, self.program.commits)}
 
     @property
     def mode(self) -> Mode:
@@ -195,12 +207,16 @@ class Trial:
         mode: Mode,
         partitions: int,
         *,
+        beside: int = 0,
         name: str = "",
         upstream: str = "",
         timeout_ms: int = 0,
         parameters: dict[str, int | str] | None = None,
     ) -> Application:
-        """Declare an application and create its topics; with an upstream its input is that application's output."""
+        """Declare an application and create its topics; with an upstream its input is that application's output.
+
+        A second input has `beside` partitions, or as many as the first.
+        """
         contract, name = PROGRAMS[program], name or program
         identity = f"{self.application_id}-{name}"
         topics = {role: f"{identity}-{role}" for role in contract.topics}
@@ -218,10 +234,14 @@ class Trial:
             transaction_timeout_ms=timeout_ms or TRANSACTION_TIMEOUT_MS,
         )
         self.history.add(event)
+        inputs = {topics[role]: partitions for role in contract.inputs}
+        if beside:
+            inputs[topics[contract.beside]] = beside
         self.reading.create(
-            dict.fromkeys(new.values(), partitions), stamped={topics[contract.writes]} if contract.holds_back else set()
+            {topic: inputs.get(topic, partitions) for topic in new.values()},
+            stamped={topics[contract.writes]} if contract.holds_back else set(),
         )
-        application = Application(name, contract, event, partitions, self.bench.run.scratch / identity)
+        application = Application(name, contract, event, partitions, inputs, self.bench.run.scratch / identity)
         self.applications[name] = application
         if len(self.applications) == 1:
             self._names()
@@ -245,7 +265,7 @@ class Trial:
         """Write one more wave of the last workload."""
         assert application.wave
         sends = application.wave(wave=application.waves)
-        self.bench.feed.write(application.reads, sends)
+        self.bench.feed.write(application.event.topics, application.program.reads, sends)
         application.fed_ms = self.now_ms
         application.waves += 1
         for name, count in application.count(sends).items():
@@ -254,14 +274,17 @@ class Trial:
 
     def look_at_input(self, application: Application, fed_ms: int | None = None) -> None:
         """Record the input as it stands in the log, visible or aborted; it is there since `fed_ms`, where that is known."""
-        visible = {(m.partition(), m.offset()) for m in self._new(application, application.reads, committed=True)}
-        for message in self._new(application, application.reads, committed=False):
-            self._record(message, visible=(message.partition(), message.offset()) in visible, seen_ms=fed_ms)
-        for partition, offset in visible:
-            application.input_ends[partition] = max(application.input_ends.get(partition, 0), offset + 1)
+        for topic in application.inputs:
+            visible = {(m.partition(), m.offset()) for m in self._new(application, topic, committed=True)}
+            for message in self._new(application, topic, committed=False):
+                self._record(message, visible=(message.partition(), message.offset()) in visible, seen_ms=fed_ms)
+            for partition, offset in visible:
+                place = f"{topic}-{partition}"
+                application.input_ends[place] = max(application.input_ends.get(place, 0), offset + 1)
 
     def _new(self, application: Application, topic: str, *, committed: bool) -> list[Any]:
-        position = application.positions.setdefault((topic, committed), dict.fromkeys(range(application.partitions), 0))
+        partitions = application.inputs.get(topic, application.partitions)
+        position = application.positions.setdefault((topic, committed), dict.fromkeys(range(partitions), 0))
         return self.reading.records(topic, position, committed=committed)
 
     def _record(self, message: Any, *, visible: bool, seen_ms: int | None = None) -> None:
@@ -318,7 +341,8 @@ class Trial:
 
     def start(self, application: Application, name: str = "a", *, default_mode: bool = False) -> Instance:
         """Start an instance and return when it holds its input."""
-        instance = self.bench.take(self.manifest)
+        clock = application.wall_clock
+        instance = self.bench.take(self.manifest, clock.environment if clock else None)
         application.running[name] = instance
         directory = application.directory
         for folder in (directory / name, directory / "durable"):
@@ -360,6 +384,18 @@ class Trial:
                     )
                 raise AdapterBreach(f"{self.manifest.name} answered start with {reply.type}: {reply.message}")
         return instance
+
+    def start_or_refuse(self, application: Application) -> bool:
+        """Start instance a, if it does not refuse what it cannot do right; a refusal leaves its mark."""
+        try:
+            self.start(application)
+        except (AdapterBreach, NotOffered) as refusal:
+            if application.running["a"].exit_code is None and not application.running["a"].failed:
+                application.running["a"].check()
+            self.happened(application, "a", "failed", str(refusal))
+            self.mark("refused to start", said=str(refusal))
+            return False
+        return True
 
     def _after_a_fault(self) -> bool:
         return any(e.event in {"killed", "paused"} for e in self.history.of(events.Instance))
@@ -407,15 +443,25 @@ class Trial:
         self.happened(application, name, "killed", f"{len(pids)} processes")
         return pids
 
-    def stop(self, application: Application, name: str = "a") -> None:
-        """Close an instance gracefully."""
+    def stop(self, application: Application, name: str = "a", *, twice: bool = False) -> None:
+        """Close an instance gracefully; one that still runs then is told again where the scenario does so."""
         instance = application.running.pop(name)
-        reply = instance.stop(STOP_MS)
-        if not isinstance(reply, Stopped):
-            raise AdapterBreach(f"{self.manifest.name} answered stop with {reply.type}: {reply.message}")
-        self.happened(application, name, "stopped")
+        for _ in range(1 + (twice and "reusable" in self.manifest.capabilities)):
+            reply = instance.stop(STOP_MS)
+            if not isinstance(reply, Stopped):
+                said = f"{self.manifest.name} answered stop with {reply.type}: {reply.message}"
+                raise Violated.one("stuck", said) if twice else AdapterBreach(said)
+            self.happened(application, name, "stopped")
         if "reusable" in self.manifest.capabilities:
             self.bench.pool(self.manifest).give_back(instance)
+
+    def mark_the_rest(self, application: Application) -> None:
+        """Mark how much of the input the last stop left for later; MarkMissed where it left none."""
+        offsets = [e.offsets for e in self.history.of(events.Committed) if e.application == application.name][-1] or {}
+        left = sum(max(0, end - offsets.get(place, 0)) for place, end in application.input_ends.items())
+        if not left:
+            raise MarkMissed(f"{self.manifest.name} had drained its input before it was stopped")
+        self.mark("stopped in the middle of its input", offsets_left=left)
 
     def wipe(self, application: Application, name: str = "a") -> None:
         """Delete the instance's own disk, and mark what was there."""
@@ -429,11 +475,11 @@ class Trial:
 
     # --- waiting for the design
 
-    def committed(self, application: Application) -> Position | None:
+    def committed(self, application: Application) -> events.Offsets | None:
         """The group's committed offsets; None while a transaction may still change them, or where there is no group."""
         if application.group is None:
             return None
-        return self.reading.committed(application.group, application.reads, application.partitions, stable=True)
+        return self.reading.committed(application.group, application.commits, stable=True)
 
     def is_drained(self, application: Application, *, outputs_too: bool = True) -> bool:
         """Whether the committed input is the whole visible input, and no transaction is open on the outputs.
@@ -442,13 +488,11 @@ class Trial:
         """
         if application.group is None or application.program.holds_back:
             self.observe(application)
-            view = view_of(self.history, application.name)
-            shown = {key: outputs[-1].index + 1 for key, outputs in view.outputs.items()}
-            if any(shown.get(key) != len(states) for key, states in view.states.items()):
+            if not view_of(self.history, application.name).is_settled:
                 return False
         if application.group is not None:
             committed = self.committed(application)
-            if committed is None or any(committed[p] < end for p, end in application.input_ends.items()):
+            if committed is None or any(offset < application.input_ends.get(p, 0) for p, offset in committed.items()):
                 return False
         stable, end = self.ends(application)
         return stable == end or not outputs_too
@@ -468,6 +512,21 @@ class Trial:
                     "stuck",
                     f"{instance.name} exited with {instance.exit_code} and no `failed`; its log is {instance.stderr_path.name}",
                 )
+
+    def expect_failure(self, application: Application, name: str = "a") -> None:
+        """Wait for the loud stop of an instance that was given what it cannot read."""
+        instance = application.running[name]
+        if not self.wait(self.bench.progress_s, lambda: instance.failed is not None or instance.exit_code is not None):
+            raise Violated.one(
+                "stuck", f"{self.manifest.name} neither went on nor said why not, on a record that it cannot read"
+            )
+        if instance.failed is None or instance.failed.kind != "poison":
+            self.alive(application)
+        assert instance.failed
+        del application.running[name]
+        instance.kill()
+        self.happened(application, name, "failed", instance.failed.message)
+        self.settle(application)
 
     def drain(self, application: Application, *, outputs_too: bool = True) -> None:
         """Wait until the input is drained; an input that moves no further is stuck."""
@@ -514,7 +573,7 @@ class Trial:
         How long readers waited is counted from now, from `since_ms`, or was measured already (`waited_ms`).
         """
         began = self.now_ms if since_ms is None else since_ms
-        committed: Position | None = None
+        committed: events.Offsets | None = None
 
         def decided() -> bool:
             nonlocal committed
@@ -525,24 +584,27 @@ class Trial:
         if not self.wait(self.decided_s(application), decided):
             raise Violated.one("stuck", f"a transaction of {self.manifest.name} is still open long after its timeout")
         self.observe(application)
-        offsets = None if committed is None else {f"{application.reads}-{p}": o for p, o in committed.items()}
         self.history.add(
             events.Committed(
                 at_ms=self.now_ms,
                 application=application.name,
-                offsets=offsets,
+                offsets=committed,
                 stable_ms=self.now_ms - began if waited_ms is None else waited_ms,
                 down=not application.running,
             )
         )
 
     def paused_input(self, application: Application, promised_ms: int) -> None:
-        """The input rests: look as soon as everything is visible, and at the latest when the promise ends."""
+        """The input rests: look as soon as it is drained and all of it is visible, and at the latest when the promise ends."""
         since_ms = max(application.fed_ms, application.ready_ms)
         cores = Cores()
         canary_ms = self.reading.canary_ms()
-        while not self.is_drained(application) and self.now_ms < since_ms + promised_ms:
+        while self.now_ms < since_ms + promised_ms:
             self.alive(application)
+            if self.is_drained(application):
+                self.observe(application)
+                if view_of(self.history, application.name).is_settled:
+                    break
             time.sleep(POLL_S)
         self.observe(application)
         self.history.add(

@@ -50,7 +50,9 @@ class Story:
         **parameters: int,
     ) -> None:
         self.program, self.name = PROGRAMS[program], name
-        self.reads, self.writes = (f"{name}-{role}" for role in (self.program.reads, self.program.writes))
+        topics = {role: f"{name}-{role}" for role in self.program.topics}
+        self.reads, self.writes = topics[self.program.reads], topics[self.program.writes]
+        self.second = topics.get(self.program.beside, "")
         self.history = among or History([_begun(atomic, names_are_ours)])
         self._entries = 0
         self._next: defaultdict[tuple[str, int], int] = defaultdict(int)
@@ -60,7 +62,7 @@ class Story:
                 application_id=name,
                 program=program,
                 mode=mode,
-                topics={self.program.reads: self.reads, self.program.writes: self.writes},
+                topics=topics,
                 parameters=self.program.parameters | parameters,
                 transaction_timeout_ms=3000,
             )
@@ -83,8 +85,7 @@ class Story:
         **amounts: int,
     ) -> Record:
         """An entry in the input: postings as pairs or by account, and the chain it came by."""
-        number = self._entries
-        self._entries += 1
+        number = self._number()
         envelope = Envelope(
             id=f"e{number}",
             timestamp_ms=EPOCH_MS + number,
@@ -110,6 +111,28 @@ class Story:
     def again(self, record: Record) -> Record:
         """The same envelope once more, as a relay upstream sends it that stepped back."""
         return self._append(record)
+
+    def left(self, key: str, /, *cells: Any, partition: int = 0, **changes: Any) -> Record:
+        """A row of a join's first table: the ticker of a position, or the positions of a client."""
+        number = self._number()
+        if self.program.name == "clients":
+            row: dict[str, Any] = {"client": key, "positions": list(cells)}
+        else:
+            row = {"positionId": key, "client": "c", "ticker": cells[0] if cells else None, "amount": number}
+        return self._row_of(self.reads, key, row, {"partition": partition} | changes)
+
+    def right(self, key: str, /, *, partition: int = 0, **changes: Any) -> Record:
+        """A row of its second table."""
+        name = f"n{self._number()}"
+        if self.program.name == "clients":
+            row: dict[str, Any] = {"client": key, "name": name, "surname": "s", "email": "e"}
+        else:
+            row = {"ticker": key, "exchange": "LON", "name": name, "founded": 1900}
+        return self._row_of(self.second, key, row, {"partition": partition} | changes)
+
+    def gone(self, row: Record, *, visible: bool = True) -> Record:
+        """A row of either table is deleted."""
+        return self._append(row.model_copy(update={"value": None, "visible": visible}))
 
     def gap(self, offsets: int = 1, partition: int = 0) -> None:
         """Offsets of the input that hold transaction markers."""
@@ -185,6 +208,17 @@ class Story:
         )
         return self._append(record.model_copy(update=changes))
 
+    def joined(self, left: Record, right: Record | None = None, **changes: Any) -> Record:
+        """A join's result of these two records."""
+        sides = {"left": left, "right": right}
+        value: dict[str, Any] = {side: record and json.loads(record.value or b"null") for side, record in sides.items()}
+        value["from"] = {side: record and record.at.removeprefix(f"{self.name}-") for side, record in sides.items()}
+        return self._emit(left, {"value": json.dumps(value).encode(), "partition": left.partition} | changes)
+
+    def tombstone(self, left: Record, **changes: Any) -> Record:
+        """A join's result is deleted."""
+        return self._emit(left, {"value": None, "partition": left.partition} | changes)
+
     def batch(self, first: int, last: int, producer: int, epoch: int = 0, **changes: Any) -> None:
         """Who wrote the outputs from one offset to another."""
         self._tell(
@@ -214,10 +248,14 @@ class Story:
         """A paused instance goes on."""
         self._happens(name, "resumed")
 
-    def settled(self, *below: int, stable_ms: int = 0, down: bool = True, group: bool = True) -> None:
+    def settled(
+        self, *below: int, second: Iterable[int] = (), stable_ms: int = 0, down: bool = True, group: bool = True
+    ) -> None:
         """Every transaction is decided, and the input below these offsets (one a partition) is committed."""
-        offsets = {f"{self.reads}-{partition}": offset for partition, offset in enumerate(below)} if group else None
-        self._tell(Committed(at_ms=0, application=self.name, offsets=offsets, stable_ms=stable_ms, down=down))
+        offsets = {f"{self.reads}-{partition}": offset for partition, offset in enumerate(below)}
+        offsets |= {f"{self.second}-{partition}": offset for partition, offset in enumerate(second)}
+        known = offsets if group else None
+        self._tell(Committed(at_ms=0, application=self.name, offsets=known, stable_ms=stable_ms, down=down))
 
     def rests(self, looked_ms: int = 500, canary_ms: int = 10, others: float = 0.0) -> None:
         """The input pauses; the outputs are looked at."""
@@ -266,6 +304,10 @@ class Story:
         with History([*self.history.events, Ended(verdict=verdict, seconds=1.5, **ended)], path=path):
             return path
 
+    def failed(self, detail: str) -> None:
+        """The instance stops loudly, or refuses to start, and says why."""
+        self._happens("a", "failed", detail=detail)
+
     def _happens(self, name: str, event: Any, **more: Any) -> None:
         self._tell(Instance(at_ms=0, application=self.name, name=name, event=event, **more))
 
@@ -273,6 +315,16 @@ class Story:
         if "offset" in output:
             self._next[self.writes, output["partition"]] = output["offset"]
         return self._append(entry.model_copy(update={"topic": self.writes, "visible": True} | output))
+
+    def _number(self) -> int:
+        self._entries += 1
+        return self._entries - 1
+
+    def _row_of(self, topic: str, key: str, row: dict[str, Any], changes: dict[str, Any]) -> Record:
+        record = Record(
+            topic=topic, partition=0, offset=0, timestamp_ms=EPOCH_MS, key=key.encode(), value=json.dumps(row).encode()
+        )
+        return self._append(record.model_copy(update=changes))
 
     def _append(self, record: Record) -> Record:
         """Give the record the next offset of its partition."""

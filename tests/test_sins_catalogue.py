@@ -38,7 +38,7 @@ def test_one_short_module(name: str) -> None:
     assert len(modules) == 1
     assert len(text.splitlines()) <= LINES_MAX
     assert all(word in (ast.get_docstring(ast.parse(text)) or "") for word in ("Whoever", "show"))
-    assert "from streamgate.impl.plain.main import" in text
+    assert "from streamgate.impl.plain import" in text
 
 
 @pytest.mark.parametrize("name", SINS)

@@ -27,7 +27,7 @@ Feature: A full batch goes out at once
     And 4000 events of 40 customers wait in its input
     When it starts and drains its input
     Then the outputs are the model's, in the order and as often as <mode> allows
-    And batching leaves no topic of its own
+    And it keeps no topic of its own
     And nothing else changes on the broker
 
     Examples:

@@ -48,3 +48,21 @@ Feature: No event waits longer than the interval
       | program | mode          |
       | batcher | at_least_once |
       | batcher | exactly_once  |
+
+  @G56.the-wall-clock-jumps
+  Scenario Outline: a jump of the wall clock neither drops a flush nor makes one early
+    Given <program> in mode <mode> on 4 partitions, with batches of 50 events or 1000 ms
+    And 400 events of 40 customers wait in its input
+    When it starts under a wall clock that can be set and drains its input
+    # three seconds each: a process sees the jump in the second of them or in the third
+    And 15 events of one customer arrive 200 ms apart, while the wall clock jumps 3600 s forward
+    And 15 events of one customer arrive 200 ms apart, while the wall clock jumps 7200 s back
+    Then no event waits longer than the interval and 2 seconds
+    And no batch is larger than the threshold, and none below it goes out early
+    And the outputs are the model's, in the order and as often as <mode> allows
+    And nothing else changes on the broker
+
+    Examples:
+      | program | mode          |
+      | batcher | at_least_once |
+      | batcher | exactly_once  |

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from streamgate.checks.delivery import below_the_commit, fold, promptly, relation, whole
 from streamgate.checks.fencing import released, silent
 from streamgate.checks.flush import bounded, filled, in_time
+from streamgate.checks.joins import named, refused_or_right, result
 from streamgate.checks.lineage import preserved
 from streamgate.checks.side_effects import no_topics, same_rows, side_effects
 from streamgate.verdicts import Anomaly
@@ -30,12 +31,25 @@ CHECKS: dict[str, Check] = {
     "in-time": in_time,
     "bounded": bounded,
     "no-topics": no_topics,
+    "result": result,
+    "refused-or-right": refused_or_right,
+    "named": named,
 }
 _NO_STATE = ("phantom", "torn", "uncommitted-visible", "duplicated", "lost")  # what a value that no fold gives can be
+_RELATION = (
+    "lost",
+    "duplicated",
+    "reordered",
+    "stale-overwrite",
+    "resurrected",
+    "torn",
+    "uncommitted-visible",
+    "phantom",
+)
 # The anomalies that each check can name, for `explain` and for the catalogue of wrong designs.
 ANOMALIES: dict[str, tuple[str, ...]] = {
-    "relation": ("lost", "duplicated", "reordered", "torn", "uncommitted-visible", "phantom"),
-    "fold": ("ahead-of-commit", "behind-commit", *_NO_STATE),
+    "relation": _RELATION,
+    "fold": ("ahead-of-commit", "behind-commit", "stale-overwrite", "resurrected", *_NO_STATE),
     "whole": ("torn",),
     "promptly": ("late", *_NO_STATE),
     "below-the-commit": ("duplicated",),
@@ -48,4 +62,7 @@ ANOMALIES: dict[str, tuple[str, ...]] = {
     "in-time": ("late", *_NO_STATE),
     "bounded": ("late", "early", *_NO_STATE),
     "no-topics": ("leaked-topic",),
+    "result": ("lost", *_NO_STATE),
+    "refused-or-right": _RELATION,
+    "named": ("stuck", *_NO_STATE),
 }

@@ -5,7 +5,7 @@ from itertools import pairwise
 from streamgate.checks.view import Output, View, show, text, view_of
 from streamgate.history import History
 from streamgate.history.events import Committed, Paused, Record
-from streamgate.programs import State
+from streamgate.programs import GONE, NOTHING, State
 from streamgate.verdicts import Anomaly, Inconclusive, NotOffered
 
 BUSY = 0.25  # others took half a core of two: what is late then may be their fault
@@ -28,7 +28,7 @@ def relation(history: History, application: str) -> list[Anomaly]:
 def _order(view: View, key: bytes, states: list[State], outputs: list[Output]) -> list[Anomaly]:
     if not outputs:
         said = f"{text(key)} has {len(states)} states and no visible output"
-        return [view.anomaly("lost", said, key, states[-1])]
+        return [] if view.shows(None, states[-1]) else [view.anomaly("lost", said, key, states[-1])]
     found = []
     steps_back = 0
     if len({o.record.partition for o in outputs}) > 1:
@@ -45,12 +45,13 @@ def _order(view: View, key: bytes, states: list[State], outputs: list[Output]) -
                 said = f"{text(key)} shows {show(state.value)} " + (
                     "again" if repeated else f"after {show(states[before.index].value)}"
                 )
-                found.append(view.anomaly("duplicated" if repeated else "reordered", said, key, state, after.record))
+                name = "duplicated" if repeated else _backwards(view, states[before.index])
+                found.append(view.anomaly(name, said, key, state, after.record))
             elif after.index < before.index:
                 steps_back += 1
                 if steps_back > after.interruptions:
                     said = f"{text(key)} steps back to {show(state.value)} with no crash or rebalance to allow it"
-                    found.append(view.anomaly("reordered", said, key, state, after.record))
+                    found.append(view.anomaly(_backwards(view, states[before.index]), said, key, state, after.record))
         elif not view.program.conflates and after.index > before.index + 1:
             skipped = range(before.index + 1, after.index)
             missing = next((index for index in skipped if index not in ever), None)  # never came, or only elsewhere
@@ -58,10 +59,17 @@ def _order(view: View, key: bytes, states: list[State], outputs: list[Output]) -
             due = states[before.index + 1 if missing is None else missing]
             found.append(view.anomaly("reordered" if missing is None else "lost", said, key, due, after.record))
         seen.add(after.index)
-    if outputs[-1].index != len(states) - 1:
+    if not view.shows(outputs[-1], states[-1]):
         said = f"{text(key)} ends at {show(states[outputs[-1].index].value)}, not at its last state"
         found.append(view.anomaly("lost", said, key, states[-1], outputs[-1].record))
     return found
+
+
+def _backwards(view: View, before: State) -> str:
+    """What it is to step back behind this state: of a join, a result that was overwritten or deleted comes back."""
+    if not view.program.beside:
+        return "reordered"
+    return "resurrected" if before.value == GONE else "stale-overwrite"
 
 
 def known(committed: Committed) -> dict[str, int]:
@@ -72,10 +80,9 @@ def known(committed: Committed) -> dict[str, int]:
 
 
 def cut(offsets: dict[str, int], states: list[State]) -> int:
-    """How many of a key's states come from below the committed offsets."""
-    return sum(
-        state.source.offset < offsets.get(f"{state.source.topic}-{state.source.partition}", 0) for state in states
-    )
+    """How many of a key's states there are up to the last one that comes from below the committed offsets."""
+    below = (all(s.offset < offsets.get(f"{s.topic}-{s.partition}", 0) for s in state.sources) for state in states)
+    return max((number for number, is_below in enumerate(below, 1) if is_below), default=0)
 
 
 def fold(history: History, application: str) -> list[Anomaly]:
@@ -92,13 +99,15 @@ def fold(history: History, application: str) -> list[Anomaly]:
     for key, states in view.states.items():
         outputs = [o for o in view.outputs.get(key, []) if not o.anomaly]
         have, want = (outputs[-1].index + 1 if outputs else 0), cut(known(committed), states)
+        if view.program.beside and _is_due(view, outputs[-1] if outputs else None, states, want, may_lead=may_lead):
+            continue
         waits = view.program.holds_back
         missing = set() if view.program.conflates or waits else set(range(want)) - {o.index for o in outputs}
         if have < want and not waits:
             said = f"{text(key)}: the group has committed {want} entries of it, and the visible output holds {have}"
-            found.append(
-                view.anomaly("behind-commit", said, key, states[want - 1], outputs[-1].record if outputs else None)
-            )
+            came = any(o.index >= want - 1 for o in outputs)  # it was there: something older lies above it
+            name = _backwards(view, states[want - 1]) if came and view.program.beside else "behind-commit"
+            found.append(view.anomaly(name, said, key, states[want - 1], outputs[-1].record if outputs else None))
         elif have > want and not may_lead:
             said = f"{text(key)}: the group has committed {want} entries of it, and the visible output holds {have}"
             found.append(
@@ -108,6 +117,16 @@ def fold(history: History, application: str) -> list[Anomaly]:
             said = f"{text(key)}: the group has committed {want} entries of it, and {len(missing)} of their outputs never came"
             found.append(view.anomaly("lost", said, key, states[min(missing)]))
     return found
+
+
+def _is_due(view: View, output: Output | None, states: list[State], want: int, *, may_lead: bool) -> bool:
+    """Whether a join's output, or its silence, says what the last committed state says, or what a later one says that may lead.
+
+    Who may lead may also have shown a pair before a crash, and read its row again before its partner: then nothing is due.
+    """
+    due = states[want - 1] if want else None
+    later = states[want:] if may_lead else []
+    return any(view.shows(output, state) for state in (due, *later)) or bool(may_lead and due and due.value == NOTHING)
 
 
 def whole(history: History, application: str) -> list[Anomaly]:
@@ -154,7 +173,10 @@ def promptly(history: History, application: str) -> list[Anomaly]:
     view, paused, found = view_of(history, application), rest(history, application), []
     for key, states in view.states.items():
         outputs = [o for o in view.outputs.get(key, []) if not o.anomaly]
-        if all(output.index < len(states) - 1 for output in outputs):
+        # What came before the furthest one may say the same of an older row.
+        furthest = max(range(len(outputs)), key=lambda number: outputs[number].index, default=0)
+        shown: list[Output | None] = [*outputs[furthest:]] or [None]
+        if not any(view.shows(output, states[-1]) for output in shown):
             said = f"{text(key)}: its last state is not visible {paused.looked_ms - paused.since_ms} ms after the input paused"
             said += f" (promised: {paused.tolerance_ms} ms)"
             found.append(view.anomaly("late", said, key, states[-1], outputs[-1].record if outputs else None))

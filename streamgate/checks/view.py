@@ -1,13 +1,17 @@
 """What the checks look at: one application's input, model and visible outputs, drawn from a history."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, takewhile
 
 from streamgate.history import History
 from streamgate.history.events import Application, Instance, Record
-from streamgate.programs import PROGRAMS, Diagnose, Program, State, States, Unreadable
+from streamgate.programs import GONE, NOTHING, PROGRAMS, Diagnose, Program, State, States, Unreadable
 from streamgate.verdicts import Anomaly
+
+Places = dict[tuple[object, ...], list[int]]  # what a key may show -> where among its states
 
 
 @dataclass
@@ -40,8 +44,8 @@ class View:
     @cached_property
     def inputs(self) -> list[Record]:
         """Every input record of the log, aborted ones too, in its order (an upstream's outputs are recorded twice)."""
-        topic = self.application.topics[self.program.reads]
-        log = {(r.partition, r.offset): r for r in self.history.of(Record) if r.topic == topic}
+        topics = {self.application.topics[role] for role in self.program.inputs}
+        log = {(r.topic, r.partition, r.offset): r for r in self.history.of(Record) if r.topic in topics}
         return [log[place] for place in sorted(log)]
 
     @cached_property
@@ -50,15 +54,29 @@ class View:
         visible = [r for r in self.inputs if r.visible]
         log = self.application.name, len(self.inputs), len(visible)  # a log only grows, so its length says which it is
         if log not in self.history.derived:
-            self.history.derived[log] = self.program.model(visible)
+            try:
+                self.history.derived[log] = self.program.model(visible)
+            except Unreadable:  # what cannot be read stops a design, and nothing may come of it
+                self.history.derived[log] = self.program.model([r for r in visible if not self.is_flawed(r)])
         states: States = self.history.derived[log]
         return states
+
+    def is_flawed(self, record: Record) -> bool:
+        """Whether an input record is none that the contract allows."""
+        try:
+            self.program.model([record])
+        except Unreadable:
+            return True
+        return False
 
     @cached_property
     def outputs(self) -> dict[bytes, list[Output]]:
         """Visible outputs by key, in the order of the log, each placed among the model's states."""
         topic = self.application.topics[self.program.writes]
-        places = {key: {state.value: i for i, state in enumerate(states)} for key, states in self.states.items()}
+        places: dict[bytes, Places] = {}
+        for key, states in self.states.items():
+            for index, state in enumerate(states):
+                places.setdefault(key, {}).setdefault(state.value, []).append(index)
         outputs: dict[bytes, list[Output]] = {}
         known: set[tuple[int, int]] = set()
         interruptions = -1  # the first start interrupts nothing
@@ -70,12 +88,14 @@ class View:
                 if (event.partition, event.offset) in known:
                     continue
                 known.add((event.partition, event.offset))
-                outputs.setdefault(event.key or b"", []).extend(self._place(event, places, max(0, interruptions)))
+                key = event.key or b""
+                shown = outputs.setdefault(key, [])
+                for output in self._place(event, places.get(key, {}), max(0, interruptions), shown):
+                    shown.append(output)
         return outputs
 
-    def _place(
-        self, record: Record, places: dict[bytes, dict[tuple[object, ...], int]], interruptions: int
-    ) -> Iterator[Output]:
+    def _place(self, record: Record, places: Places, interruptions: int, shown: list[Output]) -> Iterator[Output]:
+        """Place what an output says among the states."""
         key = record.key or b""
         try:
             items = self.program.items(self.program.value_of(record))
@@ -83,11 +103,24 @@ class View:
             yield Output(record, -1, interruptions, Anomaly(name="phantom", text=error.why, key=text(key)))
             return
         for value in items:
-            index = places.get(key, {}).get(value)
-            if index is None:
+            indexes = places.get(value)
+            if indexes is None:
                 yield Output(record, -1, interruptions, self._misfit(record, key, value))
-            else:
-                yield Output(record, index, interruptions)
+                continue
+            yield Output(record, self._index(self.states[key], indexes, shown), interruptions)
+
+    def _index(self, states: list[State], indexes: list[int], shown: list[Output]) -> int:
+        """Which of the states that say the same: the first after what was shown last, where a repeat is legal from there on."""
+        before = (o.index for o in reversed(shown) if not o.anomaly)
+        last = next(before, -1)
+        if not self.exactly_once:
+            return indexes[bisect_left(indexes, last) % len(indexes)]  # a step back goes as far as it may
+        after = bisect_right(indexes, last)
+        if last in indexes and states[last].value == GONE:  # a tombstone behind others is for another deletion
+            run = takewhile(lambda index: states[index].value == GONE, chain([last], before))
+            told = {id(states[index].deletion) for index in run}
+            return next((index for index in indexes[after:] if id(states[index].deletion) not in told), last)
+        return indexes[min(after, len(indexes) - 1)]
 
     def _misfit(self, record: Record, key: bytes, value: tuple[object, ...]) -> Anomaly:
         diagnosis = self._diagnose(key, value, self.states.get(key, []))
@@ -99,6 +132,20 @@ class View:
             expected=show(diagnosis.due.value) if diagnosis.due else None,
             got=f"{show(value)} at {record.at}",
         )
+
+    def shows(self, output: Output | None, state: State | None) -> bool:
+        """Whether a key's output, or its silence, is just that state: a tombstone says no more than silence."""
+        if output and output.anomaly:
+            return False
+        shown = self.states[output.record.key or b""][output.index].value if output else GONE
+        due = state.value if state else GONE
+        return shown == due or {shown, due} == {GONE, NOTHING}
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether every key shows the model's last state."""
+        last = {key: outputs[-1] for key, outputs in self.outputs.items()}
+        return all(self.shows(last.get(key), states[-1]) for key, states in self.states.items())
 
     @cached_property
     def _diagnose(self) -> Diagnose:
@@ -140,5 +187,7 @@ def text(key: bytes) -> str:
 
 def show(value: tuple[object, ...]) -> str:
     """A canonical value for a person, short."""
+    if value == GONE:
+        return "a tombstone"
     shown = ", ".join(str(part) for part in value)
     return shown if len(shown) <= 160 else shown[:157] + "…"

@@ -100,7 +100,7 @@ def prepare(manifest: Manifest, run: Scope, log_dir: Path) -> None:
 class Instance:
     """One process session of a design; construct it, `greet()`, then `start(…)`."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (all but what every instance has are by name)
         self,
         manifest: Manifest,
         run: Scope,
@@ -108,8 +108,10 @@ class Instance:
         *,
         name: str | None = None,
         time_scale: float = 1.0,
+        environment: dict[str, str] | None = None,
     ) -> None:
         self.manifest = manifest
+        self.environment = environment or {}  # what it has beyond the others of its design
         self.name = name or f"{_file_name(manifest.name)}-{next(_serial)}"
         self.time_scale = time_scale
         self.hello: HelloReply | None = None
@@ -131,7 +133,7 @@ class Instance:
                 self._process = subprocess.Popen(
                     manifest.command,
                     cwd=manifest.folder,
-                    env=_environment(manifest, run) | {INSTANCE_TAG: tag},
+                    env=_environment(manifest, run) | self.environment | {INSTANCE_TAG: tag},
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=stderr,

@@ -49,11 +49,18 @@ class Pool:
             instance = self._boot(keep=False).result(HELLO_S * self.time_scale + HELLO_S)
         return instance
 
+    def boot(self, environment: dict[str, str]) -> Instance:
+        """An instance with an environment of its own, which nobody else is given."""
+        future: Future[Instance] = Future()
+        self._greet(future, environment)
+        return future.result()
+
     def give_back(self, instance: Instance) -> None:
         """Keep a reusable instance that was stopped properly for the next `take`; end any other."""
         reusable = "reusable" in self.manifest.capabilities
         with self._lock:
-            keep = reusable and not (self._closed or self._returned or instance.breach or instance.failed)
+            spoiled = instance.breach or instance.failed or instance.environment
+            keep = reusable and not (self._closed or self._returned or spoiled)
             if keep and instance.exit_code is None:
                 self._returned.append(instance)
                 return
@@ -76,9 +83,9 @@ class Pool:
         threading.Thread(target=self._greet, args=(future,), name="boot", daemon=True).start()
         return future
 
-    def _greet(self, future: "Future[Instance]") -> None:
+    def _greet(self, future: "Future[Instance]", environment: dict[str, str] | None = None) -> None:
         try:
-            instance = self._spawn()
+            instance = self._spawn(environment)
             try:
                 instance.greet()
             except AdapterBreach:
@@ -89,11 +96,12 @@ class Pool:
         else:
             future.set_result(instance)
 
-    def _spawn(self) -> Instance:
+    def _spawn(self, environment: dict[str, str] | None) -> Instance:
         """Spawn under the lock, so that `close` misses none that was on its way."""
         with self._lock:
             if self._closed:
                 raise AdapterBreach(f"{self.manifest.name}: the pool is closed.")
-            instance = Instance(self.manifest, self.run, self.log_dir, time_scale=self.time_scale)
+            scale, own = self.time_scale, environment
+            instance = Instance(self.manifest, self.run, self.log_dir, time_scale=scale, environment=own)
             self._all.append(instance)
             return instance

@@ -11,6 +11,7 @@ from typing import Any
 
 from streamgate.checks.delivery import cut
 from streamgate.checks.view import view_of
+from streamgate.history.events import Offsets
 from streamgate.history.reading import Position
 from streamgate.programs import States, Unreadable
 from streamgate.trial import Application, Trial
@@ -136,11 +137,12 @@ def outputs_beyond_the_commit(trial: Trial, application: Application) -> Aim:
         committed = trial.committed(application)
         if committed is None:
             return None
-        beyond: dict[int, int] = {}
+        beyond: dict[str, int] = {}
         for key, count in visible.shown.items():
-            source = visible.states[key][count - 1].source
-            if source.offset >= committed[source.partition]:
-                beyond[source.partition] = max(beyond.get(source.partition, -1), source.offset)
+            for source in visible.states[key][count - 1].sources:
+                place = f"{source.topic}-{source.partition}"
+                if source.offset >= committed[place]:
+                    beyond[place] = max(beyond.get(place, -1), source.offset)
         return {"beyond": beyond, "committed": committed} if beyond else None
 
     known = sum(trial.ends(application)[1].values())
@@ -180,7 +182,7 @@ def just_committed(trial: Trial, application: Application) -> Aim:
     _demand_group(trial, application)
     exactly_once = application.mode == "exactly_once"
     visible, instance = _Visible(trial, application), application.running["a"]
-    last: Position | None = None
+    last: Offsets | None = None
     commits, steps = 0, STEPS
     _, known = trial.ends(application)
 
@@ -212,8 +214,7 @@ def just_committed(trial: Trial, application: Application) -> Aim:
         last, known, commits = committed, end, commits + 1
         if not exactly_once and commits < COMMITS:
             visible.look()
-            at = {f"{application.reads}-{p}": o for p, o in (committed or {}).items()}
-            if all(cut(at, states) <= visible.shown.get(key, 0) for key, states in visible.states.items()):
+            if all(cut(committed or {}, states) <= visible.shown.get(key, 0) for key, states in visible.states.items()):
                 return None
         return {"committed": committed, "outputs": sum(end.values()), "commits": commits, "unheard": unheard}
 
@@ -226,7 +227,7 @@ def events_waiting(trial: Trial, application: Application) -> Aim:
 
     def glimpse() -> bool:
         committed = trial.committed(application) if application.group else None
-        read = committed is not None and all(committed[p] >= end for p, end in application.input_ends.items())
+        read = committed is not None and all(o >= application.input_ends.get(p, 0) for p, o in committed.items())
         return read or trial.now_ms - application.ready_ms > READ_MS
 
     def evidence() -> Evidence | None:
@@ -262,7 +263,10 @@ class _Visible:
         trial, application = self._trial, self._application
         self._outputs += trial.reading.records(application.writes, self._position, committed=True)
         self.states = view_of(trial.history, application.name).states
-        places = {(key, s.value): n for key, states in self.states.items() for n, s in enumerate(states, 1)}
+        places: dict[tuple[bytes, Any], int] = {}
+        for key, states in self.states.items():
+            for number, state in enumerate(states, 1):
+                places.setdefault((key, state.value), number)
         self.shown = {}
         for message in self._outputs:
             try:

@@ -16,6 +16,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic  # type: ignore[attr-defined]
 
 from streamgate.errors import MachineProblem
+from streamgate.history.events import Offsets
 from streamgate.history.wire import Wire
 
 READ_S = 30.0
@@ -136,9 +137,9 @@ class Reading:
         consumer.unassign()
         return messages
 
-    def committed(self, group: str, topic: str, partitions: int, *, stable: bool) -> Position | None:
-        """The group's committed offsets; None while a transaction may still change them (only asked when stable)."""
-        wanted = [TopicPartition(topic, p) for p in range(partitions)]
+    def committed(self, group: str, topics: dict[str, int], *, stable: bool) -> Offsets | None:
+        """The group's committed offsets in topics (name -> partitions); None while a transaction may still change them."""
+        wanted = [TopicPartition(topic, p) for topic, partitions in topics.items() for p in range(partitions)]
         request = ConsumerGroupTopicPartitions(group, wanted)
         try:
             answer = self.admin.list_consumer_group_offsets([request], require_stable=stable, request_timeout=2.0)
@@ -151,11 +152,11 @@ class Reading:
             }:
                 return None
             if error.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
-                return dict.fromkeys(range(partitions), 0)
+                return {f"{p.topic}-{p.partition}": 0 for p in wanted}
             raise
         if any(p.error for p in found):
             return None
-        return {p.partition: max(0, p.offset) for p in found}
+        return {f"{p.topic}-{p.partition}": max(0, p.offset) for p in found}
 
     def ends(self, topic: str, partitions: int, from_offsets: Position | None = None) -> tuple[Position, Position]:
         """Last stable offset and high watermark of each partition."""

@@ -6,9 +6,12 @@ states in order, each with the input record that caused it. It never sees a desi
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from streamgate.history.events import Record
+
+GONE: Final[tuple[Any, ...]] = ()  # what a tombstone says
+NOTHING: Final[tuple[Any, ...]] = ("nothing",)  # what is said where there has been nothing to say
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +19,7 @@ class State:
     """One state of one key, as a right design may show it.
 
     ``value`` is canonical, so that states compare; ``chain`` and ``envelope_id`` are the lineage its output carries.
+    A result of a join has a record of the other table ``beside`` its own, if it met one.
     """
 
     key: bytes
@@ -23,6 +27,17 @@ class State:
     source: Record
     chain: tuple[tuple[str, int, int, bytes], ...]
     envelope_id: str
+    beside: Record | None = None
+
+    @property
+    def sources(self) -> tuple[Record, ...]:
+        """Every input record that it was made from."""
+        return (self.source,) if self.beside is None else (self.source, self.beside)
+
+    @property
+    def deletion(self) -> Record:
+        """Of a tombstone: the record that it is for."""
+        return self.source if self.beside is None or self.source.value is None else self.beside
 
 
 class Unreadable(Exception):
@@ -52,7 +67,8 @@ class Program:
     """A contract in executable form.
 
     ``conflates``: outputs may skip states, but never invent one. ``holds_back``: what is read and committed may wait before
-    it shows. ``items``: the states that one output's value shows, in order.
+    it shows. ``items``: the states that one output's value shows, in order. A join reads a second topic ``beside`` the first;
+    where that is ``broadcast``, all of it is read at every start and no group commits it.
     """
 
     name: str
@@ -67,8 +83,20 @@ class Program:
     diagnosis: Callable[[list[Record]], Diagnose] = field(repr=False)  # from the whole input log, aborted records too
     holds_back: bool = False
     items: Callable[[tuple[Any, ...]], list[tuple[Any, ...]]] = lambda value: [value]
+    beside: str = ""
+    broadcast: bool = False
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The roles that are read."""
+        return (self.reads, self.beside) if self.beside else (self.reads,)
+
+    @property
+    def commits(self) -> tuple[str, ...]:
+        """The roles in which a group's committed offsets say how far the input is done."""
+        return (self.reads,) if self.broadcast else self.inputs
 
     @property
     def topics(self) -> dict[str, str]:
         """Role -> input or output."""
-        return {self.reads: "input", self.writes: "output"}
+        return dict.fromkeys(self.inputs, "input") | {self.writes: "output"}

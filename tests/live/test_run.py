@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
+import streamgate.impl.plain
 from streamgate.brokers import embedded
 from streamgate.brokers.embedded import EmbeddedBroker, open_embedded
 from streamgate.cli import main
@@ -55,7 +56,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
 
 LEAKY = """
 import sys
-from streamgate.impl.plain.main import Plain
+from streamgate.impl.plain import Plain
 from streamgate.adapter import serve
 class Leaky(Plain):
     def open(self, start):
@@ -70,8 +71,9 @@ def leaky(tmp_path: Path) -> Path:
     """The plain design, logging the whole request that it is started with."""
     (tmp_path / "leaky.py").write_text(LEAKY)
     (tmp_path / "design.toml").write_text(
-        'name = "plain"\nversion = "1"\ncommand = ["{python}", "leaky.py"]\nprograms = ["relay", "ledger", "batcher"]\n'
-        'modes = ["at_least_once", "exactly_once"]\ncapabilities = ["reusable"]\nlocal_state = false\n'
+        (Path(streamgate.impl.plain.__file__).parent / "design.toml")
+        .read_text()
+        .replace('"-m", "streamgate.impl.plain"', '"leaky.py"')
     )
     return tmp_path / "design.toml"
 

@@ -4,7 +4,7 @@ Whoever takes a graceful close for a quick crash makes this mistake. It shows wh
 """
 
 from streamgate.adapter import serve
-from streamgate.impl.plain.main import Batcher, Plain, Row
+from streamgate.impl.plain import Batcher, Plain, Row
 
 
 class KeepsItAll(Batcher):

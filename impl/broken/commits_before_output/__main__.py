@@ -7,7 +7,7 @@ between the two: the harness strikes as soon as a commit is seen, or while the o
 from confluent_kafka import Message
 
 from streamgate.adapter import serve
-from streamgate.impl.plain.main import Plain
+from streamgate.impl.plain import Plain
 
 
 class CommitsBeforeOutput(Plain):

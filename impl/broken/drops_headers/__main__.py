@@ -4,7 +4,7 @@ Whoever copies a record field by field makes this mistake. It shows wherever a r
 """
 
 from streamgate.adapter import serve
-from streamgate.impl.plain.main import Plain, Relay, Row
+from streamgate.impl.plain import Plain, Relay, Row
 
 
 class Bare(Relay):

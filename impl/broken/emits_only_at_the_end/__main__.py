@@ -6,7 +6,7 @@ Whoever turns a batch job into a stream makes this mistake. It shows where the i
 import threading
 
 from streamgate.adapter import serve
-from streamgate.impl.plain.main import Ledger, Plain, Row
+from streamgate.impl.plain import Ledger, Plain, Row
 
 
 class AtTheEnd(Ledger):

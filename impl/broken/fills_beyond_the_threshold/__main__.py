@@ -6,7 +6,7 @@ Whoever counts per read and not per event makes this mistake. It shows where one
 from confluent_kafka import Message
 
 from streamgate.adapter import serve
-from streamgate.impl.plain.main import Batcher, Plain, Row
+from streamgate.impl.plain import Batcher, Plain, Row
 
 
 class PerRead(Batcher):

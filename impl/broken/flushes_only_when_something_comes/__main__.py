@@ -6,7 +6,7 @@ Whoever lets stream time drive a timer makes this mistake. It shows where an eve
 from confluent_kafka import Message
 
 from streamgate.adapter import serve
-from streamgate.impl.plain.main import Batcher, Plain, Row
+from streamgate.impl.plain import Batcher, Plain, Row
 
 
 class ByTraffic(Batcher):

@@ -5,7 +5,7 @@ Whoever stores an offset without where it belongs makes this mistake. It shows w
 
 from streamgate.adapter import serve
 from streamgate.generators.envelope_pb2 import Hop
-from streamgate.impl.plain.main import Ledger, Plain
+from streamgate.impl.plain import Ledger, Plain
 
 
 class OffsetAlone(Ledger):

@@ -6,7 +6,7 @@ Whoever keeps state for a moment only makes this mistake. It shows where the mom
 from typing import Any
 
 from streamgate.adapter import serve
-from streamgate.impl.plain.main import Batcher, Plain
+from streamgate.impl.plain import Batcher, Plain
 
 
 class InMemory(Batcher):

@@ -6,7 +6,7 @@ Whoever exits where an error is caught makes this mistake. It shows where the br
 from confluent_kafka import KafkaError
 
 from streamgate.adapter import serve
-from streamgate.impl.plain.main import Plain
+from streamgate.impl.plain import Plain
 
 
 class LeavesItsTransactionOpen(Plain):

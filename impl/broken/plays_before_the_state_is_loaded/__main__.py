@@ -6,11 +6,11 @@ Whoever loads state in the background, or on first use, makes this mistake. It s
 from confluent_kafka import Message
 
 from streamgate.adapter import serve
-from streamgate.impl.plain.main import Ledger, Plain
+from streamgate.impl.plain import Ledger, Plain
 
 
 class Late(Ledger):
-    keeps_rows = False
+    tables = ()
 
 
 class PlaysBeforeTheStateIsLoaded(Plain):
@@ -21,7 +21,7 @@ class PlaysBeforeTheStateIsLoaded(Plain):
         super().process(messages)
         if messages and isinstance(self.program, Late):
             played = self.program.rows
-            self.program.restore(self.table())
+            self.program.restore(self.table("balances"))
             self.program.rows |= played
 
 

@@ -5,7 +5,7 @@ aborted transaction.
 """
 
 from streamgate.adapter import serve
-from streamgate.impl.plain.main import Plain
+from streamgate.impl.plain import Plain
 
 
 class ReadsUncommitted(Plain):

@@ -4,7 +4,7 @@ Whoever takes batching for an optimization makes this mistake. It shows where a 
 """
 
 from streamgate.adapter import serve
-from streamgate.impl.plain.main import Batcher, Plain, Row
+from streamgate.impl.plain import Batcher, Plain, Row
 
 
 class Alone(Batcher):

@@ -8,7 +8,7 @@ from typing import Any
 from confluent_kafka import Producer
 
 from streamgate.adapter import serve
-from streamgate.impl.plain.main import Plain, Row
+from streamgate.impl.plain import Plain, Row
 
 
 class SendsThroughTwoProducers(Plain):

@@ -9,7 +9,7 @@ from confluent_kafka import Message
 
 from streamgate.adapter import serve
 from streamgate.generators.envelope_pb2 import Envelope
-from streamgate.impl.plain.main import Ledger, Plain
+from streamgate.impl.plain import Ledger, Plain
 
 
 class SkipsZeros(Ledger):

@@ -5,7 +5,7 @@ between the two: with the second transaction open.
 """
 
 from streamgate.adapter import serve
-from streamgate.impl.plain.main import Plain, Row
+from streamgate.impl.plain import Plain, Row
 
 
 class SplitsATransaction(Plain):

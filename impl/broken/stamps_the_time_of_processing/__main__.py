@@ -6,7 +6,7 @@ Whoever lets the producer choose a record's timestamp makes this mistake. It sho
 import time
 
 from streamgate.adapter import serve
-from streamgate.impl.plain.main import Plain, Row
+from streamgate.impl.plain import Plain, Row
 
 
 class StampsTheTimeOfProcessing(Plain):

@@ -6,7 +6,7 @@ Whoever calls seekToBeginning to be safe makes this mistake. It shows where a re
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
 from streamgate.adapter import serve
-from streamgate.impl.plain.main import Plain
+from streamgate.impl.plain import Plain
 
 
 class StartsFromTheBeginning(Plain):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from streamgate.adapter import serve
-from streamgate.impl.plain.main import Ledger, Plain, Row
+from streamgate.impl.plain import Ledger, Plain, Row
 
 
 class SwallowsTheReplayed(Plain):

@@ -9,7 +9,7 @@ from uuid import uuid4
 from confluent_kafka import Consumer
 
 from streamgate.adapter import serve
-from streamgate.impl.plain.main import Plain
+from streamgate.impl.plain import Plain
 
 
 class TakesANewIdOnEveryStart(Plain):

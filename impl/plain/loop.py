@@ -2,9 +2,9 @@
 
 Every program is one loop: read a chunk, apply it, send what is due, and once per commit interval commit. Under
 exactly_once outputs and input offsets are one Kafka transaction, fenced by a stable transactional id and by the group's
-generation; under at_least_once every output is acknowledged before the offsets are committed. The ledger's state is
-its output topic: each row carries balance, postings and applied position, so a start reads the rows back. What waits for a
-batch is written to the shared disk before each commit, under a name that the commit holds as the offsets' metadata.
+generation; under at_least_once every output is acknowledged before the offsets are committed. State is read back from
+Kafka at a start. What waits for a batch is written to the shared disk before each commit, under a name that the commit
+holds as the offsets' metadata.
 """
 
 import json
@@ -23,13 +23,12 @@ from confluent_kafka import (
     Producer,
     TopicPartition,
 )
-from google.protobuf.message import DecodeError
 
-from streamgate.adapter import Design, Failed, serve
-from streamgate.generators.envelope_pb2 import Envelope, Hop
+from streamgate.adapter import Design, Failed
+from streamgate.impl.plain.programs import Batcher, Clients, Holdings, Ledger, Program, Relay, Row, Tickers
 
-Row = tuple[Any, bytes, Any, int]  # key, value, headers, timestamp in milliseconds
 CHUNK = 500  # records applied together; what they change is sent once
+LEAST = {"commit_interval_ms": 1, "threshold": 1, "interval_ms": 1, "delete_retention_ms": 0}
 FENCED = {
     KafkaError._FENCED,
     KafkaError.PRODUCER_FENCED,
@@ -40,180 +39,6 @@ FENCED = {
 }
 
 
-def poison(message: Message, error: Exception) -> Failed:
-    """Say which record cannot be read, and stop."""
-    return Failed("poison", f"{message.topic()}-{message.partition()}@{message.offset()} cannot be read: {error!r}")
-
-
-def envelope_of(message: Message) -> Envelope:
-    """Decode a record's envelope and append where it was read; stop loudly on what cannot be read."""
-    try:
-        envelope = Envelope.FromString(message.value())  # type: ignore[arg-type]  # a null is refused below
-    except (DecodeError, TypeError) as error:
-        raise poison(message, error) from None
-    envelope.chain.append(Hop(topic=message.topic(), partition=message.partition(), offset=message.offset()))
-    return envelope
-
-
-class Program:
-    """What is read, what is sent, and what a program may leave out: a state, and something that waits."""
-
-    reads, writes = "input", "output"
-    keeps_rows = False  # whether its state is its output topic
-    parameters: dict[str, Any]
-
-    def restore(self, rows: list[Message]) -> None:
-        """Load the state from every committed row of the output topic."""
-
-    def load(self, waiting: dict[str, Any]) -> None:
-        """Take up what waited at the last commit."""
-
-    def take(self, message: Message) -> None:
-        """Apply a record, and the envelope that it holds."""
-        self.apply(message, envelope_of(message))
-
-    def apply(self, message: Message, envelope: Envelope) -> None:
-        """Apply an envelope."""
-
-    def changed(self) -> list[Row]:
-        """Take what is to be sent now."""
-        return []
-
-    def waiting(self) -> dict[str, Any]:
-        """What was read and not yet sent, to be kept with the commit."""
-        return {}
-
-    def rest(self) -> list[Row]:
-        """Take what waits, because all is closed."""
-        return []
-
-
-class Relay(Program):
-    """Stateless: the same key, headers and timestamp, and the hop appended to the chain."""
-
-    def __init__(self) -> None:
-        self.queue: list[Row] = []
-
-    def apply(self, message: Message, envelope: Envelope) -> None:
-        """Queue the record with its longer chain."""
-        self.queue.append(
-            (message.key(), envelope.SerializeToString(), message.headers() or [], message.timestamp()[1])
-        )
-
-    def changed(self) -> list[Row]:
-        """Take what is queued."""
-        out, self.queue = self.queue, []
-        return out
-
-
-class Ledger(Program):
-    """Sums per account, with the first hop of the last entry applied: at or below it, an entry is a duplicate."""
-
-    reads, writes = "entries", "balances"
-    keeps_rows = True
-
-    def __init__(self) -> None:
-        self.rows: dict[str, tuple[int, int, Hop]] = {}  # account -> balance in cents, postings, applied
-        self.touched: dict[str, tuple[Envelope, int]] = {}  # account -> last entry applied, timestamp in milliseconds
-
-    def restore(self, rows: list[Message]) -> None:
-        """Load every account from its last row; the chain in the header holds the topic id too."""
-        for row in rows:
-            value, headers = json.loads(row.value() or ""), dict(row.headers() or ())
-            chain = Envelope.FromString(headers["chain"]).chain  # type: ignore[arg-type]
-            self.rows[value["account"]] = value["balance_cents"], value["postings"], chain[0]
-
-    def is_duplicate(self, first: Hop, applied: Hop) -> bool:
-        """Whether the entry whose first hop this is was applied already."""
-        same = (first.topic, first.partition, first.topic_id) == (
-            applied.topic,
-            applied.partition,
-            applied.topic_id,
-        )
-        return same and first.offset <= applied.offset
-
-    def apply(self, message: Message, envelope: Envelope) -> None:
-        """Fold the entry's whole collection: every account once, under the entry's one offset."""
-        first = envelope.chain[0]
-        sums: dict[str, list[int]] = {}
-        for posting in envelope.postings:
-            sums.setdefault(posting.account, []).append(posting.amount_cents)
-        for account, amounts in sums.items():
-            balance, postings, applied = self.rows.get(account, (0, 0, Hop(offset=-1)))
-            if not self.is_duplicate(first, applied):
-                self.rows[account] = balance + sum(amounts), postings + len(amounts), first
-                self.touched[account] = envelope, message.timestamp()[1]
-
-    def changed(self) -> list[Row]:
-        """Take the last state of every account touched."""
-        out = []
-        for account, (envelope, timestamp_ms) in self.touched.items():
-            balance, postings, applied = self.rows[account]
-            value = {
-                "account": account,
-                "balance_cents": balance,
-                "postings": postings,
-                "applied": {"topic": applied.topic, "partition": applied.partition, "offset": applied.offset},
-            }
-            headers = [
-                ("id", envelope.id.encode()),
-                ("chain", Envelope(chain=envelope.chain).SerializeToString()),
-            ]
-            out.append((account.encode(), json.dumps(value).encode(), headers, timestamp_ms))
-        self.touched = {}
-        return out
-
-
-class Batcher(Program):
-    """Events wait per customer until they fill a batch, their first one is too old, or all is closed."""
-
-    reads, writes = "visits", "batches"
-
-    def __init__(self) -> None:
-        self.batches: dict[str, list[dict[str, str]]] = {}
-        self.since: dict[str, float] = {}  # customer -> when its first event came, by a clock that nobody sets
-        self.full: list[Row] = []
-
-    def load(self, waiting: dict[str, Any]) -> None:
-        """Let what waited wait from now."""
-        self.batches |= waiting
-        self.since |= dict.fromkeys(waiting, time.monotonic())
-
-    def waiting(self) -> dict[str, Any]:
-        """Every batch that is not full."""
-        return self.batches
-
-    def take(self, message: Message) -> None:
-        """Put an event into its customer's batch; nulls are left out."""
-        if message.value() is None:
-            return
-        try:
-            visit = json.loads(message.value())  # type: ignore[arg-type]  # no null
-            customer, event = visit["customerId"], {name: visit[name] for name in ("visitorId", "action")}
-        except (ValueError, KeyError, TypeError) as error:
-            raise poison(message, error) from None
-        self.since.setdefault(customer, time.monotonic())
-        self.batches.setdefault(customer, []).append(event)
-        if len(self.batches[customer]) >= self.parameters["threshold"]:
-            self.full.append(self.flush(customer))
-
-    def flush(self, customer: str) -> Row:
-        """Take a customer's batch; the next one begins empty."""
-        del self.since[customer]
-        value = {"customerId": customer, "events": self.batches.pop(customer)}
-        return customer.encode(), json.dumps(value).encode(), [], 0
-
-    def changed(self) -> list[Row]:
-        """Take the full batches, and those that have waited for the interval."""
-        out, self.full = self.full, []
-        due = time.monotonic() - self.parameters["interval_ms"] / 1000
-        return out + [self.flush(customer) for customer, since in list(self.since.items()) if since <= due]
-
-    def rest(self) -> list[Row]:
-        """Take every batch, full or not."""
-        return [self.flush(customer) for customer in list(self.since)]
-
-
 class Plain(Design):
     """The loop that the programs share."""
 
@@ -221,19 +46,29 @@ class Plain(Design):
         "name": "plain",
         "version": "1",
         "language": "python",
-        "programs": ["relay", "ledger", "batcher"],
+        "programs": ["relay", "ledger", "batcher", "clients", "tickers", "holdings"],
         "modes": ["at_least_once", "exactly_once"],
         "capabilities": ["reusable"],
     }
-    programs: dict[str, type[Program]] = {"relay": Relay, "ledger": Ledger, "batcher": Batcher}  # noqa: RUF012
+    programs: dict[str, type[Program]] = {  # noqa: RUF012
+        "relay": Relay,
+        "ledger": Ledger,
+        "batcher": Batcher,
+        "clients": Clients,
+        "tickers": Tickers,
+        "holdings": Holdings,
+    }
     isolation = "read_committed"
 
     def transactional_id(self) -> str:
         """Stable over restarts: a successor's init_transactions fences whoever held it."""
-        return f"{self.start['application_id']}-{self.start['topics'][self.program.reads]}"
+        return f"{self.start['application_id']}-{self.start['topics'][self.program.reads[0]]}"
 
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
         """Fence and settle the predecessor, join the group, load the state; ready once partitions are held."""
+        for name, least in LEAST.items():
+            if (value := start["parameters"].get(name, least)) < least:
+                raise Failed("conflict", f"{name} is {value}, and must be {least} or more")
         self.start, self.program = start, self.programs[start["program"]]()
         self.exactly_once = start["mode"] == "exactly_once"
         self.client = {"bootstrap.servers": start["bootstrap"], "retry.backoff.ms": 20, **start["client"]}
@@ -262,7 +97,7 @@ class Plain(Design):
         )
         self.in_transaction, self.dirty, self.assigned = False, False, False
         self.consumer.subscribe(
-            [start["topics"][self.program.reads]], on_assign=self.on_assign, on_revoke=self.on_revoke
+            [start["topics"][role] for role in self.program.reads], on_assign=self.on_assign, on_revoke=self.on_revoke
         )
         deadline = time.monotonic() + 50
         while not self.assigned:
@@ -275,9 +110,8 @@ class Plain(Design):
         """State before the first record: read it back, then play from the committed offsets."""
         self.program = self.programs[self.start["program"]]()
         self.program.parameters = self.start["parameters"]
-        if self.program.keeps_rows:
-            self.program.restore(self.table())
         self.committed = consumer.committed(partitions, 30)
+        self.program.restore([row for role in self.program.tables for row in self.table(role)])
         kept = {p.metadata for p in self.committed if p.metadata}
         for name in kept:
             self.program.load(json.loads((self.folder / name).read_text()))
@@ -289,8 +123,10 @@ class Plain(Design):
             self.producer.abort_transaction(10)
         self.in_transaction = self.dirty = False
 
-    def table(self) -> list[Message]:
-        """Every committed row of the output topic up to its end now."""
+    def table(self, role: str) -> list[Message]:
+        """Every committed row of a topic up to its end now; of an input, those that were applied."""
+        topic = self.start["topics"][role]
+        applied = {p.partition: max(0, p.offset) for p in self.committed if p.topic == topic} or None
         reader = Consumer(
             self.client
             | {
@@ -300,9 +136,9 @@ class Plain(Design):
             }
             | {"enable.auto.commit": False, "auto.offset.reset": "earliest", "fetch.wait.max.ms": 10}
         )
-        partitions = reader.list_topics(self.output, 10).topics[self.output].partitions
-        reader.assign([TopicPartition(self.output, p, OFFSET_BEGINNING) for p in partitions])
-        rows, open_partitions = [], set(partitions)
+        partitions = reader.list_topics(topic, 10).topics[topic].partitions
+        reader.assign([TopicPartition(topic, p, OFFSET_BEGINNING) for p in partitions])
+        rows, open_partitions = list[Message](), set(partitions)
         while open_partitions:
             for message in reader.consume(CHUNK, 0.01):
                 error = message.error()
@@ -313,7 +149,7 @@ class Plain(Design):
                 else:
                     raise KafkaException(error)
         reader.close()
-        return rows
+        return [row for row in rows if applied is None or (row.offset() or 0) < applied[row.partition() or 0]]
 
     def run(self, stopping: threading.Event) -> None:
         """Read, apply, send, and commit once per interval; a graceful stop commits what was applied."""
@@ -416,7 +252,3 @@ class Plain(Design):
         if self.in_transaction and not fenced:
             self.producer.abort_transaction(10)
         raise Failed("fenced" if fenced else "storage", f"{error.name()}: {error.str()}")
-
-
-if __name__ == "__main__":
-    serve(Plain())

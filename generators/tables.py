@@ -1,0 +1,221 @@
+"""Changes of two tables that are joined: rows come, change, refer to another partner, go and come again, in bursts.
+
+Aborted attempts stand between the changes that count and end every partition. One seed, asked for the same changes in the same
+order, makes the same bytes in any process.
+"""
+
+import json
+import random
+from collections.abc import Sequence
+from typing import Any, Final
+
+from faker import Faker
+
+from streamgate.generators.ledger import EPOCH_MS, Send, zipf
+
+EXCHANGES: Final = ("NASDAQ", "LON", "XETRA", "BME")
+_BURST: Final = 0.3  # how many changes of a row are followed at once by another one of it
+_RIGHT: Final = 0.1  # how many changes are the partner table's
+_ABORTED: Final = 4  # transactions that come to nothing before the last one
+
+
+class Tables:
+    """Both tables of one workload as they stand after the changes asked for so far."""
+
+    def __init__(  # noqa: PLR0913 (the knobs of a workload stand in the sentence that asks for it, all by name)
+        self, seed: int, program: str, *, rows: int, partners: int, partitions: int = 4, beside: int = 4
+    ) -> None:
+        if not 1 <= partners <= rows:
+            raise ValueError(f"{rows} rows are not enough for {partners} partners")
+        self.is_same_key = program == "clients"
+        self.roles = ("client-positions", "client-details") if self.is_same_key else ("positions", "tickers")
+        self.partitions = partitions, beside
+        self._rng = random.Random(seed)
+        self._fake = Faker("en_GB")
+        self._fake.seed_instance(seed)
+        self._clock_ms = EPOCH_MS + seed % 500_000 * 60_000
+        if self.is_same_key:
+            self._partners = self._keys = [f"client-{number:05}" for number in range(rows)]
+        else:
+            self._keys = [f"position-{number:05}" for number in range(rows)]
+            self._partners = [f"{self._fake.lexify('????').upper()}{number}" for number in range(partners)]
+        self._clients = [f"client-{number:03}" for number in range(max(1, rows // 8))]
+        self._weights = zipf(len(self._partners), exponent=0.6)
+        self.left: dict[int, dict[str, Any]] = {}  # what is there now
+        self.right: dict[int, dict[str, Any]] = {}
+
+    def changes(self, count: int, *, aborted: bool = True) -> list[Send]:
+        """Make so many changes of the first table, a tenth as many of the second one, and attempts that come to nothing."""
+        sends: list[Send] = []
+        stations = {self._rng.randrange(count) for _ in range(_ABORTED)} if aborted else set()
+        transaction = made = 0
+        if not self.right:  # most of the partners are there before anybody refers to them
+            sends += [self._partner(number) for number in range(len(self._partners)) if self._rng.random() < 0.7]
+        while made < count:
+            if self._rng.random() < _RIGHT:
+                sends.append(self._partner(self._draw()))
+                continue
+            row = self._rng.randrange(len(self._keys))
+            for _ in range(1 + (self._rng.random() < _BURST) * self._rng.randint(1, 2)):
+                if made in stations:
+                    stations.discard(made)
+                    sends += self._attempt(transaction, everywhere=False)
+                    transaction += 1
+                sends.append(self._change(row))
+                made += 1
+        return sends + (self._attempt(transaction, everywhere=True) if aborted else [])
+
+    def moves(self) -> list[Send]:
+        """Have every row refer to another partner than now."""
+        return [self._put(row, self._row(row, avoid=self.left[row]["ticker"])) for row in sorted(self.left)]
+
+    def deletions(self) -> list[Send]:
+        """Delete every row."""
+        return [self._put(row, None) for row in sorted(self.left)]
+
+    def insertions(self) -> list[Send]:
+        """Insert every row that is not there."""
+        return [self._put(row, self._row(row)) for row in range(len(self._keys)) if row not in self.left]
+
+    def partner_changes(self) -> list[Send]:
+        """Change every partner, or insert it."""
+        return [self._put_partner(number, gone=False) for number in range(len(self._partners))]
+
+    def partner_deletions(self) -> list[Send]:
+        """Delete every partner."""
+        return [self._put_partner(number, gone=True) for number in sorted(self.right)]
+
+    def _draw(self) -> int:
+        return self._rng.choices(range(len(self._partners)), cum_weights=self._weights)[0]
+
+    def _change(self, row: int) -> Send:
+        """The next thing that befalls a row: it comes, changes, refers to another partner, or goes."""
+        if row not in self.left:
+            # A tombstone for a key that is not there is legal, and now and then somebody writes one.
+            return self._put(row, None if self._rng.random() < 0.02 else self._row(row))
+        fate = self._rng.random()
+        if fate < 0.3:
+            return self._put(row, None)
+        keep = fate < 0.6 and not self.is_same_key
+        return self._put(row, self._row(row) | ({"ticker": self.left[row]["ticker"]} if keep else {}))
+
+    def _partner(self, number: int) -> Send:
+        return self._put_partner(number, gone=number in self.right and self._rng.random() < 0.25)
+
+    def _row(self, row: int, avoid: str | None = "") -> dict[str, Any]:
+        if self.is_same_key:
+            return {"client": self._keys[row], "positions": self._rng.sample(range(100), self._rng.randint(0, 4))}
+        known, strange = self._partners[self._draw()], self._rng.random()
+        drawn = known if strange > 0.08 else None if strange < 0.04 else f"UNKNOWN{row % 7}"
+        return {
+            "positionId": self._keys[row],
+            "client": self._rng.choice(self._clients),
+            "ticker": next(name for name in (drawn, known, *self._partners) if name != avoid),
+            "amount": self._rng.choice([0, -5, 2**53 + 1, *range(1, 500)]),
+        }
+
+    def _put(self, row: int, value: dict[str, Any] | None, transaction: int | None = None) -> Send:
+        if transaction is None:
+            self.left[row] = value or {}
+            if value is None:
+                del self.left[row]
+        return self._send(0, row, self._keys[row], value, transaction)
+
+    def _put_partner(self, number: int, *, gone: bool, transaction: int | None = None) -> Send:
+        value = None if gone else self._details(self._partners[number])
+        if transaction is None:
+            self.right[number] = value or {}
+            if value is None:
+                del self.right[number]
+        return self._send(1, number, self._partners[number], value, transaction)
+
+    def _details(self, name: str) -> dict[str, Any]:
+        fake = self._fake
+        if self.is_same_key:
+            return {"client": name, "name": fake.first_name(), "surname": fake.last_name(), "email": fake.email()}
+        exchange, founded = self._rng.choice(EXCHANGES), self._rng.randint(1600, 2026)
+        return {"ticker": name, "exchange": exchange, "name": fake.company(), "founded": founded}
+
+    def _attempt(self, transaction: int, *, everywhere: bool) -> list[Send]:
+        """One transaction that is aborted: of some rows and partners, or of one in every partition."""
+        picked = range(max(self.partitions)) if everywhere else self._rng.sample(range(len(self._partners)), 1)
+        sends = [self._put(row, self._row(row), transaction) for row in picked if row < len(self._keys)]
+        return sends + [
+            self._put_partner(n, gone=False, transaction=transaction) for n in picked if n < len(self._partners)
+        ]
+
+    def _send(self, side: int, number: int, key: str, value: dict[str, Any] | None, transaction: int | None) -> Send:
+        self._clock_ms += self._rng.randint(1, 5)
+        return Send(
+            key=key.encode(),
+            value=None if value is None else json.dumps(value, ensure_ascii=False).encode(),
+            headers=(),
+            timestamp_ms=self._clock_ms,
+            partition=number % self.partitions[side],
+            transaction=transaction,
+            role=self.roles[side],
+        )
+
+
+def written(role: str, table: Sequence[Sequence[str]], partitions: int) -> list[Send]:
+    """The records of a table as it stands in a feature: a head, then rows; the first cell is the key, none else a tombstone.
+
+    `amount` and `founded` are integers, `positions` a list of them, and a cell without text is null.
+    """
+    names, *rows = table
+    sends = []
+    for number, (key, *cells) in enumerate(rows):
+        row = (
+            {names[0]: key} | {n: _parsed(n, c) for n, c in zip(names[1:], cells, strict=True)} if any(cells) else None
+        )
+        data = json.dumps(row).encode() if row else None
+        partition = sum(key.encode()) % partitions
+        sends.append(Send(key.encode(), data, (), EPOCH_MS + number, partition, role=role))
+    return sends
+
+
+def _parsed(name: str, cell: str) -> Any:
+    match name:
+        case "amount" | "founded":
+            return int(cell)
+        case "positions":
+            return [int(each) for each in cell.split(",") if each]
+    return cell or None
+
+
+def spoiled(role: str, flaw: str) -> Send:
+    """A record that no contract of tables allows."""
+    rows: dict[str, dict[str, Any]] = {
+        "positions": {"positionId": "p", "client": "c", "ticker": None, "amount": 1},
+        "tickers": {"ticker": "T", "exchange": "LON", "name": "n", "founded": 1900},
+        "client-positions": {"client": "c", "positions": [1]},
+        "client-details": {"client": "c", "name": "n", "surname": "s", "email": "e"},
+    }
+    good = rows[role]
+    first, *_, last = good
+    key: bytes | None = str(good[first]).encode()
+    value = json.dumps(good).encode()
+    match flaw:
+        case "with a null key":
+            key = None
+        case "that is no JSON":
+            value = value[:-1]
+        case "with text for a number":
+            value = json.dumps(good | {last: "1"} if isinstance(good[last], int) else good | {last: 1}).encode()
+        case "without a field":
+            value = json.dumps({name: each for name, each in good.items() if name != last}).encode()
+    return Send(key, value, (), EPOCH_MS, 0, role=role)
+
+
+def facts(sends: Sequence[Send]) -> dict[str, int]:
+    """Count what a report states about a workload: `entries` are changes of the first table, `accounts` its keys."""
+    counted = [send for send in sends if not send.aborted]
+    first = [send for send in counted if send.role in {"positions", "client-positions"}]
+    return {
+        "records": len(sends),
+        "entries": len(first),
+        "accounts": len({send.key for send in first}),
+        "deletions": sum(send.value is None for send in first),
+        "partner_changes": len(counted) - len(first),
+        "aborted": len(sends) - len(counted),
+    }

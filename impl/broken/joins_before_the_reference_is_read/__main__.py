@@ -1,0 +1,27 @@
+"""Joins the first records with as much of the reference as has been read by then.
+
+Whoever reads the reference beside the records, by flow control alone, makes this mistake. It shows where records wait.
+"""
+
+from confluent_kafka import Message
+
+from streamgate.adapter import serve
+from streamgate.impl.plain import Plain, Tickers
+
+
+class Early(Tickers):
+    tables: tuple[str, ...] = ("positions",)
+
+
+class JoinsBeforeTheReferenceIsRead(Plain):
+    hello = Plain.hello | {"name": "broken/joins_before_the_reference_is_read", "programs": ["tickers"]}
+    programs = {"tickers": Early}  # noqa: RUF012
+
+    def process(self, messages: list[Message]) -> None:
+        super().process(messages)
+        if messages and not self.program.tables[1:]:
+            self.program.tables = Tickers.tables
+            self.program.restore(self.table("tickers"))
+
+
+serve(JoinsBeforeTheReferenceIsRead())

@@ -1,0 +1,112 @@
+"""The sentences about tables that are joined: their rows, and what befalls them."""
+
+from collections.abc import Callable
+
+from pytest_bdd import given, parsers, then, when
+
+from streamgate.checks.joins import races
+from streamgate.generators.ledger import Send
+from streamgate.generators.tables import Tables, facts, spoiled, written
+from streamgate.steps.sentences import subjects
+from streamgate.trial import Application, Trial
+from streamgate.verdicts import MarkMissed
+
+FLAW = r"(?P<flaw>with a null key|that is no JSON|with text for a number|without a field)"
+
+
+def write(trial: Trial, application: Application, make: Callable[[], list[Send]]) -> None:
+    """Write what this makes, and more of it if more is asked for."""
+
+    def next_wave(*, wave: int) -> list[Send]:
+        del wave  # the tables know how far they are
+        return make()
+
+    trial.feed(application, next_wave, facts)
+
+
+def tables_of(trial: Trial, application: Application, rows: int, partners: int) -> Tables:
+    """The tables behind the application's inputs."""
+    if application.tables is None:
+        partitions, beside = application.inputs.values()
+        size = {"rows": rows, "partners": partners, "partitions": partitions, "beside": beside}
+        application.tables = Tables(trial.seed, application.program.name, **size)
+    return application.tables
+
+
+@given(parsers.re(r"(?P<changes>\d+) changes of (?P<rows>\d+) rows with (?P<partners>\d+) partners wait in its inputs"))
+@when(
+    parsers.re(r"(?P<changes>\d+) changes of (?P<rows>\d+) rows with (?P<partners>\d+) partners arrive in its inputs")
+)
+def changes_wait(trial: Trial, changes: str, rows: str, partners: str) -> None:
+    """Write changes of both tables in bursts, with aborted ones between them and at the end of every partition."""
+    for application in subjects(trial):
+        tables = tables_of(trial, application, int(rows), int(partners))
+        write(trial, application, lambda tables=tables: tables.changes(int(changes)))  # type: ignore[misc]
+
+
+@when(parsers.re(r"every (?P<what>row moves to another partner|row goes|row comes|partner changes|partner goes)"))
+def every(trial: Trial, what: str) -> None:
+    """Let the same befall all of a table."""
+    for application in subjects(trial):
+        tables = application.tables
+        assert tables
+        fates = {
+            "row moves to another partner": tables.moves,
+            "row goes": tables.deletions,
+            "row comes": tables.insertions,
+            "partner changes": tables.partner_changes,
+            "partner goes": tables.partner_deletions,
+        }
+        write(trial, application, fates[what])
+
+
+@given(parsers.re(r"these (?P<role>[\w-]+) wait in its input:"))
+def these_wait(trial: Trial, role: str, datatable: list[list[str]]) -> None:
+    """Write rows as they stand in the feature; one of which the key alone is given is a tombstone."""
+    for application in subjects(trial):
+        sends = written(role, datatable, application.inputs[application.event.topics[role]])
+        write(trial, application, lambda sends=sends: sends)  # type: ignore[misc]
+
+
+@when(parsers.re(rf"a record {FLAW} arrives in its (?P<which>input|second input)"))
+def flawed(trial: Trial, flaw: str, which: str) -> None:
+    """Write a record that the contract does not allow."""
+    for application in subjects(trial):
+        role = application.program.reads if which == "input" else application.program.beside
+        write(trial, application, lambda role=role: [spoiled(role, flaw)])  # type: ignore[misc]
+
+
+@when(
+    parsers.re(
+        r"some (?P<what>rows have gone right after they came|rows have moved across the partitions of their partners)"
+    )
+)
+def raced(trial: Trial, what: str) -> None:
+    """Mark how often the race was possible in what was written; where it never was, nothing is shown."""
+    for application in subjects(trial):
+        count = races(trial.history, application.name)[what]
+        if not count:
+            raise MarkMissed(f"of the changes that were written, no {what}")
+        trial.mark(what, times=count)
+
+
+@then("the result is:")
+def result_is(trial: Trial, datatable: list[list[str]]) -> None:
+    """The last rows, as they stand in the feature."""
+    for application in subjects(trial):
+        trial.claim("result", application, "the result is", table=datatable)
+
+
+@then("it has refused, or the outputs are the model's")
+def refused_or_right(trial: Trial) -> None:
+    """Nothing is visible, or everything is right."""
+    for application in subjects(trial):
+        trial.claim("refused-or-right", application, "it has refused, or the outputs are the model's")
+
+
+@then("it stops loudly and names the record")
+def stops_loudly(trial: Trial) -> None:
+    """`failed` of the kind poison, with topic, partition and offset."""
+    for application in subjects(trial):
+        trial.expect_failure(application)
+        trial.claim("named", application, "it stops loudly and names the record")

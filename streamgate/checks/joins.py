@@ -1,0 +1,88 @@
+"""Is the result the join of both tables, could the races happen at all, and is what cannot be joined refused?"""
+
+import json
+import re
+from collections import Counter
+from typing import Any
+
+from streamgate.checks.delivery import relation
+from streamgate.checks.view import text, view_of
+from streamgate.history import History
+from streamgate.history.events import Instance, Record
+from streamgate.verdicts import Anomaly
+
+SOON = 50  # records of one partition: two that are no further apart are read, joined and sent on together, or race
+
+
+def races(history: History, application: str) -> Counter[str]:
+    """How often what was written let a deletion outrun its insertion, or an older result a newer one."""
+    view, count = view_of(history, application), Counter[str]()
+    lies = {r.key: r.partition for r in view.inputs if r.visible and r.topic.endswith(f"-{view.program.beside}")}
+    before: dict[bytes | None, tuple[Record, bytes | None]] = {}
+    for record in view.inputs:
+        if not record.visible or record.topic.endswith(f"-{view.program.beside}"):
+            continue
+        ticker = json.loads(record.value or b"{}").get("ticker")
+        partner = ticker.encode() if ticker else None
+        last, was = before.get(record.key, (None, None))
+        if last and last.value is not None:
+            soon = record.offset - last.offset <= SOON
+            count["rows have gone right after they came"] += soon and record.value is None
+            moved = record.value is not None and lies.get(was, -1) != lies.get(partner, -1)
+            count["rows have moved across the partitions of their partners"] += soon and moved
+        before[record.key] = record, partner
+    return count
+
+
+def result(history: History, application: str, *, table: list[list[str]]) -> list[Anomaly]:
+    """Whether the last visible rows are those of a table: its first column is the key, a cell without text is null."""
+    view, found = view_of(history, application), list[Anomaly]()
+    names, *rows = table
+    last = {key: o.record for key, outputs in view.outputs.items() for o in outputs if not o.anomaly}
+    shown = {text(key): row for key, record in last.items() if (row := _row(record, names)) is not None}
+    due = {row[0]: row for row in rows}
+    for key in sorted(shown.keys() | due.keys()):
+        if shown.get(key) != due.get(key):
+            name = "lost" if key not in shown else "phantom"
+            expected, got = (" | ".join(row) if row else "no row" for row in (due.get(key), shown.get(key)))
+            found.append(
+                Anomaly(name=name, text=f"{key} is {got} and not {expected}", key=key, expected=expected, got=got)
+            )
+    return view.foreign + found
+
+
+def _row(record: Record, names: list[str]) -> list[str] | None:
+    """The named cells of a result, those of its left row before those of its right one; None for a tombstone."""
+    value = json.loads(record.value or b"null")
+    if value is None:
+        return None
+    cells = (value["right"] or {}) | value["left"]
+    return [_cell(cells.get(name)) for name in names]
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return "" if value is None else str(value)
+
+
+def refused_or_right(history: History, application: str) -> list[Anomaly]:
+    """Whether a design that refused its inputs left them alone, and one that took them is right."""
+    refused = [e for e in history.of(Instance) if e.application == application and e.event == "failed"]
+    if not refused:
+        return relation(history, application)
+    view = view_of(history, application)
+    outputs = [o.record for outputs in view.outputs.values() for o in outputs]
+    said = f"it refused ({refused[0].detail}), and"
+    return [Anomaly(name="phantom", text=f"{said} {r.at} is visible", key=text(r.key or b"")) for r in outputs]
+
+
+def named(history: History, application: str) -> list[Anomaly]:
+    """Whether the loud stop names the record that cannot be read, and nothing that comes of it is visible."""
+    view = view_of(history, application)
+    said = next(e.detail for e in history.of(Instance) if e.application == application and e.event == "failed")
+    flawed = [r for r in view.inputs if r.visible and view.is_flawed(r)]
+    found = list(view.foreign)
+    if not any(re.search(rf"{re.escape(record.at)}(?!\d)", said) for record in flawed):
+        found.append(Anomaly(name="stuck", text=f"it stopped and named no record that cannot be read: {said}"))
+    return found
