@@ -14,8 +14,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import lief
-
 from streamgate.verdicts import MarkMissed, NotOffered
 
 PROBE_S = 10.0
@@ -26,6 +24,9 @@ class WallClock:
     """The clock of the instances that are started with its `environment`."""
 
     def __init__(self, folder: Path) -> None:
+        import lief  # noqa: PLC0415 (it takes a third of a second, and few scenarios set a clock)
+
+        lief.disable_leak_warning()  # it would say at every exit that its own functions are still known
         folder.mkdir(parents=True, exist_ok=True)
         self._file, self._ahead_s = folder / "wall-clock", 0
         self._library = folder / "libfaketime.so"
