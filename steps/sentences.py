@@ -1,6 +1,7 @@
 """Every sentence of the main job. «It» is every application under test; «the relay» is the one upstream of it."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from functools import partial
 
 from pytest_bdd import given, parsers, then, when
@@ -165,11 +166,12 @@ def killed(trial: Trial, who: str, moment: str, at_once: str | None) -> None:
         trial.settle(application, waited_ms=released_ms.result() if released_ms else None)
 
 
-@when(parsers.re(r"it is stopped gracefully(?P<twice> in the middle of its input, and told so twice)?"))
+@when(parsers.re(r"it is stopped gracefully(?P<twice> while more of them arrive, and told so twice)?"))
 def stopped(trial: Trial, twice: str | None) -> None:
-    """Ask instance a to close, or ask again when it has; what it applied is committed."""
+    """Ask instance a to close, or, with its input going on, ask again when it has; what it applied is committed."""
     for application in subjects(trial):
-        trial.stop(application, twice=bool(twice))
+        with trial.feeding(application) if twice else nullcontext():
+            trial.stop(application, twice=bool(twice))
         trial.settle(application)
         if twice:
             trial.mark_the_rest(application)

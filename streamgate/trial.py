@@ -8,7 +8,7 @@ import contextlib
 import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -262,7 +262,11 @@ class Trial:
         self.feed_more(application)
 
     def feed_more(self, application: Application) -> None:
-        """Write one more wave of the last workload."""
+        """Write one more wave of the last workload, and read it back."""
+        self._write(application)
+        self.look_at_input(application, application.fed_ms)
+
+    def _write(self, application: Application) -> None:
         assert application.wave
         sends = application.wave(wave=application.waves)
         self.bench.feed.write(application.event.topics, application.program.reads, sends)
@@ -270,7 +274,24 @@ class Trial:
         application.waves += 1
         for name, count in application.count(sends).items():
             application.workload[name] = application.workload.get(name, 0) + count
-        self.look_at_input(application, application.fed_ms)
+
+    @contextlib.contextmanager
+    def feeding(self, application: Application) -> Iterator[None]:
+        """Write wave after wave of the last workload meanwhile, and read them back at the end."""
+        over = threading.Event()
+
+        def write() -> None:
+            while not over.is_set():
+                self._write(application)
+
+        thread = threading.Thread(target=write, name="feeding", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+        self.look_at_input(application)
 
     def look_at_input(self, application: Application, fed_ms: int | None = None) -> None:
         """Record the input as it stands in the log, visible or aborted; it is there since `fed_ms`, where that is known."""

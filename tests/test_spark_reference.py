@@ -1,16 +1,26 @@
-"""The folds of the reference design, on batches of records and without a Spark session."""
+"""The folds of the reference design, on batches of records without a Spark session, and what only a session can read."""
 
 import json
+import os
 import random
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+from unittest import mock
 
 import pytest
 
 pa = pytest.importorskip("pyarrow")
 pytest.importorskip("pyspark")
 
+from pyspark.errors import PySparkException  # noqa: E402
+from pyspark.sql import DataFrame, SparkSession  # noqa: E402
+from pyspark.sql import functions as sf  # noqa: E402
+
+from streamgate.adapter import Failed  # noqa: E402
 from streamgate.generators.envelope_pb2 import Envelope, Hop, Posting  # noqa: E402
-from streamgate.impl.spark import batcher, clock, ledger, main, relay  # noqa: E402
+from streamgate.impl.spark import batcher, clock, joins, ledger, main, relay, runtime  # noqa: E402
+from streamgate.impl.spark.session import JVM, open_session  # noqa: E402
 
 HUGE = 2**53 + 1
 
@@ -222,3 +232,207 @@ def test_clock(tmp_path, monkeypatch):
     hear(b"0 0", b"1 0")
     ticking.tick(closing=True)
     assert written() == ["0 closing", "300 ", "500 "]
+
+
+Page = dict[str, Any]
+
+
+def turn(pages: list[Page], how: Any, said: list[tuple[Any, ...]], key: Callable[..., str]) -> list[tuple[Any, ...]]:
+    """What pages make of a batch that comes to them in any order."""
+    said = random.Random(len(said)).sample(said, len(said))
+    by_page = [[each for each in said if hash(key(*each)) % len(pages) == number] for number in range(len(pages))]
+    return [result for page, each in zip(pages, by_page, strict=True) for result in how(page, each)]
+
+
+class Holdings:
+    """Both kinds of pages, and the results that they have sent."""
+
+    def __init__(self) -> None:
+        self.followers: list[Page] = [{}, {}, {}]
+        self.tickers: list[Page] = [{}, {}, {}]
+        self.offset = 0
+
+    def batch(self, *changes: tuple[str, str | None]) -> dict[str, str | None]:
+        """Position or TICKER and what it refers to, or its new row, or None: the results of one batch, as `left+right`."""
+        said: list[tuple[Any, ...]] = []
+        for name, value in changes:
+            self.offset += 1
+            row = None if value is None else f"{name}={value}"
+            refers_to = None if name.isupper() or not value else value
+            said.append((self.offset, name.isupper(), name, row, f"{name}@{self.offset}", self.offset, refers_to))
+        told = turn(self.followers, joins.follow, said, lambda _offset, _is_right, name, *_: name)
+        results = turn(self.tickers, joins.notify, told, lambda ticker, position, *_: ticker or position)
+        sent = {name: row and f"{row}+{partner}" for name, row, _, _, partner, _ in results}
+        assert len(sent) == len(results)  # a key has one result in a batch, or none
+        return sent
+
+
+def test_holdings_move():
+    """Who moves is found by the new ticker only, whatever else changes in the batch."""
+    holdings = Holdings()
+
+    assert holdings.batch(("a", "X"), ("b", "X"), ("c", "")) == {"a": "a=X+None", "b": "b=X+None", "c": "c=+None"}
+    assert holdings.batch(("X", "1"), ("Y", "1")) == {"a": "a=X+X=1", "b": "b=X+X=1"}
+    assert holdings.batch(("X", "2"), ("a", "Y")) == {"a": "a=Y+Y=1", "b": "b=X+X=2"}
+    assert holdings.batch(("X", "3"), ("c", "X")) == {"b": "b=X+X=3", "c": "c=X+X=3"}
+    assert holdings.batch(("X", None), ("c", "")) == {"b": "b=X+None", "c": "c=+None"}
+    assert holdings.batch(("X", None), ("Z", None), ("Y", "2"), ("Y", "1")) == {"a": "a=Y+Y=1"}
+
+
+def test_holdings_go():
+    """A row that goes leaves one tombstone, if it was there to be seen; nothing of it is kept."""
+    holdings = Holdings()
+
+    assert holdings.batch(("a", "X"), ("a", None), ("b", None), ("c", "X"), ("d", "")) == {
+        "c": "c=X+None",
+        "d": "d=+None",
+    }
+    assert holdings.batch(("c", None), ("X", "1"), ("d", None)) == {"c": None, "d": None}
+    assert holdings.batch(("c", None), ("X", "2")) == {}
+    assert holdings.batch(("a", "X"), ("c", "Y")) == {"a": "a=X+X=2", "c": "c=Y+None"}
+    assert holdings.batch(("a", None), ("a", "Y"), ("c", "X"), ("c", None)) == {"a": "a=Y+None", "c": None}
+    assert holdings.batch(("a", None), ("X", None)) == {"a": None}
+    assert holdings.followers == holdings.tickers == [{}, {}, {}]
+
+
+def test_holdings_converge():
+    """After many batches of any changes the last results are the join of the last rows."""
+    holdings, any_of = Holdings(), random.Random(3)
+    last: dict[str, str | None] = {}
+    shown: dict[str, str | None] = {}
+    for _ in range(300):
+        changes: list[tuple[str, str | None]] = [
+            (any_of.choice("abcdefgh"), any_of.choice([None, "", *"VWXYZ"]))
+            if any_of.random() < 0.7
+            else (any_of.choice("VWXYZ"), any_of.choice([None, str(any_of.random())]))
+            for _ in range(any_of.randint(1, 6))
+        ]
+        last |= dict(changes)
+        sent = holdings.batch(*changes)
+        assert all(shown.get(name) for name, result in sent.items() if result is None)
+        shown |= sent
+        for name in "abcdefgh":
+            ticker = last.get(name)
+            partner = last.get(ticker) if ticker else None
+            row = None if partner is None else f"{ticker}={partner}"
+            assert shown.get(name) == (None if ticker is None else f"{name}={ticker}+{row}")
+
+
+def test_clients():
+    """Two sides make a result; a deletion of either leaves a tombstone where there was one, and nothing is kept of both."""
+    page: Page = {}
+
+    def batch(*changes: tuple[int, str, str | None]) -> list[tuple[Any, ...]]:
+        said = [
+            (offset, bool(is_right), name, row, "@", 5, None) for offset, (is_right, name, row) in enumerate(changes)
+        ]
+        return [(name, row, partner) for name, row, *_, partner, _ in joins.match(page, reversed(said))]
+
+    assert batch((0, "a", "1"), (1, "b", "x"), (1, "c", None)) == []
+    assert batch((1, "a", "y"), (1, "a", "x"), (0, "b", "1"), (0, "b", None)) == [("a", "1", "x")]
+    assert batch((0, "a", "2"), (1, "a", "z"), (0, "b", "2")) == [("a", "2", "z"), ("b", "2", "x")]
+    assert batch((1, "a", None), (0, "a", "3"), (0, "b", None), (0, "b", "3")) == [("a", None, None), ("b", "3", "x")]
+    assert batch((1, "a", None), (0, "a", None), (0, "b", None)) == [("b", None, None)]
+    assert batch((1, "b", None)) == []
+    assert page == {}
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[SparkSession]:
+    """A session for these tests alone: nothing of it stays in the environment, where a design would find it."""
+    with mock.patch.dict(os.environ):
+        session = open_session()
+        yield session
+        session.stop()
+    for jvm in JVM:
+        jvm.communicate()
+
+
+def records(session: SparkSession, topic: str, *rows: tuple[Any, Any]) -> DataFrame:
+    """Records of a topic, given as key and value: bytes as they are, all else as JSON."""
+    schema = "key binary, value binary, topic string, partition int, offset bigint, timestamp_ms bigint"
+    values = [
+        (key, value if isinstance(value, bytes | None) else json.dumps(value).encode(), topic, 3, offset, 1000 + offset)
+        for offset, (key, value) in enumerate(rows)
+    ]
+    return session.createDataFrame(values, schema).coalesce(1)
+
+
+ROLES = {role: f"app-{role}" for role in ("positions", "tickers", "client-positions", "client-details")}
+GOOD = {"positionId": "a", "client": '7 \u0000"é😀', "ticker": None, "amount": 2**63 - 1, "more": [{"b": 1.5}]}
+VOD = {"ticker": "VOD", "exchange": "LON", "name": "true", "founded": 1991}
+
+
+def rows_of(session: SparkSession, table: joins.Table, values: list[object]) -> list[bool]:
+    """Whether each of these values is a row under the key `a`."""
+    read = records(session, "any", *((b"a", value) for value in values)).withColumn("name", sf.lit("a"))
+    found = read.withColumn(table.role, sf.expr(table.read)).selectExpr(f"coalesce({table.is_row}, false) as is_row")
+    return [row.is_row for row in found.collect()]
+
+
+def test_rows(session):
+    """What is no row is found, whatever could be made of it, and so is a row of another key."""
+    text = json.dumps(GOOD).encode()
+    good = [GOOD, GOOD | {"ticker": "VOD"}, GOOD | {"client": "true"}, GOOD | {"client": "[1]"}, b"\n" + text + b" "]
+    bad = [
+        *(text[:-1], text + b" more", text + b"}", text.replace(b'"', b"'"), text.replace(b"7", b"\xff"), b"null", b""),
+        *([GOOD], "text", 5, {}, GOOD | {"positionId": "b"}),
+        *(GOOD | {"amount": wrong} for wrong in ("5", 5.5, 5.0, 2**63, True, None, [])),
+        *(GOOD | {"client": wrong} for wrong in (7, -7.5, True, False, None, [], {}, float("nan"))),
+        *(GOOD | {"ticker": wrong} for wrong in (7, False, ["VOD"])),
+        *({name: value for name, value in GOOD.items() if name != missing} for missing in list(GOOD)[:4]),
+    ]
+    lists = [[], [1, -(2**63)], "12", [1, None], [1, "2"], [1.0], [2**63], [[1]], None, {}]
+
+    assert rows_of(session, joins.POSITIONS, [*good, *bad]) == [True] * len(good) + [False] * len(bad)
+    assert (
+        rows_of(session, joins.HELD, [{"client": "a", "positions": each} for each in lists]) == [True] * 2 + [False] * 8
+    )
+
+
+@pytest.mark.parametrize("record", [(None, GOOD), (None, None), (b"a", GOOD | {"amount": "5"})])
+def test_no_row(session, record):
+    """What is no row, and what has no key, is named and stops the query."""
+    read = records(session, "app-positions", (b"a", GOOD), record)
+
+    with pytest.raises(PySparkException, match="poison: app-positions-3@1 ") as stopped:
+        joins.changes(read, ROLES, joins.POSITIONS, joins.TICKERS, "ticker").collect()
+    assert runtime.failure_of(str(stopped.value)).kind == "poison"
+
+
+def test_broadcast(session):
+    """Each position in its order with the last row of its ticker, as it is, or a tombstone; without a shuffle."""
+    names = ["VOD", None, "gone", "unknown", "VOD"]
+    rows = [
+        (str(number).encode(), GOOD | {"positionId": str(number), "ticker": name}) for number, name in enumerate(names)
+    ]
+    left = records(session, "app-positions", *rows, (b"4", None), (b"\xff", None))
+    gone = (b"gone", VOD | {"ticker": "gone"}), (b"gone", None)
+    right = records(session, "app-tickers", (b"VOD", VOD | {"founded": 1}), *gone, (b"VOD", VOD))
+    out = joins.JOINS["tickers"].build(left, right, {"topics": ROLES})
+    results = out.collect()
+
+    assert [(row.key, row.timestamp_ms) for row in results] == [(b"%d" % min(n, 4), 1000 + n) for n in range(6)]
+    assert [row.value is None for row in results] == [False, True, True, True, False, True]
+    assert json.loads(results[4].value) == {
+        "left": {name: value for name, value in rows[4][1].items() if name != "more"},
+        "right": VOD,
+        "from": {"left": "positions-3@4", "right": "tickers-3@3"},
+    }
+    plan = out._jdf.queryExecution().executedPlan().toString()
+    assert "BroadcastHashJoin" in plan
+    assert not re.search(r"(?<!Broadcast)Exchange", plan)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "says"),
+    [
+        ({"commit_interval_ms": 0}, "commit_interval_ms is 0, and must be 1 or more"),
+        ({"threshold": -1, "interval_ms": 5}, "threshold is -1, and must be 1 or more"),
+        ({"delete_retention_ms": -1}, "delete_retention_ms is -1, and must be 0 or more"),
+    ],
+)
+def test_absurd_parameters(parameters, says):
+    """They are refused before anything is opened, in one sentence."""
+    with pytest.raises(Failed, match=f"^{says}$"):
+        runtime.Spark().open({"program": "holdings", "parameters": parameters})

@@ -6,12 +6,11 @@ Feature: A design that is told to end does so in time
   Costs: one commit.
 
   @G51.in-the-middle-of-its-input
-  Scenario Outline: a design stops in the middle of its input, and goes on from there
+  Scenario Outline: a design stops while entries arrive, and goes on from there
     Given <program> in mode <mode> on 4 partitions
-    # 20000 entries: some have to be left when it stops
-    And 20000 entries over 20000 accounts wait in its input
-    When it starts
-    And it is stopped gracefully in the middle of its input, and told so twice
+    And 4000 entries over 64 accounts wait in its input
+    When it starts and drains its input
+    And it is stopped gracefully while more of them arrive, and told so twice
     Then the visible outputs are the fold of the committed input
     When it starts again and drains its input
     Then the outputs are the model's, in the order and as often as <mode> allows

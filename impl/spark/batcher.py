@@ -15,14 +15,16 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from streamgate.impl.spark.envelopes import OUTPUT
 
-READS, WRITES = "visits", "batches"
+READS, BESIDE, WRITES = ("visits",), (), "batches"
+MADE_UP = b'{"customerId": "a", "visitorId": "a", "action": "a"}'
+BATCH_RECORDS = 1_000_000
 ARROW_RECORDS = 100_000
 PAGES = 16  # fixed in a checkpoint when it is made
 VISIT = "customerId string, visitorId string, action string"
 BAD = "concat_ws('', 'poison: ', topic, '-', partition, '@', offset, ' holds no visit')"
 
 
-def build(records: DataFrame, ticks: DataFrame, parameters: dict[str, Any]) -> DataFrame:
+def build(records: DataFrame, ticks: DataFrame, start: dict[str, Any]) -> DataFrame:
     """Bring events and ticks to the pages; a null is no event, and what is no visit is poison."""
     is_visit = "visit.customerId is not null and visit.visitorId is not null and visit.action is not null"
     visits = (
@@ -38,7 +40,9 @@ def build(records: DataFrame, ticks: DataFrame, parameters: dict[str, Any]) -> D
         f"explode(sequence(0, {PAGES - 1})) as page", "elapsed_ms", "closing", "0 as partition", "0L as offset",
         "'' as customer", "'' as visitor", "'' as action",
     )  # fmt: skip
-    return visits.union(clock).groupBy("page").transformWithState(Customers(parameters), OUTPUT, "Append", "None")
+    return (
+        visits.union(clock).groupBy("page").transformWithState(Customers(start["parameters"]), OUTPUT, "Append", "None")
+    )
 
 
 class Customers(StatefulProcessor):

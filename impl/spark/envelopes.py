@@ -18,6 +18,7 @@ OUTPUT = (  # what every program turns its input into
     .add("headers", ArrayType(StructType().add("key", StringType()).add("value", BinaryType())))
     .add("timestamp_ms", LongType())
 )
+NO_HEADERS = "cast(null as array<struct<key: string, value: binary>>)"
 HOP = ("topic", "partition", "offset", "topic_id")
 
 

@@ -17,9 +17,12 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as sf
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
+from streamgate.generators.envelope_pb2 import Envelope, Posting
 from streamgate.impl.spark.envelopes import OUTPUT, decode
 
-READS, WRITES = "entries", "balances"
+READS, BESIDE, WRITES = ("entries",), (), "balances"
+MADE_UP = Envelope(postings=[Posting(account="a", amount_cents=1)]).SerializeToString()
+BATCH_RECORDS = 1_000_000
 ARROW_RECORDS = 100_000  # the more entries fold together, the less is shuffled
 PAGES = 1024  # fixed in a checkpoint when it is made
 RUN = (  # where it was read first, the account and its amounts by first-hop offset, then what its last entry carries
@@ -28,7 +31,7 @@ RUN = (  # where it was read first, the account and its amounts by first-hop off
 )
 
 
-def build(records: DataFrame) -> DataFrame:
+def build(records: DataFrame, *_: Any) -> DataFrame:
     """Fold entries into runs, and runs into the pages of accounts."""
     return (
         records.drop("headers")

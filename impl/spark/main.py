@@ -45,6 +45,7 @@ def start(arguments: list[str]) -> dict[str, Any] | None:
     parser.add_argument("--program", default="ledger", choices=PROGRAMS)
     parser.add_argument("--mode", default="at_least_once", choices=Spark.hello["modes"])
     parser.add_argument("--reads", help="the input topic (default: the role's name, `entries` for the ledger)")
+    parser.add_argument("--beside", help="the second input topic of a join")
     parser.add_argument("--writes", help="the output topic (default: the role's name, `balances` for the ledger)")
     parser.add_argument("--application-id", default="streamgate", help="group and transactional id begin with it")
     parser.add_argument("--commit-interval-ms", type=int, default=100)
@@ -54,14 +55,15 @@ def start(arguments: list[str]) -> dict[str, Any] | None:
         "--client", action="append", type=pair, default=[], metavar="NAME=VALUE", help="librdkafka's security"
     )
     said = parser.parse_args(arguments)
-    program = PROGRAMS[said.program]
+    program, topics = PROGRAMS[said.program], (said.writes, said.reads, said.beside)
+    roles = (program.WRITES, *program.READS, *program.BESIDE)
     return {
         "program": said.program,
         "application_id": said.application_id,
         "mode": said.mode,
         "bootstrap": said.bootstrap,
         "client": dict(said.client),
-        "topics": {program.READS: said.reads or program.READS, program.WRITES: said.writes or program.WRITES},
+        "topics": {role: topic or role for role, topic in zip(roles, topics, strict=False)},
         "parameters": {n: getattr(said, n) for n in ("commit_interval_ms", "threshold", "interval_ms")},
         "transaction_timeout_ms": 60_000,
         "offset_reset": "earliest",

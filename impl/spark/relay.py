@@ -4,17 +4,21 @@ Stateless and native: the hop is appended to the envelope's bytes, so not even u
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from streamgate.generators.envelope_pb2 import Envelope
 from streamgate.impl.spark.envelopes import OUTPUT, decode, join
 
-READS, WRITES = "input", "output"
+READS, BESIDE, WRITES = ("input",), (), "output"
+MADE_UP = Envelope(id="a").SerializeToString()
+BATCH_RECORDS = 1_000_000
 ARROW_RECORDS = 2_000  # Spark takes quadratic time over a column of lists, which headers are
 
 
-def build(records: DataFrame) -> DataFrame:
+def build(records: DataFrame, *_: Any) -> DataFrame:
     """Append the hop; key, headers, timestamp and the order within a partition stay."""
     return records.mapInArrow(append_hop, OUTPUT)
 

@@ -17,21 +17,21 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from pyspark.errors import StreamingQueryException
+from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sf
 from pyspark.sql.streaming.query import StreamingQuery
 
 from streamgate.adapter import Design, Failed
-from streamgate.generators.envelope_pb2 import Envelope, Posting
 from streamgate.impl.spark import batcher, ledger, relay
 from streamgate.impl.spark.checkpoint import Checkpoint, Positions
 from streamgate.impl.spark.clock import Clock
-from streamgate.impl.spark.envelopes import OUTPUT
+from streamgate.impl.spark.envelopes import NO_HEADERS
+from streamgate.impl.spark.joins import JOINS
 from streamgate.impl.spark.session import open_session, use_local_disk
 from streamgate.impl.spark.writer import Writer
 
-PROGRAMS = {"relay": relay, "ledger": ledger, "batcher": batcher}
+PROGRAMS: dict[str, Any] = {"relay": relay, "ledger": ledger, "batcher": batcher, **JOINS}
+LEAST = {"commit_interval_ms": 1, "threshold": 1, "interval_ms": 1, "delete_retention_ms": 0}
 WARM_UP_RECORDS, WARM_UP_BATCHES = 100, 1
 LOOK_S = 0.05  # how often a finished batch is looked for
 CLOSE_DEADLINE_S = 5
@@ -65,29 +65,36 @@ class Spark(Design):
 
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
         """Fence the predecessor first, then compare Kafka's offsets with the checkpoint, then open it."""
-        program = PROGRAMS[start["program"]]
-        self.topic = start["topics"][program.READS]
+        program, parameters = PROGRAMS[start["program"]], start["parameters"]
+        for name, least in LEAST.items():
+            if (value := parameters.get(name, least)) < least:
+                raise Failed("conflict", f"{name} is {value}, and must be {least} or more")
+        self.topics = [start["topics"][role] for role in program.READS]
         self.writer = Writer(start, start["topics"][program.WRITES])
         durable = f"{'' if '://' in start['durable_dir'] else 'file://'}{start['durable_dir']}"
         self.location = f"{durable}/checkpoint"
         self.checkpoint = Checkpoint(self.location)
-        self.interval_ms = start["parameters"].get("commit_interval_ms", 100)
+        self.interval_ms = parameters.get("commit_interval_ms", 100)
         self.lock, self.closing = threading.Lock(), False
         use_local_disk(self.session, start["state_dir"])
         self.session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", program.ARROW_RECORDS)
-        records, self.clock = read(self.session, start, self.topic), None
-        if program is batcher:
-            self.clock = Clock(f"{durable}/ticks", batcher.PAGES)
-            self.rows = batcher.build(records, self.clock.ticks(self.session), start["parameters"])
-        else:
-            self.rows = program.build(records)
+        self.clock = Clock(f"{durable}/ticks", batcher.PAGES) if program is batcher else None
+        records, beside = read(self.session.readStream, start, self.topics), None
+        if self.clock:
+            beside = self.clock.ticks(self.session)
+        elif program.BESIDE:
+            beside = read(self.session.read, start | {"offset_reset": "earliest"}, [start["topics"][program.BESIDE[0]]])
+        try:
+            self.rows = program.build(records, beside, start)
+        except PySparkException as error:
+            raise failure_of(str(error)) from error
         self.begin()
         # What a query does before its first batch takes seconds, so ready is said when that begins; in a new session when it
         # is out, since it loads everything; and where none is due, a query on made-up records loads it.
         while self.stream.isActive and not self.under_way.wait(LOOK_S):
             if self.stream.status["message"].startswith("Waiting"):
                 if not self.warm:
-                    warm_up(self.session)
+                    warm_up(self.session, program)
                 break
         self.warm = True
         return {"consumer_group": self.writer.group, "transactional_id_prefix": start["application_id"]}
@@ -98,7 +105,7 @@ class Spark(Design):
         self.under_way = threading.Event()
         self.sent: Positions | None = None
         self.token: dict[str, Any] = {"query": self.checkpoint.query_id(), "incarnation": uuid.uuid4().hex}
-        self.settled, token = self.writer.committed(self.topic)
+        self.settled, token = self.writer.committed(self.topics)
         finished, batch = self.checkpoint.finished(), self.checkpoint.last("offsets")
         is_unfinished = batch is not None and batch != self.checkpoint.last("commits")
         names_it = (token.get("query"), token.get("batch")) == (self.token["query"], batch)
@@ -182,20 +189,21 @@ class Spark(Design):
             time.sleep(LOOK_S)
 
 
-def read(session: SparkSession, start: dict[str, Any], topic: str) -> DataFrame:
-    """The topic as a stream of records, committed ones only."""
+def read(reader: Any, start: dict[str, Any], topics: list[str]) -> DataFrame:
+    """The topics' records, committed ones only, as a stream or as they are now."""
     options = {
-        "subscribe": topic,
+        "subscribe": ",".join(topics),
         "startingOffsets": start["offset_reset"],
         "includeHeaders": "true",
         "kafka.bootstrap.servers": start["bootstrap"],
         "kafka.isolation.level": "read_committed",
         "groupIdPrefix": start["application_id"],
         "kafka.fetch.max.wait.ms": 10,
-        "maxOffsetsPerTrigger": 1_000_000,
+        "kafka.max.poll.records": 10_000,
+        "maxOffsetsPerTrigger": PROGRAMS[start["program"]].BATCH_RECORDS,
         **security(start["client"]),
     }
-    return session.readStream.format("kafka").options(**options).load().selectExpr(*COLUMNS)
+    return reader.format("kafka").options(**options).load().selectExpr(*COLUMNS)
 
 
 def security(client: dict[str, str]) -> dict[str, str]:
@@ -237,30 +245,29 @@ def bring_up_workers(session: SparkSession) -> None:
     threading.Thread(target=job.toArrow, daemon=True).start()
 
 
-def warm_up(session: SparkSession) -> None:
+def warm_up(session: SparkSession, program: Any) -> None:
     """Run a program on made-up records: class loading, compilation and Python workers are what a first batch waits for."""
-    value = Envelope(postings=[Posting(account="warm-up", amount_cents=1)]).SerializeToString()
-    records = (
-        session.readStream.format("rate-micro-batch")
-        .options(rowsPerBatch=WARM_UP_RECORDS, numPartitions=2)
-        .load()
-        .select(
-            sf.lit(value).alias("key"),
-            sf.lit(value).alias("value"),
-            sf.lit(None).cast(OUTPUT["headers"].dataType).alias("headers"),
-            sf.lit("warm-up").alias("topic"),
-            sf.lit(0).alias("partition"),
-            sf.col("value").alias("offset"),
-            sf.lit(0).cast("bigint").alias("timestamp_ms"),
+    roles = (*program.READS, *program.BESIDE)
+    start = {"topics": dict(zip(roles, roles, strict=True)), "parameters": {"threshold": 1, "interval_ms": 1}}
+
+    def made_up(numbers: DataFrame, roles: tuple[str, ...]) -> DataFrame:
+        role = f"elt(cast(1 + value % {len(roles)} as int), {', '.join(map(repr, roles))}) as topic"
+        row = "cast('a' as binary) as key", f"unhex('{program.MADE_UP.hex()}') as value", role
+        return numbers.selectExpr(
+            *row, "0 as partition", "value as offset", "0L as timestamp_ms", f"{NO_HEADERS} as headers"
         )
-    )
+
+    numbers = session.readStream.format("rate-micro-batch").option("rowsPerBatch", WARM_UP_RECORDS).load()
+    beside = made_up(session.range(1).toDF("value"), program.BESIDE) if program.BESIDE else None
     with tempfile.TemporaryDirectory(prefix="streamgate-warm-up-") as folder:
+        if program is batcher:
+            beside = Clock(f"file://{folder}/ticks", 1).ticks(session)
         query = (
-            ledger.build(records)
+            program.build(made_up(numbers, program.READS), beside, start)
             .writeStream.foreachBatch(lambda rows, _: rows.toArrow())
-            .option("checkpointLocation", folder)
+            .option("checkpointLocation", f"{folder}/checkpoint")
             .start()
         )
         while not ((done := query.lastProgress) and done["batchId"] >= WARM_UP_BATCHES):
-            query.awaitTermination(LOOK_S)  # type: ignore[arg-type]  # its stub forgets fractions of a second
+            query.awaitTermination(LOOK_S)  # its stub knows whole ones only
         query.stop()

@@ -93,8 +93,8 @@ def use_local_disk(session: SparkSession, folder: str) -> None:
 
 
 def keep_classes() -> None:
-    """Run a query once and archive the classes that it took: already parsed and verified, they halve every later start."""
-    from streamgate.impl.spark.runtime import warm_up  # noqa: PLC0415 - the runtime is made of sessions
+    """Run each program once and archive the classes that it took: already parsed and verified, they halve every later start."""
+    from streamgate.impl.spark.runtime import PROGRAMS, warm_up  # noqa: PLC0415 - the runtime is made of sessions
 
     archive, base = _archive(java := _java()), []
     if _is_fresh(archive, java):
@@ -106,7 +106,8 @@ def keep_classes() -> None:
     with tempfile.TemporaryDirectory(prefix="streamgate-spark-") as scratch:
         tempfile.tempdir, kept = scratch, Path(scratch) / archive.name
         session = open_session(*base, f"-XX:ArchiveClassesAtExit={kept}", "-Xlog:disable", "-Xlog:all=error:stderr")
-        warm_up(session)
+        for program in PROGRAMS.values():
+            warm_up(session, program)
         nobody = {"bootstrap.servers": "127.0.0.1:1", "default.api.timeout.ms": "500", "request.timeout.ms": "400"}
         asked = session.read.format("kafka").options(**{f"kafka.{name}": value for name, value in nobody.items()})
         with contextlib.suppress(Py4JJavaError):  # no answer is needed: to ask takes most of the client's classes
@@ -128,8 +129,9 @@ def _archive(java: str) -> Path:
 
 
 def _is_fresh(archive: Path, java: str) -> bool:
-    """Whether Java and jars are as they were when it was made: the JVM refuses, without a word, an archive of others."""
-    made_of = (Path(java).resolve(), Path(pyspark.__file__).parent / "jars", FOLDER / "jars" / "jgo.lock.toml")
+    """Whether Java, jars and this file are as they were when it was made: of other jars the JVM, without a word, takes none."""
+    ours = (FOLDER / "session.py", FOLDER / "jars" / "jgo.lock.toml")
+    made_of = (Path(java).resolve(), Path(pyspark.__file__).parent / "jars", *ours)
     return archive.exists() and archive.stat().st_mtime > max(file.stat().st_mtime for file in made_of)
 
 

@@ -16,6 +16,7 @@ from streamgate.adapter import Failed
 from streamgate.impl.spark.checkpoint import Positions
 
 BROKER_DEADLINE_S = 30
+HEAR_EVERY = 100  # records; a refusal is heard of between them
 FENCED = {
     KafkaError._FENCED,
     KafkaError.PRODUCER_FENCED,
@@ -53,10 +54,11 @@ class Writer:
         except KafkaException as error:
             raise Failed("storage", f"Kafka grants no transactional id: {error.args[0]}") from error
 
-    def committed(self, topic: str) -> tuple[Positions, dict[str, Any]]:
-        """The group's offsets in a topic, and the token that they were committed with."""
-        partitions = self.offsets.list_topics(topic, BROKER_DEADLINE_S).topics[topic].partitions
-        found = self.offsets.committed([TopicPartition(topic, p) for p in partitions], BROKER_DEADLINE_S)
+    def committed(self, topics: list[str]) -> tuple[Positions, dict[str, Any]]:
+        """The group's offsets in these topics, and the token that they were committed with."""
+        known = [self.offsets.list_topics(topic, BROKER_DEADLINE_S).topics[topic] for topic in topics]
+        places = [TopicPartition(topic.topic, partition) for topic in known for partition in topic.partitions]
+        found = self.offsets.committed(places, BROKER_DEADLINE_S)
         found = [p for p in found if p.offset >= 0]
         tokens = [json.loads(p.metadata) for p in found if p.metadata]
         return {(p.topic, p.partition): p.offset for p in found}, tokens[0] if tokens else {}
@@ -88,15 +90,17 @@ class Writer:
             raise self._failed(error.args[0]) from error
 
     def _send(self, rows: pa.Table) -> None:
-        for key, value, headers, timestamp_ms in zip(*(column.to_pylist() for column in rows.columns), strict=True):
-            pairs = [(header["key"], header["value"]) for header in headers or []]
+        columns = [column.to_pylist() for column in rows.columns]
+        for number, (key, value, headers, timestamp_ms) in enumerate(zip(*columns, strict=True)):
+            pairs = [(header["key"], header["value"]) for header in headers] if headers else None
             while True:
                 try:
                     self.producer.produce(self.topic, value, key, headers=pairs, timestamp=timestamp_ms)
                     break
                 except BufferError:  # the queue is full: wait for room
                     self.producer.poll(0.1)
-            self.producer.poll(0)
+            if number % HEAR_EVERY == 0:
+                self.producer.poll(0)
             if self.refused:  # the rest would be sent for nothing
                 raise KafkaException(self.refused)
 

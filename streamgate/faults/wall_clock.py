@@ -46,6 +46,7 @@ class WallClock:
             "FAKETIME_TIMESTAMP_FILE": str(self._file),
             "FAKETIME_CACHE_DURATION": "1",
             "DONT_FAKE_MONOTONIC": "1",
+            "FAKETIME_FORCE_MONOTONIC_FIX": "0",  # with it every monotonic wait of a JVM goes wrong
         }
 
     def jump(self, seconds: int) -> None:

@@ -1,0 +1,240 @@
+"""clients, tickers, holdings: a table joined with a table, into `joined`.
+
+Rows are checked, read and written in columns; only what has to be remembered passes through Python, as pages of many keys.
+Batches come one after the other, and in each of them a key's last record counts and one page speaks for it, so that no result
+can be overtaken.
+
+`clients` keeps both sides of a client on one page. `tickers` looks each row up in the reference as it was at the start, without
+a shuffle. `holdings` has two kinds of pages: the first follow each position, and tell the page of its ticker that it comes,
+changes or goes; the second keep each ticker with its subscribers. Within a batch they hear of all of that before they speak:
+whoever has moved is found by the new ticker only, and of a deletion nothing has to be remembered.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from operator import itemgetter
+from typing import Any
+
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as sf
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from streamgate.impl.spark.envelopes import NO_HEADERS
+
+PAGES = 256  # fixed in a checkpoint when it is made
+# A change without a row is a deletion, a subscription of no position is the ticker's own row, a result without a row a tombstone.
+CHANGE = ("offset", "is_right", "name", "row", "place", "timestamp_ms", "refers_to")
+SUBSCRIPTION = ("ticker", "position", "row", "place", "timestamp_ms", "is_gone")
+RESULT = ("name", "row", "place", "timestamp_ms", "partner", "partner_place")
+TYPES = {"timestamp_ms": "bigint", "is_gone": "boolean"}  # of all others: string
+OUTPUT = (
+    "cast(name as binary) as key",
+    """cast(concat('{"left":', row, ',"right":', coalesce(partner, 'null'), ',"from":{"left":"', place, '","right":',
+    coalesce(concat('"', partner_place, '"'), 'null'), '}}') as binary) as value""",
+    f"{NO_HEADERS} as headers",
+    "timestamp_ms",
+)
+KINDS = {  # what a field holds -> what it is read as, and what tells it from all else that can be read so
+    "text": ("string", "schema_of_variant({strictly}) = 'STRING'"),
+    "text or null": ("string", "schema_of_variant({strictly}) in ('STRING', 'VOID')"),
+    "integer": ("bigint", "{leniently} is not null"),
+    "integers": ("array<bigint>", "forall({leniently}, number -> number is not null)"),
+}
+NO_TEXT = r"^(-?[0-9]|[\[{]|(true|false)$)"  # how all else begins that would be read as a text
+TEXTS = ("positionId", "client", "ticker", "exchange", "name", "surname", "email")
+
+Said = tuple[Any, ...]
+Turn = Callable[[dict[str, Any], Iterable[Said]], Iterator[Said]]
+
+
+class Table:
+    """One side: its role, and its fields, of which the first is the key; and how to read it, in SQL."""
+
+    def __init__(self, role: str, **fields: str) -> None:
+        value = f"`{role}`.row"
+        strictly = from_json(", ".join(f"{name}: variant" for name in fields))
+        checks = {
+            name: KINDS[kind][1].format(leniently=f"{value}.{name}", strictly=f"{strictly}.row.{name}")
+            for name, kind in fields.items()
+        }
+        texts = [name for name, kind in fields.items() if "text" in kind]
+        are_texts = " and ".join(checks.pop(name) for name in texts)
+        are_plain = " and ".join(
+            f"{value}.{name} not rlike r'{NO_TEXT}'" for name in texts
+        )  # the strict reading is slow
+        is_of_key = f"{value}.{next(iter(fields))} = name"
+        self.role = role
+        self.read = from_json(", ".join(f"{name}: {KINDS[kind][0]}" for name, kind in fields.items()))
+        self.row = f"to_json({value}, map('ignoreNullFields', 'false'))"
+        is_text = f"is_valid_utf8(cast(value as string)) and ({are_plain} or {are_texts})"
+        self.is_row = " and ".join([f"`{role}`.end = 0", *checks.values(), is_of_key, is_text])
+
+
+def from_json(fields: str) -> str:
+    """Read a value, and what follows it too: alone it would be read to its first end."""
+    options = "map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false')"
+    text = "concat('{\"row\":', cast(value as string), ',\"end\":0}')"
+    return f"from_json({text}, 'row struct<{fields}>, end int', {options})"
+
+
+def changes(records: DataFrame, topics: dict[str, str], left: Table, right: Table, on: str) -> DataFrame:
+    """Read the rows of both topics; a null is a deletion, and what is no row under its key is poison."""
+
+    def either(of_left: str, of_right: str) -> str:
+        return f"if(topic = '{topics[right.role]}', {of_right}, {of_left})"
+
+    is_legal = f"name is not null and (value is null or coalesce({either(left.is_row, right.is_row)}, false))"
+    poison = "concat('poison: ', topic, '-', partition, '@', offset, ' is no row of its table under its key')"
+    return (
+        records.withColumn("name", sf.expr("cast(key as string)"))
+        .where("name is null or value is not null or is_valid_utf8(name)")  # a row of another name was never there
+        .withColumns({t.role: sf.expr(f"if(topic = '{topics[t.role]}', {t.read}, null)") for t in (left, right)})
+        .selectExpr(
+            f"if({is_legal}, name, raise_error({poison})) as name",
+            f"{either('false', 'true')} as is_right",
+            f"if(value is null, null, {either(left.row, right.row)}) as row",
+            f"concat({either(repr(left.role), repr(right.role))}, '-', partition, '@', offset) as place",
+            f"`{left.role}`.row.{on} as refers_to",
+            "offset",
+            "timestamp_ms",
+        )
+    )
+
+
+def tickers(positions: DataFrame, whole: DataFrame) -> DataFrame:
+    """Look each position up in the reference, which is read here and now; the order within a partition stays."""
+    last = whole.groupBy("name").agg(sf.max_by(sf.struct("row", "place"), "offset").alias("last"))
+    rows = last.selectExpr("name as refers_to", "last.row as partner", "last.place as partner_place")
+    reference = positions.sparkSession.createDataFrame(rows.where("partner is not null").toArrow())
+    found = positions.join(sf.broadcast(reference), "refers_to", "left")
+    return found.withColumn("row", sf.expr("if(partner is null, null, row)"))
+
+
+def clients(sides: DataFrame) -> DataFrame:
+    """Bring both sides of a client to one page."""
+    return in_pages(sides, "name", CHANGE, match, RESULT)
+
+
+def holdings(sides: DataFrame) -> DataFrame:
+    """Bring positions to the pages that follow them, and what those say to the pages of the tickers."""
+    subscriptions = in_pages(sides, "name", CHANGE, follow, SUBSCRIPTION)
+    return in_pages(subscriptions, "coalesce(ticker, position)", SUBSCRIPTION, notify, RESULT)
+
+
+def in_pages(rows: DataFrame, key: str, takes: Said, turn: Turn, gives: Said) -> DataFrame:
+    """Bring rows to the pages of their keys, in no order, and give on what the pages say."""
+    paged = rows.selectExpr(f"pmod(hash({key}), {PAGES}) as page", *takes).groupBy("page")
+    schema = ", ".join(f"{name} {TYPES.get(name, 'string')}" for name in gives)
+    return paged.transformWithState(Pages(turn, gives), schema, "Append", "None")
+
+
+class Pages(StatefulProcessor):
+    """What is remembered of a page's keys, as JSON, and what the page makes of a batch."""
+
+    def __init__(self, turn: Turn, gives: Said) -> None:
+        self.turn, self.gives = turn, Row(*gives)
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Name the state."""
+        self.page = handle.getValueState("page", "keys string")
+
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:  # noqa: ARG002, N802, N803
+        """Have the page take its turn."""
+        stored = self.page.get()
+        state: dict[str, Any] = json.loads(stored[0]) if stored else {}
+        for said in self.turn(state, (tuple(row)[1:] for row in rows)):
+            yield self.gives(*said)
+        self.page.update((json.dumps(state),))
+
+
+def last(said: Iterable[Said]) -> Iterable[Said]:
+    """The last change of each key of each side, without its offset; all of a key's lie in one partition."""
+    return {change[1:3]: change[1:] for change in sorted(said, key=itemgetter(0))}.values()
+
+
+def match(page: dict[str, Any], said: Iterable[Said]) -> Iterator[Said]:
+    """The page {client: [left, right]}: both sides make a result; where there was one and is none, a tombstone goes."""
+    was_there: dict[str, bool] = {}
+    for is_right, name, row, place, timestamp_ms, _ in last(said):
+        sides = page.setdefault(name, [None, None])
+        was_there.setdefault(name, all(sides))
+        sides[is_right] = None if row is None else [row, place, timestamp_ms]
+    for name, was in was_there.items():
+        left, right = page[name]
+        if left and right:
+            yield name, *left, *right[:2]
+        elif was:
+            yield name, None, None, 0, None, None
+        if not (left or right):
+            del page[name]
+
+
+def follow(page: dict[str, Any], said: Iterable[Said]) -> Iterator[Said]:
+    """The page {position: ticker}: the old ticker hears who goes, the new one who comes or changes, and each of its own row."""
+    for is_right, name, *row, ticker in last(said):
+        if is_right:
+            yield name, None, *row, False
+            continue
+        is_gone, was_there, old = row[0] is None, name in page, page.pop(name, None)
+        if was_there and (is_gone or old not in {None, ticker}):
+            yield old, name, None, None, row[2], is_gone
+        if not is_gone:
+            page[name] = ticker
+            yield ticker, name, *row, False
+
+
+def notify(page: dict[str, Any], said: Iterable[Said]) -> Iterator[Said]:
+    """The page {ticker: [its row, {position: row}]}: hear all of a batch, then send each result that it changes, once."""
+    due: dict[str, dict[str, Any]] = {}  # ticker -> the positions whose results change
+    for ticker, position, *row, is_gone in said:
+        if is_gone or (position is not None and ticker is None):  # without a ticker there is nothing to subscribe to
+            yield position, *row, None, None
+        if ticker is None:
+            continue
+        known = page.setdefault(ticker, [None, {}])
+        results = due.setdefault(ticker, {})
+        if position is None:
+            if row[0] is not None or known[0]:
+                due[ticker] = known[1]  # all of them, and those that are still to come
+            known[0] = None if row[0] is None else row
+        elif row[0] is None:
+            known[1].pop(position, None)
+        else:
+            known[1][position] = results[position] = row
+    for ticker, results in due.items():
+        partner, subscribers = page[ticker]
+        for position, row in results.items():
+            yield position, *row, *(partner[:2] if partner else (None, None))
+        if not (partner or subscribers):
+            del page[ticker]
+
+
+class Join:
+    """A program: two tables, and the way from their changes to the results; of a broadcast join the right one is read whole."""
+
+    WRITES, ARROW_RECORDS = "joined", 100_000
+    MADE_UP = json.dumps({"positions": [1], "amount": 1, "founded": 1} | dict.fromkeys(TEXTS, "a")).encode()
+
+    def __init__(
+        self, left: Table, right: Table, on: str, join: Callable[..., DataFrame], *, is_broadcast: bool = False
+    ) -> None:
+        self.on, self.join = (left, right, on), join
+        self.READS = (left.role,) if is_broadcast else (left.role, right.role)
+        self.BESIDE = (right.role,) if is_broadcast else ()
+        self.BATCH_RECORDS = 250_000 if is_broadcast else 50_000  # a stop waits for the batch under way
+
+    def build(self, records: DataFrame, beside: DataFrame | None, start: dict[str, Any]) -> DataFrame:
+        """Read the changes, join them, and write the results."""
+        inputs = [records] if beside is None else [records, beside]
+        return self.join(*(changes(each, start["topics"], *self.on) for each in inputs)).selectExpr(*OUTPUT)
+
+
+POSITIONS = Table("positions", positionId="text", client="text", ticker="text or null", amount="integer")
+TICKERS = Table("tickers", ticker="text", exchange="text", name="text", founded="integer")
+HELD = Table("client-positions", client="text", positions="integers")
+DETAILS = Table("client-details", client="text", name="text", surname="text", email="text")
+JOINS = {
+    "clients": Join(HELD, DETAILS, "client", clients),
+    "tickers": Join(POSITIONS, TICKERS, "ticker", tickers, is_broadcast=True),
+    "holdings": Join(POSITIONS, TICKERS, "ticker", holdings),
+}
