@@ -5,6 +5,7 @@ import os
 import random
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -177,6 +178,25 @@ def test_bad_command_line(arguments, says, capsys):
     assert says in said
     assert said.count("\n") == 1
     assert "secret" not in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "topics"),
+    [
+        ("--reads in", {"entries": "in", "balances": "balances"}),
+        (
+            "--program clients --beside b",
+            {"client-positions": "client-positions", "client-details": "b", "joined": "joined"},
+        ),
+        ("--program tickers --writes c", {"positions": "positions", "tickers": "tickers", "joined": "c"}),
+    ],
+)
+def test_topics_of_the_command_line(arguments, topics):
+    """A topic that is not named has the name of its role."""
+    said = main.start(["--bootstrap", "x", "--checkpoint", "y", *arguments.split()])
+    Path(said["state_dir"]).rmdir()
+
+    assert said["topics"] == topics
 
 
 def batches(rows):

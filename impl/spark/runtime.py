@@ -114,10 +114,12 @@ class Spark(Design):
         if self.out is None and any(offset > finished.get(place, 0) for place, offset in self.settled.items()):
             group = self.writer.group
             raise Failed("conflict", f"{group} is ahead of this checkpoint; start with the one it belongs to")
+        # An interval is waited for by the wall clock; where the time is input there is none, and the source is polled as often.
+        self.session.conf.set("spark.sql.streaming.pollingDelay", f"{self.interval_ms}ms")
         self.stream = (
             self.rows.writeStream.foreachBatch(self.batch)
             .option("checkpointLocation", self.location)
-            .trigger(processingTime=f"{self.interval_ms} milliseconds")
+            .trigger(processingTime=f"{0 if self.clock else self.interval_ms} milliseconds")
             .start()
         )
 

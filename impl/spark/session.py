@@ -35,6 +35,7 @@ OPTIONS = (
     "-XX:-UsePerfData",
     "-Djdk.reflect.useDirectMethodHandle=false",
     "-Dio.netty.tryReflectionSetAccessible=true",
+    "-Dio.netty.noUnsafe=false",  # from Java 25 on Netty would do without, and Arrow cannot
     *(
         f"--add-opens={package}=ALL-UNNAMED"
         for package in (
@@ -130,8 +131,12 @@ def _archive(java: str) -> Path:
 
 def _is_fresh(archive: Path, java: str) -> bool:
     """Whether Java, jars and this file are as they were when it was made: of other jars the JVM, without a word, takes none."""
-    ours = (FOLDER / "session.py", FOLDER / "jars" / "jgo.lock.toml")
-    made_of = (Path(java).resolve(), Path(pyspark.__file__).parent / "jars", *ours)
+    made_of = (
+        Path(java).resolve(),
+        Path(pyspark.__file__).parent / "jars",
+        Path(__file__),
+        FOLDER / "jars/jgo.lock.toml",
+    )
     return archive.exists() and archive.stat().st_mtime > max(file.stat().st_mtime for file in made_of)
 
 
