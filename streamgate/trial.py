@@ -158,6 +158,7 @@ class Trial:
         stem = sha256(f"{manifest.name}:{scenario}:{attempt}:{time.time_ns()}".encode()).hexdigest()[:8]
         self.application_id = f"sg-{bench.run.run_id[:6]}-{stem}"
         self.began = time.monotonic()
+        self.cores = Cores()  # since then, or since the last pause of an input
         self.kills = 0
         self.not_offered: NotOffered | None = None
         self.applications: dict[str, Application] = {}
@@ -635,9 +636,10 @@ class Trial:
                 looked_ms=self.now_ms,
                 tolerance_ms=promised_ms,
                 canary_ms=canary_ms,
-                others=round(cores.others(), 2),
+                others=round(max(cores.others(), self.cores.others()), 2),
             )
         )
+        self.cores = Cores()
 
     # --- judging
 

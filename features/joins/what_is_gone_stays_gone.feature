@@ -53,3 +53,20 @@ Feature: Deletions and older results never overtake
       | program  | mode          |
       | holdings | at_least_once |
       | holdings | exactly_once  |
+
+  @G36.gone-during-an-outage
+  Scenario Outline: a row whose result was visible at the crash, and that went meanwhile, leaves a tombstone
+    Given <program> in mode <mode> on 4 partitions
+    # 400 changes: a restart reads a row's arrival and its departure together
+    And 400 changes of 100 rows with 40 partners wait in its inputs
+    When it starts
+    And it is killed <moment>
+    And every row goes
+    And it starts again and drains its input
+    Then the outputs are the model's, in the order and as often as <mode> allows
+    And nothing else changes on the broker
+
+    Examples:
+      | program  | mode          | moment                    |
+      | holdings | at_least_once | between output and commit |
+      | holdings | exactly_once  | after a commit            |

@@ -216,14 +216,17 @@ class Join(Program):
         self.touched: dict[bytes, None] = {}  # keys in the order in which they changed
 
     def restore(self, rows: list[Message]) -> None:
-        """Fold both tables; what has a result by now has a visible one."""
+        """Fold both tables; what is visible the results say, for at_least_once may have shown more than was committed."""
         for row in rows:
-            self.take(row)
-        self.shown, self.touched = {key for key in self.left if self.result(key)}, {}
+            if str(row.topic()).endswith(self.writes):
+                (self.shown.add if row.value() is not None else self.shown.discard)(bytes(row.key() or b""))
+            else:
+                self.take(row)
+        self.touched = {}
 
     def take(self, message: Message) -> None:
         """Change a row of either table, and touch every key whose result may change with it."""
-        role = max((role for role in self.tables if str(message.topic()).endswith(role)), key=len)
+        role = next(role for role in self.tables if str(message.topic()).endswith(role))
         is_left = role == self.tables[0]
         key, row = self.row_of(message, self.left_fields if is_left else self.right_fields)
         entry = (row, f"{role}-{message.partition()}@{message.offset()}", message.timestamp()[1]) if row else None
@@ -295,7 +298,8 @@ class Join(Program):
 class Clients(Join):
     """Two tables of one key."""
 
-    reads = tables = ("client-positions", "client-details")
+    reads = ("client-positions", "client-details")
+    tables = (*reads, "joined")
     on = "client"
     left_fields: Fields = {"client": (str,), "positions": (list,)}  # noqa: RUF012
     right_fields: Fields = dict.fromkeys(("client", "name", "surname", "email"), (str,))
@@ -305,7 +309,7 @@ class Tickers(Join):
     """Positions with the reference as it was at the start."""
 
     reads: tuple[str, ...] = ("positions",)
-    tables: tuple[str, ...] = ("positions", "tickers")
+    tables: tuple[str, ...] = ("positions", "tickers", "joined")
     on = "ticker"
     left_fields, right_fields = POSITION, TICKER
 

@@ -138,7 +138,9 @@ class Paused(Event):
     looked_ms: int
     tolerance_ms: int
     canary_ms: int = Field(description="produce to read_committed, measured in the same second")
-    others: float = Field(default=0.0, description="the share of the cores, 0 to 1, that others took meanwhile")
+    others: float = Field(
+        default=0.0, description="the share of the cores, 0 to 1, that others took since the pause before"
+    )
 
 
 class Committed(Event):

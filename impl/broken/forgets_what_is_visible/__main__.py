@@ -1,0 +1,27 @@
+"""Takes for visible what the committed input says, though more of it was sent before the crash.
+
+Whoever restores a state and not what was made of it makes this mistake. It shows where a row goes during an outage.
+"""
+
+from confluent_kafka import Message
+
+from streamgate.adapter import serve
+from streamgate.impl.plain import Holdings, Plain
+
+
+class FromTheInput(Holdings):
+    def restore(self, rows: list[Message]) -> None:
+        super().restore(rows)
+        self.shown = {key for key in self.left if self.result(key)}
+
+
+class ForgetsWhatIsVisible(Plain):
+    hello = Plain.hello | {
+        "name": "broken/forgets_what_is_visible",
+        "programs": ["holdings"],
+        "modes": ["at_least_once"],
+    }
+    programs = {"holdings": FromTheInput}  # noqa: RUF012
+
+
+serve(ForgetsWhatIsVisible())
