@@ -1,0 +1,25 @@
+"""Stops loudly at a record that it cannot read, and does not say which.
+
+Whoever turns an exception into a message makes this mistake. It shows where a record cannot be read.
+"""
+
+from confluent_kafka import Message
+
+from streamgate.adapter import Failed, serve
+from streamgate.impl.plain import Holdings, Plain
+
+
+class Nameless(Holdings):
+    def take(self, message: Message) -> None:
+        try:
+            super().take(message)
+        except Failed as failure:
+            raise Failed(failure.kind, "a record cannot be read") from failure
+
+
+class NamesNoRecord(Plain):
+    hello = Plain.hello | {"name": "broken/names_no_record", "programs": ["holdings"]}
+    programs = {"holdings": Nameless}  # noqa: RUF012
+
+
+serve(NamesNoRecord())
