@@ -165,10 +165,10 @@ def written(role: str, table: Sequence[Sequence[str]], partitions: int) -> list[
     names, *rows = table
     sends = []
     for number, (key, *cells) in enumerate(rows):
-        row = (
-            {names[0]: key} | {n: _parsed(n, c) for n, c in zip(names[1:], cells, strict=True)} if any(cells) else None
-        )
-        data = json.dumps(row).encode() if row else None
+        data = None
+        if any(cells):
+            row = {name: _parsed(name, cell) for name, cell in zip(names[1:], cells, strict=True)}
+            data = json.dumps({names[0]: key} | row).encode()
         partition = sum(key.encode()) % partitions
         sends.append(Send(key.encode(), data, (), EPOCH_MS + number, partition, role=role))
     return sends

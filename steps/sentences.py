@@ -136,11 +136,8 @@ def starts(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
             application.wall_clock = WallClock(application.directory)
         if not application.wave:  # what an instance upstream wrote meanwhile
             trial.look_at_input(application)
-        if refuses and not trial.start_or_refuse(application):
-            continue
-        if not refuses:
-            trial.start(application, default_mode=bool(default))
-        if drains:
+        started = trial.start(application, default_mode=bool(default), may_refuse=bool(refuses))
+        if drains and started:
             trial.drain(application)
 
 

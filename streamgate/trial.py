@@ -361,8 +361,10 @@ class Trial:
 
     # --- instances
 
-    def start(self, application: Application, name: str = "a", *, default_mode: bool = False) -> Instance:
-        """Start an instance and return when it holds its input."""
+    def start(
+        self, application: Application, name: str = "a", *, default_mode: bool = False, may_refuse: bool = False
+    ) -> Instance | None:
+        """Start an instance and return when it holds its input; None, and a mark, where it may refuse to and does."""
         clock = application.wall_clock
         instance = self.bench.take(self.manifest, clock.environment if clock else None)
         application.running[name] = instance
@@ -396,6 +398,11 @@ class Trial:
             case Ready():
                 application.group, application.ready_ms = reply.consumer_group, self.now_ms
                 self.happened(application, name, "ready", ready=reply)
+            case Unsupported() | Failed() | Error() if may_refuse:
+                said = reply.reason if isinstance(reply, Unsupported) else reply.message
+                self.happened(application, name, "failed", said)
+                self.mark("refused to start", said=said)
+                return None
             case Unsupported():
                 raise NotOffered(f"{self.manifest.name} does not offer this: {reply.reason}")
             case Failed() | Error():
@@ -406,18 +413,6 @@ class Trial:
                     )
                 raise AdapterBreach(f"{self.manifest.name} answered start with {reply.type}: {reply.message}")
         return instance
-
-    def start_or_refuse(self, application: Application) -> bool:
-        """Start instance a, if it does not refuse what it cannot do right; a refusal leaves its mark."""
-        try:
-            self.start(application)
-        except (AdapterBreach, NotOffered) as refusal:
-            if application.running["a"].exit_code is None and not application.running["a"].failed:
-                application.running["a"].check()
-            self.happened(application, "a", "failed", str(refusal))
-            self.mark("refused to start", said=str(refusal))
-            return False
-        return True
 
     def _after_a_fault(self) -> bool:
         return any(e.event in {"killed", "paused"} for e in self.history.of(events.Instance))

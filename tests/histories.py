@@ -72,6 +72,20 @@ class Story:
         """The same program in another mode, in the same history."""
         return Story(self.program.name, mode, name=name, among=self.history)
 
+    def edited(self, *changes: tuple[Record, list[Record]]) -> History:
+        """The history with each of these outputs replaced by others, and every output given the offset of its new place."""
+        replaced = {id(record): others for record, others in changes}
+        offsets = [0, 0]
+        events: list[AnyEvent] = []
+        for event in self.history.events:
+            if isinstance(event, Record) and event.topic == self.writes:
+                for record in replaced.get(id(event), [event]):
+                    events.append(record.model_copy(update={"offset": offsets[record.partition]}))
+                    offsets[record.partition] += 1
+            else:
+                events.append(event)
+        return History(events)
+
     # --- input
 
     def entry(

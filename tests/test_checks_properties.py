@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from streamgate.checks import ANOMALIES, CHECKS
 from streamgate.generators.envelope_pb2 import Envelope
 from streamgate.history import History
-from streamgate.history.events import AnyEvent, Claim, Record
+from streamgate.history.events import Claim, Record
 
 settings.register_profile(
     "checks", max_examples=60, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
@@ -244,17 +244,7 @@ class Edit:
 
     def history(self, *changes: tuple[Record, list[Record]]) -> History:
         """Each of these outputs replaced by others, and every output given the offset of its new place."""
-        replaced = {id(record): others for record, others in changes}
-        offsets = [0, 0]
-        events: list[AnyEvent] = []
-        for event in self.design.story.history.events:
-            if isinstance(event, Record) and event.topic == self.design.story.writes:
-                for record in replaced.get(id(event), [event]):
-                    events.append(record.model_copy(update={"offset": offsets[record.partition]}))
-                    offsets[record.partition] += 1
-            else:
-                events.append(event)
-        return History(events)
+        return self.design.story.edited(*changes)
 
 
 def played(plan: Plan, sin: Sin = Sin()) -> Edit:

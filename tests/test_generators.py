@@ -50,6 +50,13 @@ def first_sightings(sends: Iterable[Send]) -> list[tuple[Send, Envelope]]:
     return list(seen.values())
 
 
+def told(script: str, hash_seed: str) -> str:
+    """What a process of its own prints."""
+    own = os.environ | {"PYTHONHASHSEED": hash_seed}
+    command = [sys.executable, "-c", script]
+    return subprocess.run(command, env=own, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
+
+
 @pytest.mark.parametrize("hash_seed", ["1", "2"])
 def test_one_seed_makes_the_same_bytes_in_any_process(hash_seed: str) -> None:
     """Nothing of the process, not even the order of its sets, reaches a workload."""
@@ -59,16 +66,9 @@ def test_one_seed_makes_the_same_bytes_in_any_process(hash_seed: str) -> None:
         "print(hashlib.sha256(repr(sends).encode()).hexdigest())"
     )
 
-    elsewhere = subprocess.run(
-        [sys.executable, "-c", script],
-        env=os.environ | {"PYTHONHASHSEED": hash_seed},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
+    elsewhere = told(script, hash_seed)
 
-    assert digest(ledger(7, entries=500, republished=True, moved=True)) == elsewhere.stdout.strip()
+    assert digest(ledger(7, entries=500, republished=True, moved=True)) == elsewhere
 
 
 def test_two_seeds_make_two_workloads() -> None:
@@ -337,16 +337,9 @@ def test_one_seed_makes_the_same_tables_in_any_process(hash_seed: str) -> None:
         "print(digest(everything(joined('holdings')) + everything(joined('clients'))))"
     )
 
-    elsewhere = subprocess.run(
-        [sys.executable, "-c", script],
-        env=os.environ | {"PYTHONHASHSEED": hash_seed},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
+    elsewhere = told(script, hash_seed)
 
-    assert digest(everything(joined("holdings")) + everything(joined("clients"))) == elsewhere.stdout.strip()
+    assert digest(everything(joined("holdings")) + everything(joined("clients"))) == elsewhere
 
 
 def test_two_seeds_make_two_workloads_of_tables() -> None:

@@ -18,7 +18,7 @@ from test_checks_properties import claimed, found, some
 from streamgate.checks.joins import races
 from streamgate.checks.view import view_of
 from streamgate.history import History
-from streamgate.history.events import AnyEvent, Record
+from streamgate.history.events import Record
 
 PROGRAMS = ("clients", "tickers", "holdings")
 MODES = ("exactly_once", "at_least_once")
@@ -211,17 +211,7 @@ class Design:
 
     def history(self, *changes: tuple[Record, list[Record]]) -> History:
         """Each of these results replaced by others, and every one given the offset of its new place."""
-        replaced = {id(record): others for record, others in changes}
-        offsets = [0, 0]
-        events: list[AnyEvent] = []
-        for event in self.story.history.events:
-            if isinstance(event, Record) and event.topic == self.story.writes:
-                for record in replaced.get(id(event), [event]):
-                    events.append(record.model_copy(update={"offset": offsets[record.partition]}))
-                    offsets[record.partition] += 1
-            else:
-                events.append(event)
-        return History(events)
+        return self.story.edited(*changes)
 
 
 def _places(output: Record) -> dict[str, str | None]:

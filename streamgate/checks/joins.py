@@ -17,11 +17,13 @@ SOON = 50  # records of one partition: two that are no further apart are read, j
 def races(history: History, application: str) -> Counter[str]:
     """How often what was written let a deletion outrun its insertion, or an older result a newer one."""
     view, count = view_of(history, application), Counter[str]()
-    lies = {r.key: r.partition for r in view.inputs if r.visible and r.topic.endswith(f"-{view.program.beside}")}
+    rows, partners = (
+        [r for r in view.inputs if r.visible and r.topic == view.application.topics[role]]
+        for role in view.program.inputs
+    )
+    lies = {partner.key: partner.partition for partner in partners}
     before: dict[bytes | None, tuple[Record, bytes | None]] = {}
-    for record in view.inputs:
-        if not record.visible or record.topic.endswith(f"-{view.program.beside}"):
-            continue
+    for record in rows:
         ticker = json.loads(record.value or b"{}").get("ticker")
         partner = ticker.encode() if ticker else None
         last, was = before.get(record.key, (None, None))

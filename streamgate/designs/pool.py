@@ -101,7 +101,8 @@ class Pool:
         with self._lock:
             if self._closed:
                 raise AdapterBreach(f"{self.manifest.name}: the pool is closed.")
-            scale, own = self.time_scale, environment
-            instance = Instance(self.manifest, self.run, self.log_dir, time_scale=scale, environment=own)
+            instance = Instance(
+                self.manifest, self.run, self.log_dir, time_scale=self.time_scale, environment=environment
+            )
             self._all.append(instance)
             return instance
