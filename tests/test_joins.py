@@ -297,6 +297,7 @@ class TestFold:
             ("tickers", ".A 1A 1A", "1+0", (2,), "behind-commit"),
             ("holdings", "1A .A .A", "0+2 0+1", (1, 2), "stale-overwrite"),
             ("holdings", "1A .A 1A", "2+1 0+1", (2, 1), "stale-overwrite"),
+            ("holdings", "1A .A -.A 1A", "3 0+1", (2, 2), "stale-overwrite"),
             ("holdings", "1A .A -1", "-0 0+1", (2, 1), "resurrected"),
             ("tickers", ".A 1A -1", "-1 1+0", (2,), "resurrected"),
         ],

@@ -105,7 +105,9 @@ def fold(history: History, application: str) -> list[Anomaly]:
         missing = set() if view.program.conflates or waits else set(range(want)) - {o.index for o in outputs}
         if have < want and not waits:
             said = f"{text(key)}: the group has committed {want} entries of it, and the visible output holds {have}"
-            came = any(o.index >= want - 1 for o in outputs)  # it was there: something older lies above it
+            # It was there, so something older lies above it; a row alone may stand for the time before its partner came.
+            due = states[want - 1]
+            came = any(o.index >= want - 1 or (due.value != GONE and view.shows(o, due)) for o in outputs)
             name = _backwards(view, states[want - 1]) if came and view.program.beside else "behind-commit"
             found.append(view.anomaly(name, said, key, states[want - 1], outputs[-1].record if outputs else None))
         elif have > want and not may_lead:
