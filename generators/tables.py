@@ -41,6 +41,7 @@ class Tables:
             self._partners = [f"{self._fake.lexify('????').upper()}{number}" for number in range(partners)]
         self._clients = [f"client-{number:03}" for number in range(max(1, rows // 8))]
         self._weights = zipf(len(self._partners), exponent=0.6)
+        self._passing = range(0)
         self.left: dict[int, dict[str, Any]] = {}  # what is there now
         self.right: dict[int, dict[str, Any]] = {}
 
@@ -72,6 +73,23 @@ class Tables:
     def deletions(self) -> list[Send]:
         """Delete every row."""
         return [self._put(row, None) for row in sorted(self.left)]
+
+    def more(self, count: int) -> list[Send]:
+        """Insert so many rows beyond the others."""
+        rows = range(len(self._keys), len(self._keys) + count)
+        self._keys += [f"position-{row:05}" for row in rows]
+        self._passing = rows
+        return [self._put(row, self._row(row)) for row in rows]
+
+    def no_more(self) -> list[Send]:
+        """Delete those again for good, and change every partner in between: results of the rows are on their way."""
+        sends, apart = list[Send](), max(1, len(self._passing) // len(self._partners))
+        for number, row in enumerate(self._passing):
+            sends.append(self._put(row, None))
+            if number % apart == 0 and number // apart < len(self._partners):
+                sends.append(self._put_partner(number // apart, gone=False))
+        del self._keys[self._passing.start :]
+        return sends
 
     def insertions(self) -> list[Send]:
         """Insert every row that is not there."""
@@ -184,12 +202,13 @@ def _parsed(name: str, cell: str) -> Any:
 
 
 def spoiled(role: str, flaw: str) -> Send:
-    """A record that no contract of tables allows."""
+    """A record that no contract of JSON rows allows."""
     rows: dict[str, dict[str, Any]] = {
         "positions": {"positionId": "p", "client": "c", "ticker": None, "amount": 1},
         "tickers": {"ticker": "T", "exchange": "LON", "name": "n", "founded": 1900},
         "client-positions": {"client": "c", "positions": [1]},
         "client-details": {"client": "c", "name": "n", "surname": "s", "email": "e"},
+        "visits": {"customerId": "c", "visitorId": "v", "action": "click"},
     }
     good = rows[role]
     first, *_, last = good
@@ -200,7 +219,7 @@ def spoiled(role: str, flaw: str) -> Send:
             key = None
         case "that is no JSON":
             value = value[:-1]
-        case "with text for a number":
+        case "with text for a number" | "with a number for a text":
             value = json.dumps(good | {last: "1"} if isinstance(good[last], int) else good | {last: 1}).encode()
         case "without a field":
             value = json.dumps({name: each for name, each in good.items() if name != last}).encode()

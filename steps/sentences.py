@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from functools import partial
 
-from pytest_bdd import given, parsers, then, when
+from pytest_bdd import given, parsers, step, then, when
 
 from streamgate.designs.protocol import Mode
 from streamgate.faults import orderly
@@ -29,6 +29,7 @@ def subjects(trial: Trial, who: str = "it") -> Iterator[Application]:
         r"(?P<program>\w+) in mode (?P<mode>\w+) on (?P<partitions>\d+)( and (?P<beside>\d+))? partitions"
         r"(, committing every (?P<interval_ms>\d+) ms)?(, with a transaction timeout of (?P<timeout_ms>\d+) ms)?"
         r"(, with batches of (?P<threshold>\d+) events or (?P<wait_ms>\d+) ms)?"
+        r"(, remembering deletions for (?P<delete_retention_ms>\d+) ms)?"
     )
 )
 def in_mode(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
@@ -41,9 +42,11 @@ def in_mode(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
     timeout_ms: str | None,
     threshold: str | None,
     wait_ms: str | None,
+    delete_retention_ms: str | None,
 ) -> None:
     """Declare the application under test, with the program's own parameters and the usual transaction timeout or others."""
     said = {"commit_interval_ms": interval_ms, "threshold": threshold, "interval_ms": wait_ms}
+    said["delete_retention_ms"] = delete_retention_ms
     parameters: dict[str, int | str] = {name: int(value) for name, value in said.items() if value}
     count, second, timeout = int(partitions), int(beside or 0), int(timeout_ms or 0)
     trial.application(program, mode, count, beside=second, timeout_ms=timeout, parameters=parameters)
@@ -67,14 +70,9 @@ def fed_by_a_relay(trial: Trial, program: str, mode: Mode, partitions: str) -> N
     trial.application(program, mode, int(partitions), upstream=UPSTREAM)
 
 
-@given(
+@step(
     parsers.re(
-        r"(?P<entries>\d+) (?P<kind>\w+ )?entries over (?P<accounts>\d+) accounts wait in (?P<who>its|the relay's) input"
-    )
-)
-@when(
-    parsers.re(
-        r"(?P<entries>\d+) (?P<kind>\w+ )?entries over (?P<accounts>\d+) accounts arrive in (?P<who>its|the relay's) input"
+        r"(?P<entries>\d+) (?P<kind>\w+ )?entries over (?P<accounts>\d+) accounts (wait|arrive) in (?P<who>its|the relay's) input"
     )
 )
 def entries_wait(trial: Trial, entries: str, accounts: str, kind: str | None, who: str) -> None:
@@ -85,8 +83,7 @@ def entries_wait(trial: Trial, entries: str, accounts: str, kind: str | None, wh
         trial.feed(application, partial(size, partitions=application.partitions, **kinds))
 
 
-@given(parsers.re(r"(?P<events>\d+) events of (?P<customers>\d+) customers wait in its input"))
-@when(parsers.re(r"(?P<events>\d+) events of (?P<customers>\d+) customers arrive in its input"))
+@step(parsers.re(r"(?P<events>\d+) events of (?P<customers>\d+) customers (wait|arrive) in its input"))
 def visits_wait(trial: Trial, events: str, customers: str) -> None:
     """Write visits, with nulls and aborted ones between them."""
     for application in subjects(trial):

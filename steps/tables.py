@@ -1,17 +1,23 @@
 """The sentences about tables that are joined: their rows, and what befalls them."""
 
 from collections.abc import Callable
+from functools import partial
 
-from pytest_bdd import given, parsers, then, when
+from pytest_bdd import given, parsers, step, then, when
 
 from streamgate.checks.joins import races
 from streamgate.generators.ledger import Send
 from streamgate.generators.tables import Tables, facts, spoiled, written
+from streamgate.history.events import Measured
 from streamgate.steps.sentences import subjects
 from streamgate.trial import Application, Trial
 from streamgate.verdicts import MarkMissed
 
-FLAW = r"(?P<flaw>with a null key|that is no JSON|with text for a number|without a field)"
+FLAW = r"(?P<flaw>with a null key|that is no JSON|with text for a number|with a number for a text|without a field)"
+
+FORGOTTEN_WITHIN_MS = 2_000
+MORE_CHANGES = 400  # for designs that forget when something else comes
+TIMES = 2
 
 
 def write(trial: Trial, application: Application, make: Callable[[], list[Send]]) -> None:
@@ -33,9 +39,10 @@ def tables_of(trial: Trial, application: Application, rows: int, partners: int) 
     return application.tables
 
 
-@given(parsers.re(r"(?P<changes>\d+) changes of (?P<rows>\d+) rows with (?P<partners>\d+) partners wait in its inputs"))
-@when(
-    parsers.re(r"(?P<changes>\d+) changes of (?P<rows>\d+) rows with (?P<partners>\d+) partners arrive in its inputs")
+@step(
+    parsers.re(
+        r"(?P<changes>\d+) changes of (?P<rows>\d+) rows with (?P<partners>\d+) partners (wait|arrive) in its inputs"
+    )
 )
 def changes_wait(trial: Trial, changes: str, rows: str, partners: str) -> None:
     """Write changes of both tables in bursts, with aborted ones between them and at the end of every partition."""
@@ -44,18 +51,25 @@ def changes_wait(trial: Trial, changes: str, rows: str, partners: str) -> None:
         write(trial, application, lambda tables=tables: tables.changes(int(changes)))  # type: ignore[misc]
 
 
-@when(parsers.re(r"every (?P<what>row moves to another partner|row goes|row comes|partner changes|partner goes)"))
-def every(trial: Trial, what: str) -> None:
-    """Let the same befall all of a table."""
+@when(
+    parsers.re(
+        r"(?P<what>every (row moves to another partner|row goes|row comes|partner changes|partner goes)"
+        r"|(?P<count>\d+) more rows come|they go again, while every partner changes)"
+    )
+)
+def every(trial: Trial, what: str, count: str | None) -> None:
+    """Let the same befall all of a table, or a crowd of rows beyond it."""
     for application in subjects(trial):
         tables = application.tables
         assert tables
-        fates = {
-            "row moves to another partner": tables.moves,
-            "row goes": tables.deletions,
-            "row comes": tables.insertions,
-            "partner changes": tables.partner_changes,
-            "partner goes": tables.partner_deletions,
+        fates: dict[str, Callable[[], list[Send]]] = {
+            "every row moves to another partner": tables.moves,
+            "every row goes": tables.deletions,
+            "every row comes": tables.insertions,
+            "every partner changes": tables.partner_changes,
+            "every partner goes": tables.partner_deletions,
+            f"{count} more rows come": partial(tables.more, int(count or 0)),
+            "they go again, while every partner changes": tables.no_more,
         }
         write(trial, application, fates[what])
 
@@ -88,6 +102,32 @@ def raced(trial: Trial, what: str) -> None:
         if not count:
             raise MarkMissed(f"of the changes that were written, no {what}")
         trial.mark(what, times=count)
+
+
+@when("it says how much it holds")
+def measured(trial: Trial) -> None:
+    """Record the size of its state."""
+    for application in subjects(trial):
+        trial.measure(application)
+
+
+@then("2 seconds after deletions may be forgotten, it holds no more than twice as much")
+def has_forgotten(trial: Trial) -> None:
+    """Let the time pass for which deletions are remembered, have some more changes arrive, and measure."""
+    for application in subjects(trial):
+        tables, may_ms = (
+            application.tables,
+            int(application.event.parameters["delete_retention_ms"]) + application.fed_ms,
+        )
+        assert tables
+        trial.measure(application)
+        trial.wait(may_ms, lambda may_ms=may_ms: trial.now_ms >= may_ms)  # type: ignore[misc]
+        write(trial, application, lambda tables=tables: tables.changes(MORE_CHANGES))  # type: ignore[misc]
+        trial.drain(application)
+        trial.measure(
+            application, falls_to=TIMES * next(trial.history.of(Measured)).size, within_ms=FORGOTTEN_WITHIN_MS
+        )
+        trial.claim("forgotten", application, f"it holds no more than {TIMES} times as much", times=TIMES)
 
 
 @then("the result is:")

@@ -39,6 +39,10 @@ class Design:
         """Answer a read of one key: `{"type": "value", "value": …}` or `{"type": "not_ready"}`."""
         return {"type": "error", "definite": True, "message": f"{table} cannot be queried"}
 
+    def measure(self) -> dict[str, Any]:
+        """Say how much state there is, all in all: `{"type": "measured", "size": …, "unit": "rows" or "bytes"}`."""
+        return {"type": "error", "definite": True, "message": "it cannot say how much state it holds"}
+
 
 def serve(design: Design) -> None:
     """Answer requests until standard input ends; exit 1 after a loud stop."""
@@ -79,8 +83,8 @@ def serve(design: Design) -> None:
                 say(**answer)
                 if answer["type"] == "ready":  # said first: a worker that dies at once takes the process with it
                     worker.start()
-            case "query":
-                say(**design.query(request["table"], request["key"]))
+            case "query" | "measure" as question:
+                say(**getattr(design, question)(**request))
             case "stop":
                 stopping.set()
                 if worker.is_alive():

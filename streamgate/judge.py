@@ -33,6 +33,7 @@ CLAIMS = {
     "the result is": "result",
     "it has refused, or": "refused-or-right",
     "it stops loudly": "named",
+    "2 seconds after deletions": "forgotten",
 }
 
 

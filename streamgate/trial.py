@@ -14,6 +14,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from streamgate.checks.view import view_of
 from streamgate.designs.instance import Instance, Silence
 from streamgate.designs.manifest import Manifest
 from streamgate.designs.pool import Pool
-from streamgate.designs.protocol import Error, Failed, Mode, Ready, Start, Stopped, Unsupported
+from streamgate.designs.protocol import Error, Failed, Measured, Mode, Ready, Start, Stopped, Unsupported
 from streamgate.designs.reaper import RunScope
 from streamgate.faults.wall_clock import WallClock
 from streamgate.feed import Feed
@@ -471,6 +472,25 @@ class Trial:
             self.happened(application, name, "stopped")
         if "reusable" in self.manifest.capabilities:
             self.bench.pool(self.manifest).give_back(instance)
+
+    def measure(self, application: Application, *, falls_to: float = inf, within_ms: int = 0, name: str = "a") -> None:
+        """Record how much state an instance says that it holds, once that falls so far or the promised time ends."""
+        if "measure" not in self.manifest.capabilities:
+            raise NotOffered(f"{self.manifest.name} does not say how much state it holds (capability measure)")
+        until_ms = self.now_ms + within_ms
+        while True:
+            reply = application.running[name].measure()
+            if not isinstance(reply, Measured):
+                raise AdapterBreach(f"{self.manifest.name} answered measure with {reply.type}: {reply.message}")
+            if reply.size <= falls_to or self.now_ms >= until_ms:
+                break
+            time.sleep(POLL_S)
+        event = events.Measured(at_ms=self.now_ms, application=application.name, size=reply.size, unit=reply.unit)
+        first = next(self.history.of(events.Measured), event)
+        if not first.size or first.unit != event.unit:
+            said = f"{first.size} {first.unit} with rows in its tables, and {event.size} {event.unit} later"
+            raise AdapterBreach(f"{self.manifest.name} measures {said}; expected one unit, and more than nothing")
+        self.history.add(event)
 
     def mark_the_rest(self, application: Application) -> None:
         """Mark how much of the input the last stop left for later; MarkMissed where it left none."""

@@ -13,8 +13,9 @@ from histories import Story
 
 from streamgate.checks.joins import SOON, races
 from streamgate.checks.view import view_of
-from streamgate.history.events import Record
+from streamgate.history.events import Measured, Record
 from streamgate.programs import CLIENTS, GONE, HOLDINGS, Unreadable
+from streamgate.verdicts import Inconclusive
 
 BOTH_MODES = pytest.mark.parametrize("mode", ["exactly_once", "at_least_once"])
 
@@ -130,6 +131,8 @@ class TestRelation:
             ("holdings", "1A .A -1 1A", "0 -0 0+1 3+1", ["resurrected"]),
             ("holdings", "1A .A -1", "0+1 -0 -0", ["duplicated"]),
             ("holdings", "1A .A -1 1A", "0+1 -0 3+1 -0", ["duplicated", "lost"]),
+            ("holdings", "1A .A -1 1A -1", "0+1 -0 -0 3+1 -0", ["duplicated"]),  # not 3+1 that came back
+            ("holdings", "1A .A -1 1A -1 1A -1", "0+1 -0 -0 -0 5+1 -0", ["duplicated"]),
             ("holdings", "1A .A .A", "0+1 0+1 0+2", ["duplicated"]),
             ("holdings", "1A .A", "0 0 0+1", ["duplicated"]),
             ("holdings", "1A .A", "0+1 -0", ["phantom"]),
@@ -186,7 +189,8 @@ class TestRelation:
             ("1A .A .A", ["0+1 0+2 0+1 0+2"], ["stale-overwrite"]),
             ("1A .A .A", ["0+1 0+2 0+1 0+2", "0+2"], ["stale-overwrite"]),
             ("1A .A .A", ["0 0+1 0+2", "0+1 0+2 0 0+2"], ["stale-overwrite"]),
-            ("1A .A -1", ["0+1 -0", "0+1"], ["lost"]),
+            ("1A .A -1", ["0+1 -0", "0+1"], ["resurrected"]),
+            ("1A .A 1A", ["2+1", "0+1"], ["stale-overwrite"]),
             ("1A .A -1", ["0+1"], ["lost"]),
             ("1A .A", ["0+1 -0"], ["phantom"]),
             ("1A .A (.A)", ["0+2 0+1"], ["uncommitted-visible"]),
@@ -298,6 +302,7 @@ class TestFold:
             ("holdings", "1A .A .A", "0+2 0+1", (1, 2), "stale-overwrite"),
             ("holdings", "1A .A 1A", "2+1 0+1", (2, 1), "stale-overwrite"),
             ("holdings", "1A .A -.A 1A", "3 0+1", (2, 2), "stale-overwrite"),
+            ("holdings", "1A .A -.A", "0 0+1", (1, 2), "behind-commit"),
             ("holdings", "1A .A -1", "-0 0+1", (2, 1), "resurrected"),
             ("tickers", ".A 1A -1", "-1 1+0", (2,), "resurrected"),
         ],
@@ -459,6 +464,28 @@ class TestResult:
         story.joined(next(story.history.of(Record)), value=value)
 
         assert story.found("result", table=[["positionId"], ["1"]]) == [("phantom", "1", None)]
+
+
+class TestForgotten:
+    """What a design holds falls back to what it held before a crowd came and went."""
+
+    @staticmethod
+    def held(*sizes: int) -> Story:
+        """A design that says this, one after the other."""
+        story = told("holdings", "1A", "0")
+        for size in sizes:
+            story.history.add(Measured(at_ms=0, application="app", size=size, unit="rows"))
+        return story
+
+    @pytest.mark.parametrize(("last", "anomalies"), [(90, []), (200, []), (201, ["unbounded"]), (1100, ["unbounded"])])
+    def test_the_bound(self, last: int, anomalies: list[str]) -> None:
+        """At the end no more than so many times what it was at first."""
+        assert names(self.held(100, 1100, last), "forgotten", times=2) == anomalies
+
+    def test_a_measure_that_never_moves(self) -> None:
+        """Who says the same with a crowd in its tables says nothing."""
+        with pytest.raises(Inconclusive, match="hardly more"):
+            self.held(100, 120, 100).found("forgotten", times=2)
 
 
 class TestRefusedOrRight:

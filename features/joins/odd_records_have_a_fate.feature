@@ -48,6 +48,21 @@ Feature: Odd records have a fate that is stated beforehand
       | tickers  | exactly_once  |
       | holdings | at_least_once |
 
+  @G59.unreadable-events
+  Scenario Outline: an event that cannot be read stops the design loudly
+    Given <program> in mode <mode> on 4 partitions
+    And 4000 events of 40 customers wait in its input
+    When it starts and drains its input
+    And a record <flaw> arrives in its input
+    Then it stops loudly and names the record
+    And the visible outputs are the fold of the committed input
+    And nothing else changes on the broker
+
+    Examples:
+      | program | mode          | flaw                     |
+      | batcher | at_least_once | with a number for a text |
+      | batcher | exactly_once  | that is no JSON          |
+
   @G59.null-keys
   Scenario Outline: a record with a null key stops the design loudly
     Given <program> in mode <mode> on 4 partitions

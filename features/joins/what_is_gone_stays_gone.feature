@@ -70,3 +70,38 @@ Feature: Deletions and older results never overtake
       | program  | mode          | moment                    |
       | holdings | at_least_once | between output and commit |
       | holdings | exactly_once  | after a commit            |
+
+  @G38.remembered
+  Scenario Outline: a deletion is remembered while older results are on their way
+    Given <program> in mode <mode> on 4 partitions
+    And 4000 changes of 600 rows with 40 partners wait in its inputs
+    When it starts and drains its input
+    And 2000 more rows come
+    And it drains its input
+    And they go again, while every partner changes
+    And it drains its input
+    Then the outputs are the model's, in the order and as often as <mode> allows
+    And nothing else changes on the broker
+
+    Examples:
+      | program  | mode          |
+      | holdings | at_least_once |
+
+  @G38.forgotten
+  Scenario Outline: a deletion is forgotten when no older result can come any more
+    Given <program> in mode <mode> on 4 partitions, remembering deletions for 1000 ms
+    And 4000 changes of 600 rows with 40 partners wait in its inputs
+    When it starts and drains its input
+    And it says how much it holds
+    And 20000 more rows come
+    And it drains its input
+    And it says how much it holds
+    And they go again, while every partner changes
+    And it drains its input
+    Then 2 seconds after deletions may be forgotten, it holds no more than twice as much
+    And the outputs are the model's, in the order and as often as <mode> allows
+    And nothing else changes on the broker
+
+    Examples:
+      | program  | mode         |
+      | holdings | exactly_once |

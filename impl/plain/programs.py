@@ -170,7 +170,9 @@ class Batcher(Program):
         try:
             visit = json.loads(message.value())  # type: ignore[arg-type]  # no null
             customer, event = visit["customerId"], {name: visit[name] for name in ("visitorId", "action")}
-        except (ValueError, KeyError, TypeError) as error:
+            if str(customer).encode() != message.key() or not all(type(each) is str for each in visit.values()):
+                raise ValueError("another key, or another type of field")  # noqa: TRY301
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise poison(message, error) from None
         self.since.setdefault(customer, self.now())
         self.batches.setdefault(customer, []).append(event)

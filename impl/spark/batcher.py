@@ -14,26 +14,26 @@ from pyspark.sql import functions as sf
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from streamgate.impl.spark.envelopes import OUTPUT
+from streamgate.impl.spark.joins import Table
 
 READS, BESIDE, WRITES = ("visits",), (), "batches"
 MADE_UP = b'{"customerId": "a", "visitorId": "a", "action": "a"}'
 BATCH_RECORDS = 1_000_000
 ARROW_RECORDS = 100_000
 PAGES = 16  # fixed in a checkpoint when it is made
-VISIT = "customerId string, visitorId string, action string"
+VISITS = Table("visits", customerId="text", visitorId="text", action="text")
 BAD = "concat_ws('', 'poison: ', topic, '-', partition, '@', offset, ' holds no visit')"
 
 
 def build(records: DataFrame, ticks: DataFrame, start: dict[str, Any]) -> DataFrame:
     """Bring events and ticks to the pages; a null is no event, and what is no visit is poison."""
-    is_visit = "visit.customerId is not null and visit.visitorId is not null and visit.action is not null"
     visits = (
         records.where("value is not null")
-        .withColumn("visit", sf.from_json(sf.col("value").cast("string"), VISIT))
-        .withColumn("customer", sf.expr(f"if({is_visit}, visit.customerId, raise_error({BAD}))"))
+        .withColumns({"name": sf.expr("cast(key as string)"), "visits": sf.expr(VISITS.read)})
+        .withColumn("customer", sf.expr(f"if(coalesce({VISITS.is_row}, false), name, raise_error({BAD}))"))
         .selectExpr(
             f"pmod(hash(customer), {PAGES}) as page", "0L as elapsed_ms", "false as closing",
-            "partition", "offset", "customer", "visit.visitorId as visitor", "visit.action as action",
+            "partition", "offset", "customer", "visits.row.visitorId as visitor", "visits.row.action as action",
         )
     )  # fmt: skip
     clock = ticks.selectExpr(

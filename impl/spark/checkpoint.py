@@ -35,8 +35,15 @@ class Checkpoint:
 
     def last(self, log: str) -> int | None:
         """The last batch in `offsets` or `commits`."""
-        files = self.files.get_file_info(fs.FileSelector(f"{self.root}/{log}", allow_not_found=True))
-        return max((int(file.base_name) for file in files if file.base_name.isdigit()), default=None)
+        return max(self._numbers(log), default=None)
+
+    def operators(self) -> list[int]:
+        """The operators that keep a state."""
+        return self._numbers("state")
+
+    def _numbers(self, folder: str) -> list[int]:
+        files = self.files.get_file_info(fs.FileSelector(f"{self.root}/{folder}", allow_not_found=True))
+        return [int(file.base_name) for file in files if file.base_name.isdigit()]
 
     def _read(self, name: str) -> str:
         path = f"{self.root}/{name}"

@@ -52,7 +52,7 @@ class Spark(Design):
         "language": "python",
         "programs": list(PROGRAMS),
         "modes": ["at_least_once", "exactly_once"],
-        "capabilities": ["reusable"],
+        "capabilities": ["reusable", "measure"],
     }
     session: SparkSession
     stream: StreamingQuery
@@ -163,6 +163,13 @@ class Spark(Design):
                 self.begin()
         if not self.closing:
             self.close()
+
+    def measure(self) -> dict[str, Any]:
+        """Add up the pages of the last finished batch, as Spark's state reader finds them in the checkpoint."""
+        pages = self.session.read.format("statestore").option("stateVarName", "page")
+        states = (pages.option("operatorId", number).load(self.location) for number in self.checkpoint.operators())
+        sizes = [state.selectExpr("sum(octet_length(to_json(value)))").collect()[0][0] or 0 for state in states]
+        return {"type": "measured", "size": sum(sizes), "unit": "bytes"}
 
     def settle(self) -> None:
         """Under at_least_once, commit what Spark is done with: a crash repeats only what lies above."""

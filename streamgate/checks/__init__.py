@@ -9,7 +9,7 @@ from collections.abc import Callable
 from streamgate.checks.delivery import below_the_commit, fold, promptly, relation, whole
 from streamgate.checks.fencing import released, silent
 from streamgate.checks.flush import bounded, filled, in_time
-from streamgate.checks.joins import named, refused_or_right, result
+from streamgate.checks.joins import forgotten, named, refused_or_right, result
 from streamgate.checks.lineage import preserved
 from streamgate.checks.side_effects import no_topics, same_rows, side_effects
 from streamgate.verdicts import Anomaly
@@ -34,6 +34,7 @@ CHECKS: dict[str, Check] = {
     "result": result,
     "refused-or-right": refused_or_right,
     "named": named,
+    "forgotten": forgotten,
 }
 _NO_STATE = ("phantom", "torn", "uncommitted-visible", "duplicated", "lost")  # what a value that no fold gives can be
 _RELATION = (
@@ -65,4 +66,5 @@ ANOMALIES: dict[str, tuple[str, ...]] = {
     "result": ("lost", *_NO_STATE),
     "refused-or-right": _RELATION,
     "named": ("stuck", *_NO_STATE),
+    "forgotten": ("unbounded",),
 }

@@ -61,8 +61,16 @@ def _order(view: View, key: bytes, states: list[State], outputs: list[Output]) -
         seen.add(after.index)
     if not view.shows(outputs[-1], states[-1]):
         said = f"{text(key)} ends at {show(states[outputs[-1].index].value)}, not at its last state"
-        found.append(view.anomaly("lost", said, key, states[-1], outputs[-1].record))
+        overwritten = view.program.beside and not found and _came(outputs, states, len(states))
+        name = _backwards(view, states[-1]) if overwritten else "lost"
+        found.append(view.anomaly(name, said, key, states[-1], outputs[-1].record))
     return found
+
+
+def _came(outputs: list[Output], states: list[State], want: int) -> bool:
+    """Whether the last of so many states was shown, or a later one, or one of its row that a result of another row follows."""
+    due, ends = states[want - 1].source, states[outputs[-1].index].source if outputs else None
+    return any(o.index >= want - 1 or (states[o.index].source is due is not ends) for o in outputs)
 
 
 def _backwards(view: View, before: State) -> str:
@@ -105,10 +113,8 @@ def fold(history: History, application: str) -> list[Anomaly]:
         missing = set() if view.program.conflates or waits else set(range(want)) - {o.index for o in outputs}
         if have < want and not waits:
             said = f"{text(key)}: the group has committed {want} entries of it, and the visible output holds {have}"
-            # It was there, so something older lies above it; a row alone may stand for the time before its partner came.
-            due = states[want - 1]
-            came = any(o.index >= want - 1 or (due.value != GONE and view.shows(o, due)) for o in outputs)
-            name = _backwards(view, states[want - 1]) if came and view.program.beside else "behind-commit"
+            overwritten = view.program.beside and _came(outputs, states, want)
+            name = _backwards(view, states[want - 1]) if overwritten else "behind-commit"
             found.append(view.anomaly(name, said, key, states[want - 1], outputs[-1].record if outputs else None))
         elif have > want and not may_lead:
             said = f"{text(key)}: the group has committed {want} entries of it, and the visible output holds {have}"

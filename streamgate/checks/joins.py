@@ -8,8 +8,8 @@ from typing import Any
 from streamgate.checks.delivery import relation
 from streamgate.checks.view import text, view_of
 from streamgate.history import History
-from streamgate.history.events import Instance, Record
-from streamgate.verdicts import Anomaly
+from streamgate.history.events import Instance, Measured, Record
+from streamgate.verdicts import Anomaly, Inconclusive
 
 SOON = 50  # records of one partition: two that are no further apart are read, joined and sent on together, or race
 
@@ -77,6 +77,19 @@ def refused_or_right(history: History, application: str) -> list[Anomaly]:
     outputs = [o.record for outputs in view.outputs.values() for o in outputs]
     said = f"it refused ({refused[0].detail}), and"
     return [Anomaly(name="phantom", text=f"{said} {r.at} is visible", key=text(r.key or b"")) for r in outputs]
+
+
+def forgotten(history: History, application: str, *, times: int) -> list[Anomaly]:
+    """Whether the state is at last at most so many times what it was at first; Inconclusive where it never was more."""
+    first, *_, last = sizes = [m for m in history.of(Measured) if m.application == application]
+    if last.size <= times * first.size:
+        if max(m.size for m in sizes) <= times * first.size:
+            raise Inconclusive(
+                f"it held {first.size} {first.unit} at first, and hardly more with many more rows in its tables"
+            )
+        return []
+    said = f"it holds {last.size} {last.unit}, and held {first.size} when about as many rows were there"
+    return [Anomaly(name="unbounded", text=said, expected=f"{times * first.size} at most", got=str(last.size))]
 
 
 def named(history: History, application: str) -> list[Anomaly]:

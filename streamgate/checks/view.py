@@ -116,11 +116,23 @@ class View:
         if not self.exactly_once:
             return indexes[bisect_left(indexes, last) % len(indexes)]  # a step back goes as far as it may
         after = bisect_right(indexes, last)
+        if after == len(indexes) and last not in indexes and states[last].value == GONE:
+            last = self._behind(states, shown, indexes[-1])
+            after = bisect_right(indexes, last)
         if last in indexes and states[last].value == GONE:  # a tombstone behind others is for another deletion
             run = takewhile(lambda index: states[index].value == GONE, chain([last], before))
             told = {id(states[index].deletion) for index in run}
             return next((index for index in indexes[after:] if id(states[index].deletion) not in told), last)
         return indexes[min(after, len(indexes) - 1)]
+
+    @staticmethod
+    def _behind(states: list[State], shown: list[Output], row: int) -> int:
+        """Where the tombstones end that a row follows: what seemed to be for a deletion after the row was for one before it."""
+        run = list(takewhile(lambda o: states[o.index].value == GONE, (o for o in reversed(shown) if not o.anomaly)))
+        before = next((o.index for o in run if o.index < row), run[0].index)
+        for output in run if before < row else []:
+            output.index = min(output.index, before)
+        return before
 
     def _misfit(self, record: Record, key: bytes, value: tuple[object, ...]) -> Anomaly:
         diagnosis = self._diagnose(key, value, self.states.get(key, []))

@@ -29,6 +29,8 @@ from streamgate.designs.protocol import (
     Failed,
     Hello,
     HelloReply,
+    Measure,
+    Measured,
     Message,
     Query,
     Ready,
@@ -46,6 +48,7 @@ PREPARE_S = 600.0
 HELLO_S = 60.0
 START_S = 60.0
 QUERY_S = 5.0
+MEASURE_S = 30.0
 STOP_GRACE_S = 5.0
 MAX_LINE_BYTES = 1 << 20
 MAX_UNASKED_LINES = 1000
@@ -179,6 +182,12 @@ class Instance:
     def query(self, table: str, key: str) -> Message:
         """Read one key of a table."""
         return self.ask(Query(table=table, key=key), QUERY_S)
+
+    def measure(self) -> Measured | Error | Failed:
+        """Ask how much state it holds; its capabilities say whether it can tell."""
+        reply = self.ask(Measure(), MEASURE_S)
+        assert isinstance(reply, Measured | Error | Failed)
+        return reply
 
     def stop(self, deadline_ms: int) -> Stopped | Error | Failed:
         """Close gracefully. One that is not reusable exits; what it leaves behind is killed and listed."""

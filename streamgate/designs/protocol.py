@@ -124,6 +124,23 @@ class NotReady(Message):
     type: Literal["not_ready"] = "not_ready"
 
 
+class Measure(Message):
+    """Say how much state the program holds, all of it: rows, subscriptions, what is remembered of deletions. Deadline 30 s.
+
+    Asked of designs with the capability ``measure`` only.
+    """
+
+    type: Literal["measure"] = "measure"
+
+
+class Measured(Message):
+    """How much state that is, always in the same unit."""
+
+    type: Literal["measured"] = "measured"
+    size: int = Field(ge=0)
+    unit: Literal["rows", "bytes"]
+
+
 class Activate(Message):
     """Begin to emit: every key touched after these positions (``topic-partition`` -> offset)."""
 
@@ -165,9 +182,19 @@ class Failed(Message):
     message: str
 
 
-Request = Annotated[Hello | Start | Query | Activate | Deactivate | Stop, Field(discriminator="type")]
+Request = Annotated[Hello | Start | Query | Measure | Activate | Deactivate | Stop, Field(discriminator="type")]
 Reply = Annotated[
-    HelloReply | Ready | StandingBy | Unsupported | Error | Value | NotReady | Deactivated | Stopped | Failed,
+    HelloReply
+    | Ready
+    | StandingBy
+    | Unsupported
+    | Error
+    | Value
+    | NotReady
+    | Measured
+    | Deactivated
+    | Stopped
+    | Failed,
     Field(discriminator="type"),
 ]
 REQUEST: TypeAdapter[Request] = TypeAdapter(Request)
@@ -178,6 +205,7 @@ REPLIES_TO: dict[type[Message], tuple[type[Message], ...]] = {
     Hello: (HelloReply,),
     Start: (Ready, StandingBy, Unsupported, Error),
     Query: (Value, NotReady, Error),
+    Measure: (Measured, Error),
     Activate: (Ready, Error),
     Deactivate: (Deactivated, Error),
     Stop: (Stopped, Error),

@@ -157,6 +157,16 @@ class Committed(Event):
     down: bool
 
 
+class Measured(Event):
+    """How much state the design says that it holds, by its own count and in its own unit."""
+
+    kind: Literal["measured"] = "measured"
+    at_ms: int
+    application: str
+    size: int
+    unit: Literal["rows", "bytes"]
+
+
 class Ends(Event):
     """The end of every output partition, under both isolation levels."""
 
@@ -198,7 +208,19 @@ class Ended(Event):
 
 
 AnyEvent = Annotated[
-    Begun | Application | Record | Batch | Instance | Mark | Paused | Committed | Ends | Names | Claim | Ended,
+    Begun
+    | Application
+    | Record
+    | Batch
+    | Instance
+    | Mark
+    | Paused
+    | Committed
+    | Measured
+    | Ends
+    | Names
+    | Claim
+    | Ended,
     Field(discriminator="kind"),
 ]
 EVENT: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent)

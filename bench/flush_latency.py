@@ -1,0 +1,125 @@
+"""How long events wait for their batch at a steady rate, and what the design takes of the cores then and with nothing to do.
+
+    python bench/flush_latency.py                             the reference, exactly_once, 2,000 events/s for 30 s
+    python bench/flush_latency.py --design plain --seconds 10
+
+An event waits from its append to the moment at which a read_committed reader has its batch. What it waited beyond the
+interval is the figure: the batch went late by as much.
+"""
+
+import argparse
+import json
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import psutil
+from catch_up import PARTITIONS
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from streamgate.brokers import Broker, open_broker
+from streamgate.designs.instance import Instance
+from streamgate.designs.manifest import load
+from streamgate.designs.protocol import Ready, Start
+from streamgate.designs.reaper import RunScope
+
+TICK_S = 0.01
+TOPICS = {"visits": "bench-visits", "batches": "bench-batches"}
+
+
+def send(broker: Broker, rate: int, seconds: float, customers: int, appended: dict[str, float]) -> None:
+    """Write events at this rate; remember when each was acknowledged."""
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": 1, **broker.client})
+
+    def at(error: object, message: Message) -> None:
+        assert error is None
+        appended[json.loads(message.value() or b"")["visitorId"]] = time.monotonic()
+
+    began, number = time.monotonic(), 0
+    while (elapsed := time.monotonic() - began) < seconds:
+        while number < elapsed * rate:
+            customer = number * 7919 % customers
+            visit = {"customerId": str(customer), "visitorId": str(number), "action": "click"}
+            place = customer % PARTITIONS
+            producer.produce(TOPICS["visits"], json.dumps(visit).encode(), b"%d" % customer, place, on_delivery=at)
+            number += 1
+        producer.poll(TICK_S)
+    producer.flush()
+
+
+def cpu_s(instance: Instance) -> float:
+    """CPU-seconds of all its processes so far."""
+    return sum(sum(psutil.Process(pid).cpu_times()[:4]) for pid in instance.pids())
+
+
+def main() -> None:
+    """Run one design and print four lines."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--design", default="spark")
+    parser.add_argument("--mode", default="exactly_once")
+    parser.add_argument("--rate", type=int, default=2_000)
+    parser.add_argument("--seconds", type=float, default=30)
+    parser.add_argument("--customers", type=int, default=200)
+    parser.add_argument("--threshold", type=int, default=100)
+    parser.add_argument("--interval-ms", type=int, default=1_000)
+    options = parser.parse_args()
+    manifest = load(options.design)
+    with RunScope() as run, tempfile.TemporaryDirectory() as logs:
+        broker = open_broker("embedded", run=run, log_dir=Path(logs))
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap, **broker.client})
+        for created in admin.create_topics([NewTopic(name, PARTITIONS, 1) for name in TOPICS.values()]).values():
+            created.result()
+        folders = {name: run.scratch / f"bench-{name}" for name in ("state", "durable")}
+        for folder in folders.values():
+            folder.mkdir()
+        instance = Instance(manifest, run, Path(logs))
+        instance.greet()
+        ready = instance.start(
+            Start(
+                program="batcher", application_id="bench", instance="a", mode=options.mode, topics=TOPICS,
+                bootstrap=broker.bootstrap, client=broker.client, session_timeout_ms=6_000, transaction_timeout_ms=60_000,
+                state_dir=str(folders["state"]), durable_dir=str(folders["durable"]),
+                parameters={"commit_interval_ms": 100, "threshold": options.threshold, "interval_ms": options.interval_ms},
+            )
+        )  # fmt: skip
+        if not isinstance(ready, Ready):
+            raise SystemExit(f"{manifest.name} did not start: {ready}")
+        began, took = time.monotonic(), cpu_s(instance)
+        time.sleep(options.seconds / 3)
+        idle = (cpu_s(instance) - took) / (time.monotonic() - began)
+        appended, seen = dict[str, float](), dict[str, float]()
+        reader = Consumer(
+            {"bootstrap.servers": broker.bootstrap, "group.id": "bench-reader", **broker.client}
+            | {"isolation.level": "read_committed", "enable.auto.commit": False, "fetch.wait.max.ms": 10}
+        )
+        reader.assign([TopicPartition(TOPICS["batches"], partition, 0) for partition in range(PARTITIONS)])
+        begins, took = time.monotonic(), cpu_s(instance)
+        sender = threading.Thread(
+            target=send, args=(broker, options.rate, options.seconds, options.customers, appended)
+        )
+        sender.start()
+        until = begins + options.seconds + options.interval_ms / 1000 + 30
+        while (sender.is_alive() or len(seen) < len(appended)) and time.monotonic() < until:
+            for message in reader.consume(1_000, TICK_S):
+                for event in json.loads(message.value() or b"")["events"]:
+                    seen.setdefault(event["visitorId"], time.monotonic())
+        busy = (cpu_s(instance) - took) / (time.monotonic() - begins)
+        reader.close()
+        instance.kill()
+        broker.close()
+    if missing := len(appended) - len(seen):
+        raise SystemExit(f"{missing} events never came out: no figure counts")
+    waits = sorted(seen[event] - at for event, at in appended.items())
+    late = [wait - options.interval_ms / 1000 for wait in waits]
+    print(f"{manifest.name} {options.mode}: {len(waits):,} events at {options.rate:,} a second, all came out")
+    print(
+        f"waited: median {waits[len(waits) // 2]:.2f} s, 99 % {waits[len(waits) * 99 // 100]:.2f} s, at most {waits[-1]:.2f} s"
+    )
+    print(f"beyond the interval of {options.interval_ms} ms: at most {late[-1]:.2f} s")
+    print(f"cores: {idle:.2f} with nothing to do, {busy:.2f} at this rate")
+
+
+if __name__ == "__main__":
+    main()
