@@ -82,6 +82,7 @@ class Plain(Design):
         self.producer = Producer(self.client | settings)
         if self.exactly_once:
             self.producer.init_transactions(30)
+        self.producer.list_topics(self.output, 10)  # known before the first output is in a hurry
         self.consumer = Consumer(
             self.client
             | {

@@ -4,6 +4,7 @@ Spark logs which files a batch reads, so a batch that runs again sees the same t
 monotonic clock, so nobody sets it. While nothing waits there are no ticks and no batches.
 """
 
+import threading
 import time
 import uuid
 
@@ -24,24 +25,27 @@ class Clock:
         self.files.create_dir(self.root)
         self.waiting: dict[bytes, int] = {}  # page -> events; none is known after a start
         self.last, self.under_way = time.monotonic(), False
+        self.lock, self.is_closing, self.is_closed = threading.Lock(), False, False
 
     def ticks(self, session: SparkSession) -> DataFrame:
         """The ticks as a stream: elapsed_ms, closing."""
         files = session.readStream.format("text").option("cleanSource", "delete").load(self.location)
-        return files.selectExpr(
-            "cast(split(value, ' ')[0] as bigint) as elapsed_ms", "value like '%closing' as closing"
-        )
+        elapsed_ms = "cast(split(value, ' ')[0] as bigint) as elapsed_ms"
+        return files.selectExpr(elapsed_ms, "value like '%closing' as closing")
 
     def tick(self, *, closing: bool = False) -> None:
-        """Write a tick, if one is due and none is under way."""
-        now, is_idle = time.monotonic(), len(self.waiting) == self.pages and not any(self.waiting.values())
-        if self.under_way or (not closing and (is_idle or now - self.last < TICK_S)):
-            return
-        name = uuid.uuid4().hex
-        with self.files.open_output_stream(f"{self.root}/_{name}") as file:  # to Spark such a name is no file
-            file.write(f"{round((now - self.last) * 1000)} {'closing' if closing else ''}".encode())
-        self.files.move(f"{self.root}/_{name}", f"{self.root}/{name}")
-        self.last, self.under_way = now, True
+        """Write a tick, if one is due and none is under way; once asked for, the closing one is the next and the last."""
+        with self.lock:
+            self.is_closing |= closing
+            now, is_idle = time.monotonic(), len(self.waiting) == self.pages and not any(self.waiting.values())
+            is_early = not self.is_closing and (is_idle or now - self.last < TICK_S)
+            if self.under_way or self.is_closed or is_early:
+                return
+            name = uuid.uuid4().hex
+            with self.files.open_output_stream(f"{self.root}/_{name}") as file:  # to Spark such a name is no file
+                file.write(f"{round((now - self.last) * 1000)} {'closing' if self.is_closing else ''}".encode())
+            self.files.move(f"{self.root}/_{name}", f"{self.root}/{name}")
+            self.last, self.under_way, self.is_closed = now, True, self.is_closing
 
     def hear(self, table: pa.Table, began: float) -> pa.Table:
         """Take out the rows in which the pages say what waits: those with no key. A tick makes all of them speak.

@@ -140,6 +140,8 @@ class Spark(Design):
                     self.writer.write(table, ends, self.token)
                 self.sent = ends
                 self.under_way.set()
+                if self.clock:
+                    self.clock.tick()  # for the next batch, which begins at once
             except Failed as failure:
                 self.failure = failure
                 raise
@@ -181,9 +183,11 @@ class Spark(Design):
         """Let what waits go, let the batch under way finish and be logged, let no other begin, and end the query."""
         until = time.monotonic() + CLOSE_DEADLINE_S
         if self.clock and not self.failure:
-            self.hear_the_clock(until)  # a tick under way would hold the closing one back
             self.clock.tick(closing=True)
-            self.hear_the_clock(until)
+            while (
+                (self.clock.under_way or not self.clock.is_closed) and self.stream.isActive and time.monotonic() < until
+            ):
+                time.sleep(LOOK_S)
         with self.lock:
             self.closing = True
         with contextlib.suppress(StreamingQueryException):  # the next batch, if it has begun, is refused
@@ -191,11 +195,6 @@ class Spark(Design):
                 self.stream.awaitTermination(LOOK_S)  # type: ignore[arg-type]  # its stub forgets fractions of a second
         self.stream.stop()
         self.settle()
-
-    def hear_the_clock(self, until: float) -> None:
-        """Wait until the tick under way has been answered."""
-        while self.clock and self.clock.under_way and self.stream.isActive and time.monotonic() < until:
-            time.sleep(LOOK_S)
 
 
 def read(reader: Any, start: dict[str, Any], topics: list[str]) -> DataFrame:
