@@ -1,6 +1,7 @@
-"""Is any verdict unstable? plain ten times and the reference three times, with one core kept busy.
+"""Is any verdict unstable? plain ten times and the reference three times, with one core kept busy; then what is tagged @soak.
 
-`python bench/soak.py [DESIGN=REPEAT …]`; ends with the counts, and exit 1 where a row was not upheld every time.
+`python bench/soak.py [DESIGN=REPEAT …] [-- OPTION …]`, such as `spark=10 -- --only @joins`; ends with the counts, and exit 1
+where a row was not upheld every time.
 """
 
 import multiprocessing
@@ -16,17 +17,21 @@ def burn() -> None:
 
 def main(asked: list[str]) -> int:
     """Run each design under load."""
-    repeats = dict(item.split("=", 1) for item in asked) or {"plain": "10", "spark": "3"}
+    ours = asked.index("--") if "--" in asked else len(asked)
+    repeats = dict(item.split("=", 1) for item in asked[:ours]) or {"plain": "10", "spark": "3"}
+    runs = [("--design", design, "--repeat", repeat, *asked[ours + 1 :]) for design, repeat in repeats.items()]
+    if not asked:
+        runs += [("--design", design, "--only", "@soak") for design in repeats]
     load = multiprocessing.Process(target=burn, daemon=True)
     load.start()
     codes = {}
     try:
-        for design, repeat in repeats.items():
-            command = ["streamgate", "run", "--design", design, "--broker", "embedded", "--repeat", repeat]
-            codes[design] = subprocess.run(command, check=False).returncode
+        for run in runs:
+            command = ["streamgate", "run", "--broker", "embedded", *run]
+            codes[" ".join(run)] = subprocess.run(command, check=False).returncode
     finally:
         load.terminate()
-    print("; ".join(f"{design} x {repeats[design]}: exit {code}" for design, code in codes.items()))
+    print("\n".join(f"exit {code}: {run}" for run, code in codes.items()))
     return int(any(codes.values()))
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, Self, cast
 
@@ -27,6 +28,7 @@ FILE_NAME: Final = "guarantees.toml"
 MODES: Final = ("at_least_once", "exactly_once")
 PROGRAMS: Final = ("relay", "ledger", "branches", "pulse", "batcher", "clients", "tickers", "holdings")
 EVERY_PROGRAM: Final = "all"
+ASKED_FOR: Final = "@soak"  # judged only by who asks for it
 ID_TAG: Final = re.compile(r"@(?P<id>(?P<guarantee>G[1-9]\d*|SLA)\.(?P<slug>[a-z0-9]+(-[a-z0-9]+)*))")
 
 StepType = Literal["given", "when", "then"]
@@ -143,6 +145,11 @@ class Scenario:
         """File and line, for a person to go to."""
         return f"{self.feature.file}:{self.line}"
 
+    @property
+    def is_usual(self) -> bool:
+        """Whether every run judges it; what takes long or much is judged where its tag asks for it."""
+        return ASKED_FOR not in self.tags
+
 
 class Manifest(Protocol):
     """What the catalogue asks of a design: what it has promised to be judged on."""
@@ -175,22 +182,24 @@ class Catalogue:
         """The scenario that each row belongs to."""
         return {row.id: scenario for scenario in self.scenarios for row in scenario.rows}
 
-    def rows(self, chosen: Callable[[Scenario], bool] = lambda _: True) -> Iterator[Row]:
+    def rows(self, chosen: Callable[[Scenario], bool] = attrgetter("is_usual")) -> Iterator[Row]:
         """Go through the rows of the chosen scenarios."""
         return (row for scenario in self.scenarios if chosen(scenario) for row in scenario.rows)
 
-    def promised(self, manifest: Manifest, chosen: Callable[[Scenario], bool] = lambda _: True) -> tuple[Row, ...]:
+    def promised(
+        self, manifest: Manifest, chosen: Callable[[Scenario], bool] = attrgetter("is_usual")
+    ) -> tuple[Row, ...]:
         """The rows that a design has to be judged on: of its programs, in its modes."""
         return tuple(row for row in self.rows(chosen) if row.offered(manifest.programs, manifest.modes))
 
     def chooser(self, *, only: str | None = None, guarantees: Iterable[str] = ()) -> Callable[[Scenario], bool]:
         """Turn `--only` (a Cucumber tag expression) and `--guarantee` into one question to a scenario.
 
-        A tag may be written without its @, and a guarantee's id stands for all its scenarios.
+        A tag may be written without its @, and a guarantee's id stands for all its usual scenarios.
         """
         ids = {self.guarantee(name).id for name in guarantees}
         if only is None:
-            return lambda scenario: not ids or scenario.guarantee in ids
+            return lambda scenario: scenario.is_usual and (not ids or scenario.guarantee in ids)
         try:
             expression = parse_tags(only)
         except TagExpressionError as error:
@@ -198,15 +207,17 @@ class Catalogue:
             raise UsageProblem(f"--only {only!r} is no tag expression: {reason.rstrip('.')}.") from None
         known = {f"@{name}" for name in (*self.guarantees, *self.tags)}
         known.update(*(scenario.tags for scenario in self.scenarios))
-        for name in _tag_names(expression):
-            if f"@{name.removeprefix('@')}" not in known:
-                near = _near(f"@{name.removeprefix('@')}", known)
-                raise UsageProblem(f"--only: nothing is tagged {name}.{near} `streamgate list` shows all ids.")
+        named = {f"@{name.removeprefix('@')}" for name in _tag_names(expression)}
+        for name in sorted(named - known):
+            raise UsageProblem(
+                f"--only: nothing is tagged {name}.{_near(name, known)} `streamgate list` shows all ids."
+            )
 
         def chosen(scenario: Scenario) -> bool:
             tags = scenario.tags | {f"@{scenario.guarantee}"}
             values = tags | {tag.removeprefix("@") for tag in tags}
-            return (not ids or scenario.guarantee in ids) and bool(expression.evaluate(values))
+            asked_for = scenario.is_usual or named & {ASKED_FOR, f"@{scenario.id}"}
+            return (not ids or scenario.guarantee in ids) and bool(asked_for and expression.evaluate(values))
 
         return chosen
 
@@ -220,7 +231,7 @@ class Catalogue:
     def listing(
         self,
         manifests: Iterable[Manifest] = (),
-        chosen: Callable[[Scenario], bool] = lambda _: True,
+        chosen: Callable[[Scenario], bool] = attrgetter("is_usual"),
     ) -> dict[str, Any]:
         """What `streamgate list --json` prints: the rows, and the counts that a run is held to."""
         untested = [guarantee for guarantee in self.guarantees.values() if not guarantee.specified]

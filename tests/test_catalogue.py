@@ -176,6 +176,20 @@ def test_only_takes_a_tag_expression(catalogue: Catalogue, only: str, ids: set[s
     assert {scenario.id for scenario in catalogue.scenarios if chosen(scenario)} == ids
 
 
+def test_what_is_tagged_soak_is_asked_for(features: Path) -> None:
+    """It is neither judged nor promised, but where an expression names the tag or the scenario."""
+    (features / "transactions/crashes.feature").write_text(TRANSACTIONS.replace("@slow", "@slow @soak"))
+    catalogue = load(features)
+    ids = {
+        only: {scenario.id for scenario in catalogue.scenarios if catalogue.chooser(only=only)(scenario)}
+        for only in ("@soak", "slow and soak", "@G22.dies", "@slow", "@G22", "not @replay")
+    }
+
+    assert "G22" not in {row.id.partition(".")[0] for row in catalogue.promised(Design("all"))}
+    assert [only for only, found in ids.items() if found == {"G22.dies"}] == ["@soak", "slow and soak", "@G22.dies"]
+    assert [only for only, found in ids.items() if not found] == ["@slow", "@G22", "not @replay"]
+
+
 def test_only_and_guarantee_narrow_each_other(catalogue: Catalogue) -> None:
     """What is asked for twice is what both ask for."""
     chosen = catalogue.chooser(only="not @G1.replayed-by-a-relay", guarantees=["G1"])

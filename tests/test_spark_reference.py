@@ -224,7 +224,7 @@ def test_batches_are_due():
 
 
 def test_clock(tmp_path, monkeypatch):
-    """It ticks while something waits or may, once at a time, by the time since it last did; and always to close."""
+    """It ticks while something waits or may, once at a time, by the time since it last did; and once to close."""
     now = [100.0]
     monkeypatch.setattr("streamgate.impl.spark.clock.time.monotonic", lambda: now[0])
     ticking = clock.Clock(f"file://{tmp_path}", 2)
@@ -242,16 +242,28 @@ def test_clock(tmp_path, monkeypatch):
     now[0] += 0.3
     ticking.tick()
     assert written() == ["300 "]  # one is under way
-    hear(b"0 0", b"1 0")
+    nothing = [b"%d %d" % (page, clock.NEVER) for page in range(2)]
+    hear(*nothing)
     ticking.tick()
     assert written() == ["300 "]  # nothing waits
     now[0] += 60
-    hear(b"0 5", took_s=0.5)
+    hear(b"0 1000", took_s=0.5)
     ticking.tick()
     assert written() == ["300 ", "500 "]  # an event has waited since its batch began, not since the last tick
-    hear(b"0 0", b"1 0")
+    hear(b"0 500", nothing[1])
+    now[0] += 0.49
+    ticking.tick()
+    assert written() == ["300 ", "500 "]  # one is due soon, and an earlier tick would only hold it up
+    now[0] += 0.01
+    ticking.tick()
+    assert written() == ["300 ", "500 ", "500 "]
     ticking.tick(closing=True)
-    assert written() == ["0 closing", "300 ", "500 "]
+    assert len(written()) == 3  # one is under way; the closing one is the next
+    hear(*nothing)
+    ticking.tick()
+    hear(*nothing)
+    ticking.tick(closing=True)
+    assert written() == ["0 closing", "300 ", "500 ", "500 "]
 
 
 Page = dict[str, Any]

@@ -31,6 +31,5 @@ Feature: A full batch goes out at once
     And nothing else changes on the broker
 
     Examples:
-      | program | mode          |
-      | batcher | at_least_once |
-      | batcher | exactly_once  |
+      | program | mode         |
+      | batcher | exactly_once |

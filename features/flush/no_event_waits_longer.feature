@@ -15,9 +15,8 @@ Feature: No event waits longer than the interval
     And nothing else changes on the broker
 
     Examples:
-      | program | mode          |
-      | batcher | at_least_once |
-      | batcher | exactly_once  |
+      | program | mode         |
+      | batcher | exactly_once |
 
   @G50.without-traffic
   Scenario Outline: a single event goes out with no further traffic
@@ -32,7 +31,6 @@ Feature: No event waits longer than the interval
     Examples:
       | program | mode          |
       | batcher | at_least_once |
-      | batcher | exactly_once  |
 
   @G50.steady-traffic
   Scenario Outline: an event every half interval does not push the flush back
@@ -45,9 +43,8 @@ Feature: No event waits longer than the interval
     And nothing else changes on the broker
 
     Examples:
-      | program | mode          |
-      | batcher | at_least_once |
-      | batcher | exactly_once  |
+      | program | mode         |
+      | batcher | exactly_once |
 
   @G56.the-wall-clock-jumps
   Scenario Outline: a jump of the wall clock neither drops a flush nor makes one early
@@ -63,6 +60,5 @@ Feature: No event waits longer than the interval
     And nothing else changes on the broker
 
     Examples:
-      | program | mode          |
-      | batcher | at_least_once |
-      | batcher | exactly_once  |
+      | program | mode         |
+      | batcher | exactly_once |

@@ -34,7 +34,6 @@ Feature: What waits for its batch is not lost
     Examples:
       | program | mode          |
       | batcher | at_least_once |
-      | batcher | exactly_once  |
 
   @G19.a-flush-begins-anew
   Scenario Outline: after a flush by the clock both batch and count are empty
@@ -48,9 +47,8 @@ Feature: What waits for its batch is not lost
     And nothing else changes on the broker
 
     Examples:
-      | program | mode          |
-      | batcher | at_least_once |
-      | batcher | exactly_once  |
+      | program | mode         |
+      | batcher | exactly_once |
 
   @G68.crash-before-the-flush
   Scenario Outline: a crash loses no event that waits for its batch

@@ -105,3 +105,22 @@ Feature: Deletions and older results never overtake
     Examples:
       | program  | mode         |
       | holdings | exactly_once |
+
+  @G38.forgotten-by-the-hundred-thousand @soak
+  Scenario Outline: of two hundred thousand deletions none is remembered for ever
+    Given <program> in mode <mode> on 4 partitions, remembering deletions for 5000 ms
+    # 400 changes: the crowd is what counts, and every change of a partner multiplies what it may show
+    And 400 changes of 600 rows with 40 partners wait in its inputs
+    When it starts and drains its input
+    And it says how much it holds
+    And 200000 more rows come
+    And it drains its input
+    And it says how much it holds
+    And they go again, while every partner changes
+    And it drains its input
+    Then 2 seconds after deletions may be forgotten, it holds no more than twice as much
+    And nothing else changes on the broker
+
+    Examples:
+      | program  | mode         |
+      | holdings | exactly_once |

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as sf
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
+from streamgate.impl.spark.clock import NEVER
 from streamgate.impl.spark.envelopes import OUTPUT
 from streamgate.impl.spark.joins import Table
 
@@ -56,7 +57,7 @@ class Customers(StatefulProcessor):
         self.page = handle.getValueState("page", "customers string")
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:  # noqa: ARG002, N802, N803
-        """Fill batches in the order of the log, then let the clock go on, and say how many events wait on this page."""
+        """Fill batches in the order of the log, then let the clock go on, and say in how many ms the next one is due, if any."""
         stored = self.page.get()
         state: dict[str, Any] = json.loads(stored[0]) if stored else {"now_ms": 0, "customers": {}}
         arrived = sorted(tuple(row)[1:] for row in rows)  # a shuffle promises no order
@@ -65,8 +66,9 @@ class Customers(StatefulProcessor):
         due_ms = state["now_ms"] if any(row[1] for row in arrived) else state["now_ms"] - self.interval_ms
         yield from overdue(state, due_ms)
         self.page.update((json.dumps(state),))
-        waiting = sum(len(events) for _, events in state["customers"].values())
-        yield Row(key=None, value=b"%d %d" % (key[0], waiting), headers=None, timestamp_ms=0)
+        since_ms = min((since for since, _ in state["customers"].values()), default=None)
+        due_in_ms = NEVER if since_ms is None else since_ms + self.interval_ms - state["now_ms"]
+        yield Row(key=None, value=b"%d %d" % (key[0], due_in_ms), headers=None, timestamp_ms=0)
 
 
 def fill(state: dict[str, Any], events: list[tuple[str, str, str]], threshold: int) -> Iterator[Row]:

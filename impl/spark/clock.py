@@ -14,6 +14,8 @@ from pyarrow import fs
 from pyspark.sql import DataFrame, SparkSession
 
 TICK_S = 0.25
+PATIENCE_S = 0.5  # a batch that is due so soon is waited for: the tick before it would only hold it up
+NEVER = 1 << 60  # when a batch is due on a page where nothing waits
 
 
 class Clock:
@@ -23,7 +25,7 @@ class Clock:
         self.location, self.pages = location, pages
         self.files, self.root = fs.FileSystem.from_uri(location)
         self.files.create_dir(self.root)
-        self.waiting: dict[bytes, int] = {}  # page -> events; none is known after a start
+        self.due_in_ms: dict[bytes, int] = {}  # page -> from the last tick on; none is known after a start
         self.last, self.under_way = time.monotonic(), False
         self.lock, self.is_closing, self.is_closed = threading.Lock(), False, False
 
@@ -37,9 +39,9 @@ class Clock:
         """Write a tick, if one is due and none is under way; once asked for, the closing one is the next and the last."""
         with self.lock:
             self.is_closing |= closing
-            now, is_idle = time.monotonic(), len(self.waiting) == self.pages and not any(self.waiting.values())
-            is_early = not self.is_closing and (is_idle or now - self.last < TICK_S)
-            if self.under_way or self.is_closed or is_early:
+            now, due_s = time.monotonic(), self.due_s()
+            wait_s = due_s if due_s == NEVER or TICK_S < due_s < TICK_S + PATIENCE_S else TICK_S
+            if self.under_way or self.is_closed or (now - self.last < wait_s and not self.is_closing):
                 return
             name = uuid.uuid4().hex
             with self.files.open_output_stream(f"{self.root}/_{name}") as file:  # to Spark such a name is no file
@@ -47,14 +49,19 @@ class Clock:
             self.files.move(f"{self.root}/_{name}", f"{self.root}/{name}")
             self.last, self.under_way, self.is_closed = now, True, self.is_closing
 
+    def due_s(self) -> float:
+        """How long after the last tick the next batch is due: at once where some page has not said it yet."""
+        due_in_ms = min(self.due_in_ms.values(), default=0) if len(self.due_in_ms) == self.pages else 0
+        return NEVER if due_in_ms == NEVER else due_in_ms / 1000
+
     def hear(self, table: pa.Table, began: float) -> pa.Table:
         """Take out the rows in which the pages say what waits: those with no key. A tick makes all of them speak.
 
         What waits now and did not before has waited since this batch began, or longer.
         """
         said = table.filter(pc.is_null(table["key"]))
-        was_idle = not any(self.waiting.values())
-        self.waiting |= {page: int(count) for page, count in (value.split() for value in said["value"].to_pylist())}
+        was_idle = all(due == NEVER for due in self.due_in_ms.values())
+        self.due_in_ms |= {page: int(due) for page, due in (value.split() for value in said["value"].to_pylist())}
         if was_idle and not self.under_way:
             self.last = began
         if len(said) == self.pages:
