@@ -80,9 +80,9 @@ class Plain(Design):
             settings["transactional.id"] = self.transactional_id()
             settings["transaction.timeout.ms"] = start["transaction_timeout_ms"]
         self.producer = Producer(self.client | settings)
+        self.producer.list_topics(self.output, 10)  # not connected yet, the client would look for its coordinator twice
         if self.exactly_once:
             self.producer.init_transactions(30)
-        self.producer.list_topics(self.output, 10)  # known before the first output is in a hurry
         self.consumer = Consumer(
             self.client
             | {

@@ -49,6 +49,7 @@ class Writer:
         self.producer = Producer(client | settings)
         self.offsets = Consumer(client | {"group.id": self.group, "enable.auto.commit": False})
         try:
+            self.producer.list_topics(topic, BROKER_DEADLINE_S)  # once connected, it finds its coordinator at once
             if self.exactly_once:  # fences a zombie and settles the transaction that it left open
                 self.producer.init_transactions(BROKER_DEADLINE_S)
         except KafkaException as error:
