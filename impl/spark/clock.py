@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 from pyarrow import fs
 from pyspark.sql import DataFrame, SparkSession
 
-TICK_S = 0.25
-PATIENCE_S = 0.5  # a batch that is due so soon is waited for: the tick before it would only hold it up
+TICK_S, PATIENCE_S = 0.25, 0.5  # a batch that is due so soon after a tick is waited for instead
 NEVER = 1 << 60  # when a batch is due on a page where nothing waits
 
 
