@@ -29,6 +29,7 @@ MODES: Final = ("at_least_once", "exactly_once")
 PROGRAMS: Final = ("relay", "ledger", "branches", "pulse", "batcher", "clients", "tickers", "holdings")
 EVERY_PROGRAM: Final = "all"
 ASKED_FOR: Final = "@soak"  # judged only by who asks for it
+ONE_MODE: Final = "@one-mode"  # judged in the stricter mode that a design has
 ID_TAG: Final = re.compile(r"@(?P<id>(?P<guarantee>G[1-9]\d*|SLA)\.(?P<slug>[a-z0-9]+(-[a-z0-9]+)*))")
 
 StepType = Literal["given", "when", "then"]
@@ -187,10 +188,22 @@ class Catalogue:
         return (row for scenario in self.scenarios if chosen(scenario) for row in scenario.rows)
 
     def promised(
-        self, manifest: Manifest, chosen: Callable[[Scenario], bool] = attrgetter("is_usual")
+        self,
+        manifest: Manifest,
+        chosen: Callable[[Scenario], bool] = attrgetter("is_usual"),
+        modes: Collection[str] = MODES,
     ) -> tuple[Row, ...]:
-        """The rows that a design has to be judged on: of its programs, in its modes."""
-        return tuple(row for row in self.rows(chosen) if row.offered(manifest.programs, manifest.modes))
+        """The rows that a design has to be judged on: of its programs, in its modes, or in one of them where that is enough."""
+        found: list[Row] = []
+        has = [mode for mode in MODES if mode in modes and mode in manifest.modes]
+        for scenario in filter(chosen, self.scenarios):
+            rows = [row for row in scenario.rows if row.offered(manifest.programs, has)]
+            if ONE_MODE in scenario.tags:
+                rows = list(
+                    {row.program: row for row in sorted(rows, key=lambda row: has.index(row.mode or ""))}.values()
+                )
+            found += rows
+        return tuple(found)
 
     def chooser(self, *, only: str | None = None, guarantees: Iterable[str] = ()) -> Callable[[Scenario], bool]:
         """Turn `--only` (a Cucumber tag expression) and `--guarantee` into one question to a scenario.

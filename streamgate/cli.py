@@ -255,9 +255,8 @@ def chosen_rows(arguments: argparse.Namespace, found: catalogue.Catalogue, desig
         if design.sin and not narrowed
         else {
             row.id
-            for row in found.promised(design, chooser)
-            if (not arguments.program or row.program in arguments.program)
-            and (not arguments.mode or row.mode in arguments.mode)
+            for row in found.promised(design, chooser, arguments.mode or catalogue.MODES)
+            if not arguments.program or row.program in arguments.program
         }
         for design in designs
     }

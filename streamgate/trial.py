@@ -9,7 +9,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -297,9 +297,15 @@ class Trial:
 
     def look_at_input(self, application: Application, fed_ms: int | None = None) -> None:
         """Record the input as it stands in the log, visible or aborted; it is there since `fed_ms`, where that is known."""
+        with ThreadPoolExecutor() as pool:  # each read waits for the broker, and none for another
+            reads = {
+                (topic, committed): pool.submit(self._new, application, topic, committed=committed)
+                for topic in application.inputs
+                for committed in (True, False)
+            }
         for topic in application.inputs:
-            visible = {(m.partition(), m.offset()) for m in self._new(application, topic, committed=True)}
-            for message in self._new(application, topic, committed=False):
+            visible = {(m.partition(), m.offset()) for m in reads[topic, True].result()}
+            for message in reads[topic, False].result():
                 self._record(message, visible=(message.partition(), message.offset()) in visible, seen_ms=fed_ms)
             for partition, offset in visible:
                 place = f"{topic}-{partition}"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from streamgate.catalogue import Catalogue, as_text, load
+from streamgate.catalogue import MODES, Catalogue, as_text, load
 from streamgate.errors import UsageProblem
 
 GUARANTEES = """
@@ -174,6 +174,23 @@ def test_only_takes_a_tag_expression(catalogue: Catalogue, only: str, ids: set[s
     chosen = catalogue.chooser(only=only)
 
     assert {scenario.id for scenario in catalogue.scenarios if chosen(scenario)} == ids
+
+
+def test_one_mode_is_enough_where_the_tag_says_so(features: Path) -> None:
+    """Who has both modes is judged in exactly_once, who has one in that, and who is asked for one mode in that."""
+    feature = features / "replay/replays.feature"
+    feature.write_text(
+        feature.read_text().replace("@G1.replayed-after-a-crash", "@G1.replayed-after-a-crash @one-mode")
+    )
+    catalogue = load(features)
+
+    def modes(design: Design, *asked: str) -> list[str | None]:
+        rows = catalogue.promised(design, lambda found: found.id == "G1.replayed-after-a-crash", asked or MODES)
+        return [row.mode for row in rows]
+
+    assert modes(Design("all")) == ["exactly_once"]
+    assert modes(Design("loose", modes=("at_least_once",))) == ["at_least_once"]
+    assert modes(Design("all"), "at_least_once") == ["at_least_once"]
 
 
 def test_what_is_tagged_soak_is_asked_for(features: Path) -> None:

@@ -21,7 +21,7 @@ Feature: A full batch goes out at once
       | batcher | at_least_once |
       | batcher | exactly_once  |
 
-  @G20.no-topics
+  @G20.no-topics @one-mode
   Scenario Outline: events are batched without repartition and changelog topics
     Given <program> in mode <mode> on 4 partitions, with batches of 50 events or 1000 ms
     And 4000 events of 40 customers wait in its input
@@ -31,5 +31,6 @@ Feature: A full batch goes out at once
     And nothing else changes on the broker
 
     Examples:
-      | program | mode         |
-      | batcher | exactly_once |
+      | program | mode          |
+      | batcher | at_least_once |
+      | batcher | exactly_once  |

@@ -22,7 +22,7 @@ Feature: What waits for its batch is not lost
       | batcher | at_least_once |
       | batcher | exactly_once  |
 
-  @G19.nulls-are-left-out
+  @G19.nulls-are-left-out @one-mode
   Scenario Outline: null values among the events are left out
     Given <program> in mode <mode> on 4 partitions, with batches of 50 events or 1000 ms
     And 4000 events of 40 customers wait in its input
@@ -34,8 +34,9 @@ Feature: What waits for its batch is not lost
     Examples:
       | program | mode          |
       | batcher | at_least_once |
+      | batcher | exactly_once  |
 
-  @G19.a-flush-begins-anew
+  @G19.a-flush-begins-anew @one-mode
   Scenario Outline: after a flush by the clock both batch and count are empty
     Given <program> in mode <mode> on 4 partitions, with batches of 50 events or 1000 ms
     And 1000 events of 40 customers wait in its input
@@ -47,8 +48,9 @@ Feature: What waits for its batch is not lost
     And nothing else changes on the broker
 
     Examples:
-      | program | mode         |
-      | batcher | exactly_once |
+      | program | mode          |
+      | batcher | at_least_once |
+      | batcher | exactly_once  |
 
   @G68.crash-before-the-flush
   Scenario Outline: a crash loses no event that waits for its batch

@@ -6,7 +6,7 @@ Feature: Two large tables are joined on a foreign key
   Broken by: partners that nobody subscribes to, subscriptions that nobody ends, or rows that are dropped for want of a partner.
   Costs: a shuffle to the partner and back, and a list of subscribers beside every partner.
 
-  @G35.left-outer
+  @G35.left-outer @one-mode
   Scenario Outline: every row is in the result, with its partner or without
     Given <program> in mode <mode> on 4 partitions
     And 4000 changes of 600 rows with 40 partners wait in its inputs
@@ -50,7 +50,7 @@ Feature: Two large tables are joined on a foreign key
       | program  | mode         |
       | holdings | exactly_once |
 
-  @G67.reference-changes
+  @G67.reference-changes @one-mode
   Scenario Outline: when a partner changes, every row that refers to it is emitted again
     Given <program> in mode <mode> on 4 partitions
     And 4000 changes of 600 rows with 40 partners wait in its inputs

@@ -5,7 +5,7 @@ Feature: Two tables of one key are joined
   Broken by: partitions that are paired by number alone, though one topic has more of them than the other.
   Costs: a copy of the topic with the wrong count, or a shuffle.
 
-  @G33.tables-of-one-key
+  @G33.tables-of-one-key @one-mode
   Scenario Outline: every change of either table is joined with the other
     Given <program> in mode <mode> on 4 partitions
     And 4000 changes of 400 rows with 400 partners wait in its inputs
@@ -44,7 +44,7 @@ Feature: Two tables of one key are joined
       | program | mode         |
       | clients | exactly_once |
 
-  @G33.different-partition-counts
+  @G33.different-partition-counts @one-mode
   Scenario Outline: tables with different partition counts are refused, or joined right
     Given <program> in mode <mode> on 3 and 4 partitions
     And 4000 changes of 400 rows with 400 partners wait in its inputs

@@ -5,7 +5,7 @@ Feature: A broadcast join has all of its reference before the first record
   Broken by: records that are joined while the reference is still being read, or a reader that waits for an offset that is a marker.
   Costs: a copy of the reference in every instance, and the time to read it at every start.
 
-  @G34.reference-first
+  @G34.reference-first @one-mode
   Scenario Outline: no record is joined before the whole reference is read
     Given <program> in mode <mode> on 4 partitions
     # both topics end in aborted records and their markers

@@ -5,7 +5,7 @@ Feature: Deletions and older results never overtake
   Broken by: deletions that take a shorter way, results of two partitions without a filter, or a filter that forgets too soon.
   Costs: the newest version of every row, and of every row that went for as long as older results can arrive.
 
-  @G36.deletions-after-insertions
+  @G36.deletions-after-insertions @one-mode
   Scenario Outline: a deletion never reaches the result before its row
     Given <program> in mode <mode> on 4 partitions
     And 4000 changes of 100 rows with 40 partners wait in its inputs
@@ -37,7 +37,7 @@ Feature: Deletions and older results never overtake
       | holdings | at_least_once | between output and commit |
       | holdings | exactly_once  | after a commit            |
 
-  @G36.gone-for-good
+  @G36.gone-for-good @one-mode
   Scenario Outline: a row that went does not come back with its partner
     Given <program> in mode <mode> on 4 partitions
     And 4000 changes of 600 rows with 40 partners wait in its inputs
