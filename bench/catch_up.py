@@ -13,27 +13,22 @@ import argparse
 import json
 import random
 import statistics
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from itertools import accumulate
-from pathlib import Path
 
 import psutil
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from stage import PARTITIONS, staged
 
-from streamgate.brokers import Broker, open_broker
-from streamgate.designs.instance import Instance
+from streamgate.brokers import Broker
 from streamgate.designs.manifest import load
-from streamgate.designs.protocol import Ready, Start
-from streamgate.designs.reaper import RunScope
 from streamgate.generators.envelope_pb2 import Envelope, Posting
 from streamgate.programs import PROGRAMS
 
-PARTITIONS, BRANCHES, POSTINGS = 4, 16, 2
+BRANCHES, POSTINGS = 16, 2
 DEADLINE_S = 600
 
 
@@ -210,20 +205,11 @@ def main() -> None:
     manifest = load(options.design)
     if not options.keep_environment:
         manifest = manifest.model_copy(update={"environment": {}})
-    with RunScope() as run, tempfile.TemporaryDirectory() as logs:
-        broker = open_broker("embedded", run=run, log_dir=Path(logs))
-        wave, rates = WORKLOADS[options.program](options.keys, options.seed), []
-        topics = {role: f"bench-{role}" for role in (*wave.reads, wave.writes)}
-        admin = AdminClient({"bootstrap.servers": broker.bootstrap, **broker.client})
-        for created in admin.create_topics([NewTopic(name, PARTITIONS, 1) for name in topics.values()]).values():
-            created.result()
-        folders = {name: run.scratch / f"bench-{name}" for name in ("state", "durable")}
-        for folder in folders.values():
-            folder.mkdir()
-        begun = time.monotonic()
-        instance = Instance(manifest, run, Path(logs))
-        instance.greet()
-        print(f"{manifest.name} {options.mode}: boot {time.monotonic() - begun:.1f} s", flush=True)
+    wave, rates, group = WORKLOADS[options.program](options.keys, options.seed), [], ""
+    parameters = {"commit_interval_ms": options.commit_interval_ms} | wave.parameters
+    with staged(manifest, options.program, options.mode, parameters) as stage:
+        broker, topics, instance = stage.broker, stage.topics, stage.instance
+        print(f"{manifest.name} {options.mode}: boot {stage.boot_s:.1f} s", flush=True)
         for number in range(options.waves + 1):
             if number:
                 instance.pause()
@@ -232,18 +218,8 @@ def main() -> None:
             if number:
                 instance.resume()
             else:
-                ready = instance.start(
-                    Start(
-                        program=options.program, application_id="bench", instance="a", mode=options.mode, topics=topics,
-                        bootstrap=broker.bootstrap, client=broker.client, session_timeout_ms=6_000,
-                        transaction_timeout_ms=60_000, state_dir=str(folders["state"]), durable_dir=str(folders["durable"]),
-                        parameters={"commit_interval_ms": options.commit_interval_ms} | wave.parameters,
-                    )
-                )  # fmt: skip
-                if not isinstance(ready, Ready):
-                    raise SystemExit(f"{manifest.name} did not start: {ready}")
-            commits = [topics[role] for role in PROGRAMS[options.program].commits]
-            drain(broker, ready.consumer_group or "", commits)
+                group = stage.start()
+            drain(broker, group, [topics[role] for role in PROGRAMS[options.program].commits])
             seconds = time.monotonic() - begun
             if number:
                 rates.append(options.entries / seconds)
@@ -253,11 +229,9 @@ def main() -> None:
                 flush=True,
             )
         wrong = wave.wrong(visible(broker, topics[wave.writes]))
-        instance.kill()
-        broker.close()
-        if wrong:
-            raise SystemExit(f"{wrong} outputs are wrong: no figure counts")
-        print(f"median of the warm waves: {statistics.median(rates):,.0f} records/s; all that came out is right")
+    if wrong:
+        raise SystemExit(f"{wrong} outputs are wrong: no figure counts")
+    print(f"median of the warm waves: {statistics.median(rates):,.0f} records/s; all that came out is right")
 
 
 if __name__ == "__main__":

@@ -9,27 +9,23 @@ interval is the figure: the batch went late by as much.
 
 import argparse
 import json
-import tempfile
 import threading
 import time
-from pathlib import Path
 
 import psutil
-from catch_up import PARTITIONS
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from stage import PARTITIONS, staged
 
-from streamgate.brokers import Broker, open_broker
+from streamgate.brokers import Broker
 from streamgate.designs.instance import Instance
 from streamgate.designs.manifest import load
-from streamgate.designs.protocol import Ready, Start
-from streamgate.designs.reaper import RunScope
 
 TICK_S = 0.01
-TOPICS = {"visits": "bench-visits", "batches": "bench-batches"}
 
 
-def send(broker: Broker, rate: int, seconds: float, customers: int, appended: dict[str, float]) -> None:
+def send(  # noqa: PLR0913, PLR0917 (what a thread is given, in order)
+    broker: Broker, topic: str, rate: int, seconds: float, customers: int, appended: dict[str, float]
+) -> None:
     """Write events at this rate; remember when each was acknowledged."""
     producer = Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": 1, **broker.client})
 
@@ -43,7 +39,7 @@ def send(broker: Broker, rate: int, seconds: float, customers: int, appended: di
             customer = number * 7919 % customers
             visit = {"customerId": str(customer), "visitorId": str(number), "action": "click"}
             place = customer % PARTITIONS
-            producer.produce(TOPICS["visits"], json.dumps(visit).encode(), b"%d" % customer, place, on_delivery=at)
+            producer.produce(topic, json.dumps(visit).encode(), b"%d" % customer, place, on_delivery=at)
             number += 1
         producer.poll(TICK_S)
     producer.flush()
@@ -66,26 +62,10 @@ def main() -> None:
     parser.add_argument("--interval-ms", type=int, default=1_000)
     options = parser.parse_args()
     manifest = load(options.design)
-    with RunScope() as run, tempfile.TemporaryDirectory() as logs:
-        broker = open_broker("embedded", run=run, log_dir=Path(logs))
-        admin = AdminClient({"bootstrap.servers": broker.bootstrap, **broker.client})
-        for created in admin.create_topics([NewTopic(name, PARTITIONS, 1) for name in TOPICS.values()]).values():
-            created.result()
-        folders = {name: run.scratch / f"bench-{name}" for name in ("state", "durable")}
-        for folder in folders.values():
-            folder.mkdir()
-        instance = Instance(manifest, run, Path(logs))
-        instance.greet()
-        ready = instance.start(
-            Start(
-                program="batcher", application_id="bench", instance="a", mode=options.mode, topics=TOPICS,
-                bootstrap=broker.bootstrap, client=broker.client, session_timeout_ms=6_000, transaction_timeout_ms=60_000,
-                state_dir=str(folders["state"]), durable_dir=str(folders["durable"]),
-                parameters={"commit_interval_ms": 100, "threshold": options.threshold, "interval_ms": options.interval_ms},
-            )
-        )  # fmt: skip
-        if not isinstance(ready, Ready):
-            raise SystemExit(f"{manifest.name} did not start: {ready}")
+    parameters = {"commit_interval_ms": 100, "threshold": options.threshold, "interval_ms": options.interval_ms}
+    with staged(manifest, "batcher", options.mode, parameters) as stage:
+        broker, topics, instance = stage.broker, stage.topics, stage.instance
+        stage.start()
         began, took = time.monotonic(), cpu_s(instance)
         time.sleep(options.seconds / 3)
         idle = (cpu_s(instance) - took) / (time.monotonic() - began)
@@ -94,10 +74,10 @@ def main() -> None:
             {"bootstrap.servers": broker.bootstrap, "group.id": "bench-reader", **broker.client}
             | {"isolation.level": "read_committed", "enable.auto.commit": False, "fetch.wait.max.ms": 10}
         )
-        reader.assign([TopicPartition(TOPICS["batches"], partition, 0) for partition in range(PARTITIONS)])
+        reader.assign([TopicPartition(topics["batches"], partition, 0) for partition in range(PARTITIONS)])
         begins, took = time.monotonic(), cpu_s(instance)
         sender = threading.Thread(
-            target=send, args=(broker, options.rate, options.seconds, options.customers, appended)
+            target=send, args=(broker, topics["visits"], options.rate, options.seconds, options.customers, appended)
         )
         sender.start()
         until = begins + options.seconds + options.interval_ms / 1000 + 30
@@ -107,8 +87,6 @@ def main() -> None:
                     seen.setdefault(event["visitorId"], time.monotonic())
         busy = (cpu_s(instance) - took) / (time.monotonic() - begins)
         reader.close()
-        instance.kill()
-        broker.close()
     if missing := len(appended) - len(seen):
         raise SystemExit(f"{missing} events never came out: no figure counts")
     waits = sorted(seen[event] - at for event, at in appended.items())

@@ -19,6 +19,11 @@ _RIGHT: Final = 0.1  # how many changes are the partner table's
 _ABORTED: Final = 4  # transactions that come to nothing before the last one
 
 
+def position(row: int) -> str:
+    """The key of a row."""
+    return f"position-{row:05}"
+
+
 class Tables:
     """Both tables of one workload as they stand after the changes asked for so far."""
 
@@ -37,7 +42,7 @@ class Tables:
         if self.is_same_key:
             self._partners = self._keys = [f"client-{number:05}" for number in range(rows)]
         else:
-            self._keys = [f"position-{number:05}" for number in range(rows)]
+            self._keys = [position(number) for number in range(rows)]
             self._partners = [f"{self._fake.lexify('????').upper()}{number}" for number in range(partners)]
         self._clients = [f"client-{number:03}" for number in range(max(1, rows // 8))]
         self._weights = zipf(len(self._partners), exponent=0.6)
@@ -77,7 +82,7 @@ class Tables:
     def more(self, count: int) -> list[Send]:
         """Insert so many rows beyond the others."""
         rows = range(len(self._keys), len(self._keys) + count)
-        self._keys += [f"position-{row:05}" for row in rows]
+        self._keys += map(position, rows)
         self._passing = rows
         return [self._put(row, self._row(row)) for row in rows]
 

@@ -45,8 +45,8 @@ def in_mode(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
     delete_retention_ms: str | None,
 ) -> None:
     """Declare the application under test, with the program's own parameters and the usual transaction timeout or others."""
-    said = {"commit_interval_ms": interval_ms, "threshold": threshold, "interval_ms": wait_ms}
-    said["delete_retention_ms"] = delete_retention_ms
+    said = {"commit_interval_ms": interval_ms, "delete_retention_ms": delete_retention_ms}
+    said |= {"threshold": threshold, "interval_ms": wait_ms}
     parameters: dict[str, int | str] = {name: int(value) for name, value in said.items() if value}
     count, second, timeout = int(partitions), int(beside or 0), int(timeout_ms or 0)
     trial.application(program, mode, count, beside=second, timeout_ms=timeout, parameters=parameters)
@@ -110,9 +110,7 @@ def visits_trickle(trial: Trial, events: str, apart_ms: str, seconds: str | None
         for _ in range(int(events)):
             due_ms = trial.now_ms + int(apart_ms)
             trial.feed(application, one, visit_facts)
-            while trial.now_ms < due_ms:
-                trial.alive(application)
-                trial.observe(application)
+            trial.watch(application, due_ms)
         if clock and seconds:
             trial.mark("the wall clock jumps", **clock.evidence(application.running["a"].pids()))
 

@@ -8,13 +8,11 @@ from pytest_bdd import given, parsers, step, then, when
 from streamgate.checks.joins import races
 from streamgate.generators.ledger import Send
 from streamgate.generators.tables import Tables, facts, spoiled, written
-from streamgate.history.events import Measured
 from streamgate.steps.sentences import subjects
 from streamgate.trial import Application, Trial
 from streamgate.verdicts import MarkMissed
 
 FLAW = r"(?P<flaw>with a null key|that is no JSON|with text for a number|with a number for a text|without a field)"
-
 FORGOTTEN_WITHIN_MS = 2_000
 MORE_CHANGES = 400  # for designs that forget when something else comes
 TIMES = 2
@@ -48,7 +46,7 @@ def changes_wait(trial: Trial, changes: str, rows: str, partners: str) -> None:
     """Write changes of both tables in bursts, with aborted ones between them and at the end of every partition."""
     for application in subjects(trial):
         tables = tables_of(trial, application, int(rows), int(partners))
-        write(trial, application, lambda tables=tables: tables.changes(int(changes)))  # type: ignore[misc]
+        write(trial, application, partial(tables.changes, int(changes)))
 
 
 @when(
@@ -115,18 +113,12 @@ def measured(trial: Trial) -> None:
 def has_forgotten(trial: Trial) -> None:
     """Let the time pass for which deletions are remembered, have some more changes arrive, and measure."""
     for application in subjects(trial):
-        tables, may_ms = (
-            application.tables,
-            int(application.event.parameters["delete_retention_ms"]) + application.fed_ms,
-        )
+        tables, retention_ms = application.tables, int(application.event.parameters["delete_retention_ms"])
         assert tables
-        trial.measure(application)
-        trial.wait(may_ms, lambda may_ms=may_ms: trial.now_ms >= may_ms)  # type: ignore[misc]
-        write(trial, application, lambda tables=tables: tables.changes(MORE_CHANGES))  # type: ignore[misc]
+        trial.watch(application, application.fed_ms + retention_ms)
+        write(trial, application, partial(tables.changes, MORE_CHANGES))
         trial.drain(application)
-        trial.measure(
-            application, falls_to=TIMES * next(trial.history.of(Measured)).size, within_ms=FORGOTTEN_WITHIN_MS
-        )
+        trial.measure(application, times=TIMES, within_ms=FORGOTTEN_WITHIN_MS)
         trial.claim("forgotten", application, f"it holds no more than {TIMES} times as much", times=TIMES)
 
 

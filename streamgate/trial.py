@@ -14,7 +14,6 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
-from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -196,6 +195,12 @@ class Trial:
                 return False
             time.sleep(POLL_S)
         return True
+
+    def watch(self, application: Application, until_ms: int) -> None:
+        """See what comes out until then; Violated where an instance gives up or vanishes meanwhile."""
+        while self.now_ms < until_ms:
+            self.alive(application)
+            self.observe(application)
 
     def decided_s(self, application: Application) -> float:
         """By then every transaction is decided, if need be by the broker."""
@@ -479,24 +484,27 @@ class Trial:
         if "reusable" in self.manifest.capabilities:
             self.bench.pool(self.manifest).give_back(instance)
 
-    def measure(self, application: Application, *, falls_to: float = inf, within_ms: int = 0, name: str = "a") -> None:
-        """Record how much state an instance says that it holds, once that falls so far or the promised time ends."""
+    def measure(self, application: Application, *, times: int = 0, within_ms: int = 0, name: str = "a") -> None:
+        """Record how much state an instance says that it holds; with `times`, once that is at most so many times the first
+        record, or when the promised time ends."""
         if "measure" not in self.manifest.capabilities:
             raise NotOffered(f"{self.manifest.name} does not say how much state it holds (capability measure)")
+        first = next((m for m in self.history.of(events.Measured) if m.application == application.name), None)
         until_ms = self.now_ms + within_ms
         while True:
+            self.alive(application)
             reply = application.running[name].measure()
             if not isinstance(reply, Measured):
                 raise AdapterBreach(f"{self.manifest.name} answered measure with {reply.type}: {reply.message}")
-            if reply.size <= falls_to or self.now_ms >= until_ms:
+            if not reply.size or (first and first.unit != reply.unit):
+                said = f"{reply.size} {reply.unit}" + (f" after {first.size} {first.unit}" if first else "")
+                raise AdapterBreach(f"{self.manifest.name} measures {said}; expected one unit, and more than nothing")
+            if not first or not times or reply.size <= times * first.size or self.now_ms >= until_ms:
                 break
             time.sleep(POLL_S)
-        event = events.Measured(at_ms=self.now_ms, application=application.name, size=reply.size, unit=reply.unit)
-        first = next(self.history.of(events.Measured), event)
-        if not first.size or first.unit != event.unit:
-            said = f"{first.size} {first.unit} with rows in its tables, and {event.size} {event.unit} later"
-            raise AdapterBreach(f"{self.manifest.name} measures {said}; expected one unit, and more than nothing")
-        self.history.add(event)
+        self.history.add(
+            events.Measured(at_ms=self.now_ms, application=application.name, size=reply.size, unit=reply.unit)
+        )
 
     def mark_the_rest(self, application: Application) -> None:
         """Mark how much of the input the last stop left for later; MarkMissed where it left none."""

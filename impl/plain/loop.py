@@ -80,8 +80,8 @@ class Plain(Design):
             settings["transactional.id"] = self.transactional_id()
             settings["transaction.timeout.ms"] = start["transaction_timeout_ms"]
         self.producer = Producer(self.client | settings)
-        self.producer.list_topics(self.output, 10)  # not connected yet, the client would look for its coordinator twice
         if self.exactly_once:
+            self.producer.list_topics(self.output, 10)  # once connected, it finds its coordinator at once
             self.producer.init_transactions(30)
         self.consumer = Consumer(
             self.client

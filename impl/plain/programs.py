@@ -16,6 +16,7 @@ from streamgate.adapter import Failed
 from streamgate.generators.envelope_pb2 import Envelope, Hop
 
 Row = tuple[Any, bytes | None, Any, int]  # key, value, headers, timestamp in milliseconds
+Fields = dict[str, tuple[type, ...]]  # of a row in JSON, the first one its key -> the types that each may have
 
 
 def poison(message: Message, error: Exception) -> Failed:
@@ -31,6 +32,25 @@ def envelope_of(message: Message) -> Envelope:
         raise poison(message, error) from None
     envelope.chain.append(Hop(topic=message.topic(), partition=message.partition(), offset=message.offset()))
     return envelope
+
+
+def row_of(message: Message, fields: Fields) -> tuple[bytes, dict[str, Any] | None]:
+    """The key and the named fields of a row in JSON, None for a tombstone; stop loudly on what is none."""
+    key, value = message.key(), message.value()
+    try:
+        if key is None:
+            raise ValueError("its key is null")  # noqa: TRY301
+        said: Any = None if value is None else json.loads(value)
+        row = None if value is None else {name: said[name] for name in fields}
+        if row and (
+            bytes(key) != str(next(iter(row.values()))).encode()
+            or any(type(row[name]) not in types for name, types in fields.items())
+            or not all(type(each) is int for name in row if fields[name] == (list,) for each in row[name])
+        ):
+            raise ValueError("another key, or another type of field")  # noqa: TRY301
+    except (ValueError, KeyError, TypeError) as error:
+        raise poison(message, error) from None
+    return bytes(key), row
 
 
 class Program:
@@ -143,6 +163,9 @@ class Ledger(Program):
         return out
 
 
+VISIT: Fields = dict.fromkeys(("customerId", "visitorId", "action"), (str,))
+
+
 class Batcher(Program):
     """Events wait per customer until they fill a batch, their first one is too old, or all is closed."""
 
@@ -167,15 +190,11 @@ class Batcher(Program):
         """Put an event into its customer's batch; nulls are left out."""
         if message.value() is None:
             return
-        try:
-            visit = json.loads(message.value())  # type: ignore[arg-type]  # no null
-            customer, event = visit["customerId"], {name: visit[name] for name in ("visitorId", "action")}
-            if str(customer).encode() != message.key() or not all(type(each) is str for each in visit.values()):
-                raise ValueError("another key, or another type of field")  # noqa: TRY301
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise poison(message, error) from None
+        _, visit = row_of(message, VISIT)
+        assert visit
+        customer = visit.pop("customerId")
         self.since.setdefault(customer, self.now())
-        self.batches.setdefault(customer, []).append(event)
+        self.batches.setdefault(customer, []).append(visit)
         if len(self.batches[customer]) >= self.parameters["threshold"]:
             self.full.append(self.flush(customer))
 
@@ -196,7 +215,6 @@ class Batcher(Program):
         return [self.flush(customer) for customer in list(self.since)]
 
 
-Fields = dict[str, tuple[type, ...]]
 POSITION: Fields = {"positionId": (str,), "client": (str,), "ticker": (str, type(None)), "amount": (int,)}
 TICKER: Fields = {"ticker": (str,), "exchange": (str,), "name": (str,), "founded": (int,)}
 
@@ -230,7 +248,7 @@ class Join(Program):
         """Change a row of either table, and touch every key whose result may change with it."""
         role = next(role for role in self.tables if str(message.topic()).endswith(role))
         is_left = role == self.tables[0]
-        key, row = self.row_of(message, self.left_fields if is_left else self.right_fields)
+        key, row = row_of(message, self.left_fields if is_left else self.right_fields)
         entry = (row, f"{role}-{message.partition()}@{message.offset()}", message.timestamp()[1]) if row else None
         if is_left:
             self.put(key, entry)
@@ -240,23 +258,6 @@ class Join(Program):
             if entry:
                 self.right[key] = entry
             self.touched |= dict.fromkeys(sorted(self.referring[key]))
-
-    def row_of(self, message: Message, fields: Fields) -> tuple[bytes, dict[str, Any] | None]:
-        """The key and the named fields of a row, None for a tombstone; stop loudly on what is none."""
-        key, value = message.key(), message.value()
-        try:
-            if key is None:
-                raise ValueError("its key is null")  # noqa: TRY301
-            row = None if value is None else {name: json.loads(value)[name] for name in fields}
-            if row and (
-                bytes(key) != str(next(iter(row.values()))).encode()
-                or any(type(row[name]) not in types for name, types in fields.items())
-                or not all(type(each) is int for name in row if fields[name] == (list,) for each in row[name])
-            ):
-                raise ValueError("another key, or another type of field")  # noqa: TRY301
-        except (ValueError, KeyError, TypeError) as error:
-            raise poison(message, error) from None
-        return bytes(key), row
 
     def put(self, key: bytes, entry: tuple[dict[str, Any], str, int] | None) -> None:
         """Replace a row of the left table; it refers to its new partner and no longer to the old one."""

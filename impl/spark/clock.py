@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from pyarrow import fs
 from pyspark.sql import DataFrame, SparkSession
 
-TICK_S, PATIENCE_S = 0.25, 0.5  # a batch that is due so soon after a tick is waited for instead
+TICK_MS, PATIENCE_MS = 250, 500  # a batch that is due so soon after a tick is waited for instead
 NEVER = 1 << 60  # when a batch is due on a page where nothing waits
 
 
@@ -38,20 +38,20 @@ class Clock:
         """Write a tick, if one is due and none is under way; once asked for, the closing one is the next and the last."""
         with self.lock:
             self.is_closing |= closing
-            now, due_s = time.monotonic(), self.due_s()
-            wait_s = due_s if due_s == NEVER or TICK_S < due_s < TICK_S + PATIENCE_S else TICK_S
-            if self.under_way or self.is_closed or (now - self.last < wait_s and not self.is_closing):
+            now, due_ms = time.monotonic(), self.due_ms()
+            elapsed_ms = round((now - self.last) * 1000)
+            wait_ms = due_ms if due_ms == NEVER or TICK_MS < due_ms < TICK_MS + PATIENCE_MS else TICK_MS
+            if self.under_way or self.is_closed or (elapsed_ms < wait_ms and not self.is_closing):
                 return
             name = uuid.uuid4().hex
             with self.files.open_output_stream(f"{self.root}/_{name}") as file:  # to Spark such a name is no file
-                file.write(f"{round((now - self.last) * 1000)} {'closing' if self.is_closing else ''}".encode())
+                file.write(f"{elapsed_ms} {'closing' if self.is_closing else ''}".encode())
             self.files.move(f"{self.root}/_{name}", f"{self.root}/{name}")
             self.last, self.under_way, self.is_closed = now, True, self.is_closing
 
-    def due_s(self) -> float:
+    def due_ms(self) -> int:
         """How long after the last tick the next batch is due: at once where some page has not said it yet."""
-        due_in_ms = min(self.due_in_ms.values(), default=0) if len(self.due_in_ms) == self.pages else 0
-        return NEVER if due_in_ms == NEVER else due_in_ms / 1000
+        return min(self.due_in_ms.values()) if len(self.due_in_ms) == self.pages else 0
 
     def hear(self, table: pa.Table, began: float) -> pa.Table:
         """Take out the rows in which the pages say what waits: those with no key. A tick makes all of them speak.

@@ -182,11 +182,9 @@ class Spark(Design):
     def close(self) -> None:
         """Let what waits go, let the batch under way finish and be logged, let no other begin, and end the query."""
         until = time.monotonic() + CLOSE_DEADLINE_S
-        if self.clock and not self.failure:
-            self.clock.tick(closing=True)
-            while (
-                (self.clock.under_way or not self.clock.is_closed) and self.stream.isActive and time.monotonic() < until
-            ):
+        if (clock := self.clock) and not self.failure:
+            clock.tick(closing=True)
+            while (clock.under_way or not clock.is_closed) and self.stream.isActive and time.monotonic() < until:
                 time.sleep(LOOK_S)
         with self.lock:
             self.closing = True

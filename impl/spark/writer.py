@@ -49,8 +49,8 @@ class Writer:
         self.producer = Producer(client | settings)
         self.offsets = Consumer(client | {"group.id": self.group, "enable.auto.commit": False})
         try:
-            self.producer.list_topics(topic, BROKER_DEADLINE_S)  # once connected, it finds its coordinator at once
             if self.exactly_once:  # fences a zombie and settles the transaction that it left open
+                self.producer.list_topics(topic, BROKER_DEADLINE_S)  # once connected, it finds its coordinator at once
                 self.producer.init_transactions(BROKER_DEADLINE_S)
         except KafkaException as error:
             raise Failed("storage", f"Kafka grants no transactional id: {error.args[0]}") from error

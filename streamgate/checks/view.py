@@ -4,7 +4,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, takewhile
+from itertools import takewhile
 
 from streamgate.history import History
 from streamgate.history.events import Application, Instance, Record
@@ -111,28 +111,23 @@ class View:
 
     def _index(self, states: list[State], indexes: list[int], shown: list[Output]) -> int:
         """Which of the states that say the same: the first after what was shown last, where a repeat is legal from there on."""
-        before = (o.index for o in reversed(shown) if not o.anomaly)
-        last = next(before, -1)
+        last = next((o.index for o in reversed(shown) if not o.anomaly), -1)
         if not self.exactly_once:
             return indexes[bisect_left(indexes, last) % len(indexes)]  # a step back goes as far as it may
         after = bisect_right(indexes, last)
-        if after == len(indexes) and last not in indexes and states[last].value == GONE:
-            last = self._behind(states, shown, indexes[-1])
-            after = bisect_right(indexes, last)
-        if last in indexes and states[last].value == GONE:  # a tombstone behind others is for another deletion
-            run = takewhile(lambda index: states[index].value == GONE, chain([last], before))
-            told = {id(states[index].deletion) for index in run}
-            return next((index for index in indexes[after:] if id(states[index].deletion) not in told), last)
+        if last >= 0 and states[last].value == GONE:
+            sound = (o for o in reversed(shown) if not o.anomaly)
+            run = list(takewhile(lambda o: states[o.index].value == GONE, sound))
+            if last in indexes:  # a tombstone behind others is for another deletion
+                told = {id(states[o.index].deletion) for o in run}
+                return next((index for index in indexes[after:] if id(states[index].deletion) not in told), last)
+            before = next((o.index for o in run if o.index < indexes[-1]), last)
+            # What seemed to be for a deletion after this row was for one before it.
+            if after == len(indexes) and before != last:
+                for output in run:
+                    output.index = min(output.index, before)
+                after = bisect_right(indexes, before)
         return indexes[min(after, len(indexes) - 1)]
-
-    @staticmethod
-    def _behind(states: list[State], shown: list[Output], row: int) -> int:
-        """Where the tombstones end that a row follows: what seemed to be for a deletion after the row was for one before it."""
-        run = list(takewhile(lambda o: states[o.index].value == GONE, (o for o in reversed(shown) if not o.anomaly)))
-        before = next((o.index for o in run if o.index < row), run[0].index)
-        for output in run if before < row else []:
-            output.index = min(output.index, before)
-        return before
 
     def _misfit(self, record: Record, key: bytes, value: tuple[object, ...]) -> Anomaly:
         diagnosis = self._diagnose(key, value, self.states.get(key, []))

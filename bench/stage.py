@@ -1,0 +1,62 @@
+"""What a bench stands on: an embedded broker with a program's topics, and one instance of a design that has booted."""
+
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from streamgate.brokers import Broker, open_broker
+from streamgate.designs.instance import Instance
+from streamgate.designs.manifest import Manifest
+from streamgate.designs.protocol import Mode, Ready, Start
+from streamgate.designs.reaper import RunScope
+from streamgate.programs import PROGRAMS
+
+PARTITIONS = 4
+
+
+@dataclass
+class Stage:
+    """The broker, the topics by role, and the instance, which is not started yet."""
+
+    broker: Broker
+    topics: dict[str, str]
+    instance: Instance
+    boot_s: float
+    request: Start
+
+    def start(self) -> str:
+        """Start it; the consumer group that it commits with."""
+        ready = self.instance.start(self.request)
+        if not isinstance(ready, Ready):
+            raise SystemExit(f"{self.instance.manifest.name} did not start: {ready}")
+        return ready.consumer_group or ""
+
+
+@contextmanager
+def staged(manifest: Manifest, program: str, mode: Mode, parameters: dict[str, int | str]) -> Iterator[Stage]:
+    """Set it up, and end all of it afterwards."""
+    with RunScope() as run, tempfile.TemporaryDirectory() as logs:
+        broker = open_broker("embedded", run=run, log_dir=Path(logs))
+        topics = {role: f"bench-{role}" for role in PROGRAMS[program].topics}
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap, **broker.client})
+        for created in admin.create_topics([NewTopic(name, PARTITIONS, 1) for name in topics.values()]).values():
+            created.result()
+        folders = {name: run.scratch / f"bench-{name}" for name in ("state", "durable")}
+        for folder in folders.values():
+            folder.mkdir()
+        begun = time.monotonic()
+        instance = Instance(manifest, run, Path(logs))
+        instance.greet()
+        request = Start(
+            program=program, application_id="bench", instance="a", mode=mode, topics=topics, bootstrap=broker.bootstrap,
+            client=broker.client, session_timeout_ms=6_000, transaction_timeout_ms=60_000, parameters=parameters,
+            state_dir=str(folders["state"]), durable_dir=str(folders["durable"]),
+        )  # fmt: skip
+        yield Stage(broker, topics, instance, time.monotonic() - begun, request)
+        instance.kill()
+        broker.close()
