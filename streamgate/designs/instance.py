@@ -53,7 +53,7 @@ STOP_GRACE_S = 5.0
 MAX_LINE_BYTES = 1 << 20
 MAX_UNASKED_LINES = 1000
 _SHOWN_CHARS = 160
-_DRAIN_S = 0.5  # what an instance wrote before it exited is still to be read
+_DRAIN_S = 2.0  # at most: what an instance wrote before it exited is still to be read
 _LOOK_S = 0.05  # how often an exit is looked for while an answer is awaited
 _ONE_LINE = "Expected one JSON object a line; was it meant for stderr?"
 _SECRET = re.compile(r"password|secret|token|key\.pem", re.IGNORECASE)
@@ -240,8 +240,10 @@ class Instance:
 
     @property
     def exit_code(self) -> int | None:
-        """How its first process ended (negative: by that signal), or None while it runs."""
-        return self._process.poll()
+        """How its first process ended (negative: by that signal), once its last words are heard; None while it runs."""
+        if (code := self._process.poll()) is not None:
+            self._listener.join(_DRAIN_S)
+        return code
 
     def wait_exit(self, deadline_s: float) -> int | None:
         """Wait for its first process to end, as it must after `failed`; None where it did not."""

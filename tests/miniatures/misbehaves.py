@@ -86,7 +86,7 @@ HABITS = {
     "sleeps_at_start": {"start": nothing},
     "spills_the_password": {"start": lambda: say("connecting with hunter2")},
     "is_killed_at_start": {"start": lambda: os.kill(os.getpid(), 9)},
-    "fails_loudly": {"start": lambda: (say(READY), fail())},
+    "fails_loudly": {"start": lambda: (say(READY), time.sleep(0.1), fail())},
     "stops_late": {"stop": nothing},
     "stays_after_stopped": {"stop": lambda: (say(STOPPED), time.sleep(60))},
     "is_reusable": {
