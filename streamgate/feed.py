@@ -29,17 +29,19 @@ class Feed:
         self._aborting: Producer | None = None
 
     def write(self, topics: dict[str, str], role: str, sends: Sequence[Send]) -> None:
-        """Write a workload to its topics, to that of `role` where a record names none, in the workload's order.
+        """Write a workload to its topics, to that of `role` where a record names none.
 
-        Each run of records with one transaction number is aborted after its last.
+        Records with one transaction number are aborted together, when the next transaction begins or at the end. Their place
+        among the others is about that of the workload, but the last ones end their partitions.
         """
+        last = max((send.transaction for send in sends if send.transaction is not None), default=None)
         open_transaction: int | None = None
         for send in sends:
-            if send.transaction != open_transaction:
+            if send.transaction is not None and send.transaction != open_transaction:
                 self._end(open_transaction)
-                if send.transaction is not None:
+                if send.transaction == last:
                     self._steady.flush(FLUSH_S)
-                    self._transactional().begin_transaction()
+                self._transactional().begin_transaction()
                 open_transaction = send.transaction
             producer = self._steady if send.transaction is None else self._transactional()
             self._produce(producer, topics[send.role or role], send)
