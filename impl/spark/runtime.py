@@ -267,8 +267,7 @@ def warm_up(session: SparkSession, program: Any) -> None:
     beside = made_up(session.range(1).toDF("value"), program.BESIDE) if program.BESIDE else None
     with tempfile.TemporaryDirectory(prefix="streamgate-warm-up-") as folder:
         if program is batcher:
-            beside = (clock := Clock(f"file://{folder}/ticks", 1)).ticks(session)
-            clock.tick(closing=True)
+            beside = Clock(f"file://{folder}/ticks", 1).ticks(session)
         query = (
             program.build(made_up(numbers, program.READS), beside, start)
             .writeStream.foreachBatch(lambda rows, _: rows.toArrow())
