@@ -432,6 +432,14 @@ def test_no_row(session, record):
     assert runtime.failure_of(str(stopped.value)).kind == "poison"
 
 
+def test_a_quoted_plan_is_no_poison():
+    """What a query died of is not what its plan would have said of a record."""
+    plan = "+- Project [raise_error(concat_ws(, poison: , topic#13, -, cast(partition#14 as string), @, offset#15L))]"
+    died = runtime.failure_of(f"TimeoutException: Timeout of 60000ms expired\n{plan}")
+
+    assert (died.kind, str(died)) == ("storage", "TimeoutException: Timeout of 60000ms expired")
+
+
 def test_broadcast(session):
     """Each position in its order with the last row of its ticker, as it is, or a tombstone; without a shuffle."""
     names = ["VOD", None, "gone", "unknown", "VOD"]

@@ -36,7 +36,7 @@ WARM_UP_RECORDS, WARM_UP_BATCHES = 100, 1
 LOOK_S = 0.05  # how often a finished batch is looked for
 CLOSE_DEADLINE_S = 5
 FAILURES = {  # what a query dies of -> the kind of failure
-    r"poison: [^\n]*": "poison",
+    r"poison: (?:\S+@\d|a record)[^\n]*": "poison",  # as said of a record; a plan that is quoted has the words alone
     r"CONCURRENT_STREAM_LOG_UPDATE[^\n]*": "fenced",
     r"(?i)[^\n]*data (?:may have been|was|were|loss)[^\n]*": "offset-lost",
 }

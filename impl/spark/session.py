@@ -49,7 +49,7 @@ OPTIONS = (
     ),
 )
 SETTINGS: dict[str, Any] = {
-    "spark.master": "local[2]",
+    "spark.master": "local[2, 2]",  # a task has a second attempt: Kafka's client times out where the wall clock jumps
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.host": "127.0.0.1",
