@@ -145,17 +145,19 @@ def drains(trial: Trial) -> None:
 
 @when(parsers.re(r"(?P<who>it|the relay) is killed (?P<moment>[^,]+)(?P<at_once>, and starts again at once)?"))
 def killed(trial: Trial, who: str, moment: str, at_once: str | None) -> None:
-    """SIGKILL every process of instance a at that moment, and see what it leaves behind once all is decided.
+    """SIGKILL every process of instance a at that moment, and see what readers of committed data have of it.
 
-    One that starts again at once, before anything is decided, has to settle what the dead one left.
+    A transaction that it left open is its successor's to settle; where that starts at once, how long readers wait is measured.
     """
     for application in subjects(trial, who):
         hold(trial, application, AIMS[moment](trial, application))
         trial.kill(application)
-        released_ms = trial.watch_release(application) if at_once else None
         if at_once:
+            released_ms = trial.watch_release(application)
             trial.start(application)
-        trial.settle(application, waited_ms=released_ms.result() if released_ms else None)
+            trial.settle(application, waited_ms=released_ms.result())
+        else:
+            trial.settle(application, waits=False)
 
 
 @when(parsers.re(r"it is stopped gracefully(?P<twice> while more of them arrive, and told so twice)?"))

@@ -526,11 +526,11 @@ class Trial:
 
     # --- waiting for the design
 
-    def committed(self, application: Application) -> events.Offsets | None:
+    def committed(self, application: Application, *, stable: bool = True) -> events.Offsets | None:
         """The group's committed offsets; None while a transaction may still change them, or where there is no group."""
         if application.group is None:
             return None
-        return self.reading.committed(application.group, application.commits, stable=True)
+        return self.reading.committed(application.group, application.commits, stable=stable)
 
     def is_drained(self, application: Application, *, outputs_too: bool = True) -> bool:
         """Whether the committed input is the whole visible input, and no transaction is open on the outputs.
@@ -619,19 +619,29 @@ class Trial:
         threading.Thread(target=watch, name="release", daemon=True).start()
         return released
 
-    def settle(self, application: Application, *, since_ms: int | None = None, waited_ms: int | None = None) -> None:
+    def settle(
+        self, application: Application, *, waits: bool = True, since_ms: int | None = None, waited_ms: int | None = None
+    ) -> None:
         """Wait until every transaction is decided; record the committed input beside the visible outputs.
 
-        How long readers waited is counted from now, from `since_ms`, or was measured already (`waited_ms`).
+        Without `waits`, one that the dead left open stays so: readers stop before it. How long they were held up is counted
+        from now, from `since_ms`, or was measured already (`waited_ms`).
         """
         began = self.now_ms if since_ms is None else since_ms
         committed: events.Offsets | None = None
+        stable_ms: int | None = None
 
         def decided() -> bool:
-            nonlocal committed
+            nonlocal committed, stable_ms
+            if not waits and self._is_left_open(application):
+                committed = self.committed(application, stable=False)
+                self.observe(application)
+                return self._is_left_open(application)  # all the while: what was read in between belongs together
             stable, end = self.ends(application)
-            committed = self.committed(application) if stable == end else None
-            return stable == end and (committed is not None or application.group is None)
+            if stable != end:
+                return False
+            stable_ms, committed = stable_ms or self.now_ms, self.committed(application)
+            return committed is not None or application.group is None
 
         if not self.wait(self.decided_s(application), decided):
             raise Violated.one("stuck", f"a transaction of {self.manifest.name} is still open long after its timeout")
@@ -641,10 +651,16 @@ class Trial:
                 at_ms=self.now_ms,
                 application=application.name,
                 offsets=committed,
-                stable_ms=self.now_ms - began if waited_ms is None else waited_ms,
+                stable_ms=(stable_ms or self.now_ms) - began if waited_ms is None else waited_ms,
                 down=not application.running,
             )
         )
+
+    def _is_left_open(self, application: Application) -> bool:
+        """Whether all that lies above the outputs' last stable offsets is of transactions without an outcome."""
+        stable, _ = self.ends(application)
+        writers = {batch.producer_id for _, batch in self.reading.wire.batches(application.writes, stable)}
+        return bool(writers) and writers <= self.reading.wire.undecided()
 
     def paused_input(self, application: Application, promised_ms: int) -> None:
         """The input rests: look as soon as it is drained and all of it is visible, and at the latest when the promise ends."""

@@ -144,8 +144,9 @@ class Paused(Event):
 
 
 class Committed(Event):
-    """The group's committed input offsets once every transaction was decided, and the outputs' ends.
+    """The group's committed input offsets and, by its place in the history, the outputs that are visible beside them.
 
+    Every transaction was decided by then, but for one that a dead writer left open: what lies before it is all a reader has.
     ``down`` says that no instance was running, so that the pair of input and output is one consistent cut.
     """
 

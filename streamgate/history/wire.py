@@ -15,8 +15,8 @@ from typing import Any, Literal
 
 from kio.schema.fetch.v11 import request as fetch_request
 from kio.schema.fetch.v11 import response as fetch_response
-from kio.schema.request_header.v1.header import RequestHeader
-from kio.schema.response_header.v0.header import ResponseHeader
+from kio.schema.list_transactions.v0.request import ListTransactionsRequest
+from kio.schema.list_transactions.v0.response import ListTransactionsResponse
 from kio.schema.sasl_authenticate.v1 import request as auth_request
 from kio.schema.sasl_authenticate.v1 import response as auth_response
 from kio.schema.sasl_handshake.v1 import request as handshake_request
@@ -66,19 +66,19 @@ class Wire:
     def _ask(self, request: Any, response_type: type[Any]) -> Any:
         self._correlation_id += 1
         buffer = io.BytesIO()
-        header = RequestHeader(
+        header = request.__header_schema__(
             request_api_key=request.__api_key__,
             request_api_version=request.__version__,
             correlation_id=i32(self._correlation_id),
             client_id="streamgate",
         )
-        entity_writer(RequestHeader)(buffer, header)
+        entity_writer(type(header))(buffer, header)
         entity_writer(type(request))(buffer, request)
         body = buffer.getvalue()
         self._socket.sendall(struct.pack(">i", len(body)) + body)
         (size,) = struct.unpack(">i", self._receive(4))
         reply = self._receive(size)
-        _, offset = entity_reader(ResponseHeader)(reply, 0)
+        _, offset = entity_reader(response_type.__header_schema__)(reply, 0)
         return entity_reader(response_type)(reply, offset)[0]
 
     def _receive(self, size: int) -> bytes:
@@ -142,6 +142,11 @@ class Wire:
                         yield partition, header
                 if not headers or offsets[partition] >= answer.high_watermark:
                     unread.pop(partition, None)
+
+    def undecided(self) -> set[int]:
+        """The producer ids whose transaction is open and has no outcome yet, by the word of its coordinator."""
+        answer = self._ask(ListTransactionsRequest(state_filters=("Ongoing",)), ListTransactionsResponse)
+        return {int(state.producer_id) for state in answer.transaction_states}
 
 
 def parse(data: bytes) -> Iterator[BatchHeader]:
