@@ -1,6 +1,7 @@
 """Every sentence of the main job. «It» is every application under test; «the relay» is the one upstream of it."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from functools import partial
 
@@ -14,7 +15,21 @@ from streamgate.generators.ledger import ledger
 from streamgate.generators.visits import facts as visit_facts
 from streamgate.generators.visits import visits
 from streamgate.trial import SETTLE_S, TRANSACTION_TIMEOUT_MS, Application, Trial
+from streamgate.verdicts import NotOffered
 
+CLAIMS = {  # a sentence that claims something of the history as it stands -> its check
+    "the visible outputs are the fold of the committed input": "fold",
+    r"the outputs are the model's, in the order and as often as \w+ allows": "relation",
+    "no entry is applied to some of its accounts only": "whole",
+    "nothing comes again whose input was committed at the kill": "below-the-commit",
+    "nothing of the paused instance is visible": "silent",
+    "no partition has two owners": "owners",
+    "every output carries its input's id, timestamp and headers, and the chain of positions": "preserved",
+    "no batch is larger than the threshold, and none below it goes out early": "bounded",
+    "it keeps no topic of its own": "no-topics",
+}
+CHANGE = "(?:a is killed with a transaction open|[a-d] (?:joins|leaves|is killed))"
+APART_S = 0.2  # between the small waves that arrive while instances come and go
 UPSTREAM = "upstream"
 VISIBLE_WITHIN_MS = 2_000  # on top of the commit interval, promised by every program's contract
 
@@ -176,7 +191,7 @@ def succeeded(trial: Trial) -> None:
     """SIGSTOP every process of instance a, and start instance b in its place."""
     for application in subjects(trial):
         hold(trial, application, AIMS["with a transaction open, before its offsets"](trial, application))
-        trial.start(application, "b")
+        trial.start(application, "b", in_place_of="a")
         paused = application.running.pop("a")
         trial.drain(application, outputs_too=False)
         application.running["a"] = paused
@@ -198,6 +213,28 @@ def goes_on(trial: Trial) -> None:
         trial.settle(application)
 
 
+@when(
+    parsers.re(rf"(?P<changes>{CHANGE}(?:(?:,| and) {CHANGE})*)(?P<at_once>, back to back,)? while more of them arrive")
+)
+def come_and_go(trial: Trial, changes: str, at_once: str | None) -> None:
+    """Start, stop and kill instances by their names; each time, or at the end, wait until the input is shared among who runs."""
+    if "scale" not in trial.manifest.capabilities:
+        raise NotOffered(f"{trial.manifest.name} runs as one instance (capability scale)")
+    does: dict[str, Callable[[Application, str], object]]
+    does = {"joins": trial.start, "leaves": trial.stop, "is killed": trial.kill}
+    for application in subjects(trial):
+        with trial.feeding(application, APART_S):
+            for name, change, moment in re.findall(
+                r"(\w) (joins|leaves|is killed)( with a transaction open)?", changes
+            ):
+                if moment:
+                    hold(trial, application, AIMS[moment.strip()](trial, application))
+                does[change](application, name)
+                if not at_once:
+                    trial.share(application)
+            trial.share(application)
+
+
 @when("its local state is wiped")
 def wiped(trial: Trial) -> None:
     """Delete the instance's own disk while it is down."""
@@ -212,29 +249,12 @@ def refused(trial: Trial) -> None:
         orderly.refuse_outputs(trial, application)
 
 
-@then("the visible outputs are the fold of the committed input")
-def are_the_fold(trial: Trial) -> None:
-    """The prefix rule."""
+@then(parsers.re(f"(?P<sentence>{'|'.join(CLAIMS)})"))
+def is_so(trial: Trial, sentence: str) -> None:
+    """What has been recorded bears it out."""
+    check = next(check for claim, check in CLAIMS.items() if re.fullmatch(claim, sentence))
     for application in subjects(trial):
-        trial.claim("fold", application, "the visible outputs are the fold of the committed input")
-
-
-@then(parsers.re(r"the outputs are the model's, in the order and as often as (?P<mode>\w+) allows"))
-def are_the_models(trial: Trial, mode: str) -> None:
-    """The relation of the mode, on a drained input."""
-    for application in subjects(trial):
-        trial.claim(
-            "relation",
-            application,
-            f"the outputs are the model's, in the order and as often as {mode} allows",
-        )
-
-
-@then("no entry is applied to some of its accounts only")
-def is_whole(trial: Trial) -> None:
-    """A collection is one."""
-    for application in subjects(trial):
-        trial.claim("whole", application, "no entry is applied to some of its accounts only")
+        trial.claim(check, application, sentence)
 
 
 @then("while the input rests, its outcome is visible within the commit interval and 2 seconds")
@@ -244,20 +264,6 @@ def is_prompt(trial: Trial) -> None:
         interval_ms = int(application.event.parameters["commit_interval_ms"])
         trial.paused_input(application, interval_ms + VISIBLE_WITHIN_MS)
         trial.claim("promptly", application, "its outcome is visible within the commit interval and 2 seconds")
-
-
-@then("nothing comes again whose input was committed at the kill")
-def repeats_above_the_commit(trial: Trial) -> None:
-    """At_least_once repeats at most one commit interval."""
-    for application in subjects(trial):
-        trial.claim("below-the-commit", application, "nothing comes again whose input was committed at the kill")
-
-
-@then("nothing of the paused instance is visible")
-def is_silent(trial: Trial) -> None:
-    """The zombie is fenced."""
-    for application in subjects(trial):
-        trial.claim("silent", application, "nothing of the paused instance is visible")
 
 
 @then(
@@ -272,13 +278,6 @@ def readers_pass(trial: Trial, wait_ms: str | None) -> None:
         bound_ms = int(wait_ms) + trial.bench.later_abort_ms
     for application in subjects(trial):
         trial.claim("released", application, f"readers wait {bound_ms} ms at most", bound_ms=bound_ms)
-
-
-@then("every output carries its input's id, timestamp and headers, and the chain of positions")
-def is_preserved(trial: Trial) -> None:
-    """Lineage."""
-    for application in subjects(trial):
-        trial.claim("preserved", application, "every output carries its input's id, timestamp, headers and chain")
 
 
 @then("both modes leave the same last rows")
@@ -301,20 +300,6 @@ def is_in_time(trial: Trial) -> None:
     for application in subjects(trial):
         trial.paused_input(application, int(application.event.parameters["interval_ms"]) + VISIBLE_WITHIN_MS)
         trial.claim("in-time", application, "no event waits longer than the interval and 2 seconds")
-
-
-@then("no batch is larger than the threshold, and none below it goes out early")
-def is_bounded(trial: Trial) -> None:
-    """Both bounds of a batch."""
-    for application in subjects(trial):
-        trial.claim("bounded", application, "no batch is larger than the threshold, and none below it goes out early")
-
-
-@then("it keeps no topic of its own")
-def no_topics(trial: Trial) -> None:
-    """Neither repartition nor changelog topic, declared or not."""
-    for application in subjects(trial):
-        trial.claim("no-topics", application, "it keeps no topic of its own")
 
 
 @then("nothing else changes on the broker")

@@ -21,6 +21,7 @@ CLAIMS = {
     "while the input rests": "promptly",
     "nothing comes again": "below-the-commit",
     "nothing of the paused instance": "silent",
+    "no partition has two owners": "owners",
     "readers wait": "released",
     "it leaves no transaction open": "released",
     "every output carries": "preserved",

@@ -14,6 +14,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ from streamgate.verdicts import AdapterBreach, MarkMissed, NotOffered, Violated
 PROGRESS_S = 20.0  # an input that moves no further for so long is stuck
 SETTLE_S = 1.5  # how long nothing may follow a recorded end
 POLL_S = 0.02
+MOVES = 5  # how often all of a shared input is seen to move on
 STOP_MS = 10_000
 TRANSACTION_TIMEOUT_MS = 3_000
 SESSION_TIMEOUT_MS = 2_000
@@ -115,6 +117,7 @@ class Application:
     group: str | None = None
     running: dict[str, Instance] = field(default_factory=dict)
     fed_ms: int = 0
+    is_fed: bool = False  # all the time, by a thread of its own
     wave: Callable[..., list[Send]] | None = None
     count: Callable[[list[Send]], dict[str, int]] = facts
     waves: int = 0
@@ -283,21 +286,23 @@ class Trial:
             application.workload[name] = application.workload.get(name, 0) + count
 
     @contextlib.contextmanager
-    def feeding(self, application: Application) -> Iterator[None]:
-        """Write wave after wave of the last workload meanwhile, and read them back at the end."""
+    def feeding(self, application: Application, apart_s: float = 0) -> Iterator[None]:
+        """Write wave after wave of the last workload meanwhile, so far apart, and read them back at the end."""
         over = threading.Event()
 
         def write() -> None:
-            while not over.is_set():
+            while not over.wait(apart_s):
                 self._write(application)
 
         thread = threading.Thread(target=write, name="feeding", daemon=True)
         thread.start()
+        application.is_fed = True
         try:
             yield
         finally:
             over.set()
             thread.join()
+            application.is_fed = False
         self.look_at_input(application)
 
     def look_at_input(self, application: Application, fed_ms: int | None = None) -> None:
@@ -374,9 +379,18 @@ class Trial:
     # --- instances
 
     def start(
-        self, application: Application, name: str = "a", *, default_mode: bool = False, may_refuse: bool = False
+        self,
+        application: Application,
+        name: str = "a",
+        *,
+        in_place_of: str = "",
+        default_mode: bool = False,
+        may_refuse: bool = False,
     ) -> Instance | None:
-        """Start an instance and return when it holds its input; None, and a mark, where it may refuse to and does."""
+        """Start an instance and return when it holds its input; None, and a mark, where it may refuse to and does.
+
+        One that takes the place of another is told that one's name, and has a disk of its own.
+        """
         clock = application.wall_clock
         instance = self.bench.take(self.manifest, clock.environment if clock else None)
         application.running[name] = instance
@@ -386,7 +400,7 @@ class Trial:
         request = Start(
             program=application.program.name,
             application_id=application.event.application_id,
-            instance=name,
+            instance=in_place_of or name,
             mode=None if default_mode else application.mode,
             bootstrap=self.bench.broker.bootstrap,
             client=self.bench.broker.client,
@@ -419,6 +433,8 @@ class Trial:
                 raise NotOffered(f"{self.manifest.name} does not offer this: {reply.reason}")
             case Failed() | Error():
                 self.happened(application, name, "failed", reply.message)
+                if len(application.running) > 1:
+                    raise Violated.one("stuck", f"{self.manifest.name} does not start beside another: {reply.message}")
                 if self._after_a_fault():
                     raise Violated.one(
                         "stuck", f"{self.manifest.name} does not start again after the fault: {reply.message}"
@@ -479,7 +495,7 @@ class Trial:
             reply = instance.stop(STOP_MS)
             if not isinstance(reply, Stopped):
                 said = f"{self.manifest.name} answered stop with {reply.type}: {reply.message}"
-                raise Violated.one("stuck", said) if twice else AdapterBreach(said)
+                raise Violated.one("stuck", said) if twice or application.running else AdapterBreach(said)
             self.happened(application, name, "stopped")
         if "reusable" in self.manifest.capabilities:
             self.bench.pool(self.manifest).give_back(instance)
@@ -580,6 +596,39 @@ class Trial:
         self.happened(application, name, "failed", instance.failed.message)
         self.settle(application)
 
+    def share(self, application: Application) -> None:
+        """Wait until all who run hold some of the input by the word of their group, and all of it moves on; mark who does."""
+        if application.group is None:
+            raise NotOffered(f"{self.manifest.name} names no consumer group, so nobody can see who holds what")
+        everything = sorted(f"{topic}-{p}" for topic, count in application.commits.items() for p in range(count))
+        busy = min(len(application.running), len(everything))
+        held: list[list[str]] | None = None
+        before: events.Offsets = {}
+
+        def agreed() -> bool:
+            nonlocal held
+            self.alive(application)
+            held = self.reading.members(application.group or "")
+            if held == []:  # it assigns by itself: what it writes says who did
+                return True
+            return held is not None and sum(map(bool, held)) == busy and sorted(chain(*held)) == everything
+
+        def moved() -> bool:
+            nonlocal before
+            self.alive(application)
+            now = self.committed(application)
+            on = bool(now and all(now[place] > before.get(place, -1) for place in everything))
+            before = now if now and on else before
+            return on
+
+        if not (
+            self.wait(self.bench.progress_s, agreed)
+            and all(self.wait(self.bench.progress_s, moved) for _ in range(MOVES))
+        ):
+            said = f"its offsets rest at {before}" if before else f"its members hold {held}"
+            raise Violated.one("stuck", f"{len(application.running)} instances of {self.manifest.name} run, and {said}")
+        self.mark("the input is shared", held=held)
+
     def drain(self, application: Application, *, outputs_too: bool = True) -> None:
         """Wait until the input is drained; an input that moves no further is stuck."""
         seen: object = None
@@ -657,10 +706,13 @@ class Trial:
         )
 
     def _is_left_open(self, application: Application) -> bool:
-        """Whether all that lies above the outputs' last stable offsets is of transactions without an outcome."""
+        """Whether all that lies above the outputs' last stable offsets is of transactions without an outcome, or aborted."""
         stable, _ = self.ends(application)
-        writers = {batch.producer_id for _, batch in self.reading.wire.batches(application.writes, stable)}
-        return bool(writers) and writers <= self.reading.wire.undecided()
+        above = [
+            batch for _, batch in self.reading.wire.batches(application.writes, stable) if batch.control != "abort"
+        ]
+        writers = {batch.producer_id for batch in above}
+        return bool(writers) and not any(b.control for b in above) and writers <= self.reading.wire.undecided()
 
     def paused_input(self, application: Application, promised_ms: int) -> None:
         """The input rests: look as soon as it is drained and all of it is visible, and at the latest when the promise ends."""

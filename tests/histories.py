@@ -258,6 +258,10 @@ class Story:
         """An instance is killed."""
         self._happens(name, "killed")
 
+    def stop(self, name: str = "a") -> None:
+        """An instance is closed."""
+        self._happens(name, "stopped")
+
     def resume(self, name: str = "a") -> None:
         """A paused instance goes on."""
         self._happens(name, "resumed")

@@ -140,6 +140,24 @@ class TestRelation:
 
         assert story.found("relation") == []
 
+    @pytest.mark.parametrize(("beside", "found"), [(True, set()), (False, {"reordered"})])
+    def test_a_step_back_behind_an_instance_that_left(self, beside: bool, found: set[str]) -> None:
+        """Who goes on with what another one left may step back once; where nobody else ran nobody took over."""
+        story = Story("ledger", "at_least_once")
+        story.start("a")
+        if beside:
+            story.start("b")
+        entries = [story.entry(ada=1) for _ in range(3)]
+        for piece in ("012", "12") if beside else ("012",):  # a join is one already
+            for number in map(int, piece):
+                story.row("ada", number + 1, number + 1, entries[number])
+        story.kill("a")
+        story.row("ada", 3, 3, entries[2])
+        story.row("ada", 2, 2, entries[1])
+        story.row("ada", 3, 3, entries[2])
+
+        assert {name for name, _, _ in story.found("relation")} == found
+
     def test_a_step_back_names_the_entry(self) -> None:
         """A step back that nothing allows names the state that came again."""
         assert balances("at_least_once", "02123").found("relation") == [("reordered", "ada", "app-entries-0@1")]
@@ -896,6 +914,65 @@ class TestSilent:
         from streamgate.judge import judge  # noqa: PLC0415
 
         assert judge(story.recorded(tmp_path / "h.jsonl")).anomalies == story.judged("silent")
+
+
+class TestOwners:
+    """No partition has two owners at a time."""
+
+    def shared(self, writers: list[int], leaves: str = "b") -> Story:
+        """Two instances run, producers 7 and 8 write ada's rows in this order, and one leaves."""
+        story = Story()
+        story.start("a")
+        story.start("b")
+        for number, producer in enumerate(writers):
+            story.row("ada", number + 1, number + 1, story.entry(ada=1))
+            story.batch(number, number, producer)
+        story.stop(leaves)
+        return story
+
+    @pytest.mark.parametrize("writers", [[7, 7, 8, 8], [7, 8, 7, 7], [7, 8, 7, 8]])
+    def test_it_passes_with_who_comes_and_goes(self, writers: list[int]) -> None:
+        """Two came and one went, so a partition may have passed three times."""
+        assert self.shared(writers).found("owners") == []
+
+    def test_it_goes_back_and_forth(self) -> None:
+        """Two that write what came of one partition by turns both own it."""
+        (anomaly,) = self.shared([7, 8, 7, 8, 7]).judged("owners")
+
+        assert (anomaly.name, anomaly.key, anomaly.got) == ("fenced-but-emitting", "ada", "app-balances-0@4")
+        assert "app-entries-0 passed 4 times between producers, at last between 8 and 7" in anomaly.text
+        assert "came and went 3 times" in anomaly.text
+
+    def test_each_output_partition_has_an_order_of_its_own(self) -> None:
+        """What came of one input partition lies on several output partitions, and no two of these are compared."""
+        story = self.shared([7, 7, 7, 8, 8])
+        for number, producer in enumerate([7, 7, 8]):
+            story.row("bob", number + 1, number + 1, story.entry(bob=1), partition=1)
+            story.batch(number, number, producer, partition=1)
+
+        assert story.found("owners") == []
+
+    def test_each_input_partition_has_an_owner(self) -> None:
+        """Two producers that take turns on one output partition may each own an input partition."""
+        story = Story()
+        story.start("a")
+        story.start("b")
+        for number in range(4):
+            for partition, account in enumerate(("ada", "bob")):
+                story.row(account, number + 1, number + 1, story.entry((account, 1), partition=partition))
+                story.batch(2 * number + partition, 2 * number + partition, 7 + partition)
+
+        assert story.found("owners") == []
+
+    def test_one_wrote_it_all(self) -> None:
+        """Where one producer wrote everything, nothing was shared and nothing is shown."""
+        with pytest.raises(Inconclusive, match="one producer"):
+            self.shared([7, 7, 7]).judged("owners")
+
+    def test_producers_without_ids(self) -> None:
+        """Who does not say who he is cannot be told apart."""
+        with pytest.raises(NotOffered, match="no ids"):
+            self.shared([-1, -1]).judged("owners")
 
 
 class TestReleased:

@@ -1,10 +1,10 @@
 """The smallest correct design: one Python process on confluent-kafka, read as an example of what suffices.
 
 Every program is one loop: read a chunk, apply it, send what is due, and once per commit interval commit. Under
-exactly_once outputs and input offsets are one Kafka transaction, fenced by a stable transactional id and by the group's
-generation; under at_least_once every output is acknowledged before the offsets are committed. State is read back from
-Kafka at a start. What waits for a batch is written to the shared disk before each commit, under a name that the commit
-holds as the offsets' metadata.
+exactly_once outputs and input offsets are one Kafka transaction, fenced by an instance's stable transactional id and by the
+group's generation; under at_least_once every output is acknowledged before the offsets are committed. State is read back from
+Kafka whenever partitions are assigned, at a start or later. What waits for a batch is written to the shared disk before each
+commit, under a name that the commit holds as the offsets' metadata.
 """
 
 import json
@@ -23,6 +23,7 @@ from confluent_kafka import (
     Producer,
     TopicPartition,
 )
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from streamgate.adapter import Design, Failed
 from streamgate.impl.plain.programs import Batcher, Clients, Holdings, Ledger, Program, Relay, Row, Tickers
@@ -48,7 +49,7 @@ class Plain(Design):
         "language": "python",
         "programs": ["relay", "ledger", "batcher", "clients", "tickers", "holdings"],
         "modes": ["at_least_once", "exactly_once"],
-        "capabilities": ["reusable", "measure"],
+        "capabilities": ["reusable", "measure", "scale"],
     }
     programs: dict[str, type[Program]] = {  # noqa: RUF012
         "relay": Relay,
@@ -61,8 +62,8 @@ class Plain(Design):
     isolation = "read_committed"
 
     def transactional_id(self) -> str:
-        """Stable over restarts: a successor's init_transactions fences whoever held it."""
-        return f"{self.start['application_id']}-{self.start['topics'][self.program.reads[0]]}"
+        """An instance's own, and stable over restarts: its successor's init_transactions fences whoever held it."""
+        return f"{self.start['application_id']}-{self.start['topics'][self.program.reads[0]]}-{self.start['instance']}"
 
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
         """Fence and settle the predecessor, join the group, load the state; ready once partitions are held."""
@@ -119,9 +120,11 @@ class Plain(Design):
         self.kept, self.assigned = next(iter(kept), ""), True
 
     def on_revoke(self, _: Consumer, __: list[TopicPartition]) -> None:
-        """What was not committed belongs to the next owner: take it back where that is possible."""
+        """Leave nothing half done to the next owner: take it back where that is possible, else commit it."""
         if self.in_transaction:
             self.producer.abort_transaction(10)
+        else:
+            self.commit()
         self.in_transaction = self.dirty = False
 
     def table(self, role: str) -> list[Message]:
@@ -130,27 +133,30 @@ class Plain(Design):
         applied = {p.partition: max(0, p.offset) for p in self.committed if p.topic == topic} or None
         reader = Consumer(
             self.client
-            | {
-                "group.id": self.group + "-table",
-                "isolation.level": "read_committed",
-                "enable.partition.eof": True,
-            }
+            | {"group.id": self.group + "-table", "isolation.level": "read_committed", "enable.partition.eof": True}
             | {"enable.auto.commit": False, "auto.offset.reset": "earliest", "fetch.wait.max.ms": 10}
         )
-        partitions = reader.list_topics(topic, 10).topics[topic].partitions
-        reader.assign([TopicPartition(topic, p, OFFSET_BEGINNING) for p in partitions])
-        rows, open_partitions = list[Message](), set(partitions)
-        while open_partitions:
+        partitions = [TopicPartition(topic, p) for p in reader.list_topics(topic, 10).topics[topic].partitions]
+        ends = {p.partition: 0 for p in partitions} if applied else self.ends(partitions)
+        reader.assign([TopicPartition(topic, p, OFFSET_BEGINNING) for p in ends])
+        rows = list[Message]()
+        while ends:
             for message in reader.consume(CHUNK, 0.01):
                 error = message.error()
                 if error is None:
                     rows.append(message)
-                elif error.code() == KafkaError._PARTITION_EOF:
-                    open_partitions.discard(message.partition())
-                else:
+                elif error.code() != KafkaError._PARTITION_EOF:
                     raise KafkaException(error)
+                elif (message.offset() or 0) >= ends.get(message.partition() or 0, 0):
+                    ends.pop(message.partition() or 0, None)
         reader.close()
         return [row for row in rows if applied is None or (row.offset() or 0) < applied[row.partition() or 0]]
+
+    def ends(self, partitions: list[TopicPartition]) -> dict[int, int]:
+        """Where a table ends: behind what a dead owner left open too, for committed rows of others may follow it."""
+        admin, latest = AdminClient(self.client), OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        asked = admin.list_offsets(dict.fromkeys(partitions, latest))
+        return {place.partition: future.result(10).offset for place, future in asked.items()}
 
     def run(self, stopping: threading.Event) -> None:
         """Read, apply, send, and commit once per interval; a graceful stop commits what was applied."""
@@ -196,16 +202,12 @@ class Plain(Design):
         """Hand rows to the producer; a refusal shows at the next commit."""
         if rows:
             self.begin()
+        heard = None if self.exactly_once else self.delivered
         for key, value, headers, timestamp_ms in rows:
             while True:
                 try:
                     self.producer.produce(
-                        self.output,
-                        value,
-                        key,
-                        headers=headers,
-                        timestamp=timestamp_ms,
-                        on_delivery=self.delivered,
+                        self.output, value, key, headers=headers, timestamp=timestamp_ms, on_delivery=heard
                     )
                     break
                 except BufferError:  # the queue is full: let deliveries make room
@@ -213,7 +215,7 @@ class Plain(Design):
         self.producer.poll(0)
 
     def delivered(self, error: KafkaError | None, _: Message) -> None:
-        """Remember the first refusal."""
+        """Remember the first refusal; in a transaction the client does so itself, and raises it in between."""
         self.refused = self.refused or error
 
     def commit(self) -> None:
@@ -254,7 +256,9 @@ class Plain(Design):
 
     def give_up(self, error: KafkaError) -> None:
         """Stop loudly, leaving no open transaction."""
-        fenced = error.code() in FENCED
-        if self.in_transaction and not fenced:
-            self.producer.abort_transaction(10)
-        raise Failed("fenced" if fenced else "storage", f"{error.name()}: {error.str()}")
+        if self.in_transaction and error.code() not in FENCED:
+            try:
+                self.producer.abort_transaction(10)
+            except KafkaException as failure:  # fenced, and the first error came of it
+                error = failure.args[0]
+        raise Failed("fenced" if error.code() in FENCED else "storage", f"{error.name()}: {error.str()}")

@@ -7,7 +7,7 @@ anomalies, or an empty list. What is legal depends on the mode, and each rule sa
 from collections.abc import Callable
 
 from streamgate.checks.delivery import below_the_commit, fold, promptly, relation, whole
-from streamgate.checks.fencing import released, silent
+from streamgate.checks.fencing import owners, released, silent
 from streamgate.checks.flush import bounded, filled, in_time
 from streamgate.checks.joins import forgotten, named, refused_or_right, result
 from streamgate.checks.lineage import preserved
@@ -24,6 +24,7 @@ CHECKS: dict[str, Check] = {
     "below-the-commit": below_the_commit,
     "silent": silent,
     "released": released,
+    "owners": owners,
     "preserved": preserved,
     "same-rows": same_rows,
     "side-effects": side_effects,
@@ -56,6 +57,7 @@ ANOMALIES: dict[str, tuple[str, ...]] = {
     "below-the-commit": ("duplicated",),
     "silent": ("fenced-but-emitting",),
     "released": ("stuck",),
+    "owners": ("fenced-but-emitting", *_NO_STATE),
     "preserved": _NO_STATE,
     "same-rows": ("phantom", "lost"),
     "side-effects": ("leaked-topic",),

@@ -1,9 +1,12 @@
-"""Does a fenced or failed instance stay silent, and does it let readers pass?"""
+"""Does a fenced or failed instance stay silent, does it let readers pass, and does each partition have one owner at a time?"""
+
+from collections import defaultdict
+from itertools import groupby
 
 from streamgate.checks.view import text, view_of
 from streamgate.history import History
-from streamgate.history.events import Batch, Committed, Ends, Mark, Record
-from streamgate.verdicts import Anomaly
+from streamgate.history.events import Batch, Committed, Ends, Instance, Mark, Record
+from streamgate.verdicts import Anomaly, Inconclusive, NotOffered
 
 
 def silent(history: History, application: str) -> list[Anomaly]:
@@ -48,3 +51,43 @@ def released(history: History, application: str, *, bound_ms: int) -> list[Anoma
         f"a read_committed reader waited {committed.stable_ms} ms for the open transaction; the bound is {bound_ms} ms"
     )
     return [Anomaly(name="stuck", text=said)]
+
+
+def owners(history: History, application: str) -> list[Anomaly]:
+    """Whether each input partition had one owner at a time, by the producers of what came of it (G28, G52).
+
+    It may pass to another whenever an instance comes or goes. Inconclusive where one producer wrote it all.
+    """
+    view = view_of(history, application)
+    topic = view.application.topics[view.program.writes]
+    writers = {
+        (batch.partition, offset): batch.producer_id
+        for batch in history.of(Batch)
+        if batch.topic == topic and batch.control is None
+        for offset in range(batch.base_offset, batch.last_offset + 1)
+    }
+    if -1 in writers.values():
+        raise NotOffered("its producers have no ids, so nobody can see who wrote what")
+    if len(set(writers.values())) == 1:
+        raise Inconclusive("one producer wrote all of the outputs, so that nothing was shared")
+    changes = sum(
+        e.application == application and e.event in {"started", "stopped", "killed", "failed", "exited"}
+        for e in history.of(Instance)
+    )
+    came = defaultdict[tuple[str, int], list[Record]](list)  # by input partition and output partition
+    for key, outputs in view.outputs.items():
+        for output in (o for o in outputs if not o.anomaly):
+            source = view.states[key][output.index].source
+            came[f"{source.topic}-{source.partition}", output.record.partition].append(output.record)
+    found = dict[str, tuple[int, Anomaly]]()  # of an input partition, where it passed most often
+    for (source_partition, _), records in sorted(came.items()):
+        records.sort(key=lambda record: record.offset)
+        turns = [next(run) for _, run in groupby(records, key=lambda r: writers[r.partition, r.offset])]
+        passed, most = len(turns) - 1, found[source_partition][0] if source_partition in found else changes
+        if passed > most:
+            pair = " and ".join(str(writers[record.partition, record.offset]) for record in turns[-2:])
+            said = f"{source_partition} passed {passed} times between producers, at last between {pair}"
+            said += f", while instances came and went {changes} times"
+            last = Anomaly(name="fenced-but-emitting", text=said, key=text(turns[-1].key or b""), got=turns[-1].at)
+            found[source_partition] = passed, last
+    return [*view.foreign, *(anomaly for _, anomaly in found.values())]

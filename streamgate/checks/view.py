@@ -18,8 +18,8 @@ Places = dict[tuple[object, ...], list[int]]  # what a key may show -> where amo
 class Output:
     """A state that a visible output shows, and where it stands among its key's: an index, or the anomaly that it is.
 
-    ``interruptions``: how often an instance had begun or gone on again when it was seen, each of which may have made
-    an at_least_once design step back once.
+    ``interruptions``: how often an instance had begun, gone on again, or left its part to another when it was seen, each of
+    which may have made an at_least_once design step back once.
     """
 
     record: Record
@@ -80,10 +80,15 @@ class View:
         outputs: dict[bytes, list[Output]] = {}
         known: set[tuple[int, int]] = set()
         interruptions = -1  # the first start interrupts nothing
+        running = set[str]()
         for event in self.history.events:
-            if isinstance(event, Instance):
-                if event.application == self.application.name and event.event in {"started", "resumed"}:
+            if isinstance(event, Instance) and event.application == self.application.name:
+                if event.event in {"started", "resumed"}:
+                    running.add(event.name)
                     interruptions += 1
+                elif event.event in {"stopped", "killed", "failed", "exited"}:
+                    running.discard(event.name)
+                    interruptions += bool(running)
             elif isinstance(event, Record) and event.topic == topic and event.visible:
                 if (event.partition, event.offset) in known:
                     continue

@@ -48,7 +48,9 @@ class Start(Message):
     type: Literal["start"] = "start"
     program: str
     application_id: str = Field(description="prefix of every name the design creates on the broker")
-    instance: str = Field(description="name of this instance, unique within the application")
+    instance: str = Field(
+        description="name of this instance, unique within the application; who replaces one that is taken for dead has its name"
+    )
     mode: Mode | None = Field(
         default=None, description="Kafka's processing.guarantee; absent means at_least_once, as in Kafka"
     )

@@ -60,7 +60,7 @@ def hold(trial: Trial, application: Application, aim: Aim) -> Evidence:
             instance.resume()
         elif time.monotonic() - looked > DRAINED_S:
             trial.alive(application)
-            if trial.is_drained(application, outputs_too=False):
+            if not application.is_fed and trial.is_drained(application, outputs_too=False):
                 if waves == WAVES or not application.workload:
                     trial.observe(application)
                     if foreign := view_of(trial.history, application.name).foreign:
@@ -94,9 +94,18 @@ def transaction_open(trial: Trial, application: Application) -> Aim:
         stable, end = reading.ends(topic, application.partitions)
         return stable != end
 
+    # The transactions of other instances, which go on, end with their commit interval.
+    others_s = COMMITS * int(application.event.parameters["commit_interval_ms"]) / 1000
+    decided_s = DECIDED_S + (others_s if len(application.running) > 1 else 0)
+
     def evidence() -> Evidence | None:
         stable, end = reading.ends(topic, application.partitions)
-        if stable == end or trial.wait(DECIDED_S, lambda: reading.ends(topic, application.partitions)[0] != stable):
+
+        def decided() -> bool:
+            now, _ = reading.ends(topic, application.partitions)
+            return all(now[p] > stable[p] or stable[p] == end[p] for p in stable)
+
+        if trial.wait(decided_s, decided):
             return None
         writers = {
             (batch.producer_id, batch.producer_epoch)

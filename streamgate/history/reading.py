@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from confluent_kafka import (
     Consumer,
+    ConsumerGroupState,
     ConsumerGroupTopicPartitions,
     KafkaError,
     KafkaException,
@@ -157,6 +158,15 @@ class Reading:
         if any(p.error for p in found):
             return None
         return {f"{p.topic}-{p.partition}": max(0, p.offset) for p in found}
+
+    def members(self, group: str) -> list[list[str]] | None:
+        """What each member of a group holds (topic-partition), sorted; None while they do not agree on it."""
+        (described,) = self.admin.describe_consumer_groups([group], request_timeout=READ_S).values()
+        found = described.result(READ_S)
+        if found.state not in {ConsumerGroupState.STABLE, ConsumerGroupState.EMPTY}:
+            return None
+        held = [member.assignment.topic_partitions if member.assignment else () for member in found.members]
+        return sorted(sorted(f"{p.topic}-{p.partition}" for p in partitions) for partitions in held)
 
     def ends(self, topic: str, partitions: int, from_offsets: Position | None = None) -> tuple[Position, Position]:
         """Last stable offset and high watermark of each partition."""

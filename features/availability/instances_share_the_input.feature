@@ -1,0 +1,87 @@
+@availability
+Feature: Instances share the partitions, and none of them is needed
+  Whoever joins takes a part, whoever leaves or dies leaves its part to the others, and nothing is lost or counted twice.
+  Documented in: TransferWise, "Achieving high availability with stateful Kafka Streams applications", "Kafka: Consumer Group Rebalancing".
+  Broken by: state that stays with its instance, work that goes on after the partition has gone, one identity for all.
+  Costs: a pause at every change while the state of what was gained is read; after a death, the session timeout before it.
+
+  @G28.joins-and-leaves
+  Scenario Outline: instances share the partitions, and work goes on when one joins or leaves
+    Given <program> in mode <mode> on 4 partitions
+    # small waves, one after the other: what arrives meanwhile is what counts
+    And 400 entries over 64 accounts wait in its input
+    When it starts
+    And b joins and a leaves while more of them arrive
+    And it drains its input
+    Then no partition has two owners
+    And the outputs are the model's, in the order and as often as <mode> allows
+    And nothing else changes on the broker
+
+    Examples:
+      | program | mode          |
+      | ledger  | at_least_once |
+      | ledger  | exactly_once  |
+
+  @G28.survives-a-death
+  Scenario Outline: the others go on with the partitions of an instance that died
+    Given <program> in mode <mode> on 4 partitions
+    # small waves, one after the other: what arrives meanwhile is what counts
+    And 400 entries over 64 accounts wait in its input
+    When it starts
+    And b joins and b is killed while more of them arrive
+    And it drains its input
+    Then the outputs are the model's, in the order and as often as <mode> allows
+    And nothing else changes on the broker
+
+    Examples:
+      | program | mode          |
+      | ledger  | at_least_once |
+      | ledger  | exactly_once  |
+
+  @G29.rebuilt-elsewhere
+  Scenario Outline: another instance rebuilds the state of a dead one
+    Given <program> in mode <mode> on 4 partitions
+    # small waves, one after the other: what arrives meanwhile is what counts
+    And 400 entries over 64 accounts wait in its input
+    When it starts and drains its input
+    And b joins and a is killed while more of them arrive
+    And it drains its input
+    Then the outputs are the model's, in the order and as often as <mode> allows
+    And nothing else changes on the broker
+
+    Examples:
+      | program | mode          |
+      | ledger  | at_least_once |
+      | ledger  | exactly_once  |
+
+  @G29.behind-an-open-transaction
+  Scenario Outline: what a dead instance left open hides no state from who takes over
+    Given <program> in mode <mode> on 4 partitions
+    # small waves, one after the other: what arrives meanwhile is what counts
+    And 400 entries over 64 accounts wait in its input
+    When it starts and drains its input
+    And b joins and a is killed with a transaction open while more of them arrive
+    And it drains its input
+    Then the outputs are the model's, in the order and as often as <mode> allows
+    And nothing else changes on the broker
+
+    Examples:
+      | program | mode         |
+      | ledger  | exactly_once |
+
+  @G52.back-to-back
+  Scenario Outline: no partition has two owners while instances come and go in quick succession
+    Given <program> in mode <mode> on 4 partitions
+    # small waves, one after the other: what arrives meanwhile is what counts
+    And 400 entries over 64 accounts wait in its input
+    When it starts
+    And b joins, c joins, a leaves, d joins and b is killed, back to back, while more of them arrive
+    And it drains its input
+    Then no partition has two owners
+    And the outputs are the model's, in the order and as often as <mode> allows
+    And nothing else changes on the broker
+
+    Examples:
+      | program | mode          |
+      | ledger  | at_least_once |
+      | ledger  | exactly_once  |

@@ -1,0 +1,17 @@
+"""Gives every instance the same transactional id, so whoever joins fences all the others.
+
+Whoever names the id after the application makes this mistake. It shows as soon as a second instance starts.
+"""
+
+from streamgate.adapter import serve
+from streamgate.impl.plain import Plain
+
+
+class SharesOneTransactionalId(Plain):
+    hello = Plain.hello | {"name": "broken/shares_one_transactional_id", "modes": ["exactly_once"]}
+
+    def transactional_id(self) -> str:
+        return f"{self.start['application_id']}-writer"
+
+
+serve(SharesOneTransactionalId())

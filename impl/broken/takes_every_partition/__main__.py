@@ -1,0 +1,22 @@
+"""Joins the group, and reads every partition whatever the group assigned to it.
+
+Whoever assigns partitions by hand in a group makes this mistake. It shows when there are two instances.
+"""
+
+from confluent_kafka import Consumer, TopicPartition
+
+from streamgate.adapter import serve
+from streamgate.impl.plain import Plain
+
+
+class TakesEveryPartition(Plain):
+    hello = Plain.hello | {"name": "broken/takes_every_partition"}
+
+    def on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        topic = self.start["topics"][self.program.reads[0]]
+        everything = [TopicPartition(topic, p) for p in consumer.list_topics(topic, 10).topics[topic].partitions]
+        super().on_assign(consumer, everything)
+        consumer.assign(everything)
+
+
+serve(TakesEveryPartition())
