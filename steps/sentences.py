@@ -25,6 +25,8 @@ CLAIMS = {  # a sentence that claims something of the history as it stands -> it
     "nothing of the paused instance is visible": "silent",
     "no partition has two owners": "owners",
     "every output carries its input's id, timestamp and headers, and the chain of positions": "preserved",
+    "its store holds all that is committed": "stored-first",
+    "no account is written more often than once an interval": "throttled",
     "no batch is larger than the threshold, and none below it goes out early": "bounded",
     "it keeps no topic of its own": "no-topics",
 }
@@ -45,6 +47,7 @@ def subjects(trial: Trial, who: str = "it") -> Iterator[Application]:
         r"(, committing every (?P<interval_ms>\d+) ms)?(, with a transaction timeout of (?P<timeout_ms>\d+) ms)?"
         r"(, with batches of (?P<threshold>\d+) events or (?P<wait_ms>\d+) ms)?"
         r"(, remembering deletions for (?P<delete_retention_ms>\d+) ms)?"
+        r"(, keeping its state in (?P<store>\w+) every (?P<persistence_interval_ms>\d+) ms)?"
     )
 )
 def in_mode(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
@@ -58,11 +61,14 @@ def in_mode(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
     threshold: str | None,
     wait_ms: str | None,
     delete_retention_ms: str | None,
+    store: str | None,
+    persistence_interval_ms: str | None,
 ) -> None:
     """Declare the application under test, with the program's own parameters and the usual transaction timeout or others."""
     said = {"commit_interval_ms": interval_ms, "delete_retention_ms": delete_retention_ms}
-    said |= {"threshold": threshold, "interval_ms": wait_ms}
+    said |= {"threshold": threshold, "interval_ms": wait_ms, "persistence_interval_ms": persistence_interval_ms}
     parameters: dict[str, int | str] = {name: int(value) for name, value in said.items() if value}
+    parameters |= {"store": store} if store else {}
     count, second, timeout = int(partitions), int(beside or 0), int(timeout_ms or 0)
     trial.application(program, mode, count, beside=second, timeout_ms=timeout, parameters=parameters)
 
@@ -151,6 +157,18 @@ def starts(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
             trial.drain(application)
 
 
+@when(parsers.re(r"more of them arrive for (?P<seconds>\d+) seconds(?P<locked>, and its store is locked meanwhile)?"))
+def go_on_arriving(trial: Trial, seconds: str, locked: str | None) -> None:
+    """Write small waves; with its store locked, see at the end what is committed and what is stored."""
+    for application in subjects(trial):
+        until_ms = trial.now_ms + 1000 * int(seconds)
+        with trial.feeding(application, APART_S):
+            if locked:
+                trial.lock_store(application, until_ms)
+            else:
+                trial.watch(application, until_ms)
+
+
 @when("it drains its input")
 def drains(trial: Trial) -> None:
     """Wait until what has arrived is done."""
@@ -158,15 +176,21 @@ def drains(trial: Trial) -> None:
         trial.drain(application)
 
 
-@when(parsers.re(r"(?P<who>it|the relay) is killed (?P<moment>[^,]+)(?P<at_once>, and starts again at once)?"))
-def killed(trial: Trial, who: str, moment: str, at_once: str | None) -> None:
+@when(
+    parsers.re(
+        r"(?P<who>it|the relay) is killed (?P<moment>[^,]+)(?P<at_once>, and starts again at once)?"
+        r"(?P<is_fed>, while more of them arrive)?"
+    )
+)
+def killed(trial: Trial, who: str, moment: str, at_once: str | None, is_fed: str | None) -> None:
     """SIGKILL every process of instance a at that moment, and see what readers of committed data have of it.
 
     A transaction that it left open is its successor's to settle; where that starts at once, how long readers wait is measured.
     """
     for application in subjects(trial, who):
-        hold(trial, application, AIMS[moment](trial, application))
-        trial.kill(application)
+        with trial.feeding(application, APART_S) if is_fed else nullcontext():
+            hold(trial, application, AIMS[moment](trial, application))
+            trial.kill(application)
         if at_once:
             released_ms = trial.watch_release(application)
             trial.start(application)
@@ -284,6 +308,16 @@ def readers_pass(trial: Trial, wait_ms: str | None) -> None:
 def same_rows(trial: Trial) -> None:
     """The setting changes nothing else."""
     trial.claim("same-rows", next(subjects(trial)), "both modes leave the same last rows")
+
+
+@then("while the input rests, its store holds every last state within the interval and 2 seconds")
+def is_stored(trial: Trial) -> None:
+    """Nothing more arrives: the store has to catch up."""
+    for application in subjects(trial):
+        trial.paused_input(
+            application, int(application.event.parameters["persistence_interval_ms"]) + VISIBLE_WITHIN_MS
+        )
+        trial.claim("stored", application, "its store holds every last state within the interval and 2 seconds")
 
 
 @then("within 2 seconds every full batch is out, and nothing else")

@@ -83,7 +83,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One thing to be judged: a scenario for one program in one mode, named `G22.slug[program-mode]`."""
+    """One thing to be judged: a scenario for one program in one mode, named `G22.slug[program-mode]`, its store behind."""
 
     id: str
     program: str | None
@@ -455,7 +455,8 @@ def _row(pickle: Mapping[str, Any], scenario: str, cells: Mapping[str, str], lin
     needs = {(found[0], found[1]) for found in runs}
     if program and mode:
         needs.add((program, mode))
-    name = f"{scenario}[{program}-{mode}]" if program and mode else scenario
+    kept = [cells["store"]] if "store" in cells else []
+    name = f"{scenario}[{'-'.join([program, mode, *kept])}]" if program and mode else scenario
     return Row(name, program, mode, frozenset(needs), cells, steps, line)
 
 

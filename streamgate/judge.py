@@ -18,7 +18,7 @@ CLAIMS = {
     "the visible outputs are the fold": "fold",
     "the outputs are the model's": "relation",
     "no entry is applied to some": "whole",
-    "while the input rests": "promptly",
+    "while the input rests, its outcome": "promptly",
     "nothing comes again": "below-the-commit",
     "nothing of the paused instance": "silent",
     "no partition has two owners": "owners",
@@ -35,6 +35,9 @@ CLAIMS = {
     "it has refused, or": "refused-or-right",
     "it stops loudly": "named",
     "2 seconds after deletions": "forgotten",
+    "while the input rests, its store": "stored",
+    "its store holds all that is committed": "stored-first",
+    "no account is written": "throttled",
 }
 
 

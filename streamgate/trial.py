@@ -20,6 +20,7 @@ from typing import Any
 
 from streamgate.brokers import Broker
 from streamgate.checks import CHECKS
+from streamgate.checks.stores import unsettled
 from streamgate.checks.view import view_of
 from streamgate.designs.instance import Instance, Silence
 from streamgate.designs.manifest import Manifest
@@ -36,6 +37,7 @@ from streamgate.history.wire import Wire
 from streamgate.machine import Cores
 from streamgate.programs import PROGRAMS, Program
 from streamgate.report import waiting
+from streamgate.stores import STORES, Store
 from streamgate.verdicts import AdapterBreach, MarkMissed, NotOffered, Violated
 
 PROGRESS_S = 20.0  # an input that moves no further for so long is stuck
@@ -128,6 +130,7 @@ class Application:
     )  # topic-partition -> the offset after its last visible record
     workload: dict[str, int] = field(default_factory=dict)
     tables: Tables | None = None  # of a join: what its inputs say
+    store: Store | None = None  # what keeps its state, where that is not its own affair
     wall_clock: WallClock | None = None  # what its instances are started with, if theirs can be set
 
     @property
@@ -244,6 +247,11 @@ class Trial:
             transaction_timeout_ms=timeout_ms or TRANSACTION_TIMEOUT_MS,
         )
         self.history.add(event)
+        directory, store = self.bench.run.scratch / identity, None
+        if kind := event.parameters.get("store"):
+            if kind not in self.manifest.capabilities:
+                raise NotOffered(f"{self.manifest.name} keeps no state in {kind} (capability {kind})")
+            store = STORES[str(kind)](self.bench.run, directory, identity)
         inputs = {topics[role]: partitions for role in contract.inputs}
         if beside:
             inputs[topics[contract.beside]] = beside
@@ -251,7 +259,7 @@ class Trial:
             {topic: inputs.get(topic, partitions) for topic in new.values()},
             stamped={topics[contract.writes]} if contract.holds_back else set(),
         )
-        application = Application(name, contract, event, partitions, inputs, self.bench.run.scratch / identity)
+        application = Application(name, contract, event, partitions, inputs, directory, store=store)
         self.applications[name] = application
         if len(self.applications) == 1:
             self._names()
@@ -360,6 +368,36 @@ class Trial:
                 )
             )
 
+    def look_at_store(self, application: Application) -> None:
+        """Record what is kept in the store, and what was written since the last look."""
+        store = application.store
+        assert store
+        rows = tuple(store.rows())
+        writes = tuple((self.now_ms - round(1000 * ago_s), stage, key) for ago_s, stage, key in store.writes())
+        self.history.add(events.Stored(at_ms=self.now_ms, application=application.name, rows=rows, writes=writes))
+
+    def lock_store(self, application: Application, until_ms: int) -> None:
+        """Keep everybody from writing to the store until then; record at the end what is committed, and what is stored.
+
+        MarkMissed where all that has arrived was committed before.
+        """
+        store = application.store
+        assert store
+        before = self.committed(application)
+        with store.held():
+            self.watch(application, until_ms)
+            offsets = self.committed(application)
+            committed = events.Committed(
+                at_ms=self.now_ms, application=application.name, offsets=offsets, stable_ms=0, down=False
+            )
+            self.history.add(committed)
+            self.look_at_store(application)
+        _, arrived = self.reading.ends(application.reads, application.inputs[application.reads])
+        left = sum(arrived.values()) - sum((offsets or {}).values())
+        if not left:
+            raise MarkMissed(f"{self.manifest.name} had nothing to store while its store was locked")
+        self.mark("the store is locked", committed_before=before, committed=offsets, offsets_left=left)
+
     def ends(self, application: Application, reason: str = "") -> tuple[Position, Position]:
         """Last stable offsets and high watermarks of the outputs; recorded where a reason is given."""
         stable, end = self.reading.ends(application.writes, application.partitions)
@@ -410,6 +448,7 @@ class Trial:
             transaction_timeout_ms=application.event.transaction_timeout_ms,
             state_dir=str(directory / name),
             durable_dir=str(directory / "durable"),
+            stores={str(application.event.parameters["store"]): application.store.address} if application.store else {},
         )
         self.happened(application, name, "started", str(instance.stderr_path.name))
         try:
@@ -715,7 +754,8 @@ class Trial:
         return bool(writers) and not any(b.control for b in above) and writers <= self.reading.wire.undecided()
 
     def paused_input(self, application: Application, promised_ms: int) -> None:
-        """The input rests: look as soon as it is drained and all of it is visible, and at the latest when the promise ends."""
+        """The input rests: look as soon as it is drained and all of it is visible, or is in the store where that is what is
+        promised, and at the latest when the promise ends."""
         since_ms = max(application.fed_ms, application.ready_ms)
         cores = Cores()
         canary_ms = self.reading.canary_ms()
@@ -723,10 +763,13 @@ class Trial:
             self.alive(application)
             if self.is_drained(application):
                 self.observe(application)
-                if view_of(self.history, application.name).is_settled:
+                view = view_of(self.history, application.name)
+                if view.is_settled and (application.store is None or not unsettled(view, application.store.rows())):
                     break
             time.sleep(POLL_S)
         self.observe(application)
+        if application.store:
+            self.look_at_store(application)
         self.history.add(
             events.Paused(
                 application=application.name,
@@ -745,6 +788,8 @@ class Trial:
         """Judge the history as it stands; Violated where the check finds an anomaly."""
         if check in {"side-effects", "no-topics"}:
             self._names()
+        if application.store and (check == "throttled" or (check == "stored-first" and self._is_unstored())):
+            self.look_at_store(application)
         self.history.add(
             events.Claim(check=check, application=application.name, sentence=sentence, arguments=arguments)
         )
@@ -755,6 +800,11 @@ class Trial:
             return
         if anomalies:
             raise Violated(anomalies)
+
+    def _is_unstored(self) -> bool:
+        """Whether nobody has looked at the store since the committed offsets were looked at."""
+        looked = [e for e in self.history.events if isinstance(e, events.Committed | events.Stored)]
+        return isinstance(looked[-1], events.Committed)
 
     def close(self, *, gently: bool = True) -> None:
         """End what still runs, gently so that the next scenario can have it if it is reusable, and delete the topics."""
@@ -774,5 +824,7 @@ class Trial:
                             continue
                 instance.kill()
             application.running.clear()
+            if application.store:
+                application.store.close()
             shutil.rmtree(application.directory, ignore_errors=True)
         self.reading.delete({t for a in self.applications.values() for t in a.event.topics.values()})

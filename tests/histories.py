@@ -26,6 +26,7 @@ from streamgate.history.events import (
     Names,
     Paused,
     Record,
+    Stored,
 )
 from streamgate.programs import PROGRAMS
 from streamgate.verdicts import Anomaly
@@ -258,9 +259,9 @@ class Story:
         """An instance is killed."""
         self._happens(name, "killed")
 
-    def stop(self, name: str = "a") -> None:
+    def stop(self, name: str = "a", *, at_ms: int = 0) -> None:
         """An instance is closed."""
-        self._happens(name, "stopped")
+        self._happens(name, "stopped", at_ms=at_ms)
 
     def resume(self, name: str = "a") -> None:
         """A paused instance goes on."""
@@ -274,6 +275,12 @@ class Story:
         offsets |= {f"{self.second}-{partition}": offset for partition, offset in enumerate(second)}
         known = offsets if group else None
         self._tell(Committed(at_ms=0, application=self.name, offsets=known, stable_ms=stable_ms, down=down))
+
+    def stored(self, *written: tuple[int, str], at_ms: int = 0, **rows: Record) -> None:
+        """What the store holds, as these outputs say it, and when which account was written."""
+        kept = tuple((self.program.writes, a, (r.value or b"").decode()) for a, r in rows.items())
+        writes = tuple((when_ms, self.program.writes, account) for when_ms, account in written)
+        self._tell(Stored(at_ms=at_ms, application=self.name, rows=kept, writes=writes))
 
     def rests(self, looked_ms: int = 500, canary_ms: int = 10, others: float = 0.0) -> None:
         """The input pauses; the outputs are looked at."""
@@ -327,7 +334,7 @@ class Story:
         self._happens("a", "failed", detail=detail)
 
     def _happens(self, name: str, event: Any, **more: Any) -> None:
-        self._tell(Instance(at_ms=0, application=self.name, name=name, event=event, **more))
+        self._tell(Instance(application=self.name, name=name, event=event, **{"at_ms": 0} | more))
 
     def _emit(self, entry: Record, output: dict[str, Any]) -> Record:
         if "offset" in output:

@@ -27,9 +27,11 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 
 from streamgate.adapter import Design, Failed
 from streamgate.impl.plain.programs import Batcher, Clients, Holdings, Ledger, Program, Relay, Row, Tickers
+from streamgate.impl.stores import open_store
 
 CHUNK = 500  # records applied together; what they change is sent once
-LEAST = {"commit_interval_ms": 1, "threshold": 1, "interval_ms": 1, "delete_retention_ms": 0}
+LEAST = dict.fromkeys(("commit_interval_ms", "persistence_interval_ms", "threshold", "interval_ms"), 1)
+LEAST["delete_retention_ms"] = 0
 FENCED = {
     KafkaError._FENCED,
     KafkaError.PRODUCER_FENCED,
@@ -49,7 +51,7 @@ class Plain(Design):
         "language": "python",
         "programs": ["relay", "ledger", "batcher", "clients", "tickers", "holdings"],
         "modes": ["at_least_once", "exactly_once"],
-        "capabilities": ["reusable", "measure", "scale"],
+        "capabilities": ["reusable", "measure", "scale", "sqlite", "redis"],
     }
     programs: dict[str, type[Program]] = {  # noqa: RUF012
         "relay": Relay,
@@ -72,6 +74,10 @@ class Plain(Design):
                 raise Failed("conflict", f"{name} is {value}, and must be {least} or more")
         self.start, self.program = start, self.programs[start["program"]]()
         self.exactly_once = start["mode"] == "exactly_once"
+        kind = start["parameters"].get("store")
+        if kind and (self.exactly_once or kind not in self.hello["capabilities"]):
+            return {"type": "unsupported", "reason": f"no state is kept in {kind} together with Kafka's transactions"}
+        self.store = open_store(start)
         self.client = {"bootstrap.servers": start["bootstrap"], "retry.backoff.ms": 20, **start["client"]}
         self.output = start["topics"][self.program.writes]
         self.group, self.folder = f"{start['application_id']}-group", Path(start["durable_dir"])
@@ -113,7 +119,11 @@ class Plain(Design):
         self.program = self.programs[self.start["program"]]()
         self.program.parameters = self.start["parameters"]
         self.committed = consumer.committed(partitions, 30)
-        self.program.restore([row for role in self.program.tables for row in self.table(role)])
+        if self.store:
+            self.program.take_up(self.store.rows(self.program.writes))
+            self.program.unsaved = {}
+        else:
+            self.program.restore([row for role in self.program.tables for row in self.table(role)])
         kept = {p.metadata for p in self.committed if p.metadata}
         for name in kept:
             self.program.load(json.loads((self.folder / name).read_text()))
@@ -160,7 +170,8 @@ class Plain(Design):
 
     def run(self, stopping: threading.Event) -> None:
         """Read, apply, send, and commit once per interval; a graceful stop commits what was applied."""
-        interval_s = int(self.start["parameters"].get("commit_interval_ms", 100)) / 1000
+        name = "persistence_interval_ms" if self.store else "commit_interval_ms"
+        interval_s = int(self.start["parameters"].get(name, 100)) / 1000
         due = time.monotonic() + interval_s
         try:
             while not stopping.is_set():
@@ -219,13 +230,16 @@ class Plain(Design):
         self.refused = self.refused or error
 
     def commit(self) -> None:
-        """Outputs first, then the offsets; in one transaction under exactly_once."""
+        """Outputs first, then the states in the store, then the offsets; in one transaction under exactly_once."""
         if not self.dirty:
             return
         if self.producer.flush(30) and not self.refused:
             self.refused = KafkaError(KafkaError._TIMED_OUT, "outputs were not acknowledged within 30 s")
         if self.refused:
             raise KafkaException(self.refused)
+        if self.store:
+            self.store.write(self.program.writes, self.program.unsaved or {})
+            self.program.unsaved = {}
         before, self.kept = self.kept, self.keep()
         if self.exactly_once:
             self.producer.send_offsets_to_transaction(self.positions(), self.membership(), 30)

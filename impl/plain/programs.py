@@ -60,6 +60,10 @@ class Program:
     writes = "output"
     tables: tuple[str, ...] = ()  # the topics whose rows are its state
     parameters: dict[str, Any]
+    unsaved: dict[str, str] | None = None  # key -> the state that the store, if there is one, does not hold yet
+
+    def take_up(self, states: dict[str, str]) -> None:
+        """Load the state from what a store holds."""
 
     def restore(self, rows: list[Message]) -> None:
         """Load the state from its rows."""
@@ -122,6 +126,12 @@ class Ledger(Program):
             chain = Envelope.FromString(headers["chain"]).chain  # type: ignore[arg-type]
             self.rows[value["account"]] = value["balance_cents"], value["postings"], chain[0]
 
+    def take_up(self, states: dict[str, str]) -> None:
+        """Load every account from its stored row, which holds the topic id too."""
+        for account, row in ((account, json.loads(state)) for account, state in states.items()):
+            topic_id = bytes.fromhex(row["applied"].pop("topic_id"))
+            self.rows[account] = row["balance_cents"], row["postings"], Hop(**row["applied"], topic_id=topic_id)
+
     def is_duplicate(self, first: Hop, applied: Hop) -> bool:
         """Whether the entry whose first hop this is was applied already."""
         same = (first.topic, first.partition, first.topic_id) == (
@@ -148,7 +158,7 @@ class Ledger(Program):
         out: list[Row] = []
         for account, (envelope, timestamp_ms) in self.touched.items():
             balance, postings, applied = self.rows[account]
-            value = {
+            value: dict[str, Any] = {
                 "account": account,
                 "balance_cents": balance,
                 "postings": postings,
@@ -159,6 +169,9 @@ class Ledger(Program):
                 ("chain", Envelope(chain=envelope.chain).SerializeToString()),
             ]
             out.append((account.encode(), json.dumps(value).encode(), headers, timestamp_ms))
+            if self.unsaved is not None:
+                value["applied"]["topic_id"] = applied.topic_id.hex()
+                self.unsaved[account] = json.dumps(value)
         self.touched = {}
         return out
 

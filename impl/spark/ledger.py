@@ -19,6 +19,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from streamgate.generators.envelope_pb2 import Envelope, Posting
 from streamgate.impl.spark.envelopes import OUTPUT, decode
+from streamgate.impl.stores import Store
 
 READS, BESIDE, WRITES = ("entries",), (), "balances"
 MADE_UP = Envelope(postings=[Posting(account="a", amount_cents=1)]).SerializeToString()
@@ -34,12 +35,16 @@ RUN = (  # where it was read first, the account and its amounts by first-hop off
 def build(records: DataFrame, *_: Any) -> DataFrame:
     """Fold entries into runs, and runs into the pages of accounts."""
     return (
-        records.drop("headers")
-        .mapInArrow(fold_into_runs, RUN)
+        runs_of(records)
         .withColumn("page", sf.expr(f"pmod(hash(account), {PAGES})"))
         .groupBy("page")
         .transformWithState(Accounts(), OUTPUT, "Append", "None")
     )
+
+
+def runs_of(records: DataFrame) -> DataFrame:
+    """Fold entries into runs; where a store keeps the state, all the rest is the driver's."""
+    return records.drop("headers").mapInArrow(fold_into_runs, RUN)
 
 
 def fold_into_runs(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -108,6 +113,34 @@ class Accounts(StatefulProcessor):
             self.page.update((json.dumps(accounts),))
         for account, run in changed.items():
             yield output(account, accounts[account], *run[-3:])
+
+
+class Stored:
+    """Accounts that a store keeps: all of them loaded at a start, and what a batch has changed written when it is out."""
+
+    def __init__(self, store: Store) -> None:
+        rows = ((account, json.loads(row)) for account, row in store.rows(WRITES).items())
+        self.accounts = {a: [row["balance_cents"], row["postings"], *row["applied"].values()] for a, row in rows}
+        self.store, self.changed = store, set[str]()
+
+    def apply(self, runs: pa.Table) -> pa.Table:
+        """Apply a batch's runs in the order they were read, and return the last row of each account that changed."""
+        columns = [column.to_pylist() for column in runs.columns]
+        changed = {run[2]: run for run in sorted(zip(*columns, strict=True)) if apply(self.accounts, run)}
+        self.changed |= set(changed)
+        rows = [output(account, self.accounts[account], *run[-3:]) for account, run in changed.items()]
+        return pa.Table.from_pylist([row.asDict(recursive=True) for row in rows])
+
+    def write(self) -> None:
+        """Write what has changed."""
+        rows = {}
+        for account in self.changed:
+            balance_cents, postings, *applied = self.accounts[account]
+            hop = dict(zip(("topic", "partition", "offset", "topic_id"), applied, strict=True))
+            row = {"account": account, "balance_cents": balance_cents, "postings": postings, "applied": hop}
+            rows[account] = json.dumps(row)
+        self.store.write(WRITES, rows)
+        self.changed.clear()
 
 
 def apply(accounts: dict[str, list[Any]], run: tuple[Any, ...]) -> bool:

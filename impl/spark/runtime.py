@@ -29,9 +29,16 @@ from streamgate.impl.spark.envelopes import NO_HEADERS
 from streamgate.impl.spark.joins import JOINS
 from streamgate.impl.spark.session import open_session, use_local_disk
 from streamgate.impl.spark.writer import Writer
+from streamgate.impl.stores import open_store
 
 PROGRAMS: dict[str, Any] = {"relay": relay, "ledger": ledger, "batcher": batcher, **JOINS}
-LEAST = {"commit_interval_ms": 1, "threshold": 1, "interval_ms": 1, "delete_retention_ms": 0}
+LEAST = {
+    "commit_interval_ms": 1,
+    "persistence_interval_ms": 1,
+    "threshold": 1,
+    "interval_ms": 1,
+    "delete_retention_ms": 0,
+}
 WARM_UP_RECORDS, WARM_UP_BATCHES = 100, 1
 LOOK_S = 0.05  # how often a finished batch is looked for
 CLOSE_DEADLINE_S = 5
@@ -52,7 +59,7 @@ class Spark(Design):
         "language": "python",
         "programs": list(PROGRAMS),
         "modes": ["at_least_once", "exactly_once"],
-        "capabilities": ["reusable", "measure"],
+        "capabilities": ["reusable", "measure", "sqlite", "redis"],
     }
     session: SparkSession
     stream: StreamingQuery
@@ -69,12 +76,16 @@ class Spark(Design):
         for name, least in LEAST.items():
             if (value := parameters.get(name, least)) < least:
                 raise Failed("conflict", f"{name} is {value}, and must be {least} or more")
+        kind = parameters.get("store")
+        if kind and (program is not ledger or start["mode"] == "exactly_once"):
+            return {"type": "unsupported", "reason": "a store keeps the ledger's state, at_least_once"}
+        self.stored = ledger.Stored(store) if (store := open_store(start)) else None
         self.topics = [start["topics"][role] for role in program.READS]
         self.writer = Writer(start, start["topics"][program.WRITES])
         durable = f"{'' if '://' in start['durable_dir'] else 'file://'}{start['durable_dir']}"
         self.location = f"{durable}/checkpoint"
         self.checkpoint = Checkpoint(self.location)
-        self.interval_ms = parameters.get("commit_interval_ms", 100)
+        self.interval_ms = parameters.get("persistence_interval_ms" if kind else "commit_interval_ms", 100)
         self.lock, self.closing = threading.Lock(), False
         use_local_disk(self.session, start["state_dir"])
         self.session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", program.ARROW_RECORDS)
@@ -85,7 +96,7 @@ class Spark(Design):
         elif program.BESIDE:
             beside = read(self.session.read, start | {"offset_reset": "earliest"}, [start["topics"][program.BESIDE[0]]])
         try:
-            self.rows = program.build(records, beside, start)
+            self.rows = ledger.runs_of(records) if self.stored else program.build(records, beside, start)
         except PySparkException as error:
             raise failure_of(str(error)) from error
         self.begin()
@@ -135,9 +146,13 @@ class Spark(Design):
                 table = rows.toArrow()
                 if self.clock:
                     table = self.clock.hear(table, began)
+                if self.stored:
+                    table = self.stored.apply(table)
                 if batch != self.out and (len(table) or ends != self.sent):
                     self.token |= {"query": self.checkpoint.query_id(), "batch": batch}
                     self.writer.write(table, ends, self.token)
+                if self.stored:
+                    self.stored.write()
                 self.sent = ends
                 self.under_way.set()
                 if self.clock:

@@ -12,6 +12,7 @@ from streamgate.checks.flush import bounded, filled, in_time
 from streamgate.checks.joins import forgotten, named, refused_or_right, result
 from streamgate.checks.lineage import preserved
 from streamgate.checks.side_effects import no_topics, same_rows, side_effects
+from streamgate.checks.stores import stored, stored_first, throttled
 from streamgate.verdicts import Anomaly
 
 Check = Callable[..., list[Anomaly]]  # (history, application name, the claim's own arguments)
@@ -36,6 +37,9 @@ CHECKS: dict[str, Check] = {
     "refused-or-right": refused_or_right,
     "named": named,
     "forgotten": forgotten,
+    "stored": stored,
+    "stored-first": stored_first,
+    "throttled": throttled,
 }
 _NO_STATE = ("phantom", "torn", "uncommitted-visible", "duplicated", "lost")  # what a value that no fold gives can be
 _RELATION = (
@@ -69,4 +73,7 @@ ANOMALIES: dict[str, tuple[str, ...]] = {
     "refused-or-right": _RELATION,
     "named": ("stuck", *_NO_STATE),
     "forgotten": ("unbounded",),
+    "stored": ("late", *_NO_STATE),
+    "stored-first": ("behind-commit", *_NO_STATE),
+    "throttled": ("early", *_NO_STATE),
 }

@@ -28,6 +28,7 @@ STEP_S, STEPS = (
     300,
 )  # long enough for one answer to be heard and one more request to be sent; a second or two in all
 READ_MS = 3_000  # a design that commits no more than it has sent on has read a small input by then
+SPIN_S = 0.02
 LOOK_S = 0.004  # a small batch's transaction is open for some 20 ms; each look costs the broker and us a millisecond
 
 
@@ -247,7 +248,42 @@ def events_waiting(trial: Trial, application: Application) -> Aim:
     return Aim("with events waiting", glimpse, evidence)
 
 
+def stored_before_the_commit(trial: Trial, application: Application) -> Aim:
+    """A state is in the store whose input lies at or above the committed offset: between store and commit."""
+    _demand_group(trial, application)
+    store, stored_value = application.store, application.program.stored_value
+    assert store
+    assert stored_value
+    known = store.version()
+
+    def glimpse() -> bool:
+        """Somebody wrote to the store; asked in a spin, because a quick design commits a millisecond later."""
+        nonlocal known
+        until = time.monotonic() + SPIN_S
+        while (now := store.version()) == known and time.monotonic() < until:
+            time.sleep(0)
+        changed, known = now != known, now
+        return changed
+
+    def evidence() -> Evidence | None:
+        committed = trial.committed(application)
+        if committed is None:
+            return None
+        beyond: dict[str, int] = {}
+        for stage, key, value in store.rows():
+            if stage == application.program.writes:
+                *_, (topic, partition, offset) = stored_value(
+                    key, value
+                )  # an entry's own position: nothing feeds it from afar
+                if offset >= committed.get(place := f"{topic}-{partition}", offset + 1):
+                    beyond[place] = max(beyond.get(place, -1), offset)
+        return {"beyond": beyond, "committed": committed} if beyond else None
+
+    return Aim("between store and commit", glimpse, evidence)
+
+
 AIMS = {
+    "between store and commit": stored_before_the_commit,
     "with events waiting": events_waiting,
     "with a transaction open": transaction_open,
     "with a transaction open, before its offsets": before_its_offsets,

@@ -168,6 +168,16 @@ class Measured(Event):
     unit: Literal["rows", "bytes"]
 
 
+class Stored(Event):
+    """What an application keeps in its store, and what was written there since the last such event, by the store's own word."""
+
+    kind: Literal["stored"] = "stored"
+    at_ms: int
+    application: str
+    rows: tuple[tuple[str, str, str], ...] = Field(description="stage, key, value")
+    writes: tuple[tuple[int, str, str], ...] = Field(description="at_ms, stage, key")
+
+
 class Ends(Event):
     """The end of every output partition, under both isolation levels."""
 
@@ -218,6 +228,7 @@ AnyEvent = Annotated[
     | Paused
     | Committed
     | Measured
+    | Stored
     | Ends
     | Names
     | Claim

@@ -68,7 +68,8 @@ class Program:
 
     ``conflates``: outputs may skip states, but never invent one. ``holds_back``: what is read and committed may wait before
     it shows. ``items``: the states that one output's value shows, in order. A join reads a second topic ``beside`` the first;
-    where that is ``broadcast``, all of it is read at every start and no group commits it.
+    where that is ``broadcast``, all of it is read at every start and no group commits it. ``stored_value``: what a key's value in
+    a store says, as ``value_of`` says it of an output.
     """
 
     name: str
@@ -85,6 +86,7 @@ class Program:
     items: Callable[[tuple[Any, ...]], list[tuple[Any, ...]]] = lambda value: [value]
     beside: str = ""
     broadcast: bool = False
+    stored_value: Callable[[str, str], tuple[Any, ...]] | None = None
 
     @property
     def inputs(self) -> tuple[str, ...]:

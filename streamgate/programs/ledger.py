@@ -7,7 +7,8 @@ accounts, and one account may occur twice: they are one collection under one off
 duplicate and is discarded; any other first hop replaces it. The row's headers are the ``id`` and the ``chain`` (an
 Envelope that holds the chain alone, the ledger's own read position last) of the last entry applied, and its timestamp is
 that entry's.
-Parameters: commit_interval_ms.
+Parameters: commit_interval_ms; or store and persistence_interval_ms: then the mode is at_least_once, outputs are acknowledged
+before states are stored (stage `balances`, by account, the row's fields and any others), and these before offsets are committed.
 """
 
 import json
@@ -78,6 +79,17 @@ def value_of(record: Record) -> tuple[Any, ...]:
     if row["account"].encode() != record.key:
         raise Unreadable(f"{record.at} has another account in its key than in its value")
     return row["balance_cents"], row["postings"], (applied["topic"], applied["partition"], applied["offset"])
+
+
+def stored_value(key: str, value: str) -> tuple[Any, ...]:
+    """What a stored state says, whatever it holds beside a row's fields."""
+    try:
+        row = {name: each for name, each in json.loads(value).items() if name in FIELDS}
+        row["applied"] = {name: row["applied"][name] for name in ("topic", "partition", "offset")}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise Unreadable(f"what is stored for {key} is no row of the contract: {error!r}") from None
+    text = json.dumps(row).encode()
+    return value_of(Record(topic="the store", partition=0, offset=0, timestamp_ms=0, key=key.encode(), value=text))
 
 
 def lineage_of(record: Record) -> tuple[str | None, Chain]:
@@ -194,4 +206,5 @@ LEDGER = Program(
     value_of=value_of,
     lineage_of=lineage_of,
     diagnosis=Diagnostician,
+    stored_value=stored_value,
 )

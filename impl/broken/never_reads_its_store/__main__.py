@@ -1,0 +1,20 @@
+"""Stores its states as it has to, and starts without them.
+
+Whoever never tries a restart makes this mistake. It shows after one.
+"""
+
+from streamgate.adapter import serve
+from streamgate.impl.plain import Ledger, Plain
+
+
+class Forgetful(Ledger):
+    def take_up(self, states: dict[str, str]) -> None:
+        pass
+
+
+class NeverReadsItsStore(Plain):
+    hello = Plain.hello | {"name": "broken/never_reads_its_store"}
+    programs = Plain.programs | {"ledger": Forgetful}
+
+
+serve(NeverReadsItsStore())

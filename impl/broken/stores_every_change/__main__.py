@@ -1,0 +1,20 @@
+"""Writes a state to the store whenever it changes.
+
+Whoever forgets to hold back makes this mistake. It shows when an account changes more often than once an interval.
+"""
+
+from streamgate.adapter import serve
+from streamgate.impl.plain import Plain
+from streamgate.impl.plain.programs import Row
+
+
+class StoresEveryChange(Plain):
+    hello = Plain.hello | {"name": "broken/stores_every_change"}
+
+    def send(self, rows: list[Row]) -> None:
+        super().send(rows)
+        if self.store and self.program.unsaved:
+            self.store.write(self.program.writes, self.program.unsaved)
+
+
+serve(StoresEveryChange())

@@ -1,0 +1,45 @@
+"""Stores that keep a design's state outside of it, and the harness's own look at what is written there.
+
+Every store has one layout: for each stage (the role of its output topic) and key one value, a JSON object with the fields of
+the program's row; it may hold more. Each write is seen by other means than the design's word.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Protocol
+
+from streamgate.designs.reaper import RunScope
+from streamgate.stores.redis_server import Redis
+from streamgate.stores.sqlite import Sqlite
+
+
+class Store(Protocol):
+    """One application's store; a design is given its `address`."""
+
+    address: str
+
+    def rows(self) -> list[tuple[str, str, str]]:
+        """Stage, key and value of everything that is kept."""
+        ...
+
+    def writes(self) -> list[tuple[float, str, str]]:
+        """How many seconds ago, stage and key of every write since this was asked last."""
+        ...
+
+    def version(self) -> int:
+        """A number that changes when somebody else has written; quick enough to be asked all the time."""
+        ...
+
+    def held(self) -> AbstractContextManager[None]:
+        """Meanwhile nobody can write; who reads sees what was there before."""
+        ...
+
+    def close(self) -> None:
+        """End it, or let go of it."""
+        ...
+
+
+STORES: dict[str, Callable[[RunScope, Path, str], Store]] = {"sqlite": Sqlite, "redis": Redis}
+
+__all__ = ["STORES", "Redis", "Sqlite", "Store"]
