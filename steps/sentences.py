@@ -44,6 +44,7 @@ def subjects(trial: Trial, who: str = "it") -> Iterator[Application]:
 @given(
     parsers.re(
         r"(?P<program>\w+) in mode (?P<mode>\w+) on (?P<partitions>\d+)( and (?P<beside>\d+))? partitions"
+        r"(?P<several>, in several instances)?"
         r"(, committing every (?P<interval_ms>\d+) ms)?(, with a transaction timeout of (?P<timeout_ms>\d+) ms)?"
         r"(, with batches of (?P<threshold>\d+) events or (?P<wait_ms>\d+) ms)?"
         r"(, remembering deletions for (?P<delete_retention_ms>\d+) ms)?"
@@ -56,6 +57,7 @@ def in_mode(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
     mode: Mode,
     partitions: str,
     beside: str | None,
+    several: str | None,
     interval_ms: str | None,
     timeout_ms: str | None,
     threshold: str | None,
@@ -65,6 +67,8 @@ def in_mode(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
     persistence_interval_ms: str | None,
 ) -> None:
     """Declare the application under test, with the program's own parameters and the usual transaction timeout or others."""
+    if several and "scale" not in trial.manifest.capabilities:
+        raise NotOffered(f"{trial.manifest.name} runs as one instance (capability scale)")
     said = {"commit_interval_ms": interval_ms, "delete_retention_ms": delete_retention_ms}
     said |= {"threshold": threshold, "interval_ms": wait_ms, "persistence_interval_ms": persistence_interval_ms}
     parameters: dict[str, int | str] = {name: int(value) for name, value in said.items() if value}
@@ -139,12 +143,19 @@ def visits_trickle(trial: Trial, events: str, apart_ms: str, seconds: str | None
 @when(
     parsers.re(
         r"(?P<who>it|the relay) starts(?P<again> again)?(?P<clock> under a wall clock that can be set)?"
+        r"(?P<cold> with nothing prepared)?"
         r"(?P<drains> and drains its input)?"
         r"(?P<default> with no mode set)?(?P<refuses>, unless it refuses to)?"
     )
 )
 def starts(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
-    trial: Trial, who: str, clock: str | None, drains: str | None, default: str | None, refuses: str | None
+    trial: Trial,
+    who: str,
+    clock: str | None,
+    cold: str | None,
+    drains: str | None,
+    default: str | None,
+    refuses: str | None,
 ) -> None:
     """Start instance a, and wait until it has drained its input where the sentence says so."""
     for application in subjects(trial, who):
@@ -152,7 +163,7 @@ def starts(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
             application.wall_clock = WallClock(application.directory)
         if not application.wave:  # what an instance upstream wrote meanwhile
             trial.look_at_input(application)
-        started = trial.start(application, default_mode=bool(default), may_refuse=bool(refuses))
+        started = trial.start(application, cold=bool(cold), default_mode=bool(default), may_refuse=bool(refuses))
         if drains and started:
             trial.drain(application)
 
@@ -242,8 +253,6 @@ def goes_on(trial: Trial) -> None:
 )
 def come_and_go(trial: Trial, changes: str, at_once: str | None) -> None:
     """Start, stop and kill instances by their names; each time, or at the end, wait until the input is shared among who runs."""
-    if "scale" not in trial.manifest.capabilities:
-        raise NotOffered(f"{trial.manifest.name} runs as one instance (capability scale)")
     does: dict[str, Callable[[Application, str], object]]
     does = {"joins": trial.start, "leaves": trial.stop, "is killed": trial.kill}
     for application in subjects(trial):
@@ -308,6 +317,14 @@ def readers_pass(trial: Trial, wait_ms: str | None) -> None:
 def same_rows(trial: Trial) -> None:
     """The setting changes nothing else."""
     trial.claim("same-rows", next(subjects(trial)), "both modes leave the same last rows")
+
+
+@then(parsers.re(r"its first new output is visible within (?P<seconds>\d+) seconds"))
+def is_back(trial: Trial, seconds: str) -> None:
+    """From the moment its process is started, the runtime's boot and the reading of state in it."""
+    for application in subjects(trial):
+        trial.first_output(application, 1000 * int(seconds))
+        trial.claim("recovered", application, f"its first new output is visible within {seconds} seconds")
 
 
 @then("while the input rests, its store holds every last state within the interval and 2 seconds")

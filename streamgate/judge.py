@@ -36,6 +36,7 @@ CLAIMS = {
     "it stops loudly": "named",
     "2 seconds after deletions": "forgotten",
     "while the input rests, its store": "stored",
+    "its first new output": "recovered",
     "its store holds all that is committed": "stored-first",
     "no account is written": "throttled",
 }

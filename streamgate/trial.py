@@ -33,7 +33,7 @@ from streamgate.generators.ledger import Send, facts
 from streamgate.generators.tables import Tables
 from streamgate.history import History, events
 from streamgate.history.reading import Pace, Position, Reading
-from streamgate.history.wire import Wire
+from streamgate.history.wire import Wire, is_left_open
 from streamgate.machine import Cores
 from streamgate.programs import PROGRAMS, Program
 from streamgate.report import waiting
@@ -45,6 +45,7 @@ SETTLE_S = 1.5  # how long nothing may follow a recorded end
 POLL_S = 0.02
 MOVES = 5  # how often all of a shared input is seen to move on
 STOP_MS = 10_000
+COLD = "started with nothing prepared"
 TRANSACTION_TIMEOUT_MS = 3_000
 SESSION_TIMEOUT_MS = 2_000
 ABORT_CHECK_MS = 500  # how often our brokers look for overdue transactions; the features' figures are for these
@@ -96,8 +97,9 @@ class Bench:
         """A warm instance, or a new one with that environment; what boots in view is told."""
         first = manifest.name not in self.pools
         pool = self.pool(manifest)
-        with waiting(f"{manifest.name} boots") if first or environment else nullcontext():
-            return pool.boot(environment) if environment else pool.take()
+        own = environment is not None
+        with waiting(f"{manifest.name} boots") if first or own else nullcontext():
+            return pool.take() if environment is None else pool.boot(environment)
 
     def close(self) -> None:
         """End every instance and client; the broker is its owner's."""
@@ -416,21 +418,25 @@ class Trial:
 
     # --- instances
 
-    def start(
+    def start(  # noqa: PLR0913 (how it starts, all but what by name)
         self,
         application: Application,
         name: str = "a",
         *,
         in_place_of: str = "",
+        cold: bool = False,
         default_mode: bool = False,
         may_refuse: bool = False,
     ) -> Instance | None:
         """Start an instance and return when it holds its input; None, and a mark, where it may refuse to and does.
 
-        One that takes the place of another is told that one's name, and has a disk of its own.
+        One that takes the place of another is told that one's name, and has a disk of its own. A cold one boots in view.
         """
         clock = application.wall_clock
-        instance = self.bench.take(self.manifest, clock.environment if clock else None)
+        if cold:
+            self.bench.pool(self.manifest).rest()
+            self.mark(COLD)
+        instance = self.bench.take(self.manifest, clock.environment if clock else {} if cold else None)
         application.running[name] = instance
         directory = application.directory
         for folder in (directory / name, directory / "durable"):
@@ -745,13 +751,10 @@ class Trial:
         )
 
     def _is_left_open(self, application: Application) -> bool:
-        """Whether all that lies above the outputs' last stable offsets is of transactions without an outcome, or aborted."""
+        """Whether all that readers do not see yet is of transactions without an outcome."""
         stable, _ = self.ends(application)
-        above = [
-            batch for _, batch in self.reading.wire.batches(application.writes, stable) if batch.control != "abort"
-        ]
-        writers = {batch.producer_id for batch in above}
-        return bool(writers) and not any(b.control for b in above) and writers <= self.reading.wire.undecided()
+        above = [batch for _, batch in self.reading.wire.batches(application.writes, stable)]
+        return is_left_open(above, self.reading.wire.undecided())
 
     def paused_input(self, application: Application, promised_ms: int) -> None:
         """The input rests: look as soon as it is drained and all of it is visible, or is in the store where that is what is
@@ -770,17 +773,38 @@ class Trial:
         self.observe(application)
         if application.store:
             self.look_at_store(application)
+        self._look_ends(application, since_ms, self.now_ms, promised_ms, canary_ms, cores)
+
+    def _look_ends(  # noqa: PLR0913, PLR0917 (what there is to say of it)
+        self, application: Application, since_ms: int, looked_ms: int, tolerance_ms: int, canary_ms: int, cores: Cores
+    ) -> None:
+        others = round(max(cores.others(), self.cores.others()), 2)
         self.history.add(
             events.Paused(
                 application=application.name,
                 since_ms=since_ms,
-                looked_ms=self.now_ms,
-                tolerance_ms=promised_ms,
+                looked_ms=looked_ms,
+                tolerance_ms=tolerance_ms,
                 canary_ms=canary_ms,
-                others=round(max(cores.others(), self.cores.others()), 2),
+                others=others,
             )
         )
         self.cores = Cores()
+
+    def first_output(self, application: Application, within_ms: int) -> None:
+        """Look for an output that is new since the last cold start; mark how long it took, and record when it was looked for."""
+        since_ms = next(m.at_ms for m in reversed(list(self.history.of(events.Mark))) if m.fault == COLD)
+        known, cores, canary_ms = self._outputs(application), Cores(), self.reading.canary_ms()
+        while (new := self._outputs(application) - known) == 0 and self.now_ms < since_ms + within_ms:
+            self.alive(application)
+            self.observe(application)
+        looked_ms = self.now_ms
+        if new:
+            self.mark("recovered", after_ms=looked_ms - since_ms)
+        self._look_ends(application, since_ms, looked_ms, within_ms, canary_ms, cores)
+
+    def _outputs(self, application: Application) -> int:
+        return sum(r.topic == application.writes and r.visible for r in self.history.of(events.Record))
 
     # --- judging
 

@@ -282,6 +282,10 @@ class Story:
         writes = tuple((when_ms, self.program.writes, account) for when_ms, account in written)
         self._tell(Stored(at_ms=at_ms, application=self.name, rows=kept, writes=writes))
 
+    def recovers(self, after_ms: int) -> None:
+        """The first new output after a cold start is seen."""
+        self._tell(Mark(at_ms=after_ms, fault="recovered", evidence={"after_ms": after_ms}))
+
     def rests(self, looked_ms: int = 500, canary_ms: int = 10, others: float = 0.0) -> None:
         """The input pauses; the outputs are looked at."""
         self._tell(

@@ -976,6 +976,28 @@ class TestOwners:
             self.shared([-1, -1]).judged("owners")
 
 
+class TestRecovered:
+    """A new output is visible in time after a cold start."""
+
+    @pytest.mark.parametrize(("after_ms", "found"), [(2100, []), (2101, ["late"]), (None, ["late"])])
+    def test_the_bound(self, after_ms: int | None, found: list[str]) -> None:
+        """The bound itself is in time; later, or never, is late."""
+        story = Story()
+        if after_ms:
+            story.recovers(after_ms)
+        story.rests(looked_ms=after_ms or 2150)
+
+        assert [name for name, _, _ in story.found("recovered")] == found
+
+    def test_others_had_the_cores(self) -> None:
+        """What is late while others took the cores proves nothing."""
+        story = Story()
+        story.rests(looked_ms=2150, others=0.5)
+
+        with pytest.raises(Inconclusive):
+            story.judged("recovered")
+
+
 class TestReleased:
     """Readers pass the transaction of a dead instance within its bound."""
 

@@ -2,7 +2,7 @@ import struct
 
 import pytest
 
-from streamgate.history.wire import HEADER, BatchHeader, parse
+from streamgate.history.wire import HEADER, BatchHeader, is_left_open, parse
 
 TRANSACTIONAL, CONTROL = 0x10, 0x20
 COMPRESSED = 0x03
@@ -94,3 +94,26 @@ def test_truncated() -> None:
 def test_nothing() -> None:
     """An empty answer holds no batch."""
     assert list(parse(b"")) == []
+
+
+def header(producer_id: int, control: str | None = None) -> BatchHeader:
+    """A batch of this producer's, or its marker."""
+    return BatchHeader(0, 0, producer_id, 0, transactional=True, control=control)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("above", "expected"),
+    [
+        ([], False),
+        ([header(7)], True),
+        ([header(7), header(7)], True),
+        ([header(8)], False),
+        ([header(7), header(8)], False),
+        ([header(7), header(9), header(9, "abort")], False),
+        ([header(7), header(9, "abort")], True),
+        ([header(7), header(7, "commit")], False),
+    ],
+)
+def test_what_a_dead_writer_left_open(above: list[BatchHeader], expected: bool) -> None:
+    """Producer 7 is undecided: all is of it alone, or readers may still come to see something."""
+    assert is_left_open(above, {7}) is expected

@@ -7,7 +7,7 @@ Feature: Instances share the partitions, and none of them is needed
 
   @G28.joins-and-leaves
   Scenario Outline: instances share the partitions, and work goes on when one joins or leaves
-    Given <program> in mode <mode> on 4 partitions
+    Given <program> in mode <mode> on 4 partitions, in several instances
     # small waves, one after the other: what arrives meanwhile is what counts
     And 400 entries over 64 accounts wait in its input
     When it starts
@@ -24,7 +24,7 @@ Feature: Instances share the partitions, and none of them is needed
 
   @G28.survives-a-death
   Scenario Outline: the others go on with the partitions of an instance that died
-    Given <program> in mode <mode> on 4 partitions
+    Given <program> in mode <mode> on 4 partitions, in several instances
     # small waves, one after the other: what arrives meanwhile is what counts
     And 400 entries over 64 accounts wait in its input
     When it starts
@@ -40,7 +40,7 @@ Feature: Instances share the partitions, and none of them is needed
 
   @G29.rebuilt-elsewhere
   Scenario Outline: another instance rebuilds the state of a dead one
-    Given <program> in mode <mode> on 4 partitions
+    Given <program> in mode <mode> on 4 partitions, in several instances
     # small waves, one after the other: what arrives meanwhile is what counts
     And 400 entries over 64 accounts wait in its input
     When it starts and drains its input
@@ -56,7 +56,7 @@ Feature: Instances share the partitions, and none of them is needed
 
   @G29.behind-an-open-transaction
   Scenario Outline: what a dead instance left open hides no state from who takes over
-    Given <program> in mode <mode> on 4 partitions
+    Given <program> in mode <mode> on 4 partitions, in several instances
     # small waves, one after the other: what arrives meanwhile is what counts
     And 400 entries over 64 accounts wait in its input
     When it starts and drains its input
@@ -71,7 +71,7 @@ Feature: Instances share the partitions, and none of them is needed
 
   @G52.back-to-back
   Scenario Outline: no partition has two owners while instances come and go in quick succession
-    Given <program> in mode <mode> on 4 partitions
+    Given <program> in mode <mode> on 4 partitions, in several instances
     # small waves, one after the other: what arrives meanwhile is what counts
     And 400 entries over 64 accounts wait in its input
     When it starts

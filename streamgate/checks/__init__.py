@@ -6,7 +6,7 @@ anomalies, or an empty list. What is legal depends on the mode, and each rule sa
 
 from collections.abc import Callable
 
-from streamgate.checks.delivery import below_the_commit, fold, promptly, relation, whole
+from streamgate.checks.delivery import below_the_commit, fold, promptly, recovered, relation, whole
 from streamgate.checks.fencing import owners, released, silent
 from streamgate.checks.flush import bounded, filled, in_time
 from streamgate.checks.joins import forgotten, named, refused_or_right, result
@@ -22,6 +22,7 @@ CHECKS: dict[str, Check] = {
     "fold": fold,
     "whole": whole,
     "promptly": promptly,
+    "recovered": recovered,
     "below-the-commit": below_the_commit,
     "silent": silent,
     "released": released,
@@ -58,6 +59,7 @@ ANOMALIES: dict[str, tuple[str, ...]] = {
     "fold": ("ahead-of-commit", "behind-commit", "stale-overwrite", "resurrected", *_NO_STATE),
     "whole": ("torn",),
     "promptly": ("late", *_NO_STATE),
+    "recovered": ("late", *_NO_STATE),
     "below-the-commit": ("duplicated",),
     "silent": ("fenced-but-emitting",),
     "released": ("stuck",),

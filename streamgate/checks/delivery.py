@@ -4,7 +4,7 @@ from itertools import pairwise
 
 from streamgate.checks.view import Output, View, show, text, view_of
 from streamgate.history import History
-from streamgate.history.events import Committed, Paused, Record
+from streamgate.history.events import Committed, Mark, Paused, Record
 from streamgate.programs import GONE, NOTHING, State
 from streamgate.verdicts import Anomaly, Inconclusive, NotOffered
 
@@ -189,6 +189,18 @@ def promptly(history: History, application: str) -> list[Anomaly]:
             said += f" (promised: {paused.tolerance_ms} ms)"
             found.append(view.anomaly("late", said, key, states[-1], outputs[-1].record if outputs else None))
     return timed(view, paused, found)
+
+
+def recovered(history: History, application: str) -> list[Anomaly]:
+    """Whether an output was new within the promised time of a cold start (G48); Inconclusive as `promptly` is."""
+    view, paused = view_of(history, application), rest(history, application)
+    took_ms = paused.looked_ms - paused.since_ms
+    mark = next((m for m in reversed(list(history.of(Mark))) if m.fault == "recovered"), None)
+    if mark and mark.at_ms >= paused.since_ms and mark.evidence["after_ms"] <= paused.tolerance_ms:
+        return list(view.foreign)
+    said = f"{took_ms} ms after its start with nothing prepared "
+    said += "its first new output came" if mark else "no new output is visible"
+    return timed(view, paused, [Anomaly(name="late", text=f"{said} (promised: {paused.tolerance_ms} ms)")])
 
 
 def below_the_commit(history: History, application: str) -> list[Anomaly]:

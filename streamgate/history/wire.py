@@ -8,7 +8,7 @@ import io
 import socket
 import ssl
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal
@@ -147,6 +147,17 @@ class Wire:
         """The producer ids whose transaction is open and has no outcome yet, by the word of its coordinator."""
         answer = self._ask(ListTransactionsRequest(state_filters=("Ongoing",)), ListTransactionsResponse)
         return {int(state.producer_id) for state in answer.transaction_states}
+
+
+def is_left_open(above: Iterable[BatchHeader], undecided: Container[int]) -> bool:
+    """Whether what stands above the last stable offsets is of transactions without an outcome, markers of aborts aside.
+
+    A marker of a commit there says that readers cannot see yet what was decided before.
+    """
+    open_or_committed = [batch for batch in above if batch.control != "abort"]
+    return bool(open_or_committed) and all(
+        batch.control is None and batch.producer_id in undecided for batch in open_or_committed
+    )
 
 
 def parse(data: bytes) -> Iterator[BatchHeader]:

@@ -1,0 +1,22 @@
+@availability
+Feature: A recovery takes a limited time, and the report says how long
+  Whoever starts a dead design anew, with nothing prepared, sees new outputs within the stated time.
+  Documented in: beyond the articles. A design that is right and away for a minute is no good either.
+  Broken by: a dead member that is waited for until a long session ends, state that is read back by replaying everything.
+  Costs: a session timeout that is short enough, and what it takes to read the state.
+
+  @G48.back-in-time
+  Scenario Outline: a design that died is back in time
+    Given <program> in mode <mode> on 4 partitions
+    And 4000 entries over 64 accounts wait in its input
+    When it starts
+    And it is killed <moment>
+    And 1000 entries over 64 accounts arrive in its input
+    And it starts again with nothing prepared
+    Then its first new output is visible within 15 seconds
+    And nothing else changes on the broker
+
+    Examples:
+      | program | mode          | moment                    |
+      | ledger  | at_least_once | between output and commit |
+      | ledger  | exactly_once  | after a commit            |

@@ -1,0 +1,21 @@
+"""Joins its group under a new name at every start, with a session timeout of its own choice.
+
+Whoever keeps the defaults of his client makes this mistake. It shows after a crash: the group gives the partitions of the dead to
+nobody before its session is over.
+"""
+
+from typing import Any
+from uuid import uuid4
+
+from streamgate.adapter import serve
+from streamgate.impl.plain import Plain
+
+
+class WaitsForTheDead(Plain):
+    hello = Plain.hello | {"name": "broken/waits_for_the_dead"}
+
+    def open(self, start: dict[str, Any]) -> dict[str, Any]:
+        return super().open(start | {"session_timeout_ms": 20_000, "instance": uuid4().hex})
+
+
+serve(WaitsForTheDead())
