@@ -1,12 +1,12 @@
 """Takes a new transactional id on every start, and sends its offsets as a stranger to the group.
 
-Whoever makes ids unique to be rid of fencing errors makes this mistake. It shows where an instance is paused in a
-transaction, a successor takes over before that times out, and the first one goes on.
+Whoever makes ids unique to be rid of fencing errors makes this mistake. It shows where a zombie has a transaction open.
 """
 
+from typing import Any
 from uuid import uuid4
 
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, TopicPartition
 
 from streamgate.adapter import serve
 from streamgate.impl.plain import Plain
@@ -15,9 +15,13 @@ from streamgate.impl.plain import Plain
 class TakesANewIdOnEveryStart(Plain):
     hello = Plain.hello | {"name": "broken/takes_a_new_id_on_every_start"}
 
-    def transactional_id(self) -> str:
+    def open(self, start: dict[str, Any]) -> dict[str, Any]:
+        answer = super().open(start | {"instance": uuid4().hex})
         self.stranger = Consumer(self.client | {"group.id": self.group})
-        return f"{super().transactional_id()}-{uuid4()}"
+        return answer
+
+    def ends(self, partitions: list[TopicPartition]) -> dict[int, int]:
+        return {place.partition: 0 for place in partitions}
 
     def membership(self) -> object:
         return self.stranger.consumer_group_metadata()
