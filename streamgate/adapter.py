@@ -56,13 +56,14 @@ def serve(design: Design) -> None:
 
     def work(stopping: threading.Event) -> None:
         try:
-            design.run(stopping)
+            return design.run(stopping)
         except Failed as failure:
             say(type="failed", kind=failure.kind, message=str(failure))
-            os._exit(1)
         except BaseException:  # noqa: BLE001 - the log keeps the traceback; the harness sees the exit
             sys.excepthook(*sys.exc_info())
-            os._exit(1)
+        except:  # noqa: E722 - C code of a client can raise what is no exception, out of a failing callback
+            print(sys.exc_info()[1], file=sys.stderr)
+        os._exit(1)
 
     worker, stopping = threading.Thread(), threading.Event()
     for line in sys.stdin:

@@ -67,10 +67,11 @@ def test_refusal_and_loud_stop_at_start(spawn: Spawn) -> None:
     assert failing.wait_exit(5) == 1
 
 
-def test_broken_worker(spawn: Spawn) -> None:
-    """A worker that raises ends the process and leaves its traceback in the log."""
-    instance = spawn("breaks")
+@pytest.mark.parametrize("habit", ["breaks", "breaks_in_c"])
+def test_broken_worker(spawn: Spawn, habit: str) -> None:
+    """A worker that raises ends the process and leaves its traceback in the log, also where that is no exception."""
+    instance = spawn(habit)
     instance.start(START)
 
     assert instance.wait_exit(5) == 1
-    assert "ZeroDivisionError: the engine broke" in instance.stderr_path.read_text()
+    assert "the engine broke" in instance.stderr_path.read_text()

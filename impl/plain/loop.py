@@ -75,8 +75,8 @@ class Plain(Design):
         self.start, self.program = start, self.programs[start["program"]]()
         self.exactly_once = start["mode"] == "exactly_once"
         kind = start["parameters"].get("store")
-        if kind and (self.exactly_once or kind not in self.hello["capabilities"]):
-            return {"type": "unsupported", "reason": f"no state is kept in {kind} together with Kafka's transactions"}
+        if kind and (self.exactly_once or not issubclass(self.programs[start["program"]], Ledger)):
+            return {"type": "unsupported", "reason": "a store keeps the ledger's state, at_least_once"}
         self.store = open_store(start)
         self.client = {"bootstrap.servers": start["bootstrap"], "retry.backoff.ms": 20, **start["client"]}
         self.output = start["topics"][self.program.writes]
@@ -132,6 +132,7 @@ class Plain(Design):
     def on_revoke(self, _: Consumer, __: list[TopicPartition]) -> None:
         """Leave nothing half done to the next owner: take it back where that is possible, else commit it."""
         if self.in_transaction:
+            self.producer.flush(10)  # librdkafka may end one that the broker has yet to begin, which is fatal
             self.producer.abort_transaction(10)
         else:
             self.commit()

@@ -1,5 +1,6 @@
 """A miniature on the serve loop that is shipped: `python serves.py HABIT`."""
 
+import ctypes
 import sys
 import threading
 from typing import Any
@@ -30,6 +31,11 @@ class Miniature(Design):
         """Work until told to stop, or longer, or not at all."""
         if sys.argv[1] == "breaks":
             raise ZeroDivisionError("the engine broke")
+        if sys.argv[1] == "breaks_in_c":  # as a client does whose callback failed: what it raises is no exception
+            broke = [ctypes.py_object(each) for each in (str, "the engine broke")]
+            for each in broke:
+                ctypes.pythonapi.Py_IncRef(each)
+            ctypes.pythonapi.PyErr_Restore(*broke, None)
         (threading.Event() if sys.argv[1] == "hears_no_stop" else stopping).wait()
 
 
