@@ -178,6 +178,8 @@ def go_on_arriving(trial: Trial, seconds: str, locked: str | None) -> None:
                 trial.lock_store(application, until_ms)
             else:
                 trial.watch(application, until_ms)
+                if application.store:
+                    trial.look_at_store(application)
 
 
 @when("it drains its input")

@@ -381,24 +381,23 @@ class Trial:
     def lock_store(self, application: Application, until_ms: int) -> None:
         """Keep everybody from writing to the store until then; record at the end what is committed, and what is stored.
 
-        MarkMissed where all that has arrived was committed before.
+        MarkMissed where nothing came out meanwhile that is to be stored.
         """
-        store = application.store
-        assert store
-        before = self.committed(application)
-        with store.held():
+        assert application.store
+        self.observe(application)
+        known = self._outputs(application)
+        with application.store.held():
             self.watch(application, until_ms)
             offsets = self.committed(application)
-            committed = events.Committed(
-                at_ms=self.now_ms, application=application.name, offsets=offsets, stable_ms=0, down=False
+            self.history.add(
+                events.Committed(
+                    at_ms=self.now_ms, application=application.name, offsets=offsets, stable_ms=0, down=False
+                )
             )
-            self.history.add(committed)
             self.look_at_store(application)
-        _, arrived = self.reading.ends(application.reads, application.inputs[application.reads])
-        left = sum(arrived.values()) - sum((offsets or {}).values())
-        if not left:
-            raise MarkMissed(f"{self.manifest.name} had nothing to store while its store was locked")
-        self.mark("the store is locked", committed_before=before, committed=offsets, offsets_left=left)
+        if not (new := self._outputs(application) - known):
+            raise MarkMissed(f"{self.manifest.name} sent nothing while its store was locked, so it had nothing to store")
+        self.mark("the store is locked", outputs_meanwhile=new, committed=offsets)
 
     def ends(self, application: Application, reason: str = "") -> tuple[Position, Position]:
         """Last stable offsets and high watermarks of the outputs; recorded where a reason is given."""
@@ -749,6 +748,8 @@ class Trial:
                 down=not application.running,
             )
         )
+        if application.store:
+            self.look_at_store(application)
 
     def _is_left_open(self, application: Application) -> bool:
         """Whether all that readers do not see yet is of transactions without an outcome."""
@@ -812,8 +813,6 @@ class Trial:
         """Judge the history as it stands; Violated where the check finds an anomaly."""
         if check in {"side-effects", "no-topics"}:
             self._names()
-        if application.store and (check == "throttled" or (check == "stored-first" and self._is_unstored())):
-            self.look_at_store(application)
         self.history.add(
             events.Claim(check=check, application=application.name, sentence=sentence, arguments=arguments)
         )
@@ -824,11 +823,6 @@ class Trial:
             return
         if anomalies:
             raise Violated(anomalies)
-
-    def _is_unstored(self) -> bool:
-        """Whether nobody has looked at the store since the committed offsets were looked at."""
-        looked = [e for e in self.history.events if isinstance(e, events.Committed | events.Stored)]
-        return isinstance(looked[-1], events.Committed)
 
     def close(self, *, gently: bool = True) -> None:
         """End what still runs, gently so that the next scenario can have it if it is reusable, and delete the topics."""

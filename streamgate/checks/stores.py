@@ -15,22 +15,25 @@ Row = tuple[str, str, str]  # stage, key, value
 
 def unsettled(view: View, rows: Iterable[Row]) -> list[tuple[bytes, State, str]]:
     """The keys whose last state is not what is kept: key, state due, and what is kept instead."""
-    kept = {key.encode(): value for stage, key, value in rows if stage == view.program.writes}
-    found = []
+    found, kept = [], _kept(view, rows)
     for key, states in view.states.items():
-        have = _said(view, key, kept.get(key))
+        have = kept.get(key)
         if have != states[-1].value:
             found.append((key, states[-1], "nothing" if have is None else show(have)))
     return found
 
 
-def _said(view: View, key: bytes, value: str | None) -> tuple[object, ...] | None:
-    """What is kept of a key; what is no row says so in place of a state."""
+def _kept(view: View, rows: Iterable[Row]) -> dict[bytes, tuple[object, ...]]:
+    """The state that is kept of each key; what is no row says so in place of a state."""
     assert view.program.stored_value
-    try:
-        return None if value is None else view.program.stored_value(key.decode(), value)
-    except Unreadable as error:
-        return (error.why,)
+    kept: dict[bytes, tuple[object, ...]] = {}
+    for stage, key, value in rows:
+        if stage == view.program.writes:
+            try:
+                kept[key.encode()] = view.program.stored_value(key, value)
+            except Unreadable as error:
+                kept[key.encode()] = (error.why,)
+    return kept
 
 
 def stored(history: History, application: str) -> list[Anomaly]:
@@ -52,10 +55,9 @@ def stored_first(history: History, application: str) -> list[Anomaly]:
     view = view_of(history, application)
     committed = [c for c in history.of(Committed) if c.application == application][-1]
     rows = [s for s in history.of(Stored) if s.application == application][-1].rows
-    kept = {key.encode(): value for stage, key, value in rows if stage == view.program.writes}
-    found = list(view.foreign)
+    found, kept = list(view.foreign), _kept(view, rows)
     for key, states in view.states.items():
-        want, have = cut(known(committed), states), _said(view, key, kept.get(key))
+        want, have = cut(known(committed), states), kept.get(key)
         place = next((number for number, state in enumerate(states, 1) if state.value == have), 0)
         if have is not None and not place:
             said = f"{text(key)}: the store holds {show(have)}, which no fold of the input gives"
@@ -74,8 +76,8 @@ def throttled(history: History, application: str) -> list[Anomaly]:
     view = view_of(history, application)
     interval_ms = int(view.application.parameters["persistence_interval_ms"])
     lives = [e for e in history.of(Instance) if e.application == application]
-    writes = [w for s in history.of(Stored) if s.application == application for w in s.writes]
-    until_ms = [s for s in history.of(Stored) if s.application == application][-1].at_ms
+    looks = [s for s in history.of(Stored) if s.application == application]
+    writes, until_ms = [w for look in looks for w in look.writes], looks[-1].at_ms
     found, at_stake = list(view.foreign), False
     starts = [e for e in lives if e.event == "started"]
     for start in starts:

@@ -28,7 +28,7 @@ STEP_S, STEPS = (
     300,
 )  # long enough for one answer to be heard and one more request to be sent; a second or two in all
 READ_MS = 3_000  # a design that commits no more than it has sent on has read a small input by then
-SPIN_S = 0.02
+SPIN_S = 0.02  # how long one glimpse at a store lasts
 LOOK_S = 0.004  # a small batch's transaction is open for some 20 ms; each look costs the broker and us a millisecond
 
 
