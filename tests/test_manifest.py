@@ -50,6 +50,19 @@ def test_prepare(folder: Path) -> None:
     assert "`prepare` starts with ./build, which cannot be run here." in refusal(folder)
 
 
+def test_extends(folder: Path) -> None:
+    """What a design leaves out is that of the one which it extends, but for its name, version, command and sin."""
+    (folder / "design.toml").write_text(
+        'name = "mine"\nversion = "2"\ncommand = ["{python}"]\nextends = "plain"\nmodes = ["exactly_once"]\n'
+    )
+    manifest, plain = load(str(folder)), load("plain")
+
+    assert (manifest.name, manifest.version, manifest.modes) == ("mine", "2", ("exactly_once",))
+    assert (manifest.programs, manifest.capabilities) == (plain.programs, plain.capabilities)
+    (folder / "design.toml").write_text('extends = "nobody"\n')
+    assert "none shipped as 'nobody'" in refusal(folder)
+
+
 def test_relative_path(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A path is read from where the user stands."""
     monkeypatch.chdir(folder.parent)

@@ -19,6 +19,7 @@ from streamgate.errors import UsageProblem
 
 FILE_NAME = "design.toml"
 SHIPPED = Path(streamgate.__file__).parent / "impl"
+INHERITED = ("environment", "programs", "modes", "capabilities", "atomic", "local_state")
 
 
 class Sin(BaseModel):
@@ -59,14 +60,15 @@ class Manifest(BaseModel):
 
 
 def load(spec: str) -> Manifest:
-    """Read the manifest at a path, in a folder, or of a shipped design (`spark`, `plain`, `broken/…`)."""
+    """Read the manifest at a path, in a folder, or of a shipped design (`spark`, `plain`, `broken/…`).
+
+    What it leaves out of the fields that are `INHERITED` is that of the design which it `extends`, if it does.
+    """
     file = _find(spec)
-    try:
-        fields = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageProblem(f"{file} is not TOML: {error}.") from None
-    except OSError as error:
-        raise UsageProblem(f"{file} cannot be read: {error.strerror}.") from None
+    fields = _fields(file)
+    if "extends" in fields:
+        base = _fields(_find(str(fields.pop("extends"))))
+        fields = {name: base[name] for name in INHERITED if name in base} | fields
     if "folder" in fields:
         raise UsageProblem(f"{file}: `folder` is not a field of a design; remove it.")
     if isinstance(fields.get("known_failures"), str):
@@ -89,6 +91,15 @@ def load(spec: str) -> Manifest:
 def shipped() -> list[str]:
     """The names of the designs that come with the package."""
     return sorted(str(file.parent.relative_to(SHIPPED)) for file in SHIPPED.glob(f"**/{FILE_NAME}"))
+
+
+def _fields(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageProblem(f"{file} is not TOML: {error}.") from None
+    except OSError as error:
+        raise UsageProblem(f"{file} cannot be read: {error.strerror}.") from None
 
 
 def _find(spec: str) -> Path:
@@ -118,7 +129,7 @@ def _first(error: ValidationError) -> str:
             return f"the field `{field}` is missing"
         case "extra_forbidden":
             known = Sin.model_fields if field.startswith("sin.") else Manifest.model_fields
-            names = ", ".join(name for name in known if name != "folder")
+            names = ", ".join(name for name in (*known, "extends") if name != "folder")
             return f"`{field}` is not a field of a design; known are {names}"
         case _:
             must = (found["msg"][0].lower() + found["msg"][1:]).replace("tuple", "list")
