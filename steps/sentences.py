@@ -12,6 +12,8 @@ from streamgate.faults import orderly
 from streamgate.faults.aim import AIMS, hold
 from streamgate.faults.wall_clock import WallClock
 from streamgate.generators.ledger import ledger
+from streamgate.generators.pulse import facts as signal_facts
+from streamgate.generators.pulse import names, signals
 from streamgate.generators.visits import facts as visit_facts
 from streamgate.generators.visits import visits
 from streamgate.trial import SETTLE_S, TRANSACTION_TIMEOUT_MS, Application, Trial
@@ -29,6 +31,10 @@ CLAIMS = {  # a sentence that claims something of the history as it stands -> it
     "no account is written more often than once an interval": "throttled",
     "no batch is larger than the threshold, and none below it goes out early": "bounded",
     "it keeps no topic of its own": "no-topics",
+    "the last row of every robot has its name": "with-names",
+    "no answer is wrong, uncommitted or older than what was visible before": "answers",
+    "no answer holds what is not committed": "committed-answers",
+    "the others have answered all the time": "online",
 }
 CHANGE = "(?:a is killed with a transaction open|[a-d] (?:joins|leaves|is killed))"
 APART_S = 0.2  # between the small waves that arrive while instances come and go
@@ -114,6 +120,15 @@ def visits_wait(trial: Trial, events: str, customers: str) -> None:
     for application in subjects(trial):
         wave = partial(visits, trial.seed, events=int(events), customers=int(customers))
         trial.feed(application, partial(wave, partitions=application.partitions), visit_facts)
+
+
+@step(parsers.re(r"(?P<count>\d+) (?P<what>signals|names) of (?P<robots>\d+) robots (wait|arrive) in its inputs"))
+def signals_wait(trial: Trial, count: str, what: str, robots: str) -> None:
+    """Write what robots have to say, or what they are called; it is asked for them from here on, one after the other."""
+    for application in subjects(trial):
+        wave = partial(signals if what == "signals" else names, trial.seed, count=int(count), robots=int(robots))
+        partitions = application.inputs[application.reads]
+        trial.feed(application, partial(wave, partitions=partitions), signal_facts)
 
 
 @when(
@@ -337,6 +352,22 @@ def is_stored(trial: Trial) -> None:
             application, int(application.event.parameters["persistence_interval_ms"]) + VISIBLE_WITHIN_MS
         )
         trial.claim("stored", application, "its store holds every last state within the interval and 2 seconds")
+
+
+@then(parsers.re(r"beside its table it keeps (?P<topics>\d+) topics? of (?P<partitions>\d+) partitions at most"))
+def is_narrow(trial: Trial, topics: str, partitions: str) -> None:
+    """What the broker has to host for it; none of it may be the table once more."""
+    limits = {"topics": int(topics), "partitions": int(partitions)}
+    for application in subjects(trial):
+        trial.claim("footprint", application, f"beside its table it keeps {topics} topic", **limits)
+
+
+@then("for every robot it answers with the last row of its table within 2 seconds")
+def is_answered(trial: Trial) -> None:
+    """The topic is the table: a reader of it and who asks the design see the same."""
+    for application in subjects(trial):
+        trial.ask_for_all(application, VISIBLE_WITHIN_MS)
+        trial.claim("answered", application, "for every robot it answers with the last row of its table")
 
 
 @then("within 2 seconds every full batch is out, and nothing else")

@@ -39,6 +39,12 @@ CLAIMS = {
     "its first new output": "recovered",
     "its store holds all that is committed": "stored-first",
     "no account is written": "throttled",
+    "the last row of every robot": "with-names",
+    "beside its table it keeps": "footprint",
+    "no answer is wrong": "answers",
+    "no answer holds": "committed-answers",
+    "for every robot it answers": "answered",
+    "the others have answered": "online",
 }
 
 

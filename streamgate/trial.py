@@ -25,7 +25,18 @@ from streamgate.checks.view import view_of
 from streamgate.designs.instance import Instance, Silence
 from streamgate.designs.manifest import Manifest
 from streamgate.designs.pool import Pool
-from streamgate.designs.protocol import Error, Failed, Measured, Mode, Ready, Start, Stopped, Unsupported
+from streamgate.designs.protocol import (
+    Error,
+    Failed,
+    Measured,
+    Mode,
+    NotReady,
+    Ready,
+    Start,
+    Stopped,
+    Unsupported,
+    Value,
+)
 from streamgate.designs.reaper import RunScope
 from streamgate.faults.wall_clock import WallClock
 from streamgate.feed import Feed
@@ -45,6 +56,7 @@ SETTLE_S = 1.5  # how long nothing may follow a recorded end
 POLL_S = 0.02
 MOVES = 5  # how often all of a shared input is seen to move on
 STOP_MS = 10_000
+ASKED_AT_ONCE = 16  # keys of a table, when an instance has just said that it is ready
 COLD = "started with nothing prepared"
 TRANSACTION_TIMEOUT_MS = 3_000
 SESSION_TIMEOUT_MS = 2_000
@@ -121,6 +133,7 @@ class Application:
     group: str | None = None
     running: dict[str, Instance] = field(default_factory=dict)
     fed_ms: int = 0
+    fed: set[str] = field(default_factory=set)  # the topics that the last wave was for
     is_fed: bool = False  # all the time, by a thread of its own
     wave: Callable[..., list[Send]] | None = None
     count: Callable[[list[Send]], dict[str, int]] = facts
@@ -132,6 +145,9 @@ class Application:
     )  # topic-partition -> the offset after its last visible record
     workload: dict[str, int] = field(default_factory=dict)
     tables: Tables | None = None  # of a join: what its inputs say
+    table: str | None = None  # the topic that is the table, where that is one of the design's own
+    keys: list[str] = field(default_factory=list)  # what it is asked for
+    asked: int = 0
     store: Store | None = None  # what keeps its state, where that is not its own affair
     wall_clock: WallClock | None = None  # what its instances are started with, if theirs can be set
 
@@ -143,7 +159,7 @@ class Application:
     @property
     def writes(self) -> str:
         """The output topic."""
-        return self.event.topics[self.program.writes]
+        return self.table or self.event.topics[self.program.writes]
 
     @property
     def commits(self) -> dict[str, int]:
@@ -207,7 +223,7 @@ class Trial:
     def watch(self, application: Application, until_ms: int) -> None:
         """See what comes out until then; Violated where an instance gives up or vanishes meanwhile."""
         while self.now_ms < until_ms:
-            self.alive(application)
+            self.look_after(application)
             self.observe(application)
 
     def decided_s(self, application: Application) -> float:
@@ -257,11 +273,13 @@ class Trial:
         inputs = {topics[role]: partitions for role in contract.inputs}
         if beside:
             inputs[topics[contract.beside]] = beside
+        outputs = -(-partitions // contract.narrows)
         self.reading.create(
-            {topic: inputs.get(topic, partitions) for topic in new.values()},
+            {topic: inputs.get(topic, outputs) for topic in new.values()},
             stamped={topics[contract.writes]} if contract.holds_back else set(),
+            compacted={topics[contract.writes]} if contract.merged else set(),
         )
-        application = Application(name, contract, event, partitions, inputs, directory, store=store)
+        application = Application(name, contract, event, outputs, inputs, directory, store=store)
         self.applications[name] = application
         if len(self.applications) == 1:
             self._names()
@@ -291,7 +309,11 @@ class Trial:
         sends = application.wave(wave=application.waves)
         self.bench.feed.write(application.event.topics, application.program.reads, sends)
         application.fed_ms = self.now_ms
+        application.fed = {application.event.topics[send.role or application.program.reads] for send in sends}
         application.waves += 1
+        if application.program.merged:
+            told = {(send.key or b"").decode() for send in sends if not send.aborted}
+            application.keys += sorted(told - set(application.keys))
         for name, count in application.count(sends).items():
             application.workload[name] = application.workload.get(name, 0) + count
 
@@ -396,7 +418,9 @@ class Trial:
             )
             self.look_at_store(application)
         if not (new := self._outputs(application) - known):
-            raise MarkMissed(f"{self.manifest.name} sent nothing while its store was locked, so it had nothing to store")
+            raise MarkMissed(
+                f"{self.manifest.name} sent nothing while its store was locked, so it had nothing to store"
+            )
         self.mark("the store is locked", outputs_meanwhile=new, committed=offsets)
 
     def ends(self, application: Application, reason: str = "") -> tuple[Position, Position]:
@@ -467,7 +491,12 @@ class Trial:
         match reply:
             case Ready():
                 application.group, application.ready_ms = reply.consumer_group, self.now_ms
+                if reply.table and not application.table:
+                    application.table = reply.table
+                    application.partitions = self.reading.sizes(reply.table)[reply.table]
                 self.happened(application, name, "ready", ready=reply)
+                for key in application.keys[:ASKED_AT_ONCE]:
+                    self.ask(application, key)
             case Unsupported() | Failed() | Error() if may_refuse:
                 said = reply.reason if isinstance(reply, Unsupported) else reply.message
                 self.happened(application, name, "failed", said)
@@ -507,6 +536,7 @@ class Trial:
                 detail=detail,
                 consumer_group=ready.consumer_group if ready else None,
                 internal_topics=ready.internal_topics if ready else (),
+                table=ready.table if ready else None,
             )
         )
 
@@ -552,7 +582,7 @@ class Trial:
         first = next((m for m in self.history.of(events.Measured) if m.application == application.name), None)
         until_ms = self.now_ms + within_ms
         while True:
-            self.alive(application)
+            self.look_after(application)
             reply = application.running[name].measure()
             if not isinstance(reply, Measured):
                 raise AdapterBreach(f"{self.manifest.name} answered measure with {reply.type}: {reply.message}")
@@ -608,8 +638,8 @@ class Trial:
         stable, end = self.ends(application)
         return stable == end or not outputs_too
 
-    def alive(self, application: Application) -> None:
-        """Violated where an instance gave up or vanished by itself."""
+    def look_after(self, application: Application) -> None:
+        """Ask every instance for the next key of its table, if it has one; Violated where one gave up or vanished by itself."""
         for name, instance in application.running.items():
             exit_code = instance.exit_code  # first: by then its last words are heard
             if instance.failed:
@@ -624,6 +654,66 @@ class Trial:
                     "stuck",
                     f"{instance.name} exited with {exit_code} and no `failed`; its log is {instance.stderr_path.name}",
                 )
+        if application.keys:
+            self.ask(application, application.keys[application.asked % len(application.keys)])
+
+    def ask(self, application: Application, key: str) -> None:
+        """Ask every instance for a key of its table; record what each says, and how far readers of committed data see then."""
+        if "query" not in self.manifest.capabilities:
+            return
+        application.asked += 1
+        for name, instance in application.running.items():
+            reply = instance.query(application.program.writes, key)
+            if isinstance(reply, Failed):  # it gives up, which is looked for elsewhere
+                continue
+            if not isinstance(reply, Value | NotReady):
+                raise AdapterBreach(f"{self.manifest.name} answered query with an error: {reply}")
+            stable, _ = self.ends(application)
+            self.history.add(
+                events.Answer(
+                    at_ms=self.now_ms,
+                    application=application.name,
+                    name=name,
+                    key=key.encode(),
+                    ready=isinstance(reply, Value),
+                    value=reply.value if isinstance(reply, Value) else None,
+                    stable={f"{application.writes}-{p}": offset for p, offset in stable.items()},
+                )
+            )
+
+    def ask_for_all(self, application: Application, within_ms: int) -> None:
+        """Ask for every key of the table, until all answers are its last rows or the promised time ends."""
+        until_ms = self.now_ms + within_ms
+        while "query" in self.manifest.capabilities:
+            self.observe(application)
+            for key in application.keys:
+                self.ask(application, key)
+            if not CHECKS["answered"](self.history, application.name) or self.now_ms > until_ms:
+                break
+
+    def look_at_kept(self, application: Application) -> None:
+        """Record what the design keeps on the broker: every topic of its own, and how much of it stands in its table as well."""
+        self.observe(application)
+        mine = {a.event.topics[role] for a in self.applications.values() for role in a.event.topics}
+        outputs = {(r.key, r.value) for r in self.history.of(events.Record) if r.topic == application.writes}
+        for topic, partitions in self.reading.sizes(application.event.application_id).items():
+            if topic in mine and (
+                topic != application.event.topics[application.program.writes] or application.table is None
+            ):
+                continue
+            records = self.reading.records(topic, dict.fromkeys(range(partitions), 0), committed=True)
+            is_table = topic == application.writes
+            self.history.add(
+                events.Kept(
+                    at_ms=self.now_ms,
+                    application=application.name,
+                    topic=topic,
+                    partitions=partitions,
+                    records=len(records),
+                    size_bytes=sum(len(r.key() or b"") + len(r.value() or b"") for r in records),
+                    repeated=0 if is_table else sum((r.key(), r.value()) in outputs for r in records),
+                )
+            )
 
     def expect_failure(self, application: Application, name: str = "a") -> None:
         """Wait for the loud stop of an instance that was given what it cannot read."""
@@ -633,7 +723,7 @@ class Trial:
                 "stuck", f"{self.manifest.name} neither went on nor said why not, on a record that it cannot read"
             )
         if instance.failed is None or instance.failed.kind != "poison":
-            self.alive(application)
+            self.look_after(application)
         assert instance.failed
         del application.running[name]
         instance.kill()
@@ -645,13 +735,14 @@ class Trial:
         if application.group is None:
             raise NotOffered(f"{self.manifest.name} names no consumer group, so nobody can see who holds what")
         everything = sorted(f"{topic}-{p}" for topic, count in application.commits.items() for p in range(count))
+        fed = [place for place in everything if place.rpartition("-")[0] in application.fed]
         busy = min(len(application.running), len(everything))
         held: list[list[str]] | None = None
         before: events.Offsets = {}
 
         def agreed() -> bool:
             nonlocal held
-            self.alive(application)
+            self.look_after(application)
             held = self.reading.members(application.group or "")
             if held == []:  # it assigns by itself: what it writes says who did
                 return True
@@ -659,9 +750,9 @@ class Trial:
 
         def moved() -> bool:
             nonlocal before
-            self.alive(application)
+            self.look_after(application)
             now = self.committed(application)
-            on = bool(now and all(now[place] > before.get(place, -1) for place in everything))
+            on = bool(now and all(now[place] > before.get(place, -1) for place in fed))
             before = now if now and on else before
             return on
 
@@ -678,7 +769,7 @@ class Trial:
         seen: object = None
         moved = time.monotonic()
         while not self.is_drained(application, outputs_too=outputs_too):
-            self.alive(application)
+            self.look_after(application)
             progress = self.committed(application), self.ends(application)
             if progress != seen:
                 seen, moved = progress, time.monotonic()
@@ -764,7 +855,7 @@ class Trial:
         cores = Cores()
         canary_ms = self.reading.canary_ms()
         while self.now_ms < since_ms + promised_ms:
-            self.alive(application)
+            self.look_after(application)
             if self.is_drained(application):
                 self.observe(application)
                 view = view_of(self.history, application.name)
@@ -797,7 +888,7 @@ class Trial:
         since_ms = next(m.at_ms for m in reversed(list(self.history.of(events.Mark))) if m.fault == COLD)
         known, cores, canary_ms = self._outputs(application), Cores(), self.reading.canary_ms()
         while (new := self._outputs(application) - known) == 0 and self.now_ms < since_ms + within_ms:
-            self.alive(application)
+            self.look_after(application)
             self.observe(application)
         looked_ms = self.now_ms
         if new:
@@ -813,6 +904,8 @@ class Trial:
         """Judge the history as it stands; Violated where the check finds an anomaly."""
         if check in {"side-effects", "no-topics"}:
             self._names()
+        if check == "footprint":
+            self.look_at_kept(application)
         self.history.add(
             events.Claim(check=check, application=application.name, sentence=sentence, arguments=arguments)
         )

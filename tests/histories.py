@@ -13,6 +13,7 @@ from streamgate.checks import CHECKS
 from streamgate.generators.envelope_pb2 import Envelope, Hop, Posting
 from streamgate.history import History
 from streamgate.history.events import (
+    Answer,
     AnyEvent,
     Application,
     Batch,
@@ -22,6 +23,7 @@ from streamgate.history.events import (
     Ended,
     Ends,
     Instance,
+    Kept,
     Mark,
     Names,
     Paused,
@@ -313,6 +315,62 @@ class Story:
     def names(self, *topics: str, groups: tuple[str, ...] = ()) -> None:
         """What exists on the broker."""
         self._tell(Names(at_ms=0, topics=topics, groups=groups))
+
+    # --- pulse
+
+    def signal(self, robot: str, ts_ms: int, points: int, role: str = "motors", **changes: Any) -> Record:
+        """A signal in the input."""
+        row = {"robot": robot, "ts_ms": ts_ms, "points": points}
+        return self._row_of(f"{self.name}-{role}", robot, row, changes)
+
+    def called(self, robot: str, name: str) -> Record:
+        """A robot's name in the input."""
+        return self._row_of(f"{self.name}-robots", robot, {"name": name}, {})
+
+    def pulse(self, robot: str, *read: Record, value: dict[str, Any] | None = None, **changes: Any) -> Record:
+        """The row that these records give; `value` replaces fields of it."""
+        said = [(record.topic.rsplit("-", 1)[1], json.loads(record.value or b""), record) for record in read]
+        signals = [value for role, value, _ in said if role != "robots"]
+        first, last = (pick(each["ts_ms"] for each in signals) for pick in (min, max))
+        points = sum(each["points"] for each in signals)
+        first_points = sum(each["points"] for each in signals if each["ts_ms"] == first)
+        row = {
+            "robot": robot,
+            "name": next((value["name"] for role, value, _ in reversed(said) if role == "robots"), None),
+            "points": points,
+            "first_points": first_points,
+            "first_ts_ms": first,
+            "last_ts_ms": last,
+            "rate_mhz": (points - first_points) * 1_000_000 // (last - first) if last > first else 0,
+            "applied": {role: {"partition": r.partition, "offset": r.offset} for role, _, r in said},
+        }
+        return self._row_of(self.writes, robot, row | (value or {}), changes)
+
+    def answers(  # noqa: PLR0913 (each is what one test is about)
+        self,
+        row: Record | None,
+        *,
+        key: str = "",
+        name: str = "a",
+        ready: bool = True,
+        at_ms: int = 0,
+        seen: bool = True,
+    ) -> None:
+        """An instance answers with what a row says, or with nothing; `seen` is whether readers saw that row by then."""
+        stable = row.offset + seen if row else 0
+        value = (row.value or b"").decode() if row else None
+        key = (row.key or b"").decode() if row else key
+        stables = {f"{self.writes}-0": stable}
+        answer = Answer(
+            at_ms=at_ms, application=self.name, name=name, key=key.encode(), ready=ready, value=value, stable=stables
+        )
+        self._tell(answer)
+
+    def keeps(self, topic: str, partitions: int = 1, repeated: int = 0) -> None:
+        """What the design keeps on the broker."""
+        size = {"records": 1, "size_bytes": 1}
+        kept = Kept(at_ms=0, application=self.name, topic=topic, partitions=partitions, repeated=repeated, **size)
+        self._tell(kept)
 
     # --- the end
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 import test_flush
 import test_joins
+import test_pulse
 import test_stores
 from histories import Found, Story
 
@@ -1224,7 +1225,7 @@ def test_every_check_names_its_anomalies() -> None:
     """Every check has its anomalies, for `explain`, and there is a class of tests for every check."""
     classes = [
         name
-        for name in {**globals(), **vars(test_flush), **vars(test_joins), **vars(test_stores)}
+        for name in {**globals(), **vars(test_flush), **vars(test_joins), **vars(test_pulse), **vars(test_stores)}
         if name.startswith("Test")
     ]
     tested = {name.removeprefix("Test").lower() for name in classes}

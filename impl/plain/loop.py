@@ -26,8 +26,9 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from streamgate.adapter import Design, Failed
-from streamgate.impl.plain.programs import Batcher, Clients, Holdings, Ledger, Program, Relay, Row, Tickers
+from streamgate.impl.plain.programs import Batcher, Clients, Holdings, Ledger, Program, Pulse, Relay, Row, Tickers
 from streamgate.impl.stores import open_store
+from streamgate.impl.tables import Table
 
 CHUNK = 500  # records applied together; what they change is sent once
 LEAST = dict.fromkeys(("commit_interval_ms", "persistence_interval_ms", "threshold", "interval_ms"), 1)
@@ -49,9 +50,9 @@ class Plain(Design):
         "name": "plain",
         "version": "1",
         "language": "python",
-        "programs": ["relay", "ledger", "batcher", "clients", "tickers", "holdings"],
+        "programs": ["relay", "ledger", "batcher", "clients", "tickers", "holdings", "pulse"],
         "modes": ["at_least_once", "exactly_once"],
-        "capabilities": ["reusable", "measure", "scale", "sqlite", "redis"],
+        "capabilities": ["reusable", "measure", "query", "scale", "sqlite", "redis"],
     }
     programs: dict[str, type[Program]] = {  # noqa: RUF012
         "relay": Relay,
@@ -60,6 +61,7 @@ class Plain(Design):
         "clients": Clients,
         "tickers": Tickers,
         "holdings": Holdings,
+        "pulse": Pulse,
     }
     isolation = "read_committed"
 
@@ -81,6 +83,7 @@ class Plain(Design):
         self.client = {"bootstrap.servers": start["bootstrap"], "retry.backoff.ms": 20, **start["client"]}
         self.output = start["topics"][self.program.writes]
         self.group, self.folder = f"{start['application_id']}-group", Path(start["durable_dir"])
+        self.rows = Table(self.client, f"{self.group}-queries", self.output) if self.program.is_asked else None
         self.refused: KafkaError | None = None
         settings = {"partitioner": "murmur2_random", "enable.idempotence": True, "linger.ms": 5}
         if self.exactly_once:
@@ -186,6 +189,8 @@ class Plain(Design):
             self.send(self.program.rest())
             self.commit()
             self.consumer.close()
+            if self.rows:
+                self.rows.close()
         except KafkaException as error:
             self.give_up(error.args[0])
 
@@ -193,6 +198,11 @@ class Plain(Design):
         """Count what the program knows, whatever it is for."""
         held = [each for each in vars(self.program).values() if isinstance(each, dict | set)]
         return {"type": "measured", "size": sum(map(len, held)), "unit": "rows"}
+
+    def query(self, table: str, key: str) -> dict[str, Any]:
+        """Answer from the output topic, whatever instance wrote it."""
+        read = self.rows
+        return read.answer(key) if read and table == self.program.writes else super().query(table, key)
 
     def process(self, messages: list[Message]) -> None:
         """Apply a chunk, and send what is due."""

@@ -16,7 +16,7 @@ from streamgate.adapter import Failed
 from streamgate.generators.envelope_pb2 import Envelope, Hop
 
 Row = tuple[Any, bytes | None, Any, int]  # key, value, headers, timestamp in milliseconds
-Fields = dict[str, tuple[type, ...]]  # of a row in JSON, the first one its key -> the types that each may have
+Fields = dict[str, tuple[type, ...]]  # of a row in JSON, the first one mostly its key -> the types that each may have
 
 
 def poison(message: Message, error: Exception) -> Failed:
@@ -34,7 +34,7 @@ def envelope_of(message: Message) -> Envelope:
     return envelope
 
 
-def row_of(message: Message, fields: Fields) -> tuple[bytes, dict[str, Any] | None]:
+def row_of(message: Message, fields: Fields, *, keyed: bool = True) -> tuple[bytes, dict[str, Any] | None]:
     """The key and the named fields of a row in JSON, None for a tombstone; stop loudly on what is none."""
     key, value = message.key(), message.value()
     try:
@@ -43,7 +43,7 @@ def row_of(message: Message, fields: Fields) -> tuple[bytes, dict[str, Any] | No
         said: Any = None if value is None else json.loads(value)
         row = None if value is None else {name: said[name] for name in fields}
         if row and (
-            bytes(key) != str(next(iter(row.values()))).encode()
+            (keyed and bytes(key) != str(next(iter(row.values()))).encode())
             or any(type(row[name]) not in types for name, types in fields.items())
             or not all(type(each) is int for name in row if fields[name] == (list,) for each in row[name])
         ):
@@ -59,6 +59,7 @@ class Program:
     reads: tuple[str, ...] = ("input",)
     writes = "output"
     tables: tuple[str, ...] = ()  # the topics whose rows are its state
+    is_asked = False  # by key, for the rows of its output
     parameters: dict[str, Any]
     unsaved: dict[str, str] | None = None  # key -> the state that the store, if there is one, does not hold yet
 
@@ -335,3 +336,64 @@ class Holdings(Tickers):
 
     reads = ("positions", "tickers")
     outer = True
+
+
+SIGNAL: Fields = {"robot": (str,), "ts_ms": (int,), "points": (int,)}
+NAME: Fields = {"name": (str,)}
+
+
+class Pulse(Program):
+    """The signals of three topics as one stream, summed once per robot, with its name; the sums are read back from the table."""
+
+    reads, writes = ("motors", "grippers", "controllers", "robots"), "frequency"
+    tables: tuple[str, ...] = ("frequency", "robots")
+    is_asked = True
+
+    def __init__(self) -> None:
+        self.rows: dict[str, dict[str, Any]] = {}
+        self.touched: dict[str, None] = {}
+
+    def restore(self, rows: list[Message]) -> None:
+        """Load the rows, and the names of robots that have none yet."""
+        for row in rows:
+            if str(row.topic()).endswith(self.writes):
+                self.rows[bytes(row.key() or b"").decode()] = json.loads(row.value() or "")
+            else:
+                self.take(row)
+        self.touched = {}
+
+    def take(self, message: Message) -> None:
+        """Count a signal in, or take a name up, unless the row holds it already."""
+        role = str(message.topic()).rsplit("-", 1)[1]
+        key, said = row_of(message, NAME, keyed=False) if role == "robots" else row_of(message, SIGNAL)
+        row = self.rows.setdefault(key.decode(), {"robot": key.decode(), "name": None, "applied": {}})
+        offset = message.offset() or 0
+        if offset <= row["applied"].get(role, {"offset": -1})["offset"]:
+            return
+        row["applied"][role] = {"partition": message.partition(), "offset": offset}
+        if role == "robots":
+            row["name"] = said and said["name"]
+        elif said:
+            count_in(row, said["ts_ms"], said["points"])
+        self.touched[key.decode()] = None
+
+    def changed(self) -> list[Row]:
+        """Take the row of every robot that was touched and has had a signal."""
+        out: list[Row] = [
+            (robot.encode(), json.dumps(self.rows[robot]).encode(), [], 0)
+            for robot in self.touched
+            if "points" in self.rows[robot]
+        ]
+        self.touched = {}
+        return out
+
+
+def count_in(row: dict[str, Any], ts_ms: int, points: int) -> None:
+    """Add a signal to a row; it may be older than the first one so far, or of the same moment."""
+    first_ms, last_ms = row.get("first_ts_ms", ts_ms), max(ts_ms, row.get("last_ts_ms", ts_ms))
+    if ts_ms <= first_ms:
+        row["first_points"] = points + (row.get("first_points", 0) if ts_ms == first_ms else 0)
+        first_ms = ts_ms
+    total = row.get("points", 0) + points
+    rate_mhz = (total - row["first_points"]) * 1_000_000 // (last_ms - first_ms) if last_ms > first_ms else 0
+    row |= {"points": total, "first_ts_ms": first_ms, "last_ts_ms": last_ms, "rate_mhz": rate_mhz}

@@ -48,9 +48,9 @@ Turn = Callable[[dict[str, Any], Iterable[Said]], Iterator[Said]]
 
 
 class Table:
-    """One side: its role, and its fields, of which the first is the key; and how to read it, in SQL."""
+    """One side: its role, and its fields, of which the first is mostly the key; and how to read it, in SQL."""
 
-    def __init__(self, role: str, **fields: str) -> None:
+    def __init__(self, role: str, *, is_keyed: bool = True, **fields: str) -> None:
         value = f"`{role}`.row"
         strictly = from_json(", ".join(f"{name}: variant" for name in fields))
         checks = {
@@ -62,7 +62,7 @@ class Table:
         are_plain = " and ".join(
             f"{value}.{name} not rlike r'{NO_TEXT}'" for name in texts
         )  # the strict reading is slow
-        is_of_key = f"{value}.{next(iter(fields))} = name"
+        is_of_key = f"{value}.{next(iter(fields))} = name" if is_keyed else "true"
         self.role = role
         self.read = from_json(", ".join(f"{name}: {KINDS[kind][0]}" for name, kind in fields.items()))
         self.row = f"to_json({value}, map('ignoreNullFields', 'false'))"
@@ -121,9 +121,11 @@ def holdings(sides: DataFrame) -> DataFrame:
     return in_pages(subscriptions, "coalesce(ticker, position)", SUBSCRIPTION, notify, RESULT)
 
 
-def in_pages(rows: DataFrame, key: str, takes: Said, turn: Turn, gives: Said) -> DataFrame:
+def in_pages(  # noqa: PLR0913, PLR0917 (what comes in, how it is turned, what goes out)
+    rows: DataFrame, key: str, takes: Said, turn: Turn, gives: Said, pages: int = PAGES
+) -> DataFrame:
     """Bring rows to the pages of their keys, in no order, and give on what the pages say."""
-    paged = rows.selectExpr(f"pmod(hash({key}), {PAGES}) as page", *takes).groupBy("page")
+    paged = rows.selectExpr(f"pmod(hash({key}), {pages}) as page", *takes).groupBy("page")
     schema = ", ".join(f"{name} {TYPES.get(name, 'string')}" for name in gives)
     return paged.transformWithState(Pages(turn, gives), schema, "Append", "None")
 

@@ -22,7 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from streamgate.adapter import Design, Failed
-from streamgate.impl.spark import batcher, ledger, relay
+from streamgate.impl.spark import batcher, ledger, pulse, relay
 from streamgate.impl.spark.checkpoint import Checkpoint, Positions
 from streamgate.impl.spark.clock import Clock
 from streamgate.impl.spark.envelopes import NO_HEADERS
@@ -30,8 +30,9 @@ from streamgate.impl.spark.joins import JOINS
 from streamgate.impl.spark.session import open_session, use_local_disk
 from streamgate.impl.spark.writer import Writer
 from streamgate.impl.stores import open_store
+from streamgate.impl.tables import Table
 
-PROGRAMS: dict[str, Any] = {"relay": relay, "ledger": ledger, "batcher": batcher, **JOINS}
+PROGRAMS: dict[str, Any] = {"relay": relay, "ledger": ledger, "batcher": batcher, "pulse": pulse, **JOINS}
 LEAST = {
     "commit_interval_ms": 1,
     "persistence_interval_ms": 1,
@@ -59,7 +60,7 @@ class Spark(Design):
         "language": "python",
         "programs": list(PROGRAMS),
         "modes": ["at_least_once", "exactly_once"],
-        "capabilities": ["reusable", "measure", "sqlite", "redis"],
+        "capabilities": ["reusable", "measure", "query", "sqlite", "redis"],
     }
     session: SparkSession
     stream: StreamingQuery
@@ -85,6 +86,8 @@ class Spark(Design):
         durable = f"{'' if '://' in start['durable_dir'] else 'file://'}{start['durable_dir']}"
         self.location = f"{durable}/checkpoint"
         self.checkpoint = Checkpoint(self.location)
+        client = {"bootstrap.servers": start["bootstrap"], **start["client"]}
+        self.table = Table(client, f"{self.writer.group}-queries", self.writer.topic) if program is pulse else None
         self.interval_ms = parameters.get("persistence_interval_ms" if kind else "commit_interval_ms", 100)
         self.lock, self.closing = threading.Lock(), False
         use_local_disk(self.session, start["state_dir"])
@@ -188,6 +191,10 @@ class Spark(Design):
         sizes = [state.selectExpr("sum(octet_length(to_json(value)))").collect()[0][0] or 0 for state in states]
         return {"type": "measured", "size": sum(sizes), "unit": "bytes"}
 
+    def query(self, table: str, key: str) -> dict[str, Any]:
+        """Answer from the output topic."""
+        return self.table.answer(key) if self.table and table == pulse.WRITES else super().query(table, key)
+
     def settle(self) -> None:
         """Under at_least_once, commit what Spark is done with: a crash repeats only what lies above."""
         if not self.writer.exactly_once and (finished := self.checkpoint.finished()) != self.settled:
@@ -208,6 +215,8 @@ class Spark(Design):
                 self.stream.awaitTermination(LOOK_S)  # type: ignore[arg-type]  # its stub forgets fractions of a second
         self.stream.stop()
         self.settle()
+        if self.table:
+            self.table.close()
 
 
 def read(reader: Any, start: dict[str, Any], topics: list[str]) -> DataFrame:

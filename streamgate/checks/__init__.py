@@ -11,7 +11,9 @@ from streamgate.checks.fencing import owners, released, silent
 from streamgate.checks.flush import bounded, filled, in_time
 from streamgate.checks.joins import forgotten, named, refused_or_right, result
 from streamgate.checks.lineage import preserved
-from streamgate.checks.side_effects import no_topics, same_rows, side_effects
+from streamgate.checks.merged import with_names
+from streamgate.checks.queries import answered, answers, committed_answers, online
+from streamgate.checks.side_effects import footprint, no_topics, same_rows, side_effects
 from streamgate.checks.stores import stored, stored_first, throttled
 from streamgate.verdicts import Anomaly
 
@@ -41,6 +43,12 @@ CHECKS: dict[str, Check] = {
     "stored": stored,
     "stored-first": stored_first,
     "throttled": throttled,
+    "with-names": with_names,
+    "footprint": footprint,
+    "answers": answers,
+    "committed-answers": committed_answers,
+    "answered": answered,
+    "online": online,
 }
 _NO_STATE = ("phantom", "torn", "uncommitted-visible", "duplicated", "lost")  # what a value that no fold gives can be
 _RELATION = (
@@ -78,4 +86,10 @@ ANOMALIES: dict[str, tuple[str, ...]] = {
     "stored": ("late", *_NO_STATE),
     "stored-first": ("behind-commit", *_NO_STATE),
     "throttled": ("early", *_NO_STATE),
+    "with-names": ("lost", *_NO_STATE),
+    "footprint": ("leaked-topic",),
+    "answers": ("uncommitted-visible", "behind-commit", "reordered", *_NO_STATE),
+    "committed-answers": ("uncommitted-visible",),
+    "answered": ("behind-commit", *_NO_STATE),
+    "online": ("stuck",),
 }

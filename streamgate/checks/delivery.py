@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+from streamgate.checks.merged import cut_off, progressed
 from streamgate.checks.view import Output, View, show, text, view_of
 from streamgate.history import History
 from streamgate.history.events import Committed, Mark, Paused, Record
@@ -20,6 +21,8 @@ def relation(history: History, application: str) -> list[Anomaly]:
     """
     view = view_of(history, application)
     found = list(view.foreign)
+    if view.merged:
+        return found + progressed(view)
     for key, states in view.states.items():
         found += _order(view, key, states, [o for o in view.outputs.get(key, []) if not o.anomaly])
     return found
@@ -104,6 +107,8 @@ def fold(history: History, application: str) -> list[Anomaly]:
     committed = [c for c in history.of(Committed) if c.application == application and c.down][-1]
     may_lead = not view.exactly_once or history.begun.atomic == "shard"
     found = list(view.foreign)
+    if view.merged:
+        return found + cut_off(view, known(committed), may_lead=may_lead)
     for key, states in view.states.items():
         outputs = [o for o in view.outputs.get(key, []) if not o.anomaly]
         have, want = (outputs[-1].index + 1 if outputs else 0), cut(known(committed), states)

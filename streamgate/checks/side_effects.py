@@ -2,7 +2,7 @@
 
 from streamgate.checks.view import View, show, text, view_of
 from streamgate.history import History
-from streamgate.history.events import Application, Instance, Names, Record
+from streamgate.history.events import Application, Instance, Kept, Names, Record
 from streamgate.programs import Unreadable
 from streamgate.verdicts import Anomaly
 
@@ -42,6 +42,19 @@ def no_topics(history: History, application: str) -> list[Anomaly]:
     return [
         Anomaly(name="leaked-topic", text=f"{topic} is kept on the broker by the design itself") for topic in topics
     ]
+
+
+def footprint(history: History, application: str, *, topics: int, partitions: int) -> list[Anomaly]:
+    """Whether a design keeps so many topics beside its table at most, none of them wider than that or a copy of its rows."""
+    view = view_of(history, application)
+    kept = {each.topic: each for each in history.of(Kept) if each.application == application}
+    beside = [topic for topic, each in kept.items() if topic not in {view.table, *_made(history)}]
+    said = [f"{each.topic} has {each.partitions} partitions, {partitions} at most" for each in kept.values()
+            if each.partitions > partitions]  # fmt: skip
+    said += [f"{each.topic} repeats {each.repeated} rows of {view.table}" for each in kept.values() if each.repeated]
+    if len(beside) > topics:
+        said.append(f"beside its table it keeps {', '.join(sorted(beside))}, {topics} at most")
+    return [Anomaly(name="leaked-topic", text=each) for each in said]
 
 
 def _made(history: History) -> set[str]:

@@ -8,7 +8,7 @@ from itertools import takewhile
 
 from streamgate.history import History
 from streamgate.history.events import Application, Instance, Record
-from streamgate.programs import GONE, NOTHING, PROGRAMS, Diagnose, Program, State, States, Unreadable
+from streamgate.programs import GONE, NOTHING, PROGRAMS, Diagnose, Diagnosis, Merge, Program, State, States, Unreadable
 from streamgate.verdicts import Anomaly
 
 Places = dict[tuple[object, ...], list[int]]  # what a key may show -> where among its states
@@ -18,14 +18,16 @@ Places = dict[tuple[object, ...], list[int]]  # what a key may show -> where amo
 class Output:
     """A state that a visible output shows, and where it stands among its key's: an index, or the anomaly that it is.
 
-    ``interruptions``: how often an instance had begun, gone on again, or left its part to another when it was seen, each of
-    which may have made an at_least_once design step back once.
+    Where several topics make the states, ``progress`` says how many of the key's records of each it holds, and the index only
+    whether that is all. ``interruptions``: how often an instance had begun, gone on again, or left its part to another when it
+    was seen, each of which may have made an at_least_once design step back once.
     """
 
     record: Record
     index: int
     interruptions: int
     anomaly: Anomaly | None = None
+    progress: tuple[int, ...] = ()
 
 
 class View:
@@ -40,6 +42,12 @@ class View:
     def exactly_once(self) -> bool:
         """Whether the stricter face of the promise is judged."""
         return self.application.mode == "exactly_once"
+
+    @property
+    def table(self) -> str:
+        """The topic of the outputs: the harness's, unless the design has said that one of its own is the table."""
+        named = (e.table for e in self.history.of(Instance) if e.application == self.application.name and e.table)
+        return next(named, self.application.topics[self.program.writes])
 
     @cached_property
     def inputs(self) -> list[Record]:
@@ -61,6 +69,17 @@ class View:
         states: States = self.history.derived[log]
         return states
 
+    @cached_property
+    def merged(self) -> Merge | None:
+        """Of a program that several topics make: the rows that are legal."""
+        if self.program.merged is None:
+            return None
+        log = f"merged {self.application.name}", len(self.inputs), sum(r.visible for r in self.inputs)
+        if log not in self.history.derived:
+            self.history.derived[log] = self.program.merged(self.inputs)
+        merged: Merge = self.history.derived[log]
+        return merged
+
     def is_flawed(self, record: Record) -> bool:
         """Whether an input record is none that the contract allows."""
         try:
@@ -72,7 +91,7 @@ class View:
     @cached_property
     def outputs(self) -> dict[bytes, list[Output]]:
         """Visible outputs by key, in the order of the log, each placed among the model's states."""
-        topic = self.application.topics[self.program.writes]
+        topic = self.table
         places: dict[bytes, Places] = {}
         for key, states in self.states.items():
             for index, state in enumerate(states):
@@ -108,11 +127,23 @@ class View:
             yield Output(record, -1, interruptions, Anomaly(name="phantom", text=error.why, key=text(key)))
             return
         for value in items:
+            if self.merged and key in self.states:
+                yield self._merge(record, key, value, interruptions)
+                continue
             indexes = places.get(value)
             if indexes is None:
                 yield Output(record, -1, interruptions, self._misfit(record, key, value))
                 continue
             yield Output(record, self._index(self.states[key], indexes, shown), interruptions)
+
+    def _merge(self, record: Record, key: bytes, value: tuple[object, ...], interruptions: int) -> Output:
+        assert self.merged
+        place = self.merged.progress(key, value)
+        if isinstance(place, Diagnosis):
+            return Output(record, -1, interruptions, self._misfit(record, key, value, place))
+        due = self.merged.due
+        is_whole = place[:due] == self.merged.whole(key)[:due]
+        return Output(record, int(is_whole), interruptions, progress=place)
 
     def _index(self, states: list[State], indexes: list[int], shown: list[Output]) -> int:
         """Which of the states that say the same: the first after what was shown last, where a repeat is legal from there on."""
@@ -134,8 +165,8 @@ class View:
                 after = bisect_right(indexes, before)
         return indexes[min(after, len(indexes) - 1)]
 
-    def _misfit(self, record: Record, key: bytes, value: tuple[object, ...]) -> Anomaly:
-        diagnosis = self._diagnose(key, value, self.states.get(key, []))
+    def _misfit(self, record: Record, key: bytes, value: tuple[object, ...], said: Diagnosis | None = None) -> Anomaly:
+        diagnosis = said or self._diagnose(key, value, self.states.get(key, []))
         return Anomaly(
             name=diagnosis.name,
             text=f"{record.at} says {show(value)} for {text(key)}, which no fold of the input gives: {diagnosis.why}",

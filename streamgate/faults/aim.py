@@ -60,7 +60,7 @@ def hold(trial: Trial, application: Application, aim: Aim) -> Evidence:
                 return evidence
             instance.resume()
         elif time.monotonic() - looked > DRAINED_S:
-            trial.alive(application)
+            trial.look_after(application)
             if not application.is_fed and trial.is_drained(application, outputs_too=False):
                 if waves == WAVES or not application.workload:
                     trial.observe(application)
@@ -72,7 +72,7 @@ def hold(trial: Trial, application: Application, aim: Aim) -> Evidence:
                 deadline = time.monotonic() + trial.bench.progress_s * trial.bench.time_scale
             looked = time.monotonic()
         time.sleep(LOOK_S)
-    trial.alive(application)
+    trial.look_after(application)
     raise Violated.one(
         "stuck",
         f"{trial.manifest.name} neither drained its input nor was seen {aim.fault} in {trial.bench.progress_s:g} s",

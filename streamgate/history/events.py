@@ -118,6 +118,7 @@ class Instance(Event):
     detail: str = ""
     consumer_group: str | None = None
     internal_topics: tuple[str, ...] = ()
+    table: str | None = None
 
 
 class Mark(Event):
@@ -178,6 +179,32 @@ class Stored(Event):
     writes: tuple[tuple[int, str, str], ...] = Field(description="at_ms, stage, key")
 
 
+class Answer(Event):
+    """What an instance answered when it was asked for a key of its table, and how far readers of committed data saw then."""
+
+    kind: Literal["answer"] = "answer"
+    at_ms: int
+    application: str
+    name: str
+    key: Data
+    ready: bool = Field(description="False where the table could not be read yet")
+    value: str | None = None
+    stable: Offsets = Field(description="last stable offset of each partition of the table, listed after the answer")
+
+
+class Kept(Event):
+    """A topic that the design has made: its size, and how much of it stands in the table too."""
+
+    kind: Literal["kept"] = "kept"
+    at_ms: int
+    application: str
+    topic: str
+    partitions: int
+    records: int
+    size_bytes: int
+    repeated: int = Field(description="records whose key and value a row of the table has as well")
+
+
 class Ends(Event):
     """The end of every output partition, under both isolation levels."""
 
@@ -229,6 +256,8 @@ AnyEvent = Annotated[
     | Committed
     | Measured
     | Stored
+    | Answer
+    | Kept
     | Ends
     | Names
     | Claim

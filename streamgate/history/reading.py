@@ -21,6 +21,7 @@ from streamgate.history.events import Offsets
 from streamgate.history.wire import Wire
 
 READ_S = 30.0
+_JUDGED_MS = 24 * 3_600_000  # no compaction of what is younger
 Position = dict[int, int]  # partition -> next offset to read
 
 
@@ -84,12 +85,14 @@ class Reading:
             | {"enable.partition.eof": True, "fetch.wait.max.ms": 10, "auto.offset.reset": "error"}
         )
 
-    def create(self, topics: dict[str, int], *, stamped: Container[str] = ()) -> None:
+    def create(self, topics: dict[str, int], *, stamped: Container[str] = (), compacted: Container[str] = ()) -> None:
         """Create topics (name -> partitions) that no cleaner touches while they are judged; the broker stamps some."""
-        settings = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
+        kept = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
+        table = {"cleanup.policy": "compact", "min.compaction.lag.ms": str(_JUDGED_MS)}
         times = {True: {"message.timestamp.type": "LogAppendTime"}, False: {}}
         wanted = [
-            NewTopic(name, partitions, config=settings | times[name in stamped]) for name, partitions in topics.items()
+            NewTopic(name, partitions, config=(table if name in compacted else kept) | times[name in stamped])
+            for name, partitions in topics.items()
         ]
         for future in self.admin.create_topics(wanted).values():
             future.result(READ_S)
@@ -178,6 +181,11 @@ class Reading:
         topics = tuple(sorted(t for t in self.admin.list_topics(timeout=READ_S).topics if not t.startswith("__")))
         groups = self.admin.list_consumer_groups(request_timeout=READ_S).result(READ_S).valid
         return topics, tuple(sorted(g.group_id for g in groups))
+
+    def sizes(self, prefix: str) -> dict[str, int]:
+        """The partitions of each topic whose name begins like this."""
+        known = self.admin.list_topics(timeout=READ_S).topics
+        return {name: len(topic.partitions) for name, topic in sorted(known.items()) if name.startswith(prefix)}
 
     def canary(self, topic: str) -> None:
         """Set up the control record's own topic and clients, once a run."""

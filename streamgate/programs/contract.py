@@ -6,7 +6,7 @@ states in order, each with the input record that caused it. It never sees a desi
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from streamgate.history.events import Record
 
@@ -62,14 +62,36 @@ States = dict[bytes, list[State]]
 Diagnose = Callable[[bytes, tuple[Any, ...], list[State]], Diagnosis]  # key, value of no state, the key's states
 
 
+class Merge(Protocol):
+    """The rows that one key may show where several topics without a mutual order make it: one for each number of the key's
+    records read of each. ``due``: in how many of them, from the first, a last row has to be complete."""
+
+    due: int
+
+    def __init__(self, inputs: Iterable[Record]) -> None: ...
+
+    def below(self, key: bytes, offsets: dict[str, int]) -> tuple[int, ...]:
+        """How many of the key's records lie below these committed offsets (topic-partition -> offset)."""
+        ...
+
+    def whole(self, key: bytes) -> tuple[int, ...]:
+        """How many records there are of the key."""
+        ...
+
+    def progress(self, key: bytes, value: tuple[Any, ...]) -> tuple[int, ...] | Diagnosis:
+        """After how many records of each topic this is the key's row; or what it suffers from."""
+        ...
+
+
 @dataclass(frozen=True)
 class Program:
     """A contract in executable form.
 
     ``conflates``: outputs may skip states, but never invent one. ``holds_back``: what is read and committed may wait before
     it shows. ``items``: the states that one output's value shows, in order. A join reads a second topic ``beside`` the first;
-    where that is ``broadcast``, all of it is read at every start and no group commits it. ``stored_value``: what a key's value in
-    a store says, as ``value_of`` says it of an output.
+    where that is ``broadcast``, all of it is read at every start and no group commits it. One that reads ``others`` beside the
+    first is ``merged``: its states are only whether a row is complete. ``stored_value``: what a key's value in a store, or in an
+    answer, says, as ``value_of`` says it of an output. ``narrows``: the outputs have one partition for so many of the input.
     """
 
     name: str
@@ -86,12 +108,15 @@ class Program:
     items: Callable[[tuple[Any, ...]], list[tuple[Any, ...]]] = lambda value: [value]
     beside: str = ""
     broadcast: bool = False
+    others: tuple[str, ...] = ()
+    merged: type[Merge] | None = None
     stored_value: Callable[[str, str], tuple[Any, ...]] | None = None
+    narrows: int = 1
 
     @property
     def inputs(self) -> tuple[str, ...]:
         """The roles that are read."""
-        return (self.reads, self.beside) if self.beside else (self.reads,)
+        return (self.reads, *((self.beside,) if self.beside else ()), *self.others)
 
     @property
     def commits(self) -> tuple[str, ...]:

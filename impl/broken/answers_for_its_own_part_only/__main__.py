@@ -1,0 +1,20 @@
+"""Has no rows but those of its own partitions, and is not ready for all others.
+
+Whoever asks the owner, and has no replica, makes this mistake. It shows when the owner dies.
+"""
+
+from typing import Any
+
+from streamgate.adapter import serve
+from streamgate.impl.plain import Plain
+
+
+class AnswersForItsOwnPartOnly(Plain):
+    hello = Plain.hello | {"name": "broken/answers_for_its_own_part_only"}
+
+    def query(self, table: str, key: str) -> dict[str, Any]:
+        mine = {place.partition for place in self.committed}
+        return super().query(table, key) if int(key.rsplit("-", 1)[1]) % 4 in mine else {"type": "not_ready"}
+
+
+serve(AnswersForItsOwnPartOnly())

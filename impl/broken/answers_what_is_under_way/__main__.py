@@ -1,0 +1,23 @@
+"""Answers from the state that it works on, which may not be committed yet.
+
+Whoever serves a store that a transaction is still changing makes this mistake. It shows between two commits.
+"""
+
+import json
+from typing import Any
+
+from streamgate.adapter import serve
+from streamgate.impl.plain import Plain
+from streamgate.impl.plain.programs import Pulse
+
+
+class AnswersWhatIsUnderWay(Plain):
+    hello = Plain.hello | {"name": "broken/answers_what_is_under_way", "modes": ["exactly_once"]}
+
+    def query(self, table: str, key: str) -> dict[str, Any]:
+        assert isinstance(self.program, Pulse)
+        row = self.program.rows.get(key, {})
+        return {"type": "value", "value": json.dumps(row) if "points" in row else None}
+
+
+serve(AnswersWhatIsUnderWay())

@@ -1,0 +1,26 @@
+"""Looks names up in a second stage, and keeps a topic for each of the two.
+
+Whoever joins after aggregating makes this mistake: the join has a store, and that a topic. It shows in what the broker hosts.
+"""
+
+from typing import Any
+
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+
+from streamgate.adapter import serve
+from streamgate.impl.plain import Plain
+
+
+class KeepsATopicForTheLookup(Plain):
+    hello = Plain.hello | {"name": "broken/keeps_a_topic_for_the_lookup"}
+
+    def open(self, start: dict[str, Any]) -> dict[str, Any]:
+        ready = super().open(start)
+        names = [f"{start['application_id']}-{stage}" for stage in ("aggregate", "lookup")]
+        admin = AdminClient(self.client)
+        for made in admin.create_topics([NewTopic(name, 1) for name in names]).values():
+            made.exception(10)
+        return ready | {"internal_topics": names}
+
+
+serve(KeepsATopicForTheLookup())

@@ -1,0 +1,24 @@
+"""Reads the names of robots, and joins them with nothing.
+
+Whoever joins on a key of another type makes this mistake, and a left join hides it. It shows where names were there before.
+"""
+
+from confluent_kafka import Message
+
+from streamgate.adapter import serve
+from streamgate.impl.plain import Plain
+from streamgate.impl.plain.programs import Pulse
+
+
+class Nameless(Pulse):
+    def take(self, message: Message) -> None:
+        if not str(message.topic()).endswith("robots"):
+            super().take(message)
+
+
+class NeverFindsAName(Plain):
+    hello = Plain.hello | {"name": "broken/never_finds_a_name"}
+    programs = Plain.programs | {"pulse": Nameless}
+
+
+serve(NeverFindsAName())

@@ -1,0 +1,30 @@
+"""Keeps a changelog of its own beside the topic that it publishes, with the same rows.
+
+Whoever wants another name for the table than the framework gave it makes this mistake. It shows on the broker.
+"""
+
+from typing import Any
+
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+
+from streamgate.adapter import serve
+from streamgate.impl.plain import Plain
+
+
+class PublishesItsTableTwice(Plain):
+    hello = Plain.hello | {"name": "broken/publishes_its_table_twice"}
+
+    def open(self, start: dict[str, Any]) -> dict[str, Any]:
+        ready, self.changelog = super().open(start), f"{start['application_id']}-changelog"
+        admin = AdminClient(self.client)
+        for made in admin.create_topics([NewTopic(self.changelog, 1)]).values():
+            made.exception(10)
+        return ready | {"internal_topics": [self.changelog]}
+
+    def send(self, rows: list[Any]) -> None:
+        super().send(rows)
+        for key, value, *_ in rows:
+            self.producer.produce(self.changelog, value, key)
+
+
+serve(PublishesItsTableTwice())

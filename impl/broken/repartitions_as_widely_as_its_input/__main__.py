@@ -1,0 +1,26 @@
+"""Moves its input through a topic that is as wide as the input.
+
+Whoever leaves the number of partitions to the framework makes this mistake. It shows in what the broker has to host.
+"""
+
+from typing import Any
+
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+
+from streamgate.adapter import serve
+from streamgate.impl.plain import Plain
+
+
+class RepartitionsAsWidelyAsItsInput(Plain):
+    hello = Plain.hello | {"name": "broken/repartitions_as_widely_as_its_input"}
+
+    def open(self, start: dict[str, Any]) -> dict[str, Any]:
+        ready = super().open(start)
+        name, width = f"{start['application_id']}-repartition", len(self.committed) // len(self.program.reads)
+        admin = AdminClient(self.client)
+        for made in admin.create_topics([NewTopic(name, width)]).values():
+            made.exception(10)
+        return ready | {"internal_topics": [name]}
+
+
+serve(RepartitionsAsWidelyAsItsInput())
