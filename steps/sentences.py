@@ -26,6 +26,7 @@ CLAIMS = {  # a sentence that claims something of the history as it stands -> it
     "nothing comes again whose input was committed at the kill": "below-the-commit",
     "nothing of the paused instance is visible": "silent",
     "no partition has two owners": "owners",
+    "one of the two has stopped loudly, or refused to start": "noticed",
     "every output carries its input's id, timestamp and headers, and the chain of positions": "preserved",
     "its store holds all that is committed": "stored-first",
     "no account is written more often than once an interval": "throttled",
@@ -283,6 +284,21 @@ def come_and_go(trial: Trial, changes: str, at_once: str | None) -> None:
                 if not at_once:
                     trial.share(application)
             trial.share(application)
+
+
+@when(parsers.re(r"its disks are (?P<what>kept as they are|set back to that)"))
+def disks(trial: Trial, what: str) -> None:
+    """Copy the disks of a design that is down, its own and those of its application; or put the copy in their place."""
+    for application in subjects(trial):
+        (trial.keep_disks if what == "kept as they are" else trial.set_disks_back)(application)
+
+
+@when("a second deployment under the same ids starts while more of them arrive, and both are ended")
+def deployed_twice(trial: Trial) -> None:
+    """Start it with the same settings and other disks; the two have 10 seconds to notice."""
+    for application in subjects(trial):
+        with trial.feeding(application, APART_S):
+            trial.start_another(application)
 
 
 @when("its local state is wiped")

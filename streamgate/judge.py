@@ -22,6 +22,7 @@ CLAIMS = {
     "nothing comes again": "below-the-commit",
     "nothing of the paused instance": "silent",
     "no partition has two owners": "owners",
+    "one of the two has stopped": "noticed",
     "readers wait": "released",
     "it leaves no transaction open": "released",
     "every output carries": "preserved",

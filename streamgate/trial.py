@@ -56,6 +56,7 @@ SETTLE_S = 1.5  # how long nothing may follow a recorded end
 POLL_S = 0.02
 MOVES = 5  # how often all of a shared input is seen to move on
 STOP_MS = 10_000
+NOTICED_S = 10.0  # two deployments under the same ids have noticed by then
 ASKED_AT_ONCE = 16  # keys of a table, when an instance has just said that it is ready
 COLD = "started with nothing prepared"
 TRANSACTION_TIMEOUT_MS = 3_000
@@ -150,6 +151,11 @@ class Application:
     asked: int = 0
     store: Store | None = None  # what keeps its state, where that is not its own affair
     wall_clock: WallClock | None = None  # what its instances are started with, if theirs can be set
+
+    @property
+    def kept(self) -> Path:
+        """Where a copy of its disks may be."""
+        return self.directory.with_name(f"{self.directory.name}-kept")
 
     @property
     def reads(self) -> str:
@@ -447,13 +453,15 @@ class Trial:
         name: str = "a",
         *,
         in_place_of: str = "",
+        apart: bool = False,
         cold: bool = False,
         default_mode: bool = False,
         may_refuse: bool = False,
     ) -> Instance | None:
         """Start an instance and return when it holds its input; None, and a mark, where it may refuse to and does.
 
-        One that takes the place of another is told that one's name, and has a disk of its own. A cold one boots in view.
+        One that takes the place of another is told that one's name, and has a disk of its own; one apart from it shares no
+        storage with it either. A cold one boots in view.
         """
         clock = application.wall_clock
         if cold:
@@ -462,7 +470,8 @@ class Trial:
         instance = self.bench.take(self.manifest, clock.environment if clock else {} if cold else None)
         application.running[name] = instance
         directory = application.directory
-        for folder in (directory / name, directory / "durable"):
+        durable = directory / (f"durable-{name}" if apart else "durable")
+        for folder in (directory / name, durable):
             folder.mkdir(parents=True, exist_ok=True)
         request = Start(
             program=application.program.name,
@@ -476,7 +485,7 @@ class Trial:
             session_timeout_ms=self.bench.session_timeout_ms,
             transaction_timeout_ms=application.event.transaction_timeout_ms,
             state_dir=str(directory / name),
-            durable_dir=str(directory / "durable"),
+            durable_dir=str(durable),
             stores={str(application.event.parameters["store"]): application.store.address} if application.store else {},
         )
         self.happened(application, name, "started", str(instance.stderr_path.name))
@@ -613,6 +622,47 @@ class Trial:
         if not size and self.manifest.local_state:
             raise MarkMissed(f"{self.manifest.name} keeps local state by its manifest, and its state_dir holds no byte")
         self.mark("wiped", files=len(files), size_bytes=size, local_state=self.manifest.local_state)
+
+    def keep_disks(self, application: Application) -> None:
+        """Copy every disk of an application that is down."""
+        shutil.copytree(application.directory, application.kept)
+
+    def set_disks_back(self, application: Application) -> None:
+        """Put the copy in the place of the disks; MarkMissed where nothing has changed on them that should have."""
+        now, then = _files(application.directory), _files(application.kept)
+        if now == then and self.manifest.local_state:
+            raise MarkMissed(
+                f"{self.manifest.name} keeps local state by its manifest, and nothing changed on its disks"
+            )
+        shutil.rmtree(application.directory)
+        shutil.copytree(application.kept, application.directory)
+        self.mark(
+            "disks set back", files_before=len(then), changed=len(now ^ then), local_state=self.manifest.local_state
+        )
+
+    def start_another(self, application: Application) -> None:
+        """Start a second deployment under the ids of the first; when one of them has noticed, or the time is up, end both."""
+        running = application.running
+        first, second = running["a"], self.start(application, "b", in_place_of="a", apart=True, may_refuse=True)
+        if second is None:
+            running.pop("b").kill()
+
+        def stopped() -> list[str]:
+            return [name for name, instance in running.items() if instance.exit_code is not None or instance.failed]
+
+        self.wait(NOTICED_S, lambda: second is None or bool(stopped()))
+        for name in stopped():
+            instance = running[name]
+            if instance.failed is None:
+                self.look_after(application)
+            del running[name]
+            instance.kill()
+            assert instance.failed
+            self.happened(application, name, "failed", f"{instance.failed.kind}: {instance.failed.message}")
+        self.mark("two deployments under the same ids", second_refused=second is None, first_failed=bool(first.failed))
+        for name in list(running):
+            self.kill(application, name)
+        self.settle(application)
 
     # --- waiting for the design
 
@@ -938,4 +988,10 @@ class Trial:
             if application.store:
                 application.store.close()
             shutil.rmtree(application.directory, ignore_errors=True)
+            shutil.rmtree(application.kept, ignore_errors=True)
         self.reading.delete({t for a in self.applications.values() for t in a.event.topics.values()})
+
+
+def _files(folder: Path) -> set[tuple[str, int]]:
+    """The files under a folder, with their sizes in bytes."""
+    return {(str(file.relative_to(folder)), file.stat().st_size) for file in folder.rglob("*") if file.is_file()}

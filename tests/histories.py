@@ -391,9 +391,9 @@ class Story:
         with History([*self.history.events, Ended(verdict=verdict, seconds=1.5, **ended)], path=path):
             return path
 
-    def failed(self, detail: str) -> None:
+    def failed(self, detail: str, name: str = "a") -> None:
         """The instance stops loudly, or refuses to start, and says why."""
-        self._happens("a", "failed", detail=detail)
+        self._happens(name, "failed", detail=detail)
 
     def _happens(self, name: str, event: Any, **more: Any) -> None:
         self._tell(Instance(application=self.name, name=name, event=event, **{"at_ms": 0} | more))

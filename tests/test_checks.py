@@ -1221,6 +1221,32 @@ class TestSideEffects:
         assert story.found("side-effects") == []
 
 
+class TestNoticed:
+    """Of two deployments under the same ids one stops loudly, or is refused."""
+
+    @pytest.mark.parametrize("who", ["a", "b", None])
+    def test_who_stops(self, who: str | None) -> None:
+        """Either of the two may; where neither does, both go on under one name."""
+        story = Story()
+        story.start()
+        story.start("b")
+        if who:
+            story.failed("fenced: by another one", who)
+        story.kill("a")
+
+        assert [name for name, *_ in story.found("noticed")] == ([] if who else ["fenced-but-emitting"])
+
+    def test_a_failure_before(self) -> None:
+        """What failed before the second one began has nothing to do with it."""
+        story = Story()
+        story.start()
+        story.failed("storage: the disk is full")
+        story.start()
+        story.start("b")
+
+        assert [name for name, *_ in story.found("noticed")] == ["fenced-but-emitting"]
+
+
 def test_every_check_names_its_anomalies() -> None:
     """Every check has its anomalies, for `explain`, and there is a class of tests for every check."""
     classes = [

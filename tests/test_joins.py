@@ -512,6 +512,15 @@ class TestRefusedOrRight:
         assert [found[:2] for found in story.found("refused-or-right")] == [("phantom", "1")] * 2
         assert right.text == "it refused (3 and 4 partitions), and app-joined-0@0 is visible"
 
+    def test_written_by_an_earlier_start(self) -> None:
+        """What was right before the start that was refused stays right."""
+        story = told("clients", "1 .1", "0+1")
+        story.stop()
+        story.start()
+        story.failed("the group is ahead of this checkpoint")
+
+        assert story.found("refused-or-right") == []
+
     def test_somebody_elses_refusal(self) -> None:
         """Another application's refusal excuses nothing."""
         story = told("clients", "1 .1", "")

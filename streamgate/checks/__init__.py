@@ -7,7 +7,7 @@ anomalies, or an empty list. What is legal depends on the mode, and each rule sa
 from collections.abc import Callable
 
 from streamgate.checks.delivery import below_the_commit, fold, promptly, recovered, relation, whole
-from streamgate.checks.fencing import owners, released, silent
+from streamgate.checks.fencing import noticed, owners, released, silent
 from streamgate.checks.flush import bounded, filled, in_time
 from streamgate.checks.joins import forgotten, named, refused_or_right, result
 from streamgate.checks.lineage import preserved
@@ -29,6 +29,7 @@ CHECKS: dict[str, Check] = {
     "silent": silent,
     "released": released,
     "owners": owners,
+    "noticed": noticed,
     "preserved": preserved,
     "same-rows": same_rows,
     "side-effects": side_effects,
@@ -72,6 +73,7 @@ ANOMALIES: dict[str, tuple[str, ...]] = {
     "silent": ("fenced-but-emitting",),
     "released": ("stuck",),
     "owners": ("fenced-but-emitting", *_NO_STATE),
+    "noticed": ("fenced-but-emitting",),
     "preserved": _NO_STATE,
     "same-rows": ("phantom", "lost"),
     "side-effects": ("leaked-topic",),

@@ -42,6 +42,16 @@ def silent(history: History, application: str) -> list[Anomaly]:
     return found
 
 
+def noticed(history: History, application: str) -> list[Anomaly]:
+    """Whether of two deployments under the same ids one stopped loudly, or was refused at its start (G55)."""
+    happened = [e for e in history.of(Instance) if e.application == application]
+    second = max(number for number, event in enumerate(happened) if event.event == "started")
+    if any(event.event == "failed" for event in happened[second:]):
+        return []
+    said = f"{happened[second].name} was started under the ids of another one, and neither has noticed"
+    return [Anomaly(name="fenced-but-emitting", text=said)]
+
+
 def released(history: History, application: str, *, bound_ms: int) -> list[Anomaly]:
     """Whether readers of the outputs passed the dead instance's transaction in time."""
     committed = [c for c in history.of(Committed) if c.application == application][-1]

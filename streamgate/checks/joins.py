@@ -69,14 +69,19 @@ def _cell(value: Any) -> str:
 
 
 def refused_or_right(history: History, application: str) -> list[Anomaly]:
-    """Whether a design that refused its inputs left them alone, and one that took them is right."""
-    refused = [e for e in history.of(Instance) if e.application == application and e.event == "failed"]
+    """Whether a design that refused to start left everything as it was, and one that did not is right."""
+    view, refused, later = view_of(history, application), "", set[int]()
+    for event in history.events:
+        later.add(id(event))
+        if isinstance(event, Instance) and event.application == application:
+            if event.event == "failed":
+                refused = refused or f"it refused ({event.detail}), and"
+            elif event.event == "started" and not refused:
+                later.clear()  # what came before is another start's
     if not refused:
         return relation(history, application)
-    view = view_of(history, application)
-    outputs = [o.record for outputs in view.outputs.values() for o in outputs]
-    said = f"it refused ({refused[0].detail}), and"
-    return [Anomaly(name="phantom", text=f"{said} {r.at} is visible", key=text(r.key or b"")) for r in outputs]
+    outputs = [o.record for outputs in view.outputs.values() for o in outputs if o.anomaly or id(o.record) in later]
+    return [Anomaly(name="phantom", text=f"{refused} {r.at} is visible", key=text(r.key or b"")) for r in outputs]
 
 
 def forgotten(history: History, application: str, *, times: int) -> list[Anomaly]:
