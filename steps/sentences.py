@@ -26,6 +26,8 @@ CLAIMS = {  # a sentence that claims something of the history as it stands -> it
     "nothing comes again whose input was committed at the kill": "below-the-commit",
     "nothing of the paused instance is visible": "silent",
     "no partition has two owners": "owners",
+    "only the active cluster has written|the old cluster was silent before the new one wrote": "handed-over",
+    "the new cluster's first output was visible within 5 seconds": "recovered",
     "one of the two has stopped loudly, or refused to start": "noticed",
     "every output carries its input's id, timestamp and headers, and the chain of positions": "preserved",
     "its store holds all that is committed": "stored-first",
@@ -40,6 +42,9 @@ CLAIMS = {  # a sentence that claims something of the history as it stands -> it
 CHANGE = "(?:a is killed with a transaction open|[a-d] (?:joins|leaves|is killed))"
 APART_S = 0.2  # between the small waves that arrive while instances come and go
 UPSTREAM = "upstream"
+SWITCHED_WITHIN_MS = (
+    5_000  # from the order to switch on; half of the 10 seconds that the article's service level allows
+)
 VISIBLE_WITHIN_MS = 2_000  # on top of the commit interval, promised by every program's contract
 
 
@@ -51,7 +56,7 @@ def subjects(trial: Trial, who: str = "it") -> Iterator[Application]:
 @given(
     parsers.re(
         r"(?P<program>\w+) in mode (?P<mode>\w+) on (?P<partitions>\d+)( and (?P<beside>\d+))? partitions"
-        r"(?P<several>, in several instances)?"
+        r"(?P<several>, in several instances)?(?P<clusters>, in two clusters)?"
         r"(, committing every (?P<interval_ms>\d+) ms)?(, with a transaction timeout of (?P<timeout_ms>\d+) ms)?"
         r"(, with batches of (?P<threshold>\d+) events or (?P<wait_ms>\d+) ms)?"
         r"(, remembering deletions for (?P<delete_retention_ms>\d+) ms)?"
@@ -65,6 +70,7 @@ def in_mode(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
     partitions: str,
     beside: str | None,
     several: str | None,
+    clusters: str | None,
     interval_ms: str | None,
     timeout_ms: str | None,
     threshold: str | None,
@@ -76,6 +82,10 @@ def in_mode(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
     """Declare the application under test, with the program's own parameters and the usual transaction timeout or others."""
     if several and "scale" not in trial.manifest.capabilities:
         raise NotOffered(f"{trial.manifest.name} runs as one instance (capability scale)")
+    if clusters and "standby" not in trial.manifest.capabilities:
+        raise NotOffered(f"{trial.manifest.name} takes over from no other cluster (capability standby)")
+    if clusters:
+        trial.bench.pool(trial.manifest).prepare()
     said = {"commit_interval_ms": interval_ms, "delete_retention_ms": delete_retention_ms}
     said |= {"threshold": threshold, "interval_ms": wait_ms, "persistence_interval_ms": persistence_interval_ms}
     parameters: dict[str, int | str] = {name: int(value) for name, value in said.items() if value}
@@ -286,11 +296,12 @@ def come_and_go(trial: Trial, changes: str, at_once: str | None) -> None:
             trial.share(application)
 
 
-@when(parsers.re(r"its disks are (?P<what>kept as they are|set back to that)"))
+@when(parsers.re(r"its (?P<what>local state is wiped|disks are kept as they are|disks are set back to that)"))
 def disks(trial: Trial, what: str) -> None:
-    """Copy the disks of a design that is down, its own and those of its application; or put the copy in their place."""
+    """While it is down: delete the instance's own disk; or copy every disk of the application, or put the copy in their place."""
+    does = {"local state is wiped": trial.wipe, "disks are kept as they are": trial.keep_disks}
     for application in subjects(trial):
-        (trial.keep_disks if what == "kept as they are" else trial.set_disks_back)(application)
+        does.get(what, trial.set_disks_back)(application)
 
 
 @when("a second deployment under the same ids starts while more of them arrive, and both are ended")
@@ -301,11 +312,13 @@ def deployed_twice(trial: Trial) -> None:
             trial.start_another(application)
 
 
-@when("its local state is wiped")
-def wiped(trial: Trial) -> None:
-    """Delete the instance's own disk while it is down."""
+@when("a second cluster stands by, and takes over while more of them arrive")
+def taken_over(trial: Trial) -> None:
+    """Start it beside the first, tell the first to hand over and the second to go on from there, and end the first."""
     for application in subjects(trial):
-        trial.wipe(application)
+        trial.start(application, "green", apart=True, cluster="green")
+        with trial.feeding(application, APART_S):
+            trial.switch_clusters(application, SWITCHED_WITHIN_MS)
 
 
 @when("the broker refuses its outputs in the middle of a transaction")

@@ -35,6 +35,14 @@ class Design:
         """Process until `stopping` is set, then finish, commit and release. Raise `Failed` to stop loudly."""
         raise NotImplementedError
 
+    def activate(self, after: dict[str, int]) -> dict[str, Any]:  # noqa: ARG002 - a design that overrides it
+        """Begin to emit what lies at or above these positions, after `open` stood by; return the fields of `ready`."""
+        return {"type": "error", "definite": True, "message": "it never stands by"}
+
+    def deactivate(self) -> dict[str, Any]:
+        """Say how far it has emitted, `run` having ended: `{"type": "deactivated", "emitted_through": {…}}`."""
+        return {"type": "error", "definite": True, "message": "it hands over to nobody"}
+
     def query(self, table: str, key: str) -> dict[str, Any]:  # noqa: ARG002 - a design that overrides it
         """Answer a read of one key: `{"type": "value", "value": …}` or `{"type": "not_ready"}`."""
         return {"type": "error", "definite": True, "message": f"{table} cannot be queried"}
@@ -44,7 +52,7 @@ class Design:
         return {"type": "error", "definite": True, "message": "it cannot say how much state it holds"}
 
 
-def serve(design: Design) -> None:
+def serve(design: Design) -> None:  # noqa: PLR0912, PLR0915 - one branch for each message of the protocol
     """Answer requests until standard input ends; exit 1 after a loud stop."""
     out = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # a stray print, of ours or of a child, belongs in the log
@@ -72,10 +80,13 @@ def serve(design: Design) -> None:
             case "hello":
                 design.boot()
                 say(type="hello", protocol=1, **design.hello)
-            case "start":
-                request.setdefault("mode", "at_least_once")  # the default of Kafka's processing.guarantee
+            case "start" | "activate" as kind:
                 try:
-                    answer = {"type": "ready"} | design.open(request)
+                    if kind == "start":
+                        request.setdefault("mode", "at_least_once")  # the default of Kafka's processing.guarantee
+                    answer = {"type": "ready"} | (
+                        design.open(request) if kind == "start" else design.activate(**request)
+                    )
                 except Failed as failure:
                     say(type="failed", kind=failure.kind, message=str(failure))
                     os._exit(1)
@@ -86,6 +97,10 @@ def serve(design: Design) -> None:
                     worker.start()
             case "query" | "measure" as question:
                 say(**getattr(design, question)(**request))
+            case "deactivate":
+                stopping.set()
+                worker.join()
+                say(**design.deactivate())
             case "stop":
                 stopping.set()
                 if worker.is_alive():

@@ -20,18 +20,21 @@ from typing import Any
 
 from streamgate.brokers import Broker
 from streamgate.checks import CHECKS
+from streamgate.checks.fencing import HANDED_OVER
 from streamgate.checks.stores import unsettled
 from streamgate.checks.view import view_of
 from streamgate.designs.instance import Instance, Silence
 from streamgate.designs.manifest import Manifest
 from streamgate.designs.pool import Pool
 from streamgate.designs.protocol import (
+    Deactivated,
     Error,
     Failed,
     Measured,
     Mode,
     NotReady,
     Ready,
+    StandingBy,
     Start,
     Stopped,
     Unsupported,
@@ -59,6 +62,8 @@ STOP_MS = 10_000
 NOTICED_S = 10.0  # two deployments under the same ids have noticed by then
 ASKED_AT_ONCE = 16  # keys of a table, when an instance has just said that it is ready
 COLD = "started with nothing prepared"
+SWITCHED = "another cluster takes over"
+BESIDE_MS = 1_000  # how long two clusters run beside each other before one takes over, and after it
 TRANSACTION_TIMEOUT_MS = 3_000
 SESSION_TIMEOUT_MS = 2_000
 ABORT_CHECK_MS = 500  # how often our brokers look for overdue transactions; the features' figures are for these
@@ -447,13 +452,14 @@ class Trial:
 
     # --- instances
 
-    def start(  # noqa: PLR0913 (how it starts, all but what by name)
+    def start(  # noqa: PLR0912, PLR0913 (how it starts, all but what by name; each answer has its end)
         self,
         application: Application,
         name: str = "a",
         *,
         in_place_of: str = "",
         apart: bool = False,
+        cluster: str = "",
         cold: bool = False,
         default_mode: bool = False,
         may_refuse: bool = False,
@@ -461,7 +467,7 @@ class Trial:
         """Start an instance and return when it holds its input; None, and a mark, where it may refuse to and does.
 
         One that takes the place of another is told that one's name, and has a disk of its own; one apart from it shares no
-        storage with it either. A cold one boots in view.
+        storage with it either. A cold one boots in view. One of another cluster has that in its application id, and stands by.
         """
         clock = application.wall_clock
         if cold:
@@ -475,7 +481,8 @@ class Trial:
             folder.mkdir(parents=True, exist_ok=True)
         request = Start(
             program=application.program.name,
-            application_id=application.event.application_id,
+            application_id="-".join(filter(None, (application.event.application_id, cluster))),
+            standing_by=bool(cluster),
             instance=in_place_of or name,
             mode=None if default_mode else application.mode,
             bootstrap=self.bench.broker.bootstrap,
@@ -506,6 +513,8 @@ class Trial:
                 self.happened(application, name, "ready", ready=reply)
                 for key in application.keys[:ASKED_AT_ONCE]:
                     self.ask(application, key)
+            case StandingBy():
+                self.happened(application, name, "standing-by")
             case Unsupported() | Failed() | Error() if may_refuse:
                 said = reply.reason if isinstance(reply, Unsupported) else reply.message
                 self.happened(application, name, "failed", said)
@@ -663,6 +672,35 @@ class Trial:
         for name in list(running):
             self.kill(application, name)
         self.settle(application)
+
+    def switch_clusters(self, application: Application, within_ms: int) -> None:
+        """Let the cluster that stands by take over from the first, and see when its first output is visible."""
+        old, new = application.running["a"], application.running["green"]
+        self.watch(application, self.now_ms + BESIDE_MS)
+        self.mark(SWITCHED)
+        handed_over = old.deactivate()
+        if not isinstance(handed_over, Deactivated):
+            raise AdapterBreach(f"{self.manifest.name} answered deactivate with an error: {handed_over}")
+        self.happened(application, "a", "inactive", str(handed_over.emitted_through))
+        self.ends(application, HANDED_OVER)
+        self.observe(application)
+        known = self._outputs(application)
+        ready = new.activate(handed_over.emitted_through)
+        if not isinstance(ready, Ready):
+            raise AdapterBreach(f"{self.manifest.name} answered activate with an error: {ready}")
+        self.happened(application, "green", "active", ready=ready)
+        application.group = ready.consumer_group
+        self.first_output(application, within_ms, known)
+
+        def goes_on() -> bool:
+            self.look_after(application)
+            self.observe(application)
+            return self._outputs(application) > known
+
+        if not self.wait(self.bench.progress_s, goes_on):
+            raise Violated.one("stuck", f"no output is visible since another cluster of {self.manifest.name} took over")
+        self.watch(application, self.now_ms + BESIDE_MS)
+        self.stop(application, "a")
 
     # --- waiting for the design
 
@@ -933,10 +971,15 @@ class Trial:
         )
         self.cores = Cores()
 
-    def first_output(self, application: Application, within_ms: int) -> None:
-        """Look for an output that is new since the last cold start; mark how long it took, and record when it was looked for."""
-        since_ms = next(m.at_ms for m in reversed(list(self.history.of(events.Mark))) if m.fault == COLD)
-        known, cores, canary_ms = self._outputs(application), Cores(), self.reading.canary_ms()
+    def first_output(self, application: Application, within_ms: int, known: int | None = None) -> None:
+        """Look for an output that is new since the last cold start or switch, beyond those that are known; mark how long it
+        took, and record when it was looked for."""
+        since_ms = next(m.at_ms for m in reversed(list(self.history.of(events.Mark))) if m.fault in {COLD, SWITCHED})
+        known, cores, canary_ms = (
+            self._outputs(application) if known is None else known,
+            Cores(),
+            self.reading.canary_ms(),
+        )
         while (new := self._outputs(application) - known) == 0 and self.now_ms < since_ms + within_ms:
             self.look_after(application)
             self.observe(application)

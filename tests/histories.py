@@ -261,6 +261,11 @@ class Story:
         """An instance is killed."""
         self._happens(name, "killed")
 
+    def stands_by(self, name: str = "green") -> None:
+        """A second cluster is warm."""
+        self._happens(name, "started")
+        self._happens(name, "standing-by")
+
     def stop(self, name: str = "a", *, at_ms: int = 0) -> None:
         """An instance is closed."""
         self._happens(name, "stopped", at_ms=at_ms)
@@ -306,10 +311,9 @@ class Story:
         evidence = {"writers": [list(w) for w in writers], "last_stable": {f"{self.writes}-0": stable}}
         self._tell(Mark(at_ms=0, fault="with a transaction open", evidence=evidence))
 
-    def ends(self, high_watermark: int) -> None:
-        """The ends of the outputs before the zombie resumes."""
+    def ends(self, high_watermark: int, reason: str = "before the zombie resumes") -> None:
+        """The ends of the outputs at a moment."""
         ends = {f"{self.writes}-0": high_watermark}
-        reason = "before the zombie resumes"
         self._tell(Ends(at_ms=0, application=self.name, reason=reason, last_stable=ends, high_watermark=ends))
 
     def names(self, *topics: str, groups: tuple[str, ...] = ()) -> None:

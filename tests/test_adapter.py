@@ -8,7 +8,7 @@ import pytest
 from miniatures import START, Run, Spawn, manifest
 
 from streamgate.designs.instance import Instance
-from streamgate.designs.protocol import Error, Failed, Query, Ready, Stopped, Unsupported
+from streamgate.designs.protocol import Deactivated, Error, Failed, Query, Ready, StandingBy, Stopped, Unsupported
 
 
 @pytest.fixture
@@ -65,6 +65,17 @@ def test_refusal_and_loud_stop_at_start(spawn: Spawn) -> None:
     assert refusing.stop(1000) == Stopped()
     assert failure == Failed(kind="offset-lost", message="the input begins above the committed offset")
     assert failing.wait_exit(5) == 1
+
+
+def test_two_clusters(spawn: Spawn) -> None:
+    """One that stands by begins to work when it is activated, hands over when it is told to, and can be started again."""
+    instance = spawn("")
+
+    assert instance.start(START.model_copy(update={"standing_by": True})) == StandingBy()
+    assert instance.activate({"in-0": 7}) == Ready()
+    assert instance.deactivate() == Deactivated(emitted_through={"in-0": 7})
+    assert instance.stop(1000) == Stopped()
+    assert instance.start(START) == Ready()
 
 
 @pytest.mark.parametrize("habit", ["breaks", "breaks_in_c"])

@@ -10,6 +10,7 @@ import test_stores
 from histories import Found, Story
 
 from streamgate.checks import ANOMALIES, CHECKS
+from streamgate.checks.fencing import HANDED_OVER
 from streamgate.generators.envelope_pb2 import Envelope, Hop
 from streamgate.history.events import Record
 from streamgate.programs import States, ledger
@@ -1219,6 +1220,44 @@ class TestSideEffects:
         story.names("app-entries", "app-balances", "old", "other-entries", "other-balances")
 
         assert story.found("side-effects") == []
+
+
+class TestHandedOver:
+    """Of two clusters only the active one writes."""
+
+    def switched(self, *writers: int, at: int = 2, first: int = 1) -> Story:
+        """Producers write ada's rows in this order; the second cluster stands by from the second row on."""
+        story = Story()
+        story.start()
+        for number, producer in enumerate(writers):
+            if number == first:
+                story.stands_by()
+            if number == at:
+                story.ends(number, HANDED_OVER)
+            story.row("ada", number + 1, number + 1, story.entry(ada=1))
+            story.batch(number, number, producer)
+        return story
+
+    def test_one_after_the_other(self) -> None:
+        """The old one writes up to the switch, also beside one that stands by; the new one from there on."""
+        assert self.switched(7, 7, 8, 8).found("handed-over") == []
+
+    @pytest.mark.parametrize(
+        ("writers", "who"), [((7, 8, 8, 8), "that stands by"), ((7, 7, 8, 7), "that has handed over")]
+    )
+    def test_out_of_turn(self, writers: tuple[int, ...], who: str) -> None:
+        """Who writes before it is its turn, or after it was, is told from the other."""
+        (anomaly,) = self.switched(*writers).judged("handed-over")
+
+        assert (anomaly.name, who in anomaly.text) == ("fenced-but-emitting", True)
+
+    def test_one_wrote_nothing(self) -> None:
+        """A cluster that never wrote was silent, and shows nothing."""
+        story = self.switched(7, 7)
+        story.ends(2, HANDED_OVER)
+
+        with pytest.raises(Inconclusive):
+            story.judged("handed-over")
 
 
 class TestNoticed:

@@ -52,7 +52,7 @@ class Plain(Design):
         "language": "python",
         "programs": ["relay", "ledger", "batcher", "clients", "tickers", "holdings", "pulse"],
         "modes": ["at_least_once", "exactly_once"],
-        "capabilities": ["reusable", "measure", "query", "scale", "sqlite", "redis"],
+        "capabilities": ["reusable", "measure", "query", "scale", "standby", "sqlite", "redis"],
     }
     programs: dict[str, type[Program]] = {  # noqa: RUF012
         "relay": Relay,
@@ -71,6 +71,11 @@ class Plain(Design):
 
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
         """Fence and settle the predecessor, join the group, load the state; ready once partitions are held."""
+        if start.get(
+            "standing_by"
+        ):  # all that another cluster has to know is in the table and in where the first one ended
+            self.start = start
+            return {"type": "standing_by"}
         for name, least in LEAST.items():
             if (value := start["parameters"].get(name, least)) < least:
                 raise Failed("conflict", f"{name} is {value}, and must be {least} or more")
@@ -116,6 +121,18 @@ class Plain(Design):
                 raise Failed("conflict", f"group {self.group} gave no partitions within 50 s")
             self.pending = self.consumer.consume(CHUNK, 0.05)
         return {"consumer_group": self.group, "transactional_id_prefix": self.transactional_id()}
+
+    def activate(self, after: dict[str, int]) -> dict[str, Any]:
+        """Begin where another cluster ended."""
+        group, start = f"{self.start['application_id']}-group", self.start | {"standing_by": False}
+        places = [(*place.rpartition("-")[::2], offset) for place, offset in after.items()]
+        client = {"bootstrap.servers": start["bootstrap"], "group.id": group, **start["client"]}
+        Consumer(client).commit(offsets=[TopicPartition(t, int(p), o) for t, p, o in places], asynchronous=False)
+        return self.open(start)
+
+    def deactivate(self) -> dict[str, Any]:
+        """Another cluster begins where this one ended: what it read is committed."""
+        return {"type": "deactivated", "emitted_through": self.through}
 
     def on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         """State before the first record: read it back, then play from the committed offsets."""
@@ -188,6 +205,7 @@ class Plain(Design):
                     due = time.monotonic() + interval_s
             self.send(self.program.rest())
             self.commit()
+            self.through = {f"{place.topic}-{place.partition}": place.offset for place in self.positions()}
             self.consumer.close()
             if self.rows:
                 self.rows.close()

@@ -17,11 +17,13 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from streamgate.adapter import Design, Failed
+from streamgate.generators.envelope_pb2 import Envelope
 from streamgate.impl.spark import batcher, ledger, pulse, relay
 from streamgate.impl.spark.checkpoint import Checkpoint, Positions
 from streamgate.impl.spark.clock import Clock
@@ -60,7 +62,7 @@ class Spark(Design):
         "language": "python",
         "programs": list(PROGRAMS),
         "modes": ["at_least_once", "exactly_once"],
-        "capabilities": ["reusable", "measure", "query", "sqlite", "redis"],
+        "capabilities": ["reusable", "measure", "query", "standby", "sqlite", "redis"],
     }
     session: SparkSession
     stream: StreamingQuery
@@ -80,6 +82,13 @@ class Spark(Design):
         kind = parameters.get("store")
         if kind and (program is not ledger or start["mode"] == "exactly_once"):
             return {"type": "unsupported", "reason": "a store keeps the ledger's state, at_least_once"}
+        if start.get("standing_by") and program is not ledger:
+            return {
+                "type": "unsupported",
+                "reason": "what other programs hold back cannot be told apart by where it was read",
+            }
+        self.held: dict[bytes, dict[str, Any]] | None = {} if start.get("standing_by") else None
+        self.after: Positions = {}  # where another cluster has ended: what was read below is out
         self.stored = ledger.Stored(store) if (store := open_store(start)) else None
         self.topics = [start["topics"][role] for role in program.READS]
         self.writer = Writer(start, start["topics"][program.WRITES])
@@ -111,7 +120,33 @@ class Spark(Design):
                     warm_up(self.session, program)
                 break
         self.warm = True
-        return {"consumer_group": self.writer.group, "transactional_id_prefix": start["application_id"]}
+        return {"type": "standing_by"} if self.held is not None else self.names(start["application_id"])
+
+    def names(self, application_id: str) -> dict[str, Any]:
+        """What is known of it on the broker."""
+        return {"consumer_group": self.writer.group, "transactional_id_prefix": application_id}
+
+    def activate(self, after: dict[str, int]) -> dict[str, Any]:
+        """Send what was held back and not sent by the cluster that ended there; from now on nothing is held back."""
+        with self.lock:
+            assert self.held is not None
+            rows, self.held = list(self.held.values()), None
+            places = ((*place.rpartition("-")[::2], offset) for place, offset in after.items())
+            self.after = {(topic, int(partition)): offset for topic, partition, offset in places}
+            if self.sent:
+                self.writer.write(self.due(pa.Table.from_pylist(rows, self.columns)), self.sent, self.token)
+        return self.names(self.writer.group.removesuffix("-group"))
+
+    def deactivate(self) -> dict[str, Any]:
+        """Say where the last batch that was sent ended."""
+        ends = self.sent or self.checkpoint.finished()
+        return {"type": "deactivated", "emitted_through": {f"{t}-{p}": offset for (t, p), offset in ends.items()}}
+
+    def due(self, table: pa.Table) -> pa.Table:
+        """The rows whose last entry was read where no other cluster has read."""
+        return table.filter(
+            pa.array([is_at_or_above(self.after, row) for row in table["headers"].to_pylist()], pa.bool_())
+        )
 
     def begin(self) -> None:
         """Find out whether the batch that Spark has not finished is out, refuse any other disagreement, and start."""
@@ -151,6 +186,13 @@ class Spark(Design):
                     table = self.clock.hear(table, began)
                 if self.stored:
                     table = self.stored.apply(table)
+                if self.held is not None:
+                    self.held |= {row["key"]: row for row in table.to_pylist()}
+                    self.columns, table = table.schema, table.slice(0, 0)
+                elif self.after:
+                    table = self.due(table)
+                    if all(ends.get(place, 0) >= offset for place, offset in self.after.items()):
+                        self.after = {}  # all that follows was read by nobody else
                 if batch != self.out and (len(table) or ends != self.sent):
                     self.token |= {"query": self.checkpoint.query_id(), "batch": batch}
                     self.writer.write(table, ends, self.token)
@@ -217,6 +259,13 @@ class Spark(Design):
         self.settle()
         if self.table:
             self.table.close()
+
+
+def is_at_or_above(places: Positions, headers: list[dict[str, Any]]) -> bool:
+    """Whether the last hop of a row's chain, where its last entry was read, is not below these positions."""
+    (chain,) = (header["value"] for header in headers if header["key"] == "chain")
+    hop = Envelope.FromString(chain).chain[-1]
+    return bool(hop.offset >= places.get((hop.topic, hop.partition), 0))
 
 
 def read(reader: Any, start: dict[str, Any], topics: list[str]) -> DataFrame:

@@ -7,7 +7,7 @@ anomalies, or an empty list. What is legal depends on the mode, and each rule sa
 from collections.abc import Callable
 
 from streamgate.checks.delivery import below_the_commit, fold, promptly, recovered, relation, whole
-from streamgate.checks.fencing import noticed, owners, released, silent
+from streamgate.checks.fencing import handed_over, noticed, owners, released, silent
 from streamgate.checks.flush import bounded, filled, in_time
 from streamgate.checks.joins import forgotten, named, refused_or_right, result
 from streamgate.checks.lineage import preserved
@@ -30,6 +30,7 @@ CHECKS: dict[str, Check] = {
     "released": released,
     "owners": owners,
     "noticed": noticed,
+    "handed-over": handed_over,
     "preserved": preserved,
     "same-rows": same_rows,
     "side-effects": side_effects,
@@ -74,6 +75,7 @@ ANOMALIES: dict[str, tuple[str, ...]] = {
     "released": ("stuck",),
     "owners": ("fenced-but-emitting", *_NO_STATE),
     "noticed": ("fenced-but-emitting",),
+    "handed-over": ("fenced-but-emitting", *_NO_STATE),
     "preserved": _NO_STATE,
     "same-rows": ("phantom", "lost"),
     "side-effects": ("leaked-topic",),

@@ -203,8 +203,9 @@ def recovered(history: History, application: str) -> list[Anomaly]:
     mark = next((m for m in reversed(list(history.of(Mark))) if m.fault == "recovered"), None)
     if mark and mark.at_ms >= paused.since_ms and mark.evidence["after_ms"] <= paused.tolerance_ms:
         return list(view.foreign)
-    said = f"{took_ms} ms after its start with nothing prepared "
-    said += "its first new output came" if mark else "no new output is visible"
+    begun = [m.fault for m in history.of(Mark) if m.at_ms <= paused.since_ms and m.fault != "recovered"]
+    said = f"{took_ms} ms after “{begun[-1] if begun else 'started'}” "
+    said += "the first new output came" if mark else "no new output is visible"
     return timed(view, paused, [Anomaly(name="late", text=f"{said} (promised: {paused.tolerance_ms} ms)")])
 
 

@@ -8,6 +8,8 @@ from streamgate.history import History
 from streamgate.history.events import Batch, Committed, Ends, Instance, Mark, Record
 from streamgate.verdicts import Anomaly, Inconclusive, NotOffered
 
+HANDED_OVER = "between two clusters"
+
 
 def silent(history: History, application: str) -> list[Anomaly]:
     """Whether nothing of the zombie became visible, and nothing was appended at or above the recorded ends.
@@ -50,6 +52,32 @@ def noticed(history: History, application: str) -> list[Anomaly]:
         return []
     said = f"{happened[second].name} was started under the ids of another one, and neither has noticed"
     return [Anomaly(name="fenced-but-emitting", text=said)]
+
+
+def handed_over(history: History, application: str) -> list[Anomaly]:
+    """Whether the cluster that stands by writes nothing, and the one that has handed over nothing more (G31, G62).
+
+    Who wrote before the second one was started is the first; the ends were recorded between the two.
+    """
+    view, first, standing = view_of(history, application), set[int](), False
+    ends = [e for e in history.of(Ends) if e.application == application and e.reason == HANDED_OVER][-1].high_watermark
+    found, late = list(view.foreign), set[int]()
+    for event in history.events:
+        if isinstance(event, Instance) and (event.application, event.event) == (application, "standing-by"):
+            standing = True
+        elif isinstance(event, Batch) and event.topic == view.table and event.control is None:
+            where = f"{event.topic}-{event.partition}"
+            if not standing:
+                first.add(event.producer_id)
+            elif (event.producer_id in first) == (event.base_offset >= ends[where]):
+                who = "that has handed over" if event.producer_id in first else "that stands by"
+                said = f"{where}@{event.base_offset}..{event.last_offset} was written by the cluster {who}"
+                found.append(Anomaly(name="fenced-but-emitting", text=f"{said} (producer {event.producer_id})"))
+            elif event.producer_id not in first:
+                late.add(event.producer_id)
+    if not found and not (first and late):
+        raise Inconclusive("one of the two clusters has written nothing, so it could not write at the wrong time")
+    return found
 
 
 def released(history: History, application: str, *, bound_ms: int) -> list[Anomaly]:

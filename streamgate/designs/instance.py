@@ -25,6 +25,8 @@ from streamgate.designs.protocol import (
     PROTOCOL_VERSION,
     REPLIES_TO,
     REPLY,
+    Activate,
+    Deactivate,
     Error,
     Failed,
     Hello,
@@ -182,6 +184,14 @@ class Instance:
     def query(self, table: str, key: str) -> Message:
         """Read one key of a table."""
         return self.ask(Query(table=table, key=key), QUERY_S)
+
+    def activate(self, after: dict[str, int]) -> Message:
+        """Let one that stands by take over from these positions."""
+        return self.ask(Activate(after=after), START_S)
+
+    def deactivate(self) -> Message:
+        """Have it finish and hand over."""
+        return self.ask(Deactivate(), START_S)
 
     def measure(self) -> Measured | Error | Failed:
         """Ask how much state it holds; its capabilities say whether it can tell."""

@@ -12,6 +12,8 @@ from streamgate.designs.instance import HELLO_S, Instance, Scope
 from streamgate.designs.manifest import Manifest
 from streamgate.verdicts import AdapterBreach
 
+KEPT = 2  # as many as one scenario has at a time, where a second cluster takes over
+
 
 class Pool:
     """The instances of one design: at most one fresh one waits, and one that was given back."""
@@ -60,7 +62,7 @@ class Pool:
         reusable = "reusable" in self.manifest.capabilities
         with self._lock:
             spoiled = instance.breach or instance.failed or instance.environment
-            keep = reusable and not (self._closed or self._returned or spoiled)
+            keep = reusable and len(self._returned) < KEPT and not (self._closed or spoiled)
             if keep and instance.exit_code is None:
                 self._returned.append(instance)
                 return

@@ -63,6 +63,9 @@ class Start(Message):
     session_timeout_ms: int
     transaction_timeout_ms: int
     offset_reset: Literal["earliest"] = "earliest"
+    standing_by: bool = Field(
+        default=False, description="get warm beside a cluster that is active, and emit nothing before ``activate``"
+    )
     state_dir: str = Field(description="this instance's own disk; may be wiped between starts")
     durable_dir: str = Field(description="shared storage of the application; kept by every crash")
     stores: dict[str, str] = Field(default={}, description="kind of state store -> address")
@@ -144,20 +147,20 @@ class Measured(Message):
 
 
 class Activate(Message):
-    """Begin to emit: every key touched after these positions (``topic-partition`` -> offset)."""
+    """Begin to emit: every key that the input at or above these positions (``topic-partition`` -> offset) touches."""
 
     type: Literal["activate"] = "activate"
     after: dict[str, int]
 
 
 class Deactivate(Message):
-    """Stop emitting and say how far it went."""
+    """Finish, commit, stop emitting, and say how far it went."""
 
     type: Literal["deactivate"] = "deactivate"
 
 
 class Deactivated(Message):
-    """The positions (``topic-partition`` -> offset) through which outputs are visible."""
+    """Positions (``topic-partition`` -> offset): the outputs of all input below them are visible, and of none at or above."""
 
     type: Literal["deactivated"] = "deactivated"
     emitted_through: dict[str, int]

@@ -114,7 +114,19 @@ class Instance(Event):
     at_ms: int
     application: str
     name: str
-    event: Literal["started", "ready", "stopped", "killed", "paused", "resumed", "failed", "exited"]
+    event: Literal[
+        "started",
+        "ready",
+        "stopped",
+        "killed",
+        "paused",
+        "resumed",
+        "failed",
+        "exited",
+        "standing-by",
+        "active",
+        "inactive",
+    ]
     detail: str = ""
     consumer_group: str | None = None
     internal_topics: tuple[str, ...] = ()

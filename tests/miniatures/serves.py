@@ -20,12 +20,23 @@ class Miniature(Design):
         "capabilities": ["reusable"],
     }
 
-    def open(self, start: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
+    def open(self, start: dict[str, Any]) -> dict[str, Any]:
         """Refuse, fail or begin."""
         print("a stray line")
         if sys.argv[1] == "fails_at_start":
             raise Failed("offset-lost", "the input begins above the committed offset")
+        if start["standing_by"]:
+            return {"type": "standing_by"}
         return {"type": "unsupported", "reason": "tired"} if sys.argv[1] == "refuses" else {}
+
+    def activate(self, after: dict[str, int]) -> dict[str, Any]:
+        """Begin there."""
+        self.after = after
+        return {}
+
+    def deactivate(self) -> dict[str, Any]:
+        """Say that it stands where it began."""
+        return {"type": "deactivated", "emitted_through": self.after}
 
     def run(self, stopping: threading.Event) -> None:
         """Work until told to stop, or longer, or not at all."""

@@ -1,0 +1,64 @@
+@availability
+Feature: A release switches between two clusters, and no reader notices
+  A second cluster, with an id of its own, gets warm beside the first, is told where that one ended, and goes on from there.
+  Documented in: TransferWise, "Aiming for stars: High availability with Kafka Streams".
+  Broken by: a cluster that emits while it stands by, or goes on after it has handed over; a position that is off by one.
+  Costs: twice the memory and the reading for as long as both run.
+
+  @G31.only-the-active
+  Scenario Outline: of two clusters only the active one emits
+    Given <program> in mode <mode> on 4 partitions, in two clusters
+    # small waves, one after the other: both clusters have something to do all the time
+    And 400 entries over 64 accounts wait in its input
+    When it starts and drains its input
+    And a second cluster stands by, and takes over while more of them arrive
+    Then only the active cluster has written
+    And nothing else changes on the broker
+
+    Examples:
+      | program | mode          |
+      | ledger  | at_least_once |
+
+  @G31.undisturbed
+  Scenario Outline: a switch between two clusters loses nothing and repeats nothing
+    Given <program> in mode <mode> on 4 partitions, in two clusters
+    # small waves, one after the other: what arrives meanwhile is what counts
+    And 400 entries over 64 accounts wait in its input
+    When it starts and drains its input
+    And a second cluster stands by, and takes over while more of them arrive
+    And it drains its input
+    Then the outputs are the model's, in the order and as often as <mode> allows
+    And nothing else changes on the broker
+
+    Examples:
+      | program | mode          |
+      | ledger  | at_least_once |
+      | ledger  | exactly_once  |
+
+  @G62.silent-first
+  Scenario Outline: the old cluster is silent before the new one emits
+    Given <program> in mode <mode> on 4 partitions, in two clusters
+    # small waves, one after the other: both clusters have something to do all the time
+    And 400 entries over 64 accounts wait in its input
+    When it starts and drains its input
+    And a second cluster stands by, and takes over while more of them arrive
+    Then the old cluster was silent before the new one wrote
+    And nothing else changes on the broker
+
+    Examples:
+      | program | mode         |
+      | ledger  | exactly_once |
+
+  @G62.gap
+  Scenario Outline: readers wait no longer than 5 seconds for the new cluster
+    Given <program> in mode <mode> on 4 partitions, in two clusters
+    # small waves, one after the other: there is something to emit all the time
+    And 400 entries over 64 accounts wait in its input
+    When it starts and drains its input
+    And a second cluster stands by, and takes over while more of them arrive
+    Then the new cluster's first output was visible within 5 seconds
+    And nothing else changes on the broker
+
+    Examples:
+      | program | mode         |
+      | ledger  | exactly_once |

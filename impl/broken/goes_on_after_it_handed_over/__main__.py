@@ -1,0 +1,26 @@
+"""Says that it has handed over, and goes on until its process is ended.
+
+Whoever switches a flag that the threads at work never read makes this mistake. It shows in who writes after the switch.
+"""
+
+import threading
+from typing import Any
+
+from streamgate.adapter import serve
+from streamgate.impl.plain import Plain
+
+
+class GoesOnAfterItHandedOver(Plain):
+    hello = Plain.hello | {"name": "broken/goes_on_after_it_handed_over"}
+
+    def run(self, stopping: threading.Event) -> None:
+        self.work = threading.Thread(target=super().run, args=(threading.Event(),), daemon=True)
+        self.work.start()
+        stopping.wait()
+
+    def deactivate(self) -> dict[str, Any]:
+        through = {f"{place.topic}-{place.partition}": max(0, place.offset) for place in self.positions()}
+        return {"type": "deactivated", "emitted_through": through}
+
+
+serve(GoesOnAfterItHandedOver())

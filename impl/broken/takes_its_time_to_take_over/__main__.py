@@ -1,0 +1,23 @@
+"""Gets warm when it is told to take over, and not before.
+
+Whoever starts the second cluster at the switch makes this mistake. It shows in how long readers wait.
+"""
+
+import time
+from typing import Any
+
+from streamgate.adapter import serve
+from streamgate.impl.plain import Plain
+
+WARM_UP_S = 6.0
+
+
+class TakesItsTimeToTakeOver(Plain):
+    hello = Plain.hello | {"name": "broken/takes_its_time_to_take_over"}
+
+    def activate(self, after: dict[str, int]) -> dict[str, Any]:
+        time.sleep(WARM_UP_S)
+        return super().activate(after)
+
+
+serve(TakesItsTimeToTakeOver())
