@@ -17,7 +17,7 @@ class EmitsWhileItStandsBy(Plain):
         self.ready, self.standing_by = super().open(start | {"standing_by": False}), start.get("standing_by")
         if self.standing_by:
             threading.Thread(target=super().run, args=(threading.Event(),), daemon=True).start()
-        return self.ready | ({"type": "standing_by"} if self.standing_by else {})
+        return {"type": "standing_by"} if self.standing_by else self.ready
 
     def activate(self, after: dict[str, int]) -> dict[str, Any]:
         return self.ready
