@@ -19,6 +19,7 @@ from streamgate.designs.manifest import Manifest
 from streamgate.designs.protocol import Mode, Ready, Start, Stopped
 from streamgate.designs.reaper import RunScope
 from streamgate.generators.ledger import Send, ledger
+from streamgate.generators.pulse import signals
 from streamgate.generators.tables import Tables
 from streamgate.generators.visits import visits
 from streamgate.history.reading import Reading
@@ -117,7 +118,8 @@ class _Turn:
         began = time.monotonic()
         if not waits:
             self._produce(topics)
-        yield self._output(instance, topics[PROGRAMS[self.program].writes], began)
+        named = started.table if isinstance(started, Ready) else None
+        yield self._output(instance, named or topics[PROGRAMS[self.program].writes], began)
 
         began = time.monotonic()
         stopped = instance.stop(STOP_MS)
@@ -165,7 +167,7 @@ class _Turn:
     def _output(self, instance: Instance, topic: str, began: float) -> Check:
         """Wait for a first visible output; whether it is right is what the features judge."""
         check = f"{self.what} answers its input with an output"
-        position = dict.fromkeys(range(PARTITIONS), 0)
+        position = dict.fromkeys(range(self.reading.sizes(topic)[topic]), 0)
         until = began + OUTPUT_S * self.time_scale
         while time.monotonic() < until:
             instance.check()
@@ -182,6 +184,9 @@ def _sends(program: str) -> list[Send]:
     if PROGRAMS[program].beside:
         tables = Tables(1, program, rows=_ENTRIES, partners=8, partitions=PARTITIONS, beside=PARTITIONS)
         return tables.partner_changes() + tables.insertions()
+    if PROGRAMS[program].merged:
+        made = signals(1, count=_ENTRIES, robots=4, partitions=PARTITIONS)
+        return [send for send in made if not send.aborted]
     if program == "batcher":
         return visits(1, events=_ENTRIES, customers=4, partitions=PARTITIONS, plain=True)
     return ledger(1, entries=_ENTRIES, accounts=8, branches=4, partitions=PARTITIONS, aborted_transactions=0)

@@ -237,11 +237,14 @@ class TestAnswered:
         """Each instance's last answer counts."""
         story, motor, gripper = two_signals()
         rows = story.pulse("ada", motor), story.pulse("ada", motor, gripper)
+        story.start("b")
         story.answers(rows[0])
         story.answers(rows[1])
         assert story.found("answered") == []
         story.answers(rows[0], name="b")
         assert story.found("answered") == [("behind-commit", "ada", None)]
+        story.kill("b")
+        assert story.found("answered") == []
 
     def test_nobody_asked(self) -> None:
         """A robot that nobody asked for shows nothing."""

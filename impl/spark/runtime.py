@@ -133,6 +133,8 @@ class Spark(Design):
             rows, self.held = list(self.held.values()), None
             places = ((*place.rpartition("-")[::2], offset) for place, offset in after.items())
             self.after = {(topic, int(partition)): offset for topic, partition, offset in places}
+            if any(offset < self.held_from.get(place, 0) for place, offset in self.after.items()):
+                raise Failed("conflict", "this cluster was started again, and what it held back before is gone")
             if self.sent:
                 self.writer.write(self.due(pa.Table.from_pylist(rows, self.columns)), self.sent, self.token)
         return self.names(self.writer.group.removesuffix("-group"))
@@ -155,7 +157,8 @@ class Spark(Design):
         self.sent: Positions | None = None
         self.token: dict[str, Any] = {"query": self.checkpoint.query_id(), "incarnation": uuid.uuid4().hex}
         self.settled, token = self.writer.committed(self.topics)
-        finished, batch = self.checkpoint.finished(), self.checkpoint.last("offsets")
+        self.held_from = finished = self.checkpoint.finished()
+        batch = self.checkpoint.last("offsets")
         is_unfinished = batch is not None and batch != self.checkpoint.last("commits")
         names_it = (token.get("query"), token.get("batch")) == (self.token["query"], batch)
         is_its = names_it and self.settled == self.checkpoint.ends(batch)

@@ -58,9 +58,11 @@ def committed_answers(history: History, application: str) -> list[Anomaly]:
 
 
 def answered(history: History, application: str) -> list[Anomaly]:
-    """Whether the last answer for every key is its last visible row (G61)."""
+    """Whether the last answer for every key is its last visible row, whichever of the running instances gives it (G61)."""
     view, found = view_of(history, application), list[Anomaly]()
-    last = {(answer.name, answer.key): answer for answer in _given(history, application)}
+    state = {e.name: e.event for e in history.of(Instance) if e.application == application}
+    runs = {name for name, event in state.items() if event not in {"stopped", "killed", "failed", "exited"}}
+    last = {(answer.name, answer.key): answer for answer in _given(history, application) if answer.name in runs}
     if missing := view.states.keys() - {key for _, key in last}:
         raise Inconclusive(f"nobody was asked for {text(min(missing))}")
     for (_, key), answer in last.items():
