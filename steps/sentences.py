@@ -383,7 +383,7 @@ def is_stored(trial: Trial) -> None:
         trial.claim("stored", application, "its store holds every last state within the interval and 2 seconds")
 
 
-@then(parsers.re(r"beside its table it keeps (?P<topics>\d+) topics? of (?P<partitions>\d+) partitions at most"))
+@then(parsers.re(r"beside its table it keeps (?P<topics>\d+) topics? of (?P<partitions>\d+) partitions? at most"))
 def is_narrow(trial: Trial, topics: str, partitions: str) -> None:
     """What the broker has to host for it; none of it may be the table once more."""
     limits = {"topics": int(topics), "partitions": int(partitions)}

@@ -28,7 +28,7 @@ Feature: What a design keeps on the broker is little, and none of it twice
     And 2000 signals of 64 robots arrive in its inputs
     And it drains its input
     Then the last row of every robot has its name
-    And beside its table it keeps 1 topic of 1 partitions at most
+    And beside its table it keeps 1 topic of 1 partition at most
     And nothing else changes on the broker
 
     Examples:
@@ -45,7 +45,7 @@ Feature: What a design keeps on the broker is little, and none of it twice
     When 2000 signals of 64 robots arrive in its inputs
     And it drains its input
     Then for every robot it answers with the last row of its table within 2 seconds
-    And beside its table it keeps 1 topic of 1 partitions at most
+    And beside its table it keeps 1 topic of 1 partition at most
     And nothing else changes on the broker
 
     Examples:
@@ -60,7 +60,7 @@ Feature: What a design keeps on the broker is little, and none of it twice
     And 4000 signals of 64 robots wait in its inputs
     When it starts and drains its input
     Then the outputs are the model's, in the order and as often as <mode> allows
-    And beside its table it keeps 1 topic of 1 partitions at most
+    And beside its table it keeps 1 topic of 1 partition at most
     And nothing else changes on the broker
 
     Examples:
@@ -74,7 +74,7 @@ Feature: What a design keeps on the broker is little, and none of it twice
     And 2000 signals of 64 robots wait in its inputs
     When it starts and drains its input
     And it is stopped gracefully
-    Then beside its table it keeps 1 topic of 1 partitions at most
+    Then beside its table it keeps 1 topic of 1 partition at most
     And the visible outputs are the fold of the committed input
     And nothing else changes on the broker
 

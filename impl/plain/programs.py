@@ -373,7 +373,9 @@ class Pulse(Program):
         row["applied"][role] = {"partition": message.partition(), "offset": offset}
         if role == "robots":
             row["name"] = said and said["name"]
-        elif said:
+        elif said is None:
+            raise poison(message, ValueError("a signal has a value"))
+        else:
             count_in(row, said["ts_ms"], said["points"])
         self.touched[key.decode()] = None
 
