@@ -983,6 +983,7 @@ class Trial:
         while (new := self._outputs(application) - known) == 0 and self.now_ms < since_ms + within_ms:
             self.look_after(application)
             self.observe(application)
+            time.sleep(POLL_S)
         looked_ms = self.now_ms
         if new:
             self.mark("recovered", after_ms=looked_ms - since_ms)

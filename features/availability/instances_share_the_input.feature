@@ -57,7 +57,7 @@ Feature: Instances share the partitions, and none of them is needed
   @G29.behind-an-open-transaction
   Scenario Outline: what a dead instance left open hides no state from who takes over
     # its session ends after 2000 ms: the transaction is still open when another one takes over
-    Given <program> in mode <mode> on 4 partitions, in several instances, with a transaction timeout of 8000 ms
+    Given <program> in mode <mode> on 4 partitions, in several instances, with a transaction timeout of 16000 ms
     # small waves, one after the other: what arrives meanwhile is what counts
     And 400 entries over 64 accounts wait in its input
     When it starts and drains its input

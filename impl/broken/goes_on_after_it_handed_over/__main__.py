@@ -13,9 +13,13 @@ from streamgate.impl.plain import Plain
 class GoesOnAfterItHandedOver(Plain):
     hello = Plain.hello | {"name": "broken/goes_on_after_it_handed_over"}
 
+    def open(self, start: dict[str, Any]) -> dict[str, Any]:
+        vars(self).setdefault("ended", threading.Event()).set()  # what an earlier start has left is no part of this one
+        return super().open(start)
+
     def run(self, stopping: threading.Event) -> None:
-        self.work = threading.Thread(target=super().run, args=(threading.Event(),), daemon=True)
-        self.work.start()
+        self.ended = threading.Event()
+        threading.Thread(target=super().run, args=(self.ended,), daemon=True).start()
         stopping.wait()
 
     def deactivate(self) -> dict[str, Any]:
