@@ -1,4 +1,4 @@
-"""Works and emits while it stands by, as who takes warm for active does. It shows in who writes before the switch."""
+"""Works and emits while it stands by. Whoever takes warm for active does so, and who writes before the switch shows it."""
 
 import threading
 from typing import Any
