@@ -9,7 +9,7 @@ from streamgate.history.events import Committed, Mark, Paused, Record
 from streamgate.programs import GONE, NOTHING, State
 from streamgate.verdicts import Anomaly, Inconclusive, NotOffered
 
-TAKEN = 0.6  # whoever has seconds to come back is only held up by more; processes that end blur the figure by half
+TAKEN = 0.6  # who has seconds to come back is held up by more only; up to half was seen with little else running
 BUSY = 0.25  # others took half a core of two: what is late then may be their fault
 
 
