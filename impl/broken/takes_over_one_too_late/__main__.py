@@ -1,9 +1,11 @@
-"""Takes the position where the other cluster ended for its last one, and begins behind it.
+"""Takes the position where the other cluster ended for its last one, and passes over what comes first.
 
 Whoever mixes up last offset and next offset makes this mistake. It shows in what nobody reads at a switch.
 """
 
 from typing import Any
+
+from confluent_kafka import Message
 
 from streamgate.adapter import serve
 from streamgate.impl.plain import Plain
@@ -11,9 +13,17 @@ from streamgate.impl.plain import Plain
 
 class TakesOverOneTooLate(Plain):
     hello = Plain.hello | {"name": "broken/takes_over_one_too_late"}
+    late = frozenset[str]()
 
     def activate(self, after: dict[str, int]) -> dict[str, Any]:
-        return super().activate({place: offset + 1 for place, offset in after.items()})
+        self.late = frozenset(after)
+        return super().activate(after)
+
+    def process(self, messages: list[Message]) -> None:
+        first = {f"{each.topic()}-{each.partition()}": each for each in reversed(messages)}
+        passed_over = [first[place] for place in self.late & first.keys()]
+        self.late -= first.keys()
+        super().process([each for each in messages if each not in passed_over])
 
 
 serve(TakesOverOneTooLate())
