@@ -116,9 +116,9 @@ class Spark(Design):
         # is out, since it loads everything; and where none is due, a query on made-up records loads it.
         while self.stream.isActive and not self.under_way.wait(LOOK_S):
             if self.stream.status["message"].startswith("Waiting"):
-                if not self.warm:
-                    warm_up(self.session, program)
                 break
+        if not self.warm and self.stream.isActive and not any((self.sent or {}).values()):
+            warm_up(self.session, program)
         self.warm = True
         return {"type": "standing_by"} if self.held is not None else self.names(start["application_id"])
 
@@ -242,7 +242,9 @@ class Spark(Design):
 
     def settle(self) -> None:
         """Under at_least_once, commit what Spark is done with: a crash repeats only what lies above."""
-        if not self.writer.exactly_once and (finished := self.checkpoint.finished()) != self.settled:
+        if self.writer.exactly_once or self.sent == self.settled:
+            return
+        if (finished := self.checkpoint.finished()) != self.settled:
             self.writer.commit(finished, self.token)
             self.settled = finished
 
