@@ -2,10 +2,12 @@
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import ClassVar
 
 import psutil
 
+LEAST_CORE_S = 1.0  # processes are charged by ticks of 10 ms: what a moment took cannot be told
 MEMORY_LOOK_S = 2.0  # a look walks the page tables of every process: 30 ms where Spark runs
 
 
@@ -41,20 +43,31 @@ class Memory(threading.Thread):
 class Cores:
     """How much of the machine's cores others took since this was made: a design cannot answer for that."""
 
+    orphans_s: ClassVar[float] = (
+        0.0  # what processes took whose parent was killed with them: nobody of ours waits for those
+    )
+
     def __init__(self) -> None:
-        self._began = _cpu_s()
+        self._began = cpu_s()
+
+    @classmethod
+    def bury(cls, pids: Iterable[int]) -> None:
+        """Remember what these took; to be called before their parent and they are killed."""
+        for pid in pids:
+            with contextlib.suppress(psutil.Error):
+                cls.orphans_s += sum(psutil.Process(pid).cpu_times()[:4])
 
     def others(self) -> float:
-        """The share of all cores, 0 to 1, that neither was idle nor went to this process and its descendants."""
-        (elapsed, busy, ours), (elapsed_then, busy_then, ours_then) = _cpu_s(), self._began
-        if elapsed == elapsed_then:
+        """The share of all cores, 0 to 1, that neither was idle nor went to this process and its descendants; 0 of a moment."""
+        (elapsed, busy, ours), (elapsed_then, busy_then, ours_then) = cpu_s(), self._began
+        if elapsed - elapsed_then < LEAST_CORE_S:
             return 0.0
         return min(1.0, max(0.0, busy - busy_then - max(0.0, ours - ours_then)) / (elapsed - elapsed_then))
 
 
-def _cpu_s() -> tuple[float, float, float]:
+def cpu_s() -> tuple[float, float, float]:
     """CPU-seconds of all cores since boot: in all, not idle, and of this process's tree with what it waited for."""
-    whole, ours = psutil.cpu_times(), 0.0
+    whole, ours = psutil.cpu_times(), Cores.orphans_s
     elapsed = sum(whole) - getattr(whole, "guest", 0.0) - getattr(whole, "guest_nice", 0.0)  # guests are in user too
     for process in _tree():
         with contextlib.suppress(psutil.Error):

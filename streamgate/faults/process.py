@@ -13,6 +13,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from streamgate.machine import Cores
 from streamgate.verdicts import HarnessError
 
 INSTANCE_TAG = "STREAMGATE_INSTANCE"
@@ -63,6 +64,7 @@ class Session:
         """Kill every process, running or stopped, and return when none is left; the parent reaps."""
         # Stopped first, at once: what dies at the first signal is gone before it can be listed as evidence.
         taken = self._signal(signal.SIGSTOP, settled=None)
+        Cores.bury(pid for pid in taken if pid != self.leader)
         return sorted({*taken, *self._signal(signal.SIGKILL, settled=_DEAD)})
 
     def _signal(self, number: signal.Signals, settled: str | None) -> list[int]:

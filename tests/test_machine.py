@@ -1,0 +1,35 @@
+"""What a run takes of the machine is told apart from what others take."""
+
+import subprocess
+import sys
+
+from streamgate import machine
+from streamgate.faults.process import Session
+
+WORKER = """
+import time
+while time.process_time() < 0.3:
+    pass
+print("worked", flush=True)
+time.sleep(60)
+"""
+PARENT = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {WORKER!r}])"
+
+
+def test_what_was_killed_with_its_parent_stays_ours() -> None:
+    """The CPU-seconds of an instance's workers do not become somebody else's when it is killed."""
+    with subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, start_new_session=True) as parent:
+        session = Session.of(parent.pid, "nobody else's")
+        assert parent.stdout
+        parent.stdout.readline()
+        *_, ours_s = machine.cpu_s()
+
+        session.kill()
+        parent.wait()
+
+        assert machine.cpu_s()[2] >= ours_s
+
+
+def test_a_moment_says_nothing() -> None:
+    """Processes are charged by ticks, so a share of a few of them is chance."""
+    assert machine.Cores().others() == 0
