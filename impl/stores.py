@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from typing import Any, Protocol, cast
 
 import redis
+from redis.backoff import ConstantBackoff
+from redis.retry import Retry
 
-LOCKED_S = 60.0  # how long a write waits for a store that does not answer
+LOCKED_S, AGAIN_S = 60.0, 0.2  # how long a write waits for a store that does not answer, and how often it is tried
 
 
 class Store(Protocol):
@@ -44,7 +46,11 @@ class Redis:
     """A hash `APPLICATION_ID:STAGE` for each stage."""
 
     def __init__(self, address: str, application_id: str) -> None:
-        self.client, self.prefix = redis.Redis.from_url(address, decode_responses=True), f"{application_id}:"
+        again = Retry(ConstantBackoff(AGAIN_S), int(LOCKED_S / AGAIN_S))  # what is written twice is the same
+        self.client, self.prefix = (
+            redis.Redis.from_url(address, decode_responses=True, retry=again),
+            f"{application_id}:",
+        )
 
     def rows(self, stage: str) -> dict[str, str]:
         """Every key with its value."""

@@ -28,6 +28,7 @@ CLAIMS = {  # a sentence that claims something of the history as it stands -> it
     "no partition has two owners": "owners",
     "only the active cluster has written|the old cluster was silent before the new one wrote": "handed-over",
     "the new cluster's first output was visible within 5 seconds": "recovered",
+    r"99\.99 % of what arrived was counted in a visible output within 10 seconds": "available",
     "one of the two has stopped loudly, or refused to start": "noticed",
     "every output carries its input's id, timestamp and headers, and the chain of positions": "preserved",
     "its store holds all that is committed": "stored-first",
@@ -194,18 +195,23 @@ def starts(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
             trial.drain(application)
 
 
-@when(parsers.re(r"more of them arrive for (?P<seconds>\d+) seconds(?P<locked>, and its store is locked meanwhile)?"))
-def go_on_arriving(trial: Trial, seconds: str, locked: str | None) -> None:
-    """Write small waves; with its store locked, see at the end what is committed and what is stored."""
+@when(
+    parsers.re(
+        r"more of them arrive for (?P<seconds>\d+) seconds"
+        r"(, and its store is ((?P<locked>locked meanwhile)|down for (?P<down>\d+) of them))?"
+    )
+)
+def go_on_arriving(trial: Trial, seconds: str, locked: str | None, down: str | None) -> None:
+    """Write small waves; with its store locked or down, see at the end of that what is committed and what is stored."""
     for application in subjects(trial):
         until_ms = trial.now_ms + 1000 * int(seconds)
         with trial.feeding(application, APART_S):
-            if locked:
-                trial.lock_store(application, until_ms)
-            else:
-                trial.watch(application, until_ms)
-                if application.store:
-                    trial.look_at_store(application)
+            if locked or down:
+                held_ms = trial.now_ms + 1000 * int(down or seconds)
+                trial.lock_store(application, held_ms, down=bool(down))
+            trial.watch(application, until_ms)
+            if application.store and not (locked or down):
+                trial.look_at_store(application)
 
 
 @when("it drains its input")

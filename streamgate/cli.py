@@ -103,6 +103,14 @@ def parser() -> Parser:
     _choice(run)
     _broker(run)
     run.add_argument(
+        "--store",
+        metavar="KIND=ADDRESS",
+        action="append",
+        default=[],
+        help="a state store of yours, such as redis=redis://localhost:6379/0; what a run writes there it deletes again "
+        "(default: a server of our own, from PATH)",
+    )
+    run.add_argument(
         "--seed",
         metavar="N",
         type=int,
@@ -346,6 +354,21 @@ def prepare_all(designs: list[Any], run: Any, out: Path) -> None:
             prepare(design, run, out / "logs")
 
 
+def given_stores(asked: list[str]) -> dict[str, str]:
+    """The stores named: kind -> address of one that answers."""
+    from streamgate.stores import GIVEN  # noqa: PLC0415
+
+    found = {}
+    for kind, _, address in (text.partition("=") for text in asked):
+        if kind not in GIVEN or not address:
+            example = "redis=redis://localhost:6379/0"
+            raise UsageProblem(
+                f"--store {kind!r} is not KIND=ADDRESS with KIND one of {', '.join(GIVEN)}, as in {example}."
+            )
+        found[kind] = GIVEN[kind](address)
+    return found
+
+
 def look_for_garbage_seldom() -> None:
     """A history is tens of thousands of objects that stay; to look through them again and again took a quarter of our CPU."""
     gc.freeze()
@@ -363,7 +386,7 @@ def run_designs(arguments: argparse.Namespace) -> int:
     from streamgate.plugin import arguments as pytest_arguments  # noqa: PLC0415
     from streamgate.trial import Bench  # noqa: PLC0415
 
-    designs, found = manifests(arguments), catalogue.load()
+    designs, found, stores = manifests(arguments), catalogue.load(), given_stores(arguments.store)
     demand_known(found, designs)
     rows = chosen_rows(arguments, found, designs)
     if not any(rows.values()):
@@ -390,7 +413,7 @@ def run_designs(arguments: argparse.Namespace) -> int:
         reading = Reading(broker.bootstrap, broker.client)
         reading.canary(f"streamgate-canary-{run.run_id[:6]}")
         feed = Feed(reading.settings, run.run_id)
-        bench = Bench(run, broker, reading, feed, out, seed, arguments.time_scale)
+        bench = Bench(run, broker, reading, feed, out, seed, arguments.time_scale, stores)
         choice = Choice(
             designs,
             found,

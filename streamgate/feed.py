@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, Message, Producer
 
 from streamgate.generators.ledger import Send
 
@@ -25,17 +25,20 @@ class Feed:
             }
         )
         self._id = f"streamgate-feed-{run_id}"
-        self._steady = Producer(self._settings)
+        self._steady = Producer(self._settings | {"on_delivery": self._acknowledged})
+        self._ends: dict[str, int] = {}
         self._aborting: Producer | None = None
 
-    def write(self, topics: dict[str, str], role: str, sends: Sequence[Send]) -> None:
-        """Write a workload to its topics, to that of `role` where a record names none.
+    def write(self, topics: dict[str, str], role: str, sends: Sequence[Send]) -> dict[str, int]:
+        """Write a workload to its topics, to that of `role` where a record names none; topic-partition -> the offset after the
+        last record that is not aborted.
 
         Records with one transaction number are aborted together, when the next transaction begins or at the end. Their place
         among the others is about that of the workload, but the last ones end their partitions.
         """
         last = max((send.transaction for send in sends if send.transaction is not None), default=None)
         open_transaction: int | None = None
+        self._ends = {}
         for send in sends:
             if send.transaction is not None and send.transaction != open_transaction:
                 self._end(open_transaction)
@@ -47,6 +50,11 @@ class Feed:
             self._produce(producer, topics[send.role or role], send)
         self._end(open_transaction)
         self._steady.flush(FLUSH_S)
+        return self._ends
+
+    def _acknowledged(self, error: KafkaError | None, message: Message) -> None:
+        if error is None:
+            self._ends[f"{message.topic()}-{message.partition()}"] = 1 + (message.offset() or 0)
 
     def _end(self, transaction: int | None) -> None:
         if transaction is not None:

@@ -8,6 +8,7 @@ import contextlib
 import shutil
 import threading
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
@@ -80,6 +81,7 @@ class Bench:
     out: Path
     seed: int
     time_scale: float
+    stores: dict[str, str] = field(default_factory=dict)  # kind -> the address of one that was given
     pools: dict[str, Pool] = field(default_factory=dict)
 
     @cached_property
@@ -141,6 +143,9 @@ class Application:
     fed_ms: int = 0
     fed: set[str] = field(default_factory=set)  # the topics that the last wave was for
     is_fed: bool = False  # all the time, by a thread of its own
+    appended: dict[str, list[tuple[int, int]]] = field(
+        default_factory=dict
+    )  # topic-partition -> each wave's end, and when
     wave: Callable[..., list[Send]] | None = None
     count: Callable[[list[Send]], dict[str, int]] = facts
     waves: int = 0
@@ -161,6 +166,12 @@ class Application:
     def kept(self) -> Path:
         """Where a copy of its disks may be."""
         return self.directory.with_name(f"{self.directory.name}-kept")
+
+    def appended_ms(self, place: str, offset: int) -> int | None:
+        """When the wave of this record was in the log; None where it was none of ours, or ends in aborted records."""
+        waves = self.appended.get(place, [])
+        wave = bisect_right(waves, offset, key=lambda wave: wave[0])
+        return waves[wave][1] if wave < len(waves) else None
 
     @property
     def reads(self) -> str:
@@ -280,7 +291,7 @@ class Trial:
         if kind := event.parameters.get("store"):
             if kind not in self.manifest.capabilities:
                 raise NotOffered(f"{self.manifest.name} keeps no state in {kind} (capability {kind})")
-            store = STORES[str(kind)](self.bench.run, directory, identity)
+            store = STORES[str(kind)](self.bench.run, directory, identity, self.bench.stores.get(str(kind), ""))
         inputs = {topics[role]: partitions for role in contract.inputs}
         if beside:
             inputs[topics[contract.beside]] = beside
@@ -313,13 +324,15 @@ class Trial:
     def feed_more(self, application: Application) -> None:
         """Write one more wave of the last workload, and read it back."""
         self._write(application)
-        self.look_at_input(application, application.fed_ms)
+        self.look_at_input(application)
 
     def _write(self, application: Application) -> None:
         assert application.wave
         sends = application.wave(wave=application.waves)
-        self.bench.feed.write(application.event.topics, application.program.reads, sends)
+        ends = self.bench.feed.write(application.event.topics, application.program.reads, sends)
         application.fed_ms = self.now_ms
+        for place, end in ends.items():
+            application.appended.setdefault(place, []).append((end, application.fed_ms))
         application.fed = {application.event.topics[send.role or application.program.reads] for send in sends}
         application.waves += 1
         if application.program.merged:
@@ -348,8 +361,8 @@ class Trial:
             application.is_fed = False
         self.look_at_input(application)
 
-    def look_at_input(self, application: Application, fed_ms: int | None = None) -> None:
-        """Record the input as it stands in the log, visible or aborted; it is there since `fed_ms`, where that is known."""
+    def look_at_input(self, application: Application) -> None:
+        """Record the input as it stands in the log, visible or aborted; what we wrote is there since its wave was."""
         with ThreadPoolExecutor() as pool:  # each read waits for the broker, and none for another
             reads = {
                 (topic, committed): pool.submit(self._new, application, topic, committed=committed)
@@ -359,7 +372,8 @@ class Trial:
         for topic in application.inputs:
             visible = {(m.partition(), m.offset()) for m in reads[topic, True].result()}
             for message in reads[topic, False].result():
-                self._record(message, visible=(message.partition(), message.offset()) in visible, seen_ms=fed_ms)
+                since_ms = application.appended_ms(f"{topic}-{message.partition()}", message.offset())
+                self._record(message, visible=(message.partition(), message.offset()) in visible, seen_ms=since_ms)
             for partition, offset in visible:
                 place = f"{topic}-{partition}"
                 application.input_ends[place] = max(application.input_ends.get(place, 0), offset + 1)
@@ -411,15 +425,16 @@ class Trial:
         writes = tuple((self.now_ms - round(1000 * ago_s), stage, key) for ago_s, stage, key in store.writes())
         self.history.add(events.Stored(at_ms=self.now_ms, application=application.name, rows=rows, writes=writes))
 
-    def lock_store(self, application: Application, until_ms: int) -> None:
-        """Keep everybody from writing to the store until then; record at the end what is committed, and what is stored.
+    def lock_store(self, application: Application, until_ms: int, *, down: bool) -> None:
+        """Keep everybody from writing to the store until then, or from reaching it; record at the end what is committed, and
+        what is stored.
 
         MarkMissed where nothing came out meanwhile that is to be stored.
         """
         assert application.store
         self.observe(application)
         known = self._outputs(application)
-        with application.store.held():
+        with application.store.down() if down else application.store.held():
             self.watch(application, until_ms)
             offsets = self.committed(application)
             self.history.add(
@@ -430,9 +445,9 @@ class Trial:
             self.look_at_store(application)
         if not (new := self._outputs(application) - known):
             raise MarkMissed(
-                f"{self.manifest.name} sent nothing while its store was locked, so it had nothing to store"
+                f"{self.manifest.name} sent nothing while its store took nothing, so it had nothing to store"
             )
-        self.mark("the store is locked", outputs_meanwhile=new, committed=offsets)
+        self.mark(f"the store is {'down' if down else 'locked'}", outputs_meanwhile=new, committed=offsets)
 
     def ends(self, application: Application, reason: str = "") -> tuple[Position, Position]:
         """Last stable offsets and high watermarks of the outputs; recorded where a reason is given."""
@@ -661,13 +676,9 @@ class Trial:
 
         self.wait(NOTICED_S, lambda: second is None or bool(stopped()))
         for name in stopped():
-            instance = running[name]
-            if instance.failed is None:
+            if running[name].failed is None:
                 self.look_after(application)
-            del running[name]
-            instance.kill()
-            assert instance.failed
-            self.happened(application, name, "failed", f"{instance.failed.kind}: {instance.failed.message}")
+            self.gave_up(application, name)
         self.mark("two deployments under the same ids", second_refused=second is None, first_failed=bool(first.failed))
         for name in list(running):
             self.kill(application, name)
@@ -812,11 +823,15 @@ class Trial:
             )
         if instance.failed is None or instance.failed.kind != "poison":
             self.look_after(application)
-        assert instance.failed
-        del application.running[name]
-        instance.kill()
-        self.happened(application, name, "failed", instance.failed.message)
+        self.gave_up(application, name)
         self.settle(application)
+
+    def gave_up(self, application: Application, name: str) -> None:
+        """End an instance that has said why it goes on no more, and record that."""
+        instance = application.running.pop(name)
+        instance.kill()
+        assert instance.failed
+        self.happened(application, name, "failed", f"{instance.failed.kind}: {instance.failed.message}")
 
     def share(self, application: Application) -> None:
         """Wait until all who run hold some of the input by the word of their group, and all of it moves on; mark who does."""

@@ -85,6 +85,12 @@ def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., Refused]:
         ("run --design plain --bootstrap nowhere", "--bootstrap 'nowhere' is not HOST:PORT"),
         ("run --design plain --bootstrap b:1 --client-properties gone", "gone cannot be read: No such file"),
         ("run --design plain --design impl/plain", "There is no design at "),
+        (
+            "run --design plain --store redis",
+            "--store 'redis' is not KIND=ADDRESS with KIND one of redis, as in redis=",
+        ),
+        ("run --design plain --store oracle=x", "--store 'oracle' is not KIND=ADDRESS with KIND one of redis"),
+        ("run --design plain --store redis=localhost", "what is no address of a Redis: Redis URL must specify"),
         ("run --seed lucky", "argument --seed: invalid int value: 'lucky'"),
         ("run --repeat 0", "argument --repeat: '0' is not a whole number from 1 to 1000"),
         ("run --repeat 1000000000", "argument --repeat: '1000000000' is not a whole number from 1 to 1000"),

@@ -1000,6 +1000,48 @@ class TestRecovered:
             story.judged("recovered")
 
 
+class TestAvailable:
+    """All but one in so many states are visible within the service level's ten seconds."""
+
+    def four(self, *seen_ms: int) -> Story:
+        """Four entries of ada, at 0 ms, and a row of each so far that is seen."""
+        story = Story()
+        story.start()
+        entries = [story.entry(ada=1) for _ in range(4)]
+        for number, (entry, at_ms) in enumerate(zip(entries, seen_ms, strict=False), 1):
+            story.row("ada", number, number, entry, seen_ms=at_ms)
+        story.rests()
+        return story
+
+    @pytest.mark.parametrize(
+        ("seen_ms", "found"),
+        [
+            ((10, 10, 10, 10_000), []),
+            ((10, 10, 10_000, 10_001), []),  # one of four may
+            ((10, 10, 10_001, 10_001), ["late", "late"]),
+            ((10, 10), ["late", "late"]),
+        ],
+    )
+    def test_the_bound(self, seen_ms: tuple[int, ...], found: list[str]) -> None:
+        """The bound itself is in time; one state more than may be is late, or never visible."""
+        assert [name for name, _, _ in self.four(*seen_ms).found("available", of=4)] == found
+
+    def test_a_later_row_counts_it_in(self) -> None:
+        """A design that conflates shows what it passed over."""
+        story = Story()
+        story.start()
+        *_, last = [story.entry(ada=1) for _ in range(4)]
+        story.row("ada", 4, 4, last, seen_ms=10_000)
+        story.rests()
+
+        assert story.found("available", of=4) == []
+
+    def test_too_few(self) -> None:
+        """Four states do not show whether one in five is late."""
+        with pytest.raises(Inconclusive, match="4 states"):
+            self.four(10, 10, 10, 10).judged("available", of=5)
+
+
 class TestReleased:
     """Readers pass the transaction of a dead instance within its bound."""
 

@@ -13,7 +13,7 @@ from histories import Story
 from streamgate.designs.reaper import RunScope
 from streamgate.history.events import Record
 from streamgate.stores import Redis, Sqlite
-from streamgate.verdicts import Inconclusive
+from streamgate.verdicts import Inconclusive, NotOffered
 
 INTERVAL_MS = 500
 Kept = tuple[Story, list[Record]]
@@ -171,3 +171,44 @@ def test_every_write_to_the_server_is_told(tmp_path: Path) -> None:
             assert store.rows() == [("balances", "ada", '{"a": "b c"}'), ("balances", "bob", '\\"')]
         design.close()
         store.close()
+
+
+@pytest.mark.skipif(shutil.which("redis-server") is None, reason="there is no redis-server on PATH")
+def test_a_server_comes_back_with_what_it_had(tmp_path: Path) -> None:
+    """While it is down nobody reaches it, and what it holds is told all the same; then it goes on where it was killed."""
+    with RunScope() as run:
+        store = Redis(run, tmp_path, "app")
+        design = redis.Redis.from_url(store.address, retry=None)
+        design.hset("app:balances", "ada", "1")
+        with store.down():
+            with pytest.raises(redis.exceptions.ConnectionError):
+                design.hset("app:balances", "ada", "2")
+            assert store.rows() == [("balances", "ada", "1")]
+        before = store.version()
+        design.hset("app:balances", "bob", "3")
+        until = time.monotonic() + 5
+        while store.version() == before and time.monotonic() < until:
+            time.sleep(0.01)
+
+        assert store.rows() == [("balances", "ada", "1"), ("balances", "bob", "3")]
+        assert [write[1:] for write in store.writes()] == [("balances", "ada"), ("balances", "bob")]
+        design.close()
+        store.close()
+
+
+@pytest.mark.skipif(shutil.which("redis-server") is None, reason="there is no redis-server on PATH")
+def test_a_given_server_keeps_what_is_not_the_application_s(tmp_path: Path) -> None:
+    """What a run wrote into somebody's server it deletes again, and nothing else; and it never kills one."""
+    with RunScope() as run:
+        theirs = Redis(run, tmp_path, "theirs")
+        store = Redis(run, tmp_path, "app", theirs.address)
+        with redis.Redis.from_url(theirs.address) as design:
+            design.hset("theirs:balances", "ada", "1")
+            design.hset("app:balances", "ada", "1")
+
+        with pytest.raises(NotOffered), store.down():
+            pass
+        store.close()
+
+        assert theirs.rows() == [("balances", "ada", "1")]
+        theirs.close()

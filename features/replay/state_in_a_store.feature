@@ -2,7 +2,7 @@
 Feature: State lives in a store, and the store is written seldom and before the commit
   A key is written once an interval at most, with its latest state, and an offset is committed when all that it counts in is there.
   Documented in: Conquering Streaming Analytics With Akka And Kafka, "Persistence And Load Handling".
-  Broken by: a write for every change, a commit that does not wait for the store, a state that is written and never read back.
+  Broken by: a write for every change, a commit that does not wait for the store or goes on without it, a state that is never read back.
   Costs: an interval of replay after a crash, and a store that is as old as the interval.
 
   @G4.once-an-interval
@@ -67,6 +67,23 @@ Feature: State lives in a store, and the store is written seldom and before the 
       | program | mode          | store  |
       | ledger  | at_least_once | sqlite |
       | ledger  | at_least_once | redis  |
+
+  @G5.store-comes-back
+  Scenario Outline: a store that is gone for five seconds takes nothing with it
+    Given <program> in mode <mode> on 4 partitions, keeping its state in <store> every 500 ms
+    # small waves, one after the other: there is always something to store
+    And 400 entries over 64 accounts wait in its input
+    When it starts
+    And more of them arrive for 7 seconds, and its store is down for 5 of them
+    Then its store holds all that is committed
+    When it drains its input
+    Then the outputs are the model's, in the order and as often as <mode> allows
+    And while the input rests, its store holds every last state within the interval and 2 seconds
+    And nothing else changes on the broker
+
+    Examples:
+      | program | mode          | store |
+      | ledger  | at_least_once | redis |
 
   @G5.crash-before-the-commit
   Scenario Outline: an entry that is stored and not yet committed is replayed, and counted once

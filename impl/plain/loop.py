@@ -71,9 +71,7 @@ class Plain(Design):
 
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
         """Fence and settle the predecessor, join the group, load the state; ready once partitions are held."""
-        if start.get(
-            "standing_by"
-        ):  # all that another cluster has to know is in the table and in where the first one ended
+        if start.get("standing_by"):  # all that it has to know then is the table, and where the first one ended
             self.start = start
             return {"type": "standing_by"}
         for name, least in LEAST.items():

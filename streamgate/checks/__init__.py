@@ -6,7 +6,7 @@ anomalies, or an empty list. What is legal depends on the mode, and each rule sa
 
 from collections.abc import Callable
 
-from streamgate.checks.delivery import below_the_commit, fold, promptly, recovered, relation, whole
+from streamgate.checks.delivery import available, below_the_commit, fold, promptly, recovered, relation, whole
 from streamgate.checks.fencing import handed_over, noticed, owners, released, silent
 from streamgate.checks.flush import bounded, filled, in_time
 from streamgate.checks.joins import forgotten, named, refused_or_right, result
@@ -25,6 +25,7 @@ CHECKS: dict[str, Check] = {
     "whole": whole,
     "promptly": promptly,
     "recovered": recovered,
+    "available": available,
     "below-the-commit": below_the_commit,
     "silent": silent,
     "released": released,
@@ -70,6 +71,7 @@ ANOMALIES: dict[str, tuple[str, ...]] = {
     "whole": ("torn",),
     "promptly": ("late", *_NO_STATE),
     "recovered": ("late", *_NO_STATE),
+    "available": ("late", *_NO_STATE),
     "below-the-commit": ("duplicated",),
     "silent": ("fenced-but-emitting",),
     "released": ("stuck",),

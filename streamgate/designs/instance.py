@@ -17,6 +17,7 @@ import time
 import uuid
 from pathlib import Path
 from typing import Protocol
+from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
@@ -175,7 +176,8 @@ class Instance:
 
     def start(self, request: Start) -> Ready | StandingBy | Unsupported | Error | Failed:
         """Run a program, and return when the instance holds its input."""
-        for value in (value for key, value in request.client.items() if _SECRET.search(key) and value):
+        secrets = [value for key, value in request.client.items() if _SECRET.search(key)]
+        for value in filter(None, (*secrets, *(urlsplit(address).password for address in request.stores.values()))):
             self._secrets |= {value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
         reply = self.ask(request, START_S)
         assert isinstance(reply, Ready | StandingBy | Unsupported | Error | Failed)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from streamgate.designs.reaper import RunScope
-from streamgate.stores.redis_server import Redis
+from streamgate.stores.redis_server import Redis, reachable
 from streamgate.stores.sqlite import Sqlite
 
 
@@ -35,11 +35,20 @@ class Store(Protocol):
         """Meanwhile nobody can write; who reads sees what was there before."""
         ...
 
+    def down(self) -> AbstractContextManager[None]:
+        """Meanwhile nobody reaches it; it comes back with what it had acknowledged. NotOffered where that is not ours to do."""
+        ...
+
     def close(self) -> None:
         """End it, or let go of it."""
         ...
 
 
-STORES: dict[str, Callable[[RunScope, Path, str], Store]] = {"sqlite": Sqlite, "redis": Redis}
+# a run, a folder for it, whose state it keeps, and the address of one that was given, if any
+STORES: dict[str, Callable[[RunScope, Path, str, str], Store]] = {"sqlite": Sqlite, "redis": Redis}
 
-__all__ = ["STORES", "Redis", "Sqlite", "Store"]
+GIVEN: dict[str, Callable[[str], str]] = {
+    "redis": reachable
+}  # the kinds that may be given by an address, which is tried
+
+__all__ = ["GIVEN", "STORES", "Redis", "Sqlite", "Store"]

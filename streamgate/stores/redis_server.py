@@ -1,26 +1,28 @@
-"""A Redis server of one application's own: for each stage a hash `APPLICATION_ID:STAGE`, its fields the keys.
+"""A Redis server: for each stage of an application a hash `APPLICATION_ID:STAGE`, its fields the keys.
 
-What is written is read from MONITOR, which tells every command with the server's own time.
+It is one of the application's own, found on PATH, or one that is given by its address. What is written is read from MONITOR,
+which tells every command with the server's own time.
 """
 
 import contextlib
 import os
 import re
 import shutil
-import socket
 import subprocess
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
+from urllib.parse import urlsplit
 
+from redis import ConnectionPool
 from redis import Redis as Client
 from redis.exceptions import RedisError
 
 from streamgate.brokers.node import free_ports
 from streamgate.designs.reaper import RunScope
-from streamgate.errors import MachineProblem
+from streamgate.errors import MachineProblem, UsageProblem
 from streamgate.verdicts import NotOffered
 
 _UP_S = 10.0
@@ -30,40 +32,49 @@ _WRITES = ("hset", "hmset", "hsetnx")
 
 
 class Redis:
-    """The server, found on PATH; `address` is a URL of it."""
+    """The server, ours or given; `address` is a URL of it."""
 
-    def __init__(self, run: RunScope, folder: Path, application_id: str) -> None:
-        binary = shutil.which("redis-server")
-        if binary is None:
+    def __init__(self, run: RunScope, folder: Path, application_id: str, given: str = "") -> None:
+        self._run, self._folder, self._prefix = run, folder, f"{application_id}:"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._binary = shutil.which("redis-server")
+        if not (given or self._binary):
             raise NotOffered("this machine has no redis-server on PATH to keep a state in")
         folder.mkdir(parents=True, exist_ok=True)
-        (port,) = free_ports(1)
-        self.address, self._prefix = f"redis://127.0.0.1:{port}/0", f"{application_id}:"
-        command = [binary, "--bind", "127.0.0.1", "--port", str(port), "--save", "", "--dir", str(folder)]
-        self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env={"PATH": os.defpath} | run.environment,
-            start_new_session=True,
-        )
-        run.session(self._process.pid)
+        self._port = 0 if given else free_ports(1)[0]
+        self.address = given or f"redis://127.0.0.1:{self._port}/0"
         self._client = Client.from_url(self.address, decode_responses=True)
         self._told: list[tuple[float, str, str]] = []
         self._asked = 0
+        self._kept: list[tuple[str, str, str]] | None = None  # what is in it while it is down
+        self._monitor: Any = None
+        self._listener: threading.Thread | None = None
+        self._serve()
+
+    def _serve(self) -> None:
+        """Start the server, if it is ours, with what it kept; and listen to what it is told."""
+        if self._port and self._binary:
+            where = ["--bind", "127.0.0.1", "--port", str(self._port), "--dir", str(self._folder)]
+            self._process = subprocess.Popen(
+                # what it has acknowledged is still there when it was killed
+                [self._binary, *where, "--save", "", "--appendonly", "yes", "--appendfsync", "always"],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env={"PATH": os.defpath} | self._run.environment,
+                start_new_session=True,
+            )
+            self._run.session(self._process.pid)
         try:
             self._await()
-            self._monitor = socket.create_connection(("127.0.0.1", port), _UP_S)
-            self._monitor.settimeout(None)
-            self._monitor.sendall(b"MONITOR\r\n")
-            lines = self._monitor.makefile("r", encoding="utf-8", errors="replace")
-            lines.readline()  # it is told from here on
+            patient = {"decode_responses": True, "encoding_errors": "replace", "socket_timeout": None}
+            self._monitor = ConnectionPool.from_url(self.address, **patient).make_connection()
+            self._monitor.send_command("MONITOR")
+            self._monitor.read_response()  # it is told from here on
         except BaseException:
-            self._process.kill()
-            self._process.wait()
+            self._end()
             raise
-        self._listener = threading.Thread(target=self._listen, args=(lines,), name="monitor", daemon=True)
+        self._listener = threading.Thread(target=self._listen, args=(self._monitor,), name="monitor", daemon=True)
         self._listener.start()
 
     def _await(self) -> None:
@@ -72,20 +83,25 @@ class Redis:
             with contextlib.suppress(RedisError):
                 self._client.ping()
                 return
+            if self._process is None:
+                raise MachineProblem(f"The store at {shown(self.address)} does not answer any more")
             if self._process.poll() is not None or time.monotonic() > until:
                 raise MachineProblem("redis-server does not come up; try `redis-server` by hand")
             time.sleep(0.01)
 
-    def _listen(self, lines: Iterator[str]) -> None:
-        with contextlib.suppress(OSError, ValueError):
-            for line in lines:
+    def _listen(self, monitor: Any) -> None:
+        with contextlib.suppress(RedisError, OSError, ValueError):
+            while True:
+                line = str(monitor.read_response())
                 words = _WORD.findall(line)
                 if len(words) > 3 and words[0].lower() in _WRITES and words[1].startswith(self._prefix):
-                    at_s, stage = float(line.lstrip("+").split(" ", 1)[0]), words[1].removeprefix(self._prefix)
+                    at_s, stage = float(line.split(" ", 1)[0]), words[1].removeprefix(self._prefix)
                     self._told += [(at_s, stage, key) for key in words[2::2]]
 
     def rows(self) -> list[tuple[str, str, str]]:
         """Stage, key and value of everything that is kept."""
+        if self._kept is not None:
+            return self._kept
         names = sorted(self._client.scan_iter(f"{self._prefix}*"))
         found = (
             (str(name).removeprefix(self._prefix), cast(dict[str, str], self._client.hgetall(name))) for name in names
@@ -110,10 +126,50 @@ class Redis:
         finally:
             self._client.client_unpause()
 
+    @contextlib.contextmanager
+    def down(self) -> Iterator[None]:
+        """Meanwhile the server is killed; it comes back with what it had acknowledged, which `rows` tells all along."""
+        if self._process is None:
+            raise NotOffered(f"the store at {shown(self.address)} is not ours to kill")
+        self._client.client_pause(_HELD_MS, all=False)
+        self._kept = self.rows()
+        self._end()
+        try:
+            yield
+        finally:
+            self._serve()
+            self._kept = None
+
     def close(self) -> None:
-        """End the server, and what it kept with it."""
+        """End the server, and what it kept with it; leave none of this application in one that was given."""
+        if self._process is None:
+            self._client.delete(*self._client.scan_iter(f"{self._prefix}*"), self._prefix)
+        self._end()
         self._client.close()
-        self._process.kill()
-        self._process.wait()
-        self._listener.join(_UP_S)
-        self._monitor.close()
+
+    def _end(self) -> None:
+        if self._process:
+            self._process.kill()
+            self._process.wait()
+        if self._monitor:
+            self._monitor.disconnect()
+        if self._listener:
+            self._listener.join(_UP_S)
+
+
+def shown(address: str) -> str:
+    """The address without what must not be shown."""
+    url = urlsplit(address)
+    return f"{url.scheme}://{url.hostname}:{url.port or 6379}"
+
+
+def reachable(address: str) -> str:
+    """The address of a server that answers; UsageProblem where it is no address, MachineProblem where nobody answers."""
+    try:
+        with Client.from_url(address, retry=None, socket_timeout=_UP_S, socket_connect_timeout=_UP_S) as client:
+            client.ping()
+    except ValueError as error:
+        raise UsageProblem(f"--store redis is given what is no address of a Redis: {error}.") from None
+    except RedisError as error:
+        raise MachineProblem(f"The store at {shown(address)} does not answer: {str(error).rstrip('.')}.") from None
+    return address

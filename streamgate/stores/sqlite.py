@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from streamgate.designs.reaper import RunScope
+from streamgate.verdicts import NotOffered
 
 # A line for each write, whether it inserts, updates or replaces; its time is the wall clock's, in milliseconds.
 _TABLES = """
@@ -25,7 +26,7 @@ _HELD_S = 10.0  # a design that writes for so long is not let go of its lock
 class Sqlite:
     """One application's database file; `address` is its path, which the design is given."""
 
-    def __init__(self, _run: RunScope, folder: Path, _application_id: str) -> None:
+    def __init__(self, _run: RunScope, folder: Path, _application_id: str, _given: str = "") -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.address = str(folder / "store.db")
         self._db = sqlite3.connect(self.address, isolation_level=None, timeout=_HELD_S, check_same_thread=False)
@@ -57,6 +58,10 @@ class Sqlite:
             yield
         finally:
             self._db.execute("ROLLBACK")
+
+    def down(self) -> contextlib.AbstractContextManager[None]:
+        """A file has no server that could be killed."""
+        raise NotOffered("a database file is never down")
 
     def close(self) -> None:
         """Let go of the file."""

@@ -9,7 +9,7 @@ from typing import Any
 from streamgate.adapter import serve
 from streamgate.impl.plain import Plain
 
-WARM_UP_S = 6.0
+WARM_UP_S = 11.0
 
 
 class TakesItsTimeToTakeOver(Plain):
