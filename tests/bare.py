@@ -1,6 +1,7 @@
 """The README's two commands as a stranger meets them: a fresh copy, an empty HOME, empty caches, no Java on PATH.
 
-`python tests/bare.py` runs both, `python tests/bare.py main` the main job alone. Prints the minutes of each.
+`python tests/bare.py` runs both, `python tests/bare.py main` the main job alone, and `main -- --guarantee G22` only that of it.
+Prints the minutes of each.
 """
 
 import os
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from itertools import takewhile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -28,6 +30,8 @@ def path_without_java(folder: Path) -> str:
 
 def main(chosen: list[str]) -> int:
     """Run the commands; the first that fails ends it."""
+    names = list(takewhile(lambda word: word != "--", chosen))
+    options = chosen[len(names) + 1 :]
     with tempfile.TemporaryDirectory(prefix="streamgate-bare-") as temporary:
         scratch, copy = Path(temporary), Path(temporary) / "checkout"
         subprocess.run(["git", "clone", "--quiet", str(ROOT), str(copy)], check=True)
@@ -39,10 +43,13 @@ def main(chosen: list[str]) -> int:
         if shutil.which("java", path=environment["PATH"]):
             print("there is a Java on the bare PATH, so this proves nothing", file=sys.stderr)
             return 3
-        for name in chosen or COMMANDS:
+        for name in names or COMMANDS:
             began = time.monotonic()
             code = subprocess.run(
-                [shutil.which("python3") or "python3", *COMMANDS[name]], cwd=copy, env=environment, check=False
+                [shutil.which("python3") or "python3", *COMMANDS[name], *(options and ["run", *options])],
+                cwd=copy,
+                env=environment,
+                check=False,
             ).returncode
             print(f"{name}: exit {code} after {(time.monotonic() - began) / 60:.1f} minutes", flush=True)
             if code:
