@@ -12,14 +12,14 @@ PARTITIONS = 4
 
 
 def test_aborted_records_lie_in_between_and_end_every_partition(tmp_path: Path) -> None:
-    """All that counts is visible, in its order; aborted attempts stand among it and behind it, and are not."""
+    """All that counts is visible, in its order, and ends where it was said; aborted attempts stand in between and behind it."""
     with RunScope() as run:
         broker = open_broker("embedded", run=run, log_dir=tmp_path)
         reading = Reading(broker.bootstrap, broker.client)
         reading.create({"entries": PARTITIONS})
         sends = ledger(1, partitions=PARTITIONS)
 
-        Feed(reading.settings, "test").write({"entries": "entries"}, "entries", sends)
+        told = Feed(reading.settings, "test").write({"entries": "entries"}, "entries", sends)
 
         visible, all_of_it = (
             reading.records("entries", dict.fromkeys(range(PARTITIONS), 0), committed=committed)
@@ -33,3 +33,4 @@ def test_aborted_records_lie_in_between_and_end_every_partition(tmp_path: Path) 
         ends, offsets = seen[-1].offset() or 0, {message.offset() for message in seen}
         aborted = [m.offset() or 0 for m in all_of_it if m.partition() == partition and m.offset() not in offsets]
         assert min(aborted) < ends < max(aborted)
+        assert told[f"entries-{partition}"] == ends + 1
