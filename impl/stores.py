@@ -47,10 +47,8 @@ class Redis:
 
     def __init__(self, address: str, application_id: str) -> None:
         again = Retry(ConstantBackoff(AGAIN_S), int(LOCKED_S / AGAIN_S))  # what is written twice is the same
-        self.client, self.prefix = (
-            redis.Redis.from_url(address, decode_responses=True, retry=again),
-            f"{application_id}:",
-        )
+        self.client = redis.Redis.from_url(address, decode_responses=True, retry=again)
+        self.prefix = f"{application_id}:"
 
     def rows(self, stage: str) -> dict[str, str]:
         """Every key with its value."""

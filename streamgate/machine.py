@@ -43,9 +43,7 @@ class Memory(threading.Thread):
 class Cores:
     """How much of the machine's cores others took since this was made: a design cannot answer for that."""
 
-    orphans_s: ClassVar[float] = (
-        0.0  # what processes took whose parent was killed with them: nobody of ours waits for those
-    )
+    orphans_s: ClassVar[float] = 0.0  # of processes that were killed with their parent: nobody of ours waits for those
 
     def __init__(self) -> None:
         self._began = cpu_s()

@@ -143,9 +143,8 @@ class Application:
     fed_ms: int = 0
     fed: set[str] = field(default_factory=set)  # the topics that the last wave was for
     is_fed: bool = False  # all the time, by a thread of its own
-    appended: dict[str, list[tuple[int, int]]] = field(
-        default_factory=dict
-    )  # topic-partition -> each wave's end, and when
+    # topic-partition -> each wave's end, and when it was there
+    appended: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     wave: Callable[..., list[Send]] | None = None
     count: Callable[[list[Send]], dict[str, int]] = facts
     waves: int = 0

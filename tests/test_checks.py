@@ -994,7 +994,7 @@ class TestRecovered:
     def test_others_had_the_cores(self) -> None:
         """What is late while others took the cores proves nothing."""
         story = Story()
-        story.rests(looked_ms=2150, others=0.7)
+        story.rests(looked_ms=2150, others=0.5)
 
         with pytest.raises(Inconclusive):
             story.judged("recovered")

@@ -113,7 +113,7 @@ class Spark(Design):
             raise failure_of(str(error)) from error
         self.begin()
         # What a query does before its first batch takes seconds, so ready is said when that begins; in a new session when it
-        # is out, since it loads everything; and where none is due, a query on made-up records loads it.
+        # is out, since it loads everything; and where none is due or it has no records, a query on made-up ones loads it.
         while self.stream.isActive and not self.under_way.wait(LOOK_S):
             if self.stream.status["message"].startswith("Waiting"):
                 break

@@ -46,9 +46,7 @@ class Store(Protocol):
 
 # a run, a folder for it, whose state it keeps, and the address of one that was given, if any
 STORES: dict[str, Callable[[RunScope, Path, str, str], Store]] = {"sqlite": Sqlite, "redis": Redis}
-
-GIVEN: dict[str, Callable[[str], str]] = {
-    "redis": reachable
-}  # the kinds that may be given by an address, which is tried
+# the kinds that may be given, and what tries the address
+GIVEN: dict[str, Callable[[str], str]] = {"redis": reachable}
 
 __all__ = ["GIVEN", "STORES", "Redis", "Sqlite", "Store"]
