@@ -230,6 +230,17 @@ class TestBounded:
 
         assert names(story.found("bounded")) == anomalies
 
+    @pytest.mark.parametrize(("appended_ms", "anomalies"), [(250, []), (251, ["early"])])
+    def test_a_clock_of_its_own(self, appended_ms: int, anomalies: list[str]) -> None:
+        """What has waited for the interval may go, however new the batch before it is: that may have come late."""
+        story = batcher()
+        story.visits("ada", "a")
+        story.out("ada", "a", 600)
+        story.visits("ada", "b", seen_ms=appended_ms)
+        story.out("ada", "b", 1000)
+
+        assert names(story.found("bounded")) == anomalies
+
     def test_a_close_may_follow_at_once(self) -> None:
         """What closes an instance waits for no clock, and neither does the next life."""
         story = batcher()

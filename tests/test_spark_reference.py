@@ -227,7 +227,7 @@ def test_clock(tmp_path, monkeypatch):
     """It ticks while something waits or may, once at a time, by the time since it last did; and once to close."""
     now = [100.0]
     monkeypatch.setattr("streamgate.impl.spark.clock.time.monotonic", lambda: now[0])
-    ticking = clock.Clock(f"file://{tmp_path}", 2)
+    ticking = clock.Clock(f"file://{tmp_path}", 2, 1000)
     written = lambda: sorted(file.read_text() for file in tmp_path.iterdir())  # noqa: E731
 
     def hear(*said, took_s=0.0):
@@ -235,8 +235,6 @@ def test_clock(tmp_path, monkeypatch):
         table = pa.table(rows, schema=pa.schema([("key", pa.binary()), ("value", pa.binary())]))
         assert ticking.hear(table, now[0] - took_s).num_rows == 1
 
-    ticking.tick()
-    assert written() == []  # not yet due
     now[0] += 0.3
     ticking.tick()
     now[0] += 0.3
@@ -247,23 +245,23 @@ def test_clock(tmp_path, monkeypatch):
     ticking.tick()
     assert written() == ["300 "]  # nothing waits
     now[0] += 60
-    hear(b"0 1000", took_s=0.5)
+    hear(b"0 750", took_s=0.25)
     ticking.tick()
-    assert written() == ["300 ", "500 "]  # an event has waited since its batch began, not since the last tick
-    hear(b"0 500", nothing[1])
-    now[0] += 0.49
+    assert written() == ["300 ", "500 "]  # an event has waited since before its batch began, not since the last tick
+    hear(b"0 250", nothing[1])
+    now[0] += 0.24
     ticking.tick()
     assert written() == ["300 ", "500 "]  # one is due soon, and an earlier tick would only hold it up
     now[0] += 0.01
     ticking.tick()
-    assert written() == ["300 ", "500 ", "500 "]
+    assert written() == ["250 ", "300 ", "500 "]
     ticking.tick(closing=True)
     assert len(written()) == 3  # one is under way; the closing one is the next
     hear(*nothing)
     ticking.tick()
     hear(*nothing)
     ticking.tick(closing=True)
-    assert written() == ["0 closing", "300 ", "500 ", "500 "]
+    assert written() == ["0 closing", "250 ", "300 ", "500 "]
 
 
 Page = dict[str, Any]

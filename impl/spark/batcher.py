@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as sf
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from streamgate.impl.spark.clock import NEVER
+from streamgate.impl.spark.clock import LEAD_MS, NEVER
 from streamgate.impl.spark.envelopes import OUTPUT
 from streamgate.impl.spark.joins import Table
 
@@ -50,7 +50,7 @@ class Customers(StatefulProcessor):
     """The customers of one page: {"now_ms": by the ticks, "customers": {customer: [since_ms, [[visitor, action], …]]}}."""
 
     def __init__(self, parameters: dict[str, Any]) -> None:
-        self.threshold, self.interval_ms = parameters["threshold"], parameters["interval_ms"]
+        self.threshold, self.wait_ms = parameters["threshold"], max(parameters["interval_ms"] - LEAD_MS, 0)
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Name the state."""
@@ -63,11 +63,11 @@ class Customers(StatefulProcessor):
         arrived = sorted(tuple(row)[1:] for row in rows)  # a shuffle promises no order
         yield from fill(state, [row[4:] for row in arrived if row[4]], self.threshold)
         state["now_ms"] += sum(row[0] for row in arrived)
-        due_ms = state["now_ms"] if any(row[1] for row in arrived) else state["now_ms"] - self.interval_ms
+        due_ms = state["now_ms"] if any(row[1] for row in arrived) else state["now_ms"] - self.wait_ms
         yield from overdue(state, due_ms)
         self.page.update((json.dumps(state),))
         since_ms = min((since for since, _ in state["customers"].values()), default=None)
-        due_in_ms = NEVER if since_ms is None else since_ms + self.interval_ms - state["now_ms"]
+        due_in_ms = NEVER if since_ms is None else since_ms + self.wait_ms - state["now_ms"]
         yield Row(key=None, value=b"%d %d" % (key[0], due_in_ms), headers=None, timestamp_ms=0)
 
 

@@ -2,6 +2,7 @@
 
 Spark logs which files a batch reads, so a batch that runs again sees the same time; the milliseconds are those of the
 monotonic clock, so nobody sets it. While nothing waits there are no ticks and no batches.
+A tick is as old as the batch before the one that reads it, so none is written while one is under way, but at its end.
 """
 
 import threading
@@ -13,15 +14,16 @@ import pyarrow.compute as pc
 from pyarrow import fs
 from pyspark.sql import DataFrame, SparkSession
 
-TICK_MS, PATIENCE_MS = 250, 500  # a batch that is due so soon after a tick is waited for instead
+LEAD_MS = 250  # no batch is planned and run in less: it begins so much sooner than what it sends is due
+TICKS = 4  # in an interval
 NEVER = 1 << 60  # when a batch is due on a page where nothing waits
 
 
 class Clock:
     """Ticks for one query, as long as one of its pages says that something waits there."""
 
-    def __init__(self, location: str, pages: int) -> None:
-        self.location, self.pages = location, pages
+    def __init__(self, location: str, pages: int, interval_ms: int) -> None:
+        self.location, self.pages, self.tick_ms = location, pages, interval_ms / TICKS
         self.files, self.root = fs.FileSystem.from_uri(location)
         self.files.create_dir(self.root)
         self.due_in_ms: dict[bytes, int] = {}  # page -> from the last tick on; none is known after a start
@@ -40,7 +42,8 @@ class Clock:
             self.is_closing |= closing
             now, due_ms = time.monotonic(), self.due_ms()
             elapsed_ms = round((now - self.last) * 1000)
-            wait_ms = due_ms if due_ms == NEVER or TICK_MS < due_ms < TICK_MS + PATIENCE_MS else TICK_MS
+            is_next = due_ms < 3 * self.tick_ms or due_ms == NEVER  # what is due so soon is waited for
+            wait_ms = due_ms if is_next else self.tick_ms
             if self.under_way or self.is_closed or (elapsed_ms < wait_ms and not self.is_closing):
                 return
             name = uuid.uuid4().hex
@@ -62,7 +65,7 @@ class Clock:
         was_idle = all(due == NEVER for due in self.due_in_ms.values())
         self.due_in_ms |= {page: int(due) for page, due in (value.split() for value in said["value"].to_pylist())}
         if was_idle and not self.under_way:
-            self.last = began
+            self.last = began - LEAD_MS / 1000
         if len(said) == self.pages:
             self.under_way = False
         return table.filter(pc.is_valid(table["key"]))

@@ -101,7 +101,7 @@ class Spark(Design):
         self.lock, self.closing = threading.Lock(), False
         use_local_disk(self.session, start["state_dir"])
         self.session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", program.ARROW_RECORDS)
-        self.clock = Clock(f"{durable}/ticks", batcher.PAGES) if program is batcher else None
+        self.clock = Clock(f"{durable}/ticks", batcher.PAGES, parameters["interval_ms"]) if program is batcher else None
         records, beside = read(self.session.readStream, start, self.topics), None
         if self.clock:
             beside = self.clock.ticks(self.session)
@@ -215,7 +215,7 @@ class Spark(Design):
             try:
                 self.stream.awaitTermination(LOOK_S)  # type: ignore[arg-type]  # its stub forgets fractions of a second
                 self.settle()
-                if self.clock:
+                if self.clock and not self.stream.status["isDataAvailable"]:
                     self.clock.tick()
             except StreamingQueryException as error:
                 if self.closing:
@@ -345,7 +345,7 @@ def warm_up(session: SparkSession, program: Any) -> None:
     beside = made_up(session.range(1).toDF("value"), program.BESIDE) if program.BESIDE else None
     with tempfile.TemporaryDirectory(prefix="streamgate-warm-up-") as folder:
         if program is batcher:
-            beside = Clock(f"file://{folder}/ticks", 1).ticks(session)
+            beside = Clock(f"file://{folder}/ticks", 1, 1).ticks(session)
         query = (
             program.build(made_up(numbers, program.READS), beside, start)
             .writeStream.foreachBatch(lambda rows, _: rows.toArrow())

@@ -7,6 +7,7 @@ from streamgate.checks.delivery import rest, timed
 from streamgate.checks.view import View, text, view_of
 from streamgate.history import History
 from streamgate.history.events import Instance, Record
+from streamgate.programs import State
 from streamgate.verdicts import Anomaly
 
 Batch = tuple[Record, int]  # the output, and how many events it holds
@@ -57,12 +58,12 @@ def in_time(history: History, application: str) -> list[Anomaly]:
     It waits from the later of append and `ready`, until a read_committed reader has it.
     """
     view, paused, late = view_of(history, application), rest(history, application), []
-    ready = [e.at_ms for e in history.of(Instance) if e.application == application and e.event == "ready"]
+    ready = _ready(history, application)
     for key, states in view.states.items():
         seen = {o.index: o.record.seen_ms for o in reversed(view.outputs.get(key, []))}
         for index, state in enumerate(states):
             until = seen.get(index, paused.looked_ms)
-            since = max([state.source.seen_ms, *(at for at in ready if at <= until)])
+            since = _waits_since(state, ready, until)
             if until - since > paused.tolerance_ms or (
                 index not in seen and paused.looked_ms - since >= paused.tolerance_ms
             ):
@@ -73,16 +74,26 @@ def in_time(history: History, application: str) -> list[Anomaly]:
     return timed(view, paused, late)
 
 
-def bounded(history: History, application: str) -> list[Anomaly]:
-    """Whether no batch is over the threshold, and none below it follows another within most of the interval.
+def _ready(history: History, application: str) -> list[int]:
+    return [e.at_ms for e in history.of(Instance) if e.application == application and e.event == "ready"]
 
-    The times are the broker's: outputs are stamped when they are appended. A batch that closes an instance may follow at once;
-    a quarter of the interval is left to jitter.
+
+def _waits_since(state: State, ready: list[int], until_ms: int) -> int:
+    return max([state.source.seen_ms, *(at for at in ready if at <= until_ms)])
+
+
+def bounded(history: History, application: str) -> list[Anomaly]:
+    """Whether no batch is over the threshold, and none below it goes out when neither clock says so.
+
+    A batch may wait from its first event on, or go with all others once in an interval: neither its event nor the batch before
+    it is then that new. How far batches are apart the broker says, which stamps what is appended. What closes an instance may
+    follow at once; a quarter of the interval is left to jitter.
     """
-    view, found = view_of(history, application), []
+    view, found, ready = view_of(history, application), [], _ready(history, application)
     threshold, interval_ms = _parameter(view, "threshold"), _parameter(view, "interval_ms")
     lives = {id(record): life for record, life in _lives(history, application)}
     for key, batches in _batches(view):
+        first = {id(o.record): o.index for o in reversed(view.outputs[key]) if not o.anomaly}
         for record, size in batches:
             if size > threshold:
                 said = f"{text(key)} has a batch of {size}, whose first {threshold} had to go out before the next came"
@@ -90,12 +101,18 @@ def bounded(history: History, application: str) -> list[Anomaly]:
         for (before, size_before), (after, size_after) in pairwise(batches):
             apart_ms = after.timestamp_ms - before.timestamp_ms
             if (
-                max(size_before, size_after) < threshold
-                and 4 * apart_ms < 3 * interval_ms
-                and lives[id(before)] == lives[id(after)]
+                max(size_before, size_after) >= threshold
+                or 4 * apart_ms >= 3 * interval_ms
+                or lives[id(before)] != lives[id(after)]
             ):
+                continue
+            waited_ms = 0
+            if (index := first.get(id(after))) is not None:
+                state = view.states[key][index]
+                waited_ms = after.seen_ms - _waits_since(state, ready, after.seen_ms)
+            if 4 * waited_ms < 3 * interval_ms:
                 said = f"{text(key)}: a batch of {size_after} follows one of {size_before} after {apart_ms} of {interval_ms} ms"
-                found.append(view.anomaly("early", said, key, got=after))
+                found.append(view.anomaly("early", f"{said}; it waited {waited_ms} ms", key, got=after))
     return view.foreign + found
 
 
