@@ -39,6 +39,8 @@ CLAIMS = {  # a sentence that claims something of the history as it stands -> it
     "no answer is wrong, uncommitted or older than what was visible before": "answers",
     "no answer holds what is not committed": "committed-answers",
     "the others have answered all the time": "online",
+    "all that is visible was told outside of Kafka, and more than that": "told",
+    "its lag was at all times what Kafka said, or had said within the second before": "lag",
 }
 CHANGE = "(?:a is killed with a transaction open|[a-d] (?:joins|leaves|is killed))"
 APART_S = 0.2  # between the small waves that arrive while instances come and go
@@ -62,6 +64,7 @@ def subjects(trial: Trial, who: str = "it") -> Iterator[Application]:
         r"(, with batches of (?P<threshold>\d+) events or (?P<wait_ms>\d+) ms)?"
         r"(, remembering deletions for (?P<delete_retention_ms>\d+) ms)?"
         r"(, keeping its state in (?P<store>\w+) every (?P<persistence_interval_ms>\d+) ms)?"
+        r"(?P<asked>, asked all along how far it is behind)?(?P<tells>, telling each output outside of Kafka)?"
     )
 )
 def in_mode(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
@@ -79,20 +82,27 @@ def in_mode(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
     delete_retention_ms: str | None,
     store: str | None,
     persistence_interval_ms: str | None,
+    asked: str | None,
+    tells: str | None,
 ) -> None:
     """Declare the application under test, with the program's own parameters and the usual transaction timeout or others."""
     if several and "scale" not in trial.manifest.capabilities:
         raise NotOffered(f"{trial.manifest.name} runs as one instance (capability scale)")
     if clusters and "standby" not in trial.manifest.capabilities:
         raise NotOffered(f"{trial.manifest.name} takes over from no other cluster (capability standby)")
+    if asked and "lag" not in trial.manifest.capabilities:
+        raise NotOffered(f"{trial.manifest.name} does not say how far it is behind (capability lag)")
+    if tells and "effects" not in trial.manifest.capabilities:
+        raise NotOffered(f"{trial.manifest.name} tells nothing outside of Kafka (capability effects)")
     if clusters:
         trial.bench.pool(trial.manifest).prepare()
     said = {"commit_interval_ms": interval_ms, "delete_retention_ms": delete_retention_ms}
     said |= {"threshold": threshold, "interval_ms": wait_ms, "persistence_interval_ms": persistence_interval_ms}
     parameters: dict[str, int | str] = {name: int(value) for name, value in said.items() if value}
-    parameters |= {"store": store} if store else {}
+    parameters |= ({"store": store} if store else {}) | ({"effects": 1} if tells else {})
     count, second, timeout = int(partitions), int(beside or 0), int(timeout_ms or 0)
-    trial.application(program, mode, count, beside=second, timeout_ms=timeout, parameters=parameters)
+    subject = trial.application(program, mode, count, beside=second, timeout_ms=timeout, parameters=parameters)
+    subject.lag_due_ms = 0 if asked else None
 
 
 @given(parsers.re(r"the same in mode (?P<mode>\w+) beside it"))
@@ -214,11 +224,13 @@ def go_on_arriving(trial: Trial, seconds: str, locked: str | None, down: str | N
                 trial.look_at_store(application)
 
 
-@when("it drains its input")
-def drains(trial: Trial) -> None:
-    """Wait until what has arrived is done."""
+@when(parsers.re(r"it drains its input(, and rests for (?P<seconds>\d+) seconds)?"))
+def drains(trial: Trial, seconds: str | None) -> None:
+    """Wait until what has arrived is done, and see what it does with nothing to do."""
     for application in subjects(trial):
         trial.drain(application)
+        trial.watch(application, trial.now_ms + 1000 * int(seconds or 0))
+        trial.look_outside(application)
 
 
 @when(

@@ -51,6 +51,10 @@ class Design:
         """Say how much state there is, all in all: `{"type": "measured", "size": …, "unit": "rows" or "bytes"}`."""
         return {"type": "error", "definite": True, "message": "it cannot say how much state it holds"}
 
+    def lag(self) -> dict[str, Any]:
+        """Say how far the input goes on behind what is committed, all in all: `{"type": "lagging", "offsets": …}`."""
+        return {"type": "error", "definite": True, "message": "it cannot say how far it is behind"}
+
 
 def serve(design: Design) -> None:  # noqa: PLR0912, PLR0915 - one branch for each message of the protocol
     """Answer requests until standard input ends; exit 1 after a loud stop."""
@@ -95,7 +99,7 @@ def serve(design: Design) -> None:  # noqa: PLR0912, PLR0915 - one branch for ea
                 say(**answer)
                 if answer["type"] == "ready":  # said first: a worker that dies at once takes the process with it
                     worker.start()
-            case "query" | "measure" as question:
+            case "query" | "measure" | "lag" as question:
                 say(**getattr(design, question)(**request))
             case "deactivate":
                 stopping.set()

@@ -50,6 +50,8 @@ CLAIMS = {
     "no answer holds": "committed-answers",
     "for every robot it answers": "answered",
     "the others have answered": "online",
+    "its lag was": "lag",
+    "all that is visible was told": "told",
 }
 
 

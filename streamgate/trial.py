@@ -5,6 +5,7 @@ times scale with `time_scale`, promised tolerances never do.
 """
 
 import contextlib
+import json
 import shutil
 import threading
 import time
@@ -31,6 +32,7 @@ from streamgate.designs.protocol import (
     Deactivated,
     Error,
     Failed,
+    Lagging,
     Measured,
     Mode,
     NotReady,
@@ -61,6 +63,7 @@ POLL_S = 0.02
 MOVES = 5  # how often all of a shared input is seen to move on
 STOP_MS = 10_000
 NOTICED_S = 10.0  # two deployments under the same ids have noticed by then
+LAG_EVERY_MS = 100
 ASKED_AT_ONCE = 16  # keys of a table, when an instance has just said that it is ready
 COLD = "started with nothing prepared"
 SWITCHED = "another cluster takes over"
@@ -158,6 +161,7 @@ class Application:
     table: str | None = None  # the topic that is the table, where that is one of the design's own
     keys: list[str] = field(default_factory=list)  # what it is asked for
     asked: int = 0
+    lag_due_ms: int | None = None  # when it is asked again how far it is behind, if it is
     store: Store | None = None  # what keeps its state, where that is not its own affair
     wall_clock: WallClock | None = None  # what its instances are started with, if theirs can be set
 
@@ -606,6 +610,13 @@ class Trial:
         if "reusable" in self.manifest.capabilities:
             self.bench.pool(self.manifest).give_back(instance)
 
+    def look_outside(self, application: Application) -> None:
+        """Record what it has told outside of Kafka, if that was asked of it."""
+        if application.event.parameters.get("effects"):
+            text = (application.directory / "durable" / "effects").read_text(encoding="utf-8")
+            lines = tuple(tuple(json.loads(line)) for line in text.splitlines())
+            self.history.add(events.Told(at_ms=self.now_ms, application=application.name, lines=lines))
+
     def measure(self, application: Application, *, times: int = 0, within_ms: int = 0, name: str = "a") -> None:
         """Record how much state an instance says that it holds; with `times`, once that is at most so many times the first
         record, or when the promised time ends."""
@@ -754,6 +765,31 @@ class Trial:
                 )
         if application.keys:
             self.ask(application, application.keys[application.asked % len(application.keys)])
+        if application.lag_due_ms is not None and self.now_ms >= application.lag_due_ms:
+            self.ask_lag(application)
+
+    def ask_lag(self, application: Application) -> None:
+        """Ask every instance how far it is behind, and Kafka what is so."""
+        application.lag_due_ms = self.now_ms + LAG_EVERY_MS
+        for name, instance in application.running.items():
+            asked_ms, reply = self.now_ms, instance.lag()
+            if isinstance(reply, Failed):  # it gives up, which is looked for elsewhere
+                continue
+            if not isinstance(reply, Lagging):
+                raise AdapterBreach(f"{self.manifest.name} answered lag with an error: {reply}")
+            committed = self.committed(application, stable=False)
+            ends = {t: self.reading.ends(t, partitions)[1] for t, partitions in application.commits.items()}
+            if committed is not None:
+                self.history.add(
+                    events.Lag(
+                        at_ms=asked_ms,
+                        application=application.name,
+                        name=name,
+                        offsets=reply.offsets,
+                        committed=committed,
+                        high_watermark={f"{t}-{p}": end for t, each in ends.items() for p, end in each.items()},
+                    )
+                )
 
     def ask(self, application: Application, key: str) -> None:
         """Ask every instance for a key of its table; record what each says, and how far readers of committed data see then."""

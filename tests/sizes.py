@@ -14,7 +14,7 @@ def lines(*patterns: str) -> int:
 PROGRAMS = lines(*(f"impl/spark/{name}.py" for name in ("ledger", "relay", "batcher", "joins", "pulse", "envelopes")))
 LIMITS = {
     "the reference, programs": (PROGRAMS, 800),
-    "the reference, runtime": (lines("impl/spark/*.py") - PROGRAMS, 910),
+    "the reference, runtime": (lines("impl/spark/*.py") - PROGRAMS, 920),
     "the plain design": (lines("impl/plain/*.py"), 730),
     "the adapter": (lines("streamgate/adapter.py"), 130),
     **{f"{p.relative_to(ROOT)}": (lines(str(p.relative_to(ROOT))), 30) for p in ROOT.glob("impl/broken/*/*.py")},

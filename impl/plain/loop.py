@@ -26,6 +26,8 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from streamgate.adapter import Design, Failed
+from streamgate.impl.lag import lag
+from streamgate.impl.outside import Outside
 from streamgate.impl.plain.programs import Batcher, Clients, Holdings, Ledger, Program, Pulse, Relay, Row, Tickers
 from streamgate.impl.stores import open_store
 from streamgate.impl.tables import Table
@@ -52,7 +54,7 @@ class Plain(Design):
         "language": "python",
         "programs": ["relay", "ledger", "batcher", "clients", "tickers", "holdings", "pulse"],
         "modes": ["at_least_once", "exactly_once"],
-        "capabilities": ["reusable", "measure", "query", "scale", "standby", "sqlite", "redis"],
+        "capabilities": ["reusable", "measure", "lag", "query", "scale", "standby", "sqlite", "redis", "effects"],
     }
     programs: dict[str, type[Program]] = {  # noqa: RUF012
         "relay": Relay,
@@ -88,6 +90,7 @@ class Plain(Design):
         self.group, self.folder = f"{start['application_id']}-group", Path(start["durable_dir"])
         self.rows = Table(self.client, f"{self.group}-queries", self.output) if self.program.is_asked else None
         self.refused: KafkaError | None = None
+        self.outside = Outside(start)
         settings = {"partitioner": "murmur2_random", "enable.idempotence": True, "linger.ms": 5}
         if self.exactly_once:
             settings["transactional.id"] = self.transactional_id()
@@ -215,6 +218,10 @@ class Plain(Design):
         held = [each for each in vars(self.program).values() if isinstance(each, dict | set)]
         return {"type": "measured", "size": sum(map(len, held)), "unit": "rows"}
 
+    def lag(self) -> dict[str, Any]:
+        """By what the group has committed of its own partitions."""
+        return lag(self.consumer, self.committed)
+
     def query(self, table: str, key: str) -> dict[str, Any]:
         """Answer from the output topic, whatever instance wrote it."""
         read = self.rows
@@ -242,6 +249,7 @@ class Plain(Design):
             self.begin()
         heard = None if self.exactly_once else self.delivered
         for key, value, headers, timestamp_ms in rows:
+            self.outside.tell(key, value)
             while True:
                 try:
                     self.producer.produce(

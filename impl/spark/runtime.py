@@ -24,6 +24,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from streamgate.adapter import Design, Failed
 from streamgate.generators.envelope_pb2 import Envelope
+from streamgate.impl.lag import lag
 from streamgate.impl.spark import batcher, ledger, pulse, relay
 from streamgate.impl.spark.checkpoint import Checkpoint, Positions
 from streamgate.impl.spark.clock import Clock
@@ -62,7 +63,7 @@ class Spark(Design):
         "language": "python",
         "programs": list(PROGRAMS),
         "modes": ["at_least_once", "exactly_once"],
-        "capabilities": ["reusable", "measure", "query", "standby", "sqlite", "redis"],
+        "capabilities": ["reusable", "measure", "lag", "query", "standby", "sqlite", "redis", "effects"],
     }
     session: SparkSession
     stream: StreamingQuery
@@ -235,6 +236,10 @@ class Spark(Design):
         states = (pages.option("operatorId", number).load(self.location) for number in self.checkpoint.operators())
         sizes = [state.selectExpr("sum(octet_length(to_json(value)))").collect()[0][0] or 0 for state in states]
         return {"type": "measured", "size": sum(sizes), "unit": "bytes"}
+
+    def lag(self) -> dict[str, Any]:
+        """By what the group has committed, not by Spark's checkpoint: the two are compared at a start."""
+        return lag(self.writer.offsets, self.writer.places)
 
     def query(self, table: str, key: str) -> dict[str, Any]:
         """Answer from the output topic."""

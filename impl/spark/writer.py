@@ -13,6 +13,7 @@ import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from streamgate.adapter import Failed
+from streamgate.impl.outside import Outside
 from streamgate.impl.spark.checkpoint import Positions
 
 BROKER_DEADLINE_S = 30
@@ -33,6 +34,7 @@ class Writer:
         self.topic, self.group = topic, f"{start['application_id']}-group"
         self.exactly_once = start["mode"] == "exactly_once"
         self.refused: KafkaError | None = None
+        self.outside = Outside(start)
         client = {"bootstrap.servers": start["bootstrap"], "retry.backoff.ms": 20, **start["client"]}
         settings = {
             "partitioner": "murmur2_random",  # where Kafka's Java clients put a key
@@ -58,8 +60,8 @@ class Writer:
     def committed(self, topics: list[str]) -> tuple[Positions, dict[str, Any]]:
         """The group's offsets in these topics, and the token that they were committed with."""
         known = [self.offsets.list_topics(topic, BROKER_DEADLINE_S).topics[topic] for topic in topics]
-        places = [TopicPartition(topic.topic, partition) for topic in known for partition in topic.partitions]
-        found = self.offsets.committed(places, BROKER_DEADLINE_S)
+        self.places = [TopicPartition(topic.topic, partition) for topic in known for partition in topic.partitions]
+        found = self.offsets.committed(self.places, BROKER_DEADLINE_S)
         found = [p for p in found if p.offset >= 0]
         tokens = [json.loads(p.metadata) for p in found if p.metadata]
         return {(p.topic, p.partition): p.offset for p in found}, tokens[0] if tokens else {}
@@ -93,6 +95,7 @@ class Writer:
     def _send(self, rows: pa.Table) -> None:
         columns = [column.to_pylist() for column in rows.columns]
         for number, (key, value, headers, timestamp_ms) in enumerate(zip(*columns, strict=True)):
+            self.outside.tell(key, value)
             pairs = [(header["key"], header["value"]) for header in headers] if headers else None
             while True:
                 try:

@@ -7,9 +7,11 @@ anomalies, or an empty list. What is legal depends on the mode, and each rule sa
 from collections.abc import Callable
 
 from streamgate.checks.delivery import available, below_the_commit, fold, promptly, recovered, relation, whole
+from streamgate.checks.effects import told
 from streamgate.checks.fencing import handed_over, noticed, owners, released, silent
 from streamgate.checks.flush import bounded, filled, in_time
 from streamgate.checks.joins import forgotten, named, refused_or_right, result
+from streamgate.checks.lag import lag
 from streamgate.checks.lineage import preserved
 from streamgate.checks.merged import with_names
 from streamgate.checks.queries import answered, answers, committed_answers, online
@@ -52,6 +54,8 @@ CHECKS: dict[str, Check] = {
     "committed-answers": committed_answers,
     "answered": answered,
     "online": online,
+    "lag": lag,
+    "told": told,
 }
 _NO_STATE = ("phantom", "torn", "uncommitted-visible", "duplicated", "lost")  # what a value that no fold gives can be
 _RELATION = (
@@ -98,4 +102,6 @@ ANOMALIES: dict[str, tuple[str, ...]] = {
     "committed-answers": ("uncommitted-visible",),
     "answered": ("behind-commit", *_NO_STATE),
     "online": ("stuck",),
+    "lag": ("misstated", *_NO_STATE),
+    "told": _NO_STATE,
 }

@@ -32,6 +32,7 @@ from streamgate.designs.protocol import (
     Failed,
     Hello,
     HelloReply,
+    Lag,
     Measure,
     Measured,
     Message,
@@ -186,6 +187,10 @@ class Instance:
     def query(self, table: str, key: str) -> Message:
         """Read one key of a table."""
         return self.ask(Query(table=table, key=key), QUERY_S)
+
+    def lag(self) -> Message:
+        """Ask how far it is behind."""
+        return self.ask(Lag(), QUERY_S)
 
     def activate(self, after: dict[str, int]) -> Message:
         """Let one that stands by take over from these positions."""

@@ -146,6 +146,19 @@ class Measured(Message):
     unit: Literal["rows", "bytes"]
 
 
+class Lag(Message):
+    """Say how far the design is behind. Deadline 5 s. Asked of designs with the capability ``lag`` only."""
+
+    type: Literal["lag"] = "lag"
+
+
+class Lagging(Message):
+    """How many offsets of its input, of all partitions together, lie at or above those that its group has committed."""
+
+    type: Literal["lagging"] = "lagging"
+    offsets: int = Field(ge=0)
+
+
 class Activate(Message):
     """Begin to emit: every key that the input at or above these positions (``topic-partition`` -> offset) touches."""
 
@@ -187,7 +200,7 @@ class Failed(Message):
     message: str
 
 
-Request = Annotated[Hello | Start | Query | Measure | Activate | Deactivate | Stop, Field(discriminator="type")]
+Request = Annotated[Hello | Start | Query | Measure | Lag | Activate | Deactivate | Stop, Field(discriminator="type")]
 Reply = Annotated[
     HelloReply
     | Ready
@@ -197,6 +210,7 @@ Reply = Annotated[
     | Value
     | NotReady
     | Measured
+    | Lagging
     | Deactivated
     | Stopped
     | Failed,
@@ -211,6 +225,7 @@ REPLIES_TO: dict[type[Message], tuple[type[Message], ...]] = {
     Start: (Ready, StandingBy, Unsupported, Error),
     Query: (Value, NotReady, Error),
     Measure: (Measured, Error),
+    Lag: (Lagging, Error),
     Activate: (Ready, Error),
     Deactivate: (Deactivated, Error),
     Stop: (Stopped, Error),

@@ -181,6 +181,18 @@ class Measured(Event):
     unit: Literal["rows", "bytes"]
 
 
+class Lag(Event):
+    """How far an instance says that it is behind, and what Kafka says just after it."""
+
+    kind: Literal["lag"] = "lag"
+    at_ms: int = Field(description="when it was asked")
+    application: str
+    name: str
+    offsets: int = Field(description="of all partitions of the input together")
+    committed: Offsets
+    high_watermark: Offsets
+
+
 class Stored(Event):
     """What an application keeps in its store, and what was written there since the last such event, by the store's own word."""
 
@@ -189,6 +201,15 @@ class Stored(Event):
     application: str
     rows: tuple[tuple[str, str, str], ...] = Field(description="stage, key, value")
     writes: tuple[tuple[int, str, str], ...] = Field(description="at_ms, stage, key")
+
+
+class Told(Event):
+    """What an application has told outside of Kafka, a line for each time: key and value of an output."""
+
+    kind: Literal["told"] = "told"
+    at_ms: int
+    application: str
+    lines: tuple[tuple[str | None, str | None], ...]
 
 
 class Answer(Event):
@@ -267,6 +288,8 @@ AnyEvent = Annotated[
     | Paused
     | Committed
     | Measured
+    | Lag
+    | Told
     | Stored
     | Answer
     | Kept

@@ -1,0 +1,30 @@
+"""Says that it is ready, and joins its group and reads its state then.
+
+Whoever answers the readiness probe from the moment the process is up makes this mistake. It shows in how long what waits has
+to wait after that.
+"""
+
+import threading
+import time
+from typing import Any
+
+from streamgate.adapter import serve
+from streamgate.impl.plain import Plain
+
+LOADS_S = 4.0
+
+
+class SaysReadyTooSoon(Plain):
+    hello = Plain.hello | {"name": "broken/says_ready_too_soon"}
+
+    def open(self, start: dict[str, Any]) -> dict[str, Any]:
+        self.asked = start
+        return {"consumer_group": f"{start['application_id']}-group"}
+
+    def run(self, stopping: threading.Event) -> None:
+        time.sleep(LOADS_S)
+        super().open(self.asked)
+        super().run(stopping)
+
+
+serve(SaysReadyTooSoon())

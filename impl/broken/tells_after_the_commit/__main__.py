@@ -1,0 +1,29 @@
+"""Tells outside of Kafka what it has committed, once it has.
+
+Whoever wants no effect of an aborted transaction makes this mistake. It shows when a crash comes between commit and effect.
+"""
+
+import time
+from typing import Any
+
+from streamgate.adapter import serve
+from streamgate.impl.plain import Plain
+
+
+class TellsAfterTheCommit(Plain):
+    hello = Plain.hello | {"name": "broken/tells_after_the_commit"}
+
+    def open(self, start: dict[str, Any]) -> dict[str, Any]:
+        ready, self.due = super().open(start), list[Any]()
+        self.tell = self.outside.tell
+        self.outside.tell = lambda *said: self.due.append(said)  # type: ignore[method-assign]
+        return ready
+
+    def commit(self) -> None:
+        super().commit()
+        time.sleep(0.2 if self.due else 0)
+        while self.due:
+            self.tell(*self.due.pop(0))
+
+
+serve(TellsAfterTheCommit())
