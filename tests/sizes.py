@@ -11,11 +11,13 @@ def lines(*patterns: str) -> int:
     return sum(len(p.read_text().splitlines()) for pattern in patterns for p in ROOT.glob(pattern))
 
 
-PROGRAMS = lines(*(f"impl/spark/{name}.py" for name in ("ledger", "relay", "batcher", "joins", "pulse", "envelopes")))
+PROGRAMS = lines(
+    *(f"impl/spark/{name}.py" for name in ("ledger", "branches", "relay", "batcher", "joins", "pulse", "envelopes"))
+)
 LIMITS = {
     "the reference, programs": (PROGRAMS, 800),
-    "the reference, runtime": (lines("impl/spark/*.py") - PROGRAMS, 920),
-    "the plain design": (lines("impl/plain/*.py"), 730),
+    "the reference, runtime": (lines("impl/spark/*.py") - PROGRAMS, 930),
+    "the plain design": (lines("impl/plain/*.py"), 780),
     "the adapter": (lines("streamgate/adapter.py"), 130),
     **{f"{p.relative_to(ROOT)}": (lines(str(p.relative_to(ROOT))), 30) for p in ROOT.glob("impl/broken/*/*.py")},
 }

@@ -3,8 +3,10 @@ from contextlib import nullcontext
 from typing import Any
 
 import pytest
+import test_effects
 import test_flush
 import test_joins
+import test_lag
 import test_pulse
 import test_stores
 from histories import Found, Story
@@ -495,9 +497,9 @@ class TestRelation:
 
         folds = []
 
-        def counted(inputs: Iterable[Record], **how: bool) -> States:
+        def counted(inputs: Iterable[Record], *collections: Any, **how: bool) -> States:
             folds.append(how)
-            return LEDGER.model(inputs, **how)
+            return LEDGER.model(inputs, *collections, **how)
 
         monkeypatch.setattr(ledger, "model", counted)
 
@@ -1332,7 +1334,8 @@ def test_every_check_names_its_anomalies() -> None:
     """Every check has its anomalies, for `explain`, and there is a class of tests for every check."""
     classes = [
         name
-        for name in {**globals(), **vars(test_flush), **vars(test_joins), **vars(test_pulse), **vars(test_stores)}
+        for module in (test_effects, test_flush, test_joins, test_lag, test_pulse, test_stores)
+        for name in {**globals(), **vars(module)}
         if name.startswith("Test")
     ]
     tested = {name.removeprefix("Test").lower() for name in classes}

@@ -123,7 +123,7 @@ def test_lineage():
 
 def test_output():
     """A row is integers only, and its key is the account."""
-    row = ledger.output("a", [HUGE, 2, "t", 0, 9, ""], "x", b"chain", 5)
+    row = ledger.output("a", [HUGE, 2, "t", 0, 9, ""], ("x", b"chain", 5))
 
     assert (row.key, row.timestamp_ms) == (b"a", 5)
     assert [tuple(header) for header in row.headers] == [("id", b"x"), ("chain", b"chain")]

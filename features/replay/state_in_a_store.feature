@@ -101,3 +101,21 @@ Feature: State lives in a store, and the store is written seldom and before the 
       | program | mode          | store  |
       | ledger  | at_least_once | sqlite |
       | ledger  | at_least_once | redis  |
+
+  @G6.crash-between-the-stages
+  Scenario Outline: what the first stage has stored and the last one has not is no loss
+    Given <program> in mode <mode> on 4 partitions, keeping its state in <store> every 200 ms
+    # small waves, one after the other: there is always something to store
+    And 400 entries over 64 accounts wait in its input
+    When it starts
+    And it is killed between its stages, while more of them arrive
+    Then its store holds all that is committed
+    When it starts again and drains its input
+    Then the outputs are the model's, in the order and as often as <mode> allows
+    And while the input rests, its store holds every last state within the interval and 2 seconds
+    And nothing else changes on the broker
+
+    Examples:
+      | program  | mode          | store  |
+      | branches | at_least_once | sqlite |
+      | branches | at_least_once | redis  |

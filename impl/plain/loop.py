@@ -28,7 +28,18 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 from streamgate.adapter import Design, Failed
 from streamgate.impl.lag import lag
 from streamgate.impl.outside import Outside
-from streamgate.impl.plain.programs import Batcher, Clients, Holdings, Ledger, Program, Pulse, Relay, Row, Tickers
+from streamgate.impl.plain.programs import (
+    Batcher,
+    Branches,
+    Clients,
+    Holdings,
+    Ledger,
+    Program,
+    Pulse,
+    Relay,
+    Row,
+    Tickers,
+)
 from streamgate.impl.stores import open_store
 from streamgate.impl.tables import Table
 
@@ -52,13 +63,14 @@ class Plain(Design):
         "name": "plain",
         "version": "1",
         "language": "python",
-        "programs": ["relay", "ledger", "batcher", "clients", "tickers", "holdings", "pulse"],
+        "programs": ["relay", "ledger", "branches", "batcher", "clients", "tickers", "holdings", "pulse"],
         "modes": ["at_least_once", "exactly_once"],
         "capabilities": ["reusable", "measure", "lag", "query", "scale", "standby", "sqlite", "redis", "effects"],
     }
     programs: dict[str, type[Program]] = {  # noqa: RUF012
         "relay": Relay,
         "ledger": Ledger,
+        "branches": Branches,
         "batcher": Batcher,
         "clients": Clients,
         "tickers": Tickers,
@@ -82,8 +94,11 @@ class Plain(Design):
         self.start, self.program = start, self.programs[start["program"]]()
         self.exactly_once = start["mode"] == "exactly_once"
         kind = start["parameters"].get("store")
-        if kind and (self.exactly_once or not issubclass(self.programs[start["program"]], Ledger)):
-            return {"type": "unsupported", "reason": "a store keeps the ledger's state, at_least_once"}
+        if (self.exactly_once or not isinstance(self.program, Ledger)) if kind else isinstance(self.program, Branches):
+            return {
+                "type": "unsupported",
+                "reason": "a store keeps ledger and branches, the latter always, at_least_once",
+            }
         self.store = open_store(start)
         self.client = {"bootstrap.servers": start["bootstrap"], "retry.backoff.ms": 20, **start["client"]}
         self.output = start["topics"][self.program.writes]
@@ -141,8 +156,9 @@ class Plain(Design):
         self.program.parameters = self.start["parameters"]
         self.committed = consumer.committed(partitions, 30)
         if self.store:
-            self.program.take_up(self.store.rows(self.program.writes))
-            self.program.unsaved = {}
+            for stage, part in self.program.stages().items():
+                part.take_up(self.store.rows(stage))
+                part.unsaved = {}
         else:
             self.program.restore([row for role in self.program.tables for row in self.table(role)])
         kept = {p.metadata for p in self.committed if p.metadata}
@@ -273,8 +289,9 @@ class Plain(Design):
         if self.refused:
             raise KafkaException(self.refused)
         if self.store:
-            self.store.write(self.program.writes, self.program.unsaved or {})
-            self.program.unsaved = {}
+            for stage, part in self.program.stages().items():
+                self.store.write(stage, part.unsaved or {})
+                part.unsaved = {}
         before, self.kept = self.kept, self.keep()
         if self.exactly_once:
             self.producer.send_offsets_to_transaction(self.positions(), self.membership(), 30)

@@ -63,8 +63,13 @@ class Program:
     parameters: dict[str, Any]
     unsaved: dict[str, str] | None = None  # key -> the state that the store, if there is one, does not hold yet
 
+    def stages(self) -> "dict[str, Program]":
+        """What a store holds apart, in the order in which it has to be stored."""
+        return {self.writes: self}
+
     def take_up(self, states: dict[str, str]) -> None:
         """Load the state from what a store holds."""
+        raise NotImplementedError
 
     def restore(self, rows: list[Message]) -> None:
         """Load the state from its rows."""
@@ -113,7 +118,7 @@ class Relay(Program):
 class Ledger(Program):
     """Sums per account, with the first hop of the last entry applied: at or below it, an entry is a duplicate."""
 
-    reads, writes = ("entries",), "balances"
+    reads, writes, of = ("entries",), "balances", "account"
     tables: tuple[str, ...] = ("balances",)
 
     def __init__(self) -> None:
@@ -160,7 +165,7 @@ class Ledger(Program):
         for account, (envelope, timestamp_ms) in self.touched.items():
             balance, postings, applied = self.rows[account]
             value: dict[str, Any] = {
-                "account": account,
+                self.of: account,
                 "balance_cents": balance,
                 "postings": postings,
                 "applied": {"topic": applied.topic, "partition": applied.partition, "offset": applied.offset},
@@ -175,6 +180,35 @@ class Ledger(Program):
                 self.unsaved[account] = json.dumps(value)
         self.touched = {}
         return out
+
+
+class Branches(Ledger):
+    """Totals of branches, of what is new in a ledger of its own; for what that has stored it will not say again."""
+
+    writes, of = "totals", "branch"
+    tables = ()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.balances = Ledger()
+
+    def stages(self) -> dict[str, Program]:
+        """The last stage first."""
+        return {self.writes: self, self.balances.writes: self.balances}
+
+    def take(self, message: Message) -> None:
+        """Give the accounts what is theirs, and the branch all of it, if any was new."""
+        envelope, branch = envelope_of(message), (message.key() or b"").decode()
+        self.balances.apply(message, envelope)
+        if any(applied is envelope for applied, _ in self.balances.touched.values()):
+            for posting in envelope.postings:
+                posting.account = branch
+            self.apply(message, envelope)
+
+    def changed(self) -> list[Row]:
+        """Take the last total of every branch touched."""
+        self.balances.changed()
+        return super().changed()
 
 
 VISIT: Fields = dict.fromkeys(("customerId", "visitorId", "action"), (str,))

@@ -47,14 +47,15 @@ def runs_of(records: DataFrame) -> DataFrame:
     return records.drop("headers").mapInArrow(fold_into_runs, RUN)
 
 
-def fold_into_runs(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Turn batches of records into batches of runs."""
+def fold_into_runs(batches: Iterator[pa.RecordBatch], *, by_key: bool = False) -> Iterator[pa.RecordBatch]:
+    """Turn batches of records into batches of runs; by key, all of an entry's postings are those of its branch."""
     for batch in batches:
         envelopes = decode(batch)
         postings = envelopes.postings.flatten()
-        accounts = pc.struct_field(postings, "account")
+        entry = pc.list_parent_indices(envelopes.postings)
+        accounts = batch["key"].take(entry).cast(pa.string()) if by_key else pc.struct_field(postings, "account")
         order = np.argsort(_codes(accounts), kind="stable")  # the order of entries within an account stays
-        entry = pc.list_parent_indices(envelopes.postings).to_numpy()[order]
+        entry = entry.to_numpy()[order]
         hop = {name: column.take(pa.array(entry)) for name, column in envelopes.first_hop.items()}
         accounts, offsets = accounts.take(pa.array(order)), hop["offset"]
         parted = (np.diff(offsets.to_numpy()) <= 0) & (np.diff(entry) != 0)
@@ -112,23 +113,23 @@ class Accounts(StatefulProcessor):
         if changed:
             self.page.update((json.dumps(accounts),))
         for account, run in changed.items():
-            yield output(account, accounts[account], *run[-3:])
+            yield output(account, accounts[account], run[-3:])
 
 
 class Stored:
-    """Accounts that a store keeps: all of them loaded at a start, and what a batch has changed written when it is out."""
+    """States that a store keeps: all of them loaded at a start, and what a batch has changed written when it is out."""
 
-    def __init__(self, store: Store) -> None:
-        rows = ((account, json.loads(row)) for account, row in store.rows(WRITES).items())
+    def __init__(self, store: Store, stage: str = WRITES, of: str = "account") -> None:
+        rows = ((account, json.loads(row)) for account, row in store.rows(stage).items())
         self.accounts = {a: [row["balance_cents"], row["postings"], *row["applied"].values()] for a, row in rows}
-        self.store, self.changed = store, set[str]()
+        self.store, self.stage, self.of, self.changed = store, stage, of, set[str]()
 
     def apply(self, runs: pa.Table) -> pa.Table:
         """Apply a batch's runs in the order they were read, and return the last row of each account that changed."""
         columns = [column.to_pylist() for column in runs.columns]
         changed = {run[2]: run for run in sorted(zip(*columns, strict=True)) if apply(self.accounts, run)}
         self.changed |= set(changed)
-        rows = [output(account, self.accounts[account], *run[-3:]) for account, run in changed.items()]
+        rows = [output(account, self.accounts[account], run[-3:], self.of) for account, run in changed.items()]
         return pa.Table.from_pylist([row.asDict(recursive=True) for row in rows])
 
     def write(self) -> None:
@@ -137,9 +138,9 @@ class Stored:
         for account in self.changed:
             balance_cents, postings, *applied = self.accounts[account]
             hop = dict(zip(("topic", "partition", "offset", "topic_id"), applied, strict=True))
-            row = {"account": account, "balance_cents": balance_cents, "postings": postings, "applied": hop}
+            row = {self.of: account, "balance_cents": balance_cents, "postings": postings, "applied": hop}
             rows[account] = json.dumps(row)
-        self.store.write(WRITES, rows)
+        self.store.write(self.stage, rows)
         self.changed.clear()
 
 
@@ -157,11 +158,12 @@ def apply(accounts: dict[str, list[Any]], run: tuple[Any, ...]) -> bool:
     return True
 
 
-def output(account: str, state: list[Any], envelope_id: str, chain: bytes, timestamp_ms: int) -> Row:
-    """The row of an account, with the lineage of the last entry applied."""
+def output(account: str, state: list[Any], last: tuple[Any, ...], of: str = "account") -> Row:
+    """The row of an account, with id, chain and timestamp of the last entry applied."""
+    envelope_id, chain, timestamp_ms = last
     balance_cents, postings, topic, partition, offset, _ = state
     value = {
-        "account": account,
+        of: account,
         "balance_cents": balance_cents,
         "postings": postings,
         "applied": {"topic": topic, "partition": partition, "offset": offset},

@@ -25,7 +25,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from streamgate.adapter import Design, Failed
 from streamgate.generators.envelope_pb2 import Envelope
 from streamgate.impl.lag import lag
-from streamgate.impl.spark import batcher, ledger, pulse, relay
+from streamgate.impl.spark import batcher, branches, ledger, pulse, relay
 from streamgate.impl.spark.checkpoint import Checkpoint, Positions
 from streamgate.impl.spark.clock import Clock
 from streamgate.impl.spark.envelopes import NO_HEADERS
@@ -35,7 +35,14 @@ from streamgate.impl.spark.writer import Writer
 from streamgate.impl.stores import open_store
 from streamgate.impl.tables import Table
 
-PROGRAMS: dict[str, Any] = {"relay": relay, "ledger": ledger, "batcher": batcher, "pulse": pulse, **JOINS}
+PROGRAMS: dict[str, Any] = {
+    "relay": relay,
+    "ledger": ledger,
+    "branches": branches,
+    "batcher": batcher,
+    "pulse": pulse,
+    **JOINS,
+}
 LEAST = {
     "commit_interval_ms": 1,
     "persistence_interval_ms": 1,
@@ -81,8 +88,11 @@ class Spark(Design):
             if (value := parameters.get(name, least)) < least:
                 raise Failed("conflict", f"{name} is {value}, and must be {least} or more")
         kind = parameters.get("store")
-        if kind and (program is not ledger or start["mode"] == "exactly_once"):
-            return {"type": "unsupported", "reason": "a store keeps the ledger's state, at_least_once"}
+        if (program not in {ledger, branches} or start["mode"] == "exactly_once") if kind else program is branches:
+            return {
+                "type": "unsupported",
+                "reason": "a store keeps ledger and branches, the latter always, at_least_once",
+            }
         if start.get("standing_by") and program is not ledger:
             return {
                 "type": "unsupported",
@@ -90,7 +100,7 @@ class Spark(Design):
             }
         self.held: dict[bytes, dict[str, Any]] | None = {} if start.get("standing_by") else None
         self.after: Positions = {}  # where another cluster has ended: what was read below is out
-        self.stored = ledger.Stored(store) if (store := open_store(start)) else None
+        self.stored = program.Stored(store) if (store := open_store(start)) else None
         self.topics = [start["topics"][role] for role in program.READS]
         self.writer = Writer(start, start["topics"][program.WRITES])
         durable = f"{'' if '://' in start['durable_dir'] else 'file://'}{start['durable_dir']}"
@@ -109,7 +119,7 @@ class Spark(Design):
         elif program.BESIDE:
             beside = read(self.session.read, start | {"offset_reset": "earliest"}, [start["topics"][program.BESIDE[0]]])
         try:
-            self.rows = ledger.runs_of(records) if self.stored else program.build(records, beside, start)
+            self.rows = program.runs_of(records) if self.stored else program.build(records, beside, start)
         except PySparkException as error:
             raise failure_of(str(error)) from error
         self.begin()

@@ -1,7 +1,7 @@
 """Is the state in the store the latest, is it there in time and before the commit, and is it not written too often?"""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from streamgate.checks.delivery import cut, known, rest, timed
 from streamgate.checks.view import View, show, text, view_of
@@ -15,25 +15,24 @@ Row = tuple[str, str, str]  # stage, key, value
 
 def unsettled(view: View, rows: Iterable[Row]) -> list[tuple[bytes, State, str]]:
     """The keys whose last state is not what is kept: key, state due, and what is kept instead."""
-    found, kept = [], _kept(view, rows)
-    for key, states in view.states.items():
-        have = kept.get(key)
+    found = []
+    for key, states, have in _kept(view, rows):
         if have != states[-1].value:
             found.append((key, states[-1], "nothing" if have is None else show(have)))
     return found
 
 
-def _kept(view: View, rows: Iterable[Row]) -> dict[bytes, tuple[object, ...]]:
-    """The state that is kept of each key; what is no row says so in place of a state."""
-    assert view.program.stored_value
-    kept: dict[bytes, tuple[object, ...]] = {}
-    for stage, key, value in rows:
-        if stage == view.program.writes:
+def _kept(view: View, rows: Iterable[Row]) -> Iterator[tuple[bytes, list[State], tuple[object, ...] | None]]:
+    """The states of each key of each stage, and the one that is kept of it; what is no row says so in its place."""
+    said = {(stage, key.encode()): value for stage, key, value in rows}
+    for program, stage in view.stages:
+        assert program.stored_value
+        for key, states in stage.items():
+            value = said.get((program.writes, key))
             try:
-                kept[key.encode()] = view.program.stored_value(key, value)
+                yield key, states, None if value is None else program.stored_value(text(key), value)
             except Unreadable as error:
-                kept[key.encode()] = (error.why,)
-    return kept
+                yield key, states, (error.why,)
 
 
 def stored(history: History, application: str) -> list[Anomaly]:
@@ -55,9 +54,9 @@ def stored_first(history: History, application: str) -> list[Anomaly]:
     view = view_of(history, application)
     committed = [c for c in history.of(Committed) if c.application == application][-1]
     rows = [s for s in history.of(Stored) if s.application == application][-1].rows
-    found, kept = list(view.foreign), _kept(view, rows)
-    for key, states in view.states.items():
-        want, have = cut(known(committed), states), kept.get(key)
+    found = list(view.foreign)
+    for key, states, have in _kept(view, rows):
+        want = cut(known(committed), states)
         place = next((number for number, state in enumerate(states, 1) if state.value == have), 0)
         if have is not None and not place:
             said = f"{text(key)}: the store holds {show(have)}, which no fold of the input gives"

@@ -69,6 +69,13 @@ class View:
         states: States = self.history.derived[log]
         return states
 
+    @property
+    def stages(self) -> Iterator[tuple[Program, States]]:
+        """What a store holds: the states of each stage."""
+        yield self.program, self.states
+        if self.program.upstream:
+            yield self.program.upstream, self.program.upstream.model([r for r in self.inputs if r.visible])
+
     @cached_property
     def merged(self) -> Merge | None:
         """Of a program that several topics make: the rows that are legal."""

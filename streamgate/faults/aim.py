@@ -282,7 +282,30 @@ def stored_before_the_commit(trial: Trial, application: Application) -> Aim:
     return Aim("between store and commit", glimpse, evidence)
 
 
+def between_the_stages(trial: Trial, application: Application) -> Aim:
+    """One stage of an entry's partition is stored further than the other: between them. Some store both at once, and say so."""
+    if "stages-at-once" in trial.manifest.capabilities:
+        return stored_before_the_commit(trial, application)
+    stages, store = [program for program, _ in view_of(trial.history, application.name).stages], application.store
+    assert store
+
+    def evidence() -> Evidence | None:
+        through: dict[str, dict[str, int]] = {program.writes: {} for program in stages}
+        for program in stages:
+            assert program.stored_value
+            for stage, key, value in store.rows():
+                if stage == program.writes:
+                    *_, (topic, partition, offset) = program.stored_value(key, value)
+                    place = f"{topic}-{partition}"
+                    through[stage][place] = max(offset, through[stage].get(place, -1))
+        first, second = through.values()
+        return {"stored": through} if first != second else None
+
+    return Aim("between its stages", stored_before_the_commit(trial, application).glimpse, evidence)
+
+
 AIMS = {
+    "between its stages": between_the_stages,
     "between store and commit": stored_before_the_commit,
     "with events waiting": events_waiting,
     "with a transaction open": transaction_open,

@@ -1,6 +1,7 @@
 """The programs: engine-neutral dataflows that the guarantees are stated on, one file each."""
 
 from streamgate.programs.batcher import BATCHER
+from streamgate.programs.branches import BRANCHES
 from streamgate.programs.contract import GONE, NOTHING, Diagnose, Diagnosis, Merge, Program, State, States, Unreadable
 from streamgate.programs.joins import CLIENTS, HOLDINGS, TICKERS
 from streamgate.programs.ledger import LEDGER
@@ -8,7 +9,7 @@ from streamgate.programs.pulse import PULSE
 from streamgate.programs.relay import RELAY
 
 PROGRAMS: dict[str, Program] = {
-    program.name: program for program in (RELAY, LEDGER, BATCHER, CLIENTS, TICKERS, HOLDINGS, PULSE)
+    program.name: program for program in (RELAY, LEDGER, BRANCHES, BATCHER, CLIENTS, TICKERS, HOLDINGS, PULSE)
 }
 
 __all__ = ["GONE", "NOTHING", "PROGRAMS", "Diagnose", "Diagnosis", "Merge", "Program", "State", "States", "Unreadable"]

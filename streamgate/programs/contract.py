@@ -92,6 +92,7 @@ class Program:
     where that is ``broadcast``, all of it is read at every start and no group commits it. One that reads ``others`` beside the
     first is ``merged``: its states are only whether a row is complete. ``stored_value``: what a key's value in a store, or in an
     answer, says, as ``value_of`` says it of an output. ``narrows``: the outputs have one partition for so many of the input.
+    ``upstream``: a stage of the same application before this one, whose states a store holds as well, and no topic.
     """
 
     name: str
@@ -111,6 +112,7 @@ class Program:
     others: tuple[str, ...] = ()
     merged: type[Merge] | None = None
     stored_value: Callable[[str, str], tuple[Any, ...]] | None = None
+    upstream: "Program | None" = None
     narrows: int = 1
 
     @property

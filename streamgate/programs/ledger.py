@@ -12,7 +12,7 @@ before states are stored (stage `balances`, by account, the row's fields and any
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -24,20 +24,22 @@ from streamgate.history.events import Record
 from streamgate.programs.contract import Diagnosis, Program, State, States, Unreadable
 from streamgate.programs.relay import Chain, chain_after, chain_of, decode
 
-FIELDS = {"account", "balance_cents", "postings", "applied"}
 Values = dict[bytes, set[tuple[Any, ...]]]  # balance in cents, postings, applied
 Effect = tuple[Record, int, int]  # a record, and what it adds to one account: cents and postings
 
 
-def collections(envelope: Envelope) -> dict[str, list[int]]:
-    """The entry's postings by account, in order."""
+Collections = Callable[[Record, Envelope], dict[str, list[int]]]  # what an entry adds to each key, in order
+
+
+def by_account(_: Record, envelope: Envelope) -> dict[str, list[int]]:
+    """The entry's postings by account."""
     sums: dict[str, list[int]] = {}
     for posting in envelope.postings:
         sums.setdefault(posting.account, []).append(posting.amount_cents)
     return sums
 
 
-def model(inputs: Iterable[Record], *, forgetful: bool = False) -> States:
+def model(inputs: Iterable[Record], collections: Collections = by_account, *, forgetful: bool = False) -> States:
     """Fold entries into the states of every account; ``forgetful`` discards no duplicate (to diagnose a wrong sum)."""
     states: States = {}
     applied: dict[str, tuple[str, int, int, bytes]] = {}
@@ -45,7 +47,7 @@ def model(inputs: Iterable[Record], *, forgetful: bool = False) -> States:
         envelope = decode(record)
         chain = chain_after(record, envelope)
         first = chain[0]
-        for account, amounts in collections(envelope).items():
+        for account, amounts in collections(record, envelope).items():
             seen = applied.get(account)
             if (
                 seen
@@ -62,7 +64,7 @@ def model(inputs: Iterable[Record], *, forgetful: bool = False) -> States:
     return states
 
 
-def value_of(record: Record) -> tuple[Any, ...]:
+def value_of(record: Record, key: str = "account") -> tuple[Any, ...]:
     """What a row says: balance in cents, postings, applied; Unreadable where it breaks the contract."""
     try:
         row = json.loads(record.value or b"null")
@@ -72,24 +74,31 @@ def value_of(record: Record) -> tuple[Any, ...]:
         raise Unreadable(f"{record.at} is no row of the contract: {error!r}") from None
     if not all(type(number) is int for number in numbers):
         raise Unreadable(f"{record.at} holds a number that is no integer")
-    if set(row) != FIELDS or set(applied) != {"topic", "partition", "offset"}:
-        raise Unreadable(f"{record.at} has other fields than {sorted(FIELDS)}")
-    if not all(isinstance(name, str) for name in (row["account"], applied["topic"])):
+    if set(row) != (fields := {key, "balance_cents", "postings", "applied"}) or set(applied) != {
+        "topic",
+        "partition",
+        "offset",
+    }:
+        raise Unreadable(f"{record.at} has other fields than {sorted(fields)}")
+    if not all(isinstance(name, str) for name in (row[key], applied["topic"])):
         raise Unreadable(f"{record.at} holds a name that is no text")
-    if row["account"].encode() != record.key:
-        raise Unreadable(f"{record.at} has another account in its key than in its value")
+    if row[key].encode() != record.key:
+        raise Unreadable(f"{record.at} has another {key} in its key than in its value")
     return row["balance_cents"], row["postings"], (applied["topic"], applied["partition"], applied["offset"])
 
 
-def stored_value(key: str, value: str) -> tuple[Any, ...]:
+def stored_value(key: str, value: str, name: str = "account") -> tuple[Any, ...]:
     """What a stored state says, whatever it holds beside a row's fields."""
+    fields = (name, "balance_cents", "postings", "applied")
     try:
-        row = {name: each for name, each in json.loads(value).items() if name in FIELDS}
+        row = {name: each for name, each in json.loads(value).items() if name in fields}
         row["applied"] = {name: row["applied"][name] for name in ("topic", "partition", "offset")}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise Unreadable(f"what is stored for {key} is no row of the contract: {error!r}") from None
     text = json.dumps(row).encode()
-    return value_of(Record(topic="the store", partition=0, offset=0, timestamp_ms=0, key=key.encode(), value=text))
+    return value_of(
+        Record(topic="the store", partition=0, offset=0, timestamp_ms=0, key=key.encode(), value=text), name
+    )
 
 
 def lineage_of(record: Record) -> tuple[str | None, Chain]:
@@ -108,16 +117,16 @@ class Diagnostician:
     What it compares with is folded once, however many rows are wrong.
     """
 
-    def __init__(self, inputs: list[Record]) -> None:
-        self._inputs = inputs
+    def __init__(self, inputs: list[Record], collections: Collections = by_account) -> None:
+        self._inputs, self._collections = inputs, collections
 
     @cached_property
     def _counting_aborted(self) -> Values:
-        return _values(model(self._inputs))
+        return _values(model(self._inputs, self._collections))
 
     @cached_property
     def _counting_repeats(self) -> Values:
-        return _values(model((r for r in self._inputs if r.visible), forgetful=True))
+        return _values(model((r for r in self._inputs if r.visible), self._collections, forgetful=True))
 
     @cached_property
     def _by_first_hop(self) -> dict[tuple[str, int, int], Record]:
@@ -128,7 +137,7 @@ class Diagnostician:
         """Account -> what every record adds to it, aborted ones too."""
         effects: dict[str, list[Effect]] = {}
         for record in self._inputs:
-            for account, amounts in collections(decode(record)).items():
+            for account, amounts in self._collections(record, decode(record)).items():
                 effects.setdefault(account, []).append((record, sum(amounts), len(amounts)))
         return effects
 
@@ -162,7 +171,7 @@ class Diagnostician:
 
     def _beside(self, value: tuple[Any, ...], before: tuple[Any, ...], due: State, effects: list[Effect]) -> Diagnosis:
         """The row has the applied position of a state, and other sums: what is between them?"""
-        amounts = collections(decode(due.source))[due.key.decode()]
+        amounts = self._collections(due.source, decode(due.source))[due.key.decode()]
         held = value[1] - before[1]
         if 0 < held < len(amounts) and value[0] - before[0] in map(sum, combinations(amounts, held)):
             return Diagnosis(

@@ -1,0 +1,52 @@
+"""branches: what a ledger sums per account goes on per branch into `totals`, and a store keeps both stages.
+
+Both stages are folds of the same entries, each entry once by its first hop, so neither waits for the other's word: what one
+has stored and the other has not, a replay gives to just that one. Downstream is stored first all the same.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+
+from streamgate.impl.spark import ledger
+from streamgate.impl.stores import Store
+
+READS, BESIDE, WRITES = ("entries",), (), "totals"
+MADE_UP, BATCH_RECORDS, ARROW_RECORDS = ledger.MADE_UP, ledger.BATCH_RECORDS, ledger.ARROW_RECORDS
+
+
+def build(records: DataFrame, *_: Any) -> DataFrame:
+    """Fold entries into runs of both stages; all the rest is the driver's."""
+    return records.drop("headers").mapInArrow(fold_into_runs, f"{ledger.RUN}, stage string")
+
+
+runs_of = build
+
+
+def fold_into_runs(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Turn batches of records into batches of runs, those of accounts and those of branches."""
+    for batch in batches:
+        for stage in (ledger.WRITES, WRITES):
+            for runs in ledger.fold_into_runs(iter([batch]), by_key=stage == WRITES):
+                yield runs.append_column("stage", pa.array([stage] * len(runs)))
+
+
+class Stored:
+    """Both stages, the last one first."""
+
+    def __init__(self, store: Store) -> None:
+        self.stages = ledger.Stored(store, WRITES, "branch"), ledger.Stored(store)
+
+    def apply(self, runs: pa.Table) -> pa.Table:
+        """Apply a batch's runs, each to its stage, and return the last row of each branch that changed."""
+        mine = [runs.filter(pc.equal(runs["stage"], each.stage)).drop_columns("stage") for each in self.stages]
+        totals, _ = (each.apply(part) for each, part in zip(self.stages, mine, strict=True))
+        return totals
+
+    def write(self) -> None:
+        """Write what has changed."""
+        for each in self.stages:
+            each.write()
