@@ -166,6 +166,7 @@ class Story:
         *,
         applied: Position | None = None,
         partition: int = 0,
+        of: str = "account",
         **changes: Any,
     ) -> Record:
         """A ledger's row: the balance after so many postings, this entry the last one applied."""
@@ -173,7 +174,7 @@ class Story:
         chain = [*envelope.chain, _hop(entry.topic, entry.partition, entry.offset)]
         first = applied or (chain[0].topic, chain[0].partition, chain[0].offset)
         value = {
-            "account": account,
+            of: account,
             "balance_cents": cents,
             "postings": postings,
             "applied": dict(zip(("topic", "partition", "offset"), first, strict=False)),

@@ -20,7 +20,7 @@ from pyspark.sql import functions as sf  # noqa: E402
 
 from streamgate.adapter import Failed  # noqa: E402
 from streamgate.generators.envelope_pb2 import Envelope, Hop, Posting  # noqa: E402
-from streamgate.impl.spark import batcher, clock, joins, ledger, main, relay, runtime  # noqa: E402
+from streamgate.impl.spark import batcher, branches, clock, joins, ledger, main, relay, runtime  # noqa: E402
 from streamgate.impl.spark.session import JVM, open_session  # noqa: E402
 
 HUGE = 2**53 + 1
@@ -119,6 +119,37 @@ def test_lineage():
     chain = Envelope(chain=[*upstream(9), Hop(topic="entries", partition=3, offset=5)])
 
     assert (run["id"], run["timestamp_ms"], run["chain"]) == ("entry-5", 1005, chain.SerializeToString())
+
+
+def test_two_stages():
+    """Each stage takes what it has not stored yet, whichever the crash left behind, and the last one is stored first."""
+    stored, written = {"totals": {}, "balances": {}}, []
+
+    class Memory:
+        def rows(self, stage):
+            return stored[stage]
+
+        def write(self, stage, rows):
+            written.append(stage)
+            stored[stage] = stored[stage] | rows
+
+    def batch_of(*entries):
+        runs = pa.Table.from_batches(branches.fold_into_runs(iter([batch(list(entries))])))
+        design = branches.Stored(Memory())
+        rows = [json.loads(row["value"]) for row in design.apply(runs).to_pylist()]
+        design.write()
+        return [(row["branch"], row["balance_cents"], row["postings"]) for row in rows]
+
+    first, second = entry(7, ("a", 5), ("b", -2)), entry(8, ("a", 1))
+    assert batch_of(first) == [("branch", 3, 2)]
+    before = dict(stored)
+    assert batch_of(first, second) == [("branch", 4, 3)]
+    assert written == ["totals", "balances"] * 2
+    stored["balances"] = before["balances"]
+    assert batch_of(first, second) == []
+    assert json.loads(stored["balances"]["a"])["balance_cents"] == 6
+    stored["totals"] = before["totals"]
+    assert batch_of(first, second) == [("branch", 4, 3)]
 
 
 def test_output():

@@ -1,0 +1,65 @@
+"""Two stages in one application: the totals of `branches`, and what a store holds of either stage."""
+
+import json
+
+import pytest
+from histories import Story
+
+from streamgate.history.events import Record, Stored
+
+
+def two_entries() -> tuple[Story, list[Record]]:
+    """A branch with three postings of two accounts; an entry without any changes nothing."""
+    story = Story("branches", "at_least_once", persistence_interval_ms=500)
+    story.start()
+    entries = story.entry(ada=5, bob=-2), story.entry(), story.entry(ada=7)
+    return story, [entries[0], entries[2]]
+
+
+class TestTotals:
+    """What the outputs may say."""
+
+    def test_all_postings_of_an_entry_are_its_branch_s(self) -> None:
+        """Whoever they are for."""
+        story, (first, second) = two_entries()
+        story.row("north", 3, 2, first, of="branch")
+        story.row("north", 10, 3, second, of="branch")
+
+        assert story.found("relation") == []
+
+    def test_what_the_first_stage_kept_for_itself(self) -> None:
+        """A total that lacks an entry is short by its postings."""
+        story, (_, second) = two_entries()
+        story.row("north", 7, 1, second, of="branch")
+
+        assert {name for name, _, _ in story.found("relation")} == {"lost"}
+
+
+@pytest.mark.parametrize(
+    ("ada", "north", "missing"),
+    [(12, 10, []), (12, 3, ["north"]), (5, 10, ["ada"]), (None, 10, ["ada"]), (12, None, ["north"])],
+)
+def test_the_last_states(ada: int | None, north: int | None, missing: list[str]) -> None:
+    """A state of either stage that is old, or not there, is late, and was not stored before the commit."""
+    story, (first, second) = two_entries()
+    states = {  # stage, key and balance -> postings, last entry
+        ("balances", "bob", -2): (1, first),
+        ("balances", "ada", 5): (1, first),
+        ("balances", "ada", 12): (2, second),
+        ("totals", "north", 3): (2, first),
+        ("totals", "north", 10): (3, second),
+    }
+    kept = []
+    for stage, key, cents in [("balances", "bob", -2), ("balances", "ada", ada), ("totals", "north", north)]:
+        if cents is not None:
+            postings, entry = states[stage, key, cents]
+            applied = {"topic": entry.topic, "partition": entry.partition, "offset": entry.offset}
+            of = "branch" if stage == "totals" else "account"
+            state = {of: key, "balance_cents": cents, "postings": postings, "applied": applied}
+            kept.append((stage, key, json.dumps(state)))
+    story.settled(3)
+    story.history.add(Stored(at_ms=0, application="app", rows=tuple(kept), writes=()))
+    story.rests()
+
+    assert [key for _, key, _ in story.found("stored")] == missing
+    assert [key for _, key, _ in story.found("stored-first")] == missing
