@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
@@ -46,7 +47,7 @@ class Cores:
     orphans_s: ClassVar[float] = 0.0  # of processes that were killed with their parent: nobody of ours waits for those
 
     def __init__(self) -> None:
-        self._began = cpu_s()
+        self._began, self._own = cpu_s(), (time.monotonic(), time.process_time())
 
     @classmethod
     def bury(cls, pids: Iterable[int]) -> None:
@@ -61,6 +62,11 @@ class Cores:
         if elapsed - elapsed_then < LEAST_CORE_S:
             return 0.0
         return min(1.0, max(0.0, busy - busy_then - max(0.0, ours - ours_then)) / (elapsed - elapsed_then))
+
+    def harness(self) -> float:
+        """How many cores this process itself has taken, on average."""
+        began_s, own_s = self._own
+        return (time.process_time() - own_s) / max(LEAST_CORE_S, time.monotonic() - began_s)
 
 
 def cpu_s() -> tuple[float, float, float]:

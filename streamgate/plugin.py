@@ -220,6 +220,7 @@ class Gate:
             result.entries = sum(a.workload.get("entries", 0) for a in trial.applications.values())
             result.keys = sum(a.workload.get("accounts", 0) for a in trial.applications.values())
             result.partitions = max((a.partitions for a in trial.applications.values()), default=0)
+            result.waited_ms = trial.waited_ms() if verdict is Verdict.UPHELD else {}
             result.history = str(trial.path.relative_to(self.bench.out))
             trial.history.add(
                 events.Ended(verdict=verdict, reason=reason, anomalies=tuple(anomalies), seconds=result.seconds)
@@ -249,9 +250,10 @@ class Gate:
 
         attempts = f"  {result.attempts} attempts" if result.attempts > 1 else ""
         known = "  (known failure)" if result.known else ""
+        shares = ", ".join(f"{share} within {wait_ms / 1000:.2f} s" for share, wait_ms in result.waited_ms.items())
         self.console.print(
             f"[{COLOURS[result.verdict]}]{result.verdict:<13}[/] {result.design}  {result.id.replace('[', chr(92) + '[')}"
-            f"  {result.seconds:.1f} s{attempts}{known}"
+            f"  {result.seconds:.1f} s{attempts}{known}{shares and f'  ({shares})'}"
         )
         if result.verdict in {Verdict.VIOLATED, Verdict.INCONCLUSIVE, Verdict.HARNESS_ERROR}:
             spec, scenario = self.choice.specs.get(result.design, result.design), result.id.partition("[")[0]

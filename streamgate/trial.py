@@ -17,11 +17,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from itertools import chain
+from math import ceil, inf
 from pathlib import Path
 from typing import Any
 
 from streamgate.brokers import Broker
 from streamgate.checks import CHECKS
+from streamgate.checks.delivery import waits_of
 from streamgate.checks.fencing import HANDED_OVER
 from streamgate.checks.stores import unsettled
 from streamgate.checks.view import view_of
@@ -64,6 +66,7 @@ MOVES = 5  # how often all of a shared input is seen to move on
 STOP_MS = 10_000
 NOTICED_S = 10.0  # two deployments under the same ids have noticed by then
 LAG_EVERY_MS = 100
+SHARES = {"50 %": 0.5, "99 %": 0.99, "99.99 %": 0.9999}
 ASKED_AT_ONCE = 16  # keys of a table, when an instance has just said that it is ready
 COLD = "started with nothing prepared"
 SWITCHED = "another cluster takes over"
@@ -146,6 +149,7 @@ class Application:
     fed_ms: int = 0
     fed: set[str] = field(default_factory=set)  # the topics that the last wave was for
     is_fed: bool = False  # all the time, by a thread of its own
+    was_fed: bool = False
     # topic-partition -> each wave's end, and when it was there
     appended: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     wave: Callable[..., list[Send]] | None = None
@@ -355,7 +359,7 @@ class Trial:
 
         thread = threading.Thread(target=write, name="feeding", daemon=True)
         thread.start()
-        application.is_fed = True
+        application.is_fed = application.was_fed = True
         try:
             yield
         finally:
@@ -467,6 +471,14 @@ class Trial:
                 )
             )
         return stable, end
+
+    def waited_ms(self) -> dict[str, int]:
+        """How long what arrived all along waited until it was visible, by the share that waited no longer."""
+        fed = [
+            a.name for a in self.applications.values() if a.was_fed and not a.program.merged and not a.program.beside
+        ]
+        waits = sorted(wait_ms for name in fed for wait_ms, _ in waits_of(self.history, name) if wait_ms < inf)
+        return {name: round(waits[ceil(share * len(waits)) - 1]) for name, share in SHARES.items() if waits}
 
     # --- instances
 
@@ -1017,6 +1029,7 @@ class Trial:
                 tolerance_ms=tolerance_ms,
                 canary_ms=canary_ms,
                 others=others,
+                harness=round(self.cores.harness(), 2),
             )
         )
         self.cores = Cores()

@@ -110,7 +110,9 @@ Feature: State lives in a store, and the store is written seldom and before the 
     When it starts
     And it is killed between its stages, while more of them arrive
     Then its store holds all that is committed
-    When it starts again and drains its input
+    When it starts again
+    And 400 entries over 64 accounts arrive in its input
+    And it drains its input
     Then the outputs are the model's, in the order and as often as <mode> allows
     And while the input rests, its store holds every last state within the interval and 2 seconds
     And nothing else changes on the broker

@@ -21,5 +21,4 @@ Feature: What is done outside of Kafka is not exactly once
 
     Examples:
       | program | mode         |
-      | relay   | exactly_once |
       | ledger  | exactly_once |

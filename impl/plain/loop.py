@@ -127,6 +127,9 @@ class Plain(Design):
                 "fetch.wait.max.ms": 50,
             }
         )
+        self.monitor = Consumer(
+            self.client | {"group.id": self.group}
+        )  # the other one hears nobody else while it is polled
         self.in_transaction, self.dirty, self.assigned = False, False, False
         self.consumer.subscribe(
             [start["topics"][role] for role in self.program.reads], on_assign=self.on_assign, on_revoke=self.on_revoke
@@ -224,6 +227,7 @@ class Plain(Design):
             self.commit()
             self.through = {f"{place.topic}-{place.partition}": place.offset for place in self.positions()}
             self.consumer.close()
+            self.monitor.close()
             if self.rows:
                 self.rows.close()
         except KafkaException as error:
@@ -236,7 +240,7 @@ class Plain(Design):
 
     def lag(self) -> dict[str, Any]:
         """By what the group has committed of its own partitions."""
-        return lag(self.consumer, self.committed)
+        return lag(self.monitor, self.committed)
 
     def query(self, table: str, key: str) -> dict[str, Any]:
         """Answer from the output topic, whatever instance wrote it."""

@@ -217,24 +217,37 @@ def available(history: History, application: str, *, of: int = SERVED_OF) -> lis
     A state waits from its entry's append, or from `ready` on; a switch of clusters begins nothing anew. Inconclusive as
     `promptly` is, and where there are fewer states than that.
     """
-    view, late = view_of(history, application), []
-    ready_ms = next(e.at_ms for e in history.of(Instance) if e.application == application and e.event == "ready")
+    view, waits = view_of(history, application), waits_of(history, application)
+    if len(waits) < of:
+        raise Inconclusive(f"{len(waits)} states do not show whether one in {of} is late")
+    late = [(wait_ms, state) for wait_ms, state in waits if wait_ms > SERVED_MS]
+    if len(late) * of <= len(waits):
+        return timed(view, rest(history, application), [])
+    said = f"{len(late)} of {len(waits)} states were later than {SERVED_MS} ms"
+    how = {True: "was visible {0} ms after", False: "is not visible since"}
+    return timed(
+        view,
+        rest(history, application),
+        [
+            view.anomaly("late", f"{text(s.key)} {how[ms < inf].format(ms)} {s.source.at} ({said})", s.key, s)
+            for ms, s in late
+        ],
+    )
+
+
+def waits_of(history: History, application: str) -> list[tuple[float, State]]:
+    """How many milliseconds each state waited until it, or a later one of its key, was visible: from its entry's append, or
+    from the first `ready` on. What a reader never saw waits without end."""
+    view, waits = view_of(history, application), list[tuple[float, State]]()
+    ready_ms = next((e.at_ms for e in history.of(Instance) if (e.application, e.event) == (application, "ready")), 0)
     for key, states in view.states.items():
         shown_ms = [inf] * len(states)
         for output in view.outputs.get(key, []):
             if not output.anomaly:
                 shown_ms[output.index] = min(shown_ms[output.index], output.record.seen_ms)
         by_ms = [*accumulate(reversed(shown_ms), min)][::-1]
-        late += [
-            (key, state, f"was visible {at - since} ms after" if at < inf else "is not visible since")
-            for state, at in zip(states, by_ms, strict=True)
-            if at - (since := max(state.source.seen_ms, ready_ms)) > SERVED_MS
-        ]
-    if (count := sum(map(len, view.states.values()))) < of:
-        raise Inconclusive(f"{count} states do not show whether one in {of} is late")
-    said = f"{len(late)} of {count} states were later than {SERVED_MS} ms"
-    found = [view.anomaly("late", f"{text(k)} {how} {s.source.at} ({said})", k, s) for k, s, how in late]
-    return timed(view, rest(history, application), found if len(late) * of > count else [])
+        waits += [(max(0, at - max(s.source.seen_ms, ready_ms)), s) for s, at in zip(states, by_ms, strict=True)]
+    return waits
 
 
 def below_the_commit(history: History, application: str) -> list[Anomaly]:

@@ -154,6 +154,7 @@ class Paused(Event):
     others: float = Field(
         default=0.0, description="the share of the cores, 0 to 1, that others took since the pause before"
     )
+    harness: float = Field(default=0.0, description="the cores that the harness itself took since the pause before")
 
 
 class Committed(Event):

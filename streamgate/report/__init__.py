@@ -51,6 +51,7 @@ class RowResult(BaseModel):
     keys: int = 0
     partitions: int = 0
     waited_seconds: float = 0.0
+    waited_ms: dict[str, int] = {}  # of what arrived all along: the share of it that was visible by then
     seconds: float
     history: str = ""
 

@@ -1,7 +1,6 @@
 """Goes on where its store does not answer, and commits what it could not write.
 
-Whoever takes a store for a cache makes this mistake. It shows in a store that is gone while something changes.
-"""
+Whoever takes a store for a cache makes this mistake. It shows in a store that is gone while something changes."""
 
 from typing import Any
 
@@ -15,8 +14,9 @@ class DropsWhatItCannotStore(Plain):
     hello = Plain.hello | {"name": "broken/drops_what_it_cannot_store"}
 
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
-        impatient, reply = redis.Redis.from_url(start["stores"]["redis"], retry=None), super().open(start)
-        vars(self.store)["client"] = impatient
+        reply = super().open(start)
+        if address := start["stores"].get("redis"):
+            vars(self.store)["client"] = redis.Redis.from_url(address, retry=None)
         return reply
 
     def commit(self) -> None:
