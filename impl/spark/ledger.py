@@ -142,6 +142,10 @@ class Stored:
         self.store.write(WRITES, rows)
         self.changed.clear()
 
+    def close(self) -> None:
+        """Let go of the store."""
+        self.store.close()
+
 
 def apply(accounts: dict[str, list[Any]], run: tuple[Any, ...]) -> bool:
     """Add what is new in a run to its account; whatever the account's applied position covers is a duplicate."""

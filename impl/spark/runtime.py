@@ -62,7 +62,7 @@ class Spark(Design):
         "language": "python",
         "programs": list(PROGRAMS),
         "modes": ["at_least_once", "exactly_once"],
-        "capabilities": ["reusable", "measure", "query", "standby", "sqlite", "redis"],
+        "capabilities": ["reusable", "measure", "query", "standby", "sqlite", "redis", "cassandra"],
     }
     session: SparkSession
     stream: StreamingQuery
@@ -262,8 +262,9 @@ class Spark(Design):
                 self.stream.awaitTermination(LOOK_S)  # type: ignore[arg-type]  # its stub forgets fractions of a second
         self.stream.stop()
         self.settle()
-        if self.table:
-            self.table.close()
+        for kept in (self.table, self.stored):
+            if kept:
+                kept.close()
 
 
 def is_at_or_above(places: Positions, headers: list[dict[str, Any]]) -> bool:
