@@ -4,6 +4,7 @@ import json
 import os
 import random
 import re
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -474,3 +475,21 @@ def test_absurd_parameters(parameters, says):
     """They are refused before anything is opened, in one sentence."""
     with pytest.raises(Failed, match=f"^{says}$"):
         runtime.Spark().open({"program": "holdings", "parameters": parameters})
+
+
+def test_a_state_is_written_once_an_interval() -> None:
+    """A batch that ends sooner after the one before waits for what is left of the interval, unless it is the closing one."""
+    store = mock.Mock(**{"rows.return_value": {}})
+    stored, took = ledger.Stored(store, 200), []
+    for hurry in (False, False, True):
+        stored.accounts["ada"], stored.changed = [1, 1, "entries", 0, 0, ""], {"ada"}
+        if hurry:
+            stored.hurry.set()
+        began = time.monotonic()
+        stored.write()
+        took.append(time.monotonic() - began)
+
+    assert store.write.call_count == 3
+    assert took[0] < 0.1
+    assert took[1] > 0.19
+    assert took[2] < 0.1

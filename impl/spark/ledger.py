@@ -7,6 +7,8 @@ stateful operator costs a few round trips for every key of a batch: a key here i
 """
 
 import json
+import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -116,12 +118,17 @@ class Accounts(StatefulProcessor):
 
 
 class Stored:
-    """Accounts that a store keeps: all of them loaded at a start, and what a batch has changed written when it is out."""
+    """Accounts that a store keeps: all of them loaded at a start, and what a batch has changed written when it is out.
 
-    def __init__(self, store: Store) -> None:
+    Spark begins a batch late where the one before took long, and the next one on time: an interval is waited for here.
+    """
+
+    def __init__(self, store: Store, interval_ms: int) -> None:
         rows = ((account, json.loads(row)) for account, row in store.rows(WRITES).items())
         self.accounts = {a: [row["balance_cents"], row["postings"], *row["applied"].values()] for a, row in rows}
         self.store, self.changed = store, set[str]()
+        self.interval_s, self.due_s = interval_ms / 1000, time.monotonic()
+        self.hurry = threading.Event()  # set where the last write is not to wait
 
     def apply(self, runs: pa.Table) -> pa.Table:
         """Apply a batch's runs in the order they were read, and return the last row of each account that changed."""
@@ -132,7 +139,10 @@ class Stored:
         return pa.Table.from_pylist([row.asDict(recursive=True) for row in rows])
 
     def write(self) -> None:
-        """Write what has changed."""
+        """Write what has changed, an interval after the last write at the earliest."""
+        if not self.changed:
+            return
+        self.hurry.wait(max(0.0, self.due_s - time.monotonic()))
         rows = {}
         for account in self.changed:
             balance_cents, postings, *applied = self.accounts[account]
@@ -140,6 +150,7 @@ class Stored:
             row = {"account": account, "balance_cents": balance_cents, "postings": postings, "applied": hop}
             rows[account] = json.dumps(row)
         self.store.write(WRITES, rows)
+        self.due_s = time.monotonic() + self.interval_s
         self.changed.clear()
 
     def close(self) -> None:

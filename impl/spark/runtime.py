@@ -35,13 +35,8 @@ from streamgate.impl.stores import open_store
 from streamgate.impl.tables import Table
 
 PROGRAMS: dict[str, Any] = {"relay": relay, "ledger": ledger, "batcher": batcher, "pulse": pulse, **JOINS}
-LEAST = {
-    "commit_interval_ms": 1,
-    "persistence_interval_ms": 1,
-    "threshold": 1,
-    "interval_ms": 1,
-    "delete_retention_ms": 0,
-}
+LEAST = dict.fromkeys(("commit_interval_ms", "persistence_interval_ms", "threshold", "interval_ms"), 1)
+LEAST["delete_retention_ms"] = 0
 WARM_UP_RECORDS, WARM_UP_BATCHES = 100, 1
 LOOK_S = 0.05  # how often a finished batch is looked for
 CLOSE_DEADLINE_S = 5
@@ -89,7 +84,8 @@ class Spark(Design):
             }
         self.held: dict[bytes, dict[str, Any]] | None = {} if start.get("standing_by") else None
         self.after: Positions = {}  # where another cluster has ended: what was read below is out
-        self.stored = ledger.Stored(store) if (store := open_store(start)) else None
+        self.interval_ms = parameters.get("persistence_interval_ms" if kind else "commit_interval_ms", 100)
+        self.stored = ledger.Stored(store, self.interval_ms) if (store := open_store(start)) else None
         self.topics = [start["topics"][role] for role in program.READS]
         self.writer = Writer(start, start["topics"][program.WRITES])
         durable = f"{'' if '://' in start['durable_dir'] else 'file://'}{start['durable_dir']}"
@@ -97,7 +93,6 @@ class Spark(Design):
         self.checkpoint = Checkpoint(self.location)
         client = {"bootstrap.servers": start["bootstrap"], **start["client"]}
         self.table = Table(client, f"{self.writer.group}-queries", self.writer.topic) if program is pulse else None
-        self.interval_ms = parameters.get("persistence_interval_ms" if kind else "commit_interval_ms", 100)
         self.lock, self.closing = threading.Lock(), False
         use_local_disk(self.session, start["state_dir"])
         self.session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", program.ARROW_RECORDS)
@@ -255,6 +250,8 @@ class Spark(Design):
             clock.tick(closing=True)
             while (clock.under_way or not clock.is_closed) and self.stream.isActive and time.monotonic() < until:
                 time.sleep(LOOK_S)
+        if self.stored:
+            self.stored.hurry.set()
         with self.lock:
             self.closing = True
         with contextlib.suppress(StreamingQueryException):  # the next batch, if it has begun, is refused
