@@ -20,10 +20,11 @@ from streamgate.report import waiting
 from streamgate.stores.cassandra_server.query_log import QueryLog
 from streamgate.verdicts import NotOffered
 
-NEWEST_JAVA = 23  # Cassandra 5 wants a security manager, and there is none to be had above
+NEWEST_JAVA = 19  # above, the query log of Cassandra 5 does not find its way into Java any more
 _READY_S = 90.0
 _LOOK_S = 0.05
 _TOOL_S = 60.0
+_QUEUE_BYTES, _LOG_BYTES = 64 << 20, 16 << 30
 HOST = "127.0.0.1"
 
 _FLAGS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-XX:+ExitOnOutOfMemoryError")
@@ -91,7 +92,7 @@ class _Launch:
         self.run, self.java, self.jars = run, java, jars
         self.home = run.scratch / f"cassandra-{uuid4().hex[:8]}"
         self.log, self.queries = self.home / "log", self.home / "queries"
-        self.port, self.storage_port, self.jmx_port = free_ports(3)
+        self.port, self.storage_port = free_ports(2)
 
     def start(self) -> Server:
         """Boot it, and have it log its queries."""
@@ -103,18 +104,27 @@ class _Launch:
         self.run.session(process.pid)
         try:
             self._await(process)
-            self._have_queries_logged()
+            self._have_queries_logged(process.pid)
         except BaseException:
             process.kill()
             process.wait()
             raise
         return Server(self.port, process, QueryLog(self.queries))
 
-    def _have_queries_logged(self) -> None:
-        """Only its own tool can tell it to."""
+    def _have_queries_logged(self, pid: int) -> None:
+        """It is told so by who attaches to it, which is sooner done than by its own tool and needs no port."""
         tool = self._java(
-            *("org.apache.cassandra.tools.NodeTool", "-h", HOST, "-p", str(self.jmx_port), "enablefullquerylog"),
-            *("--path", str(self.queries), "--blocking", "true", "--roll-cycle", "DAILY"),
+            *(
+                "org.gridkit.jvmtool.SJK",
+                "mx",
+                "--pid",
+                str(pid),
+                "-mc",
+                "-b",
+                "org.apache.cassandra.db:type=StorageService",
+            ),
+            *("-op", "enableFullQueryLogger", "-a", str(self.queries), "DAILY"),
+            *("true", str(_QUEUE_BYTES), str(_LOG_BYTES), "", "0"),  # it waits for its log, and archives nothing
         )
         self.run.session(tool.pid)
         try:
@@ -146,6 +156,7 @@ class _Launch:
             "file_cache_size": "32MiB",
             "networking_cache_size": "16MiB",
             "key_cache_size": "0MiB",
+            "full_query_logging_options": {"allow_nodetool_archive_command": True},  # and be it none
             "auto_snapshot": False,
             "hinted_handoff_enabled": False,
         }
@@ -157,12 +168,10 @@ class _Launch:
             "cassandra-foreground": "yes",  # else it closes its log
             "cassandra.storagedir": self.home / "data",
             "cassandra.logdir": self.home,
-            "cassandra.jmx.local.port": self.jmx_port,
             "cassandra.skip_wait_for_gossip_to_settle": 0,
             "cassandra.ring_delay_ms": 0,
             "chronicle.analytics.disable": "true",
             "io.netty.tryReflectionSetAccessible": "true",
-            "java.rmi.server.hostname": HOST,
             "jdk.attach.allowAttachSelf": "true",
         }
         return [f"-javaagent:{agent}", *_HEAP, *(f"-D{name}={value}" for name, value in properties.items())]
