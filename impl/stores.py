@@ -1,8 +1,10 @@
 """Clients of the state stores, for the designs that are written in Python; the layout is that of docs/protocol.md."""
 
 import sqlite3
+import time
 from collections.abc import Mapping
 from typing import Any, Protocol, cast
+from urllib.parse import urlsplit
 
 import redis
 from redis.backoff import ConstantBackoff
@@ -19,7 +21,11 @@ class Store(Protocol):
         ...
 
     def write(self, stage: str, rows: Mapping[str, str]) -> None:
-        """Write these keys, all of them or none."""
+        """Write these keys; who returns has written all of them."""
+        ...
+
+    def close(self) -> None:
+        """Let go of it."""
         ...
 
 
@@ -41,6 +47,10 @@ class Sqlite:
                 [(stage, key, value) for key, value in rows.items()],
             )
 
+    def close(self) -> None:
+        """Close the file."""
+        self.db.close()
+
 
 class Redis:
     """A hash `APPLICATION_ID:STAGE` for each stage."""
@@ -59,6 +69,55 @@ class Redis:
         if rows:
             self.client.hset(self.prefix + stage, mapping=dict[Any, Any](rows))
 
+    def close(self) -> None:
+        """Close the connections."""
+        self.client.close()
+
+
+class Cassandra:
+    """The table `state` of the keyspace that a URL names."""
+
+    def __init__(self, address: str) -> None:
+        from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile  # noqa: PLC0415 (0.3 s)
+        from cassandra.policies import ConstantReconnectionPolicy, RoundRobinPolicy  # noqa: PLC0415
+
+        url = urlsplit(address)
+        profile = ExecutionProfile(load_balancing_policy=RoundRobinPolicy(), request_timeout=LOCKED_S)
+        self.cluster = Cluster(
+            [url.hostname],
+            port=url.port,
+            execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+            reconnection_policy=ConstantReconnectionPolicy(AGAIN_S, max_attempts=None),
+        )
+        self.session = self.cluster.connect(url.path.removeprefix("/"))
+        self.select = self.session.prepare("SELECT key, value FROM state WHERE stage = ?")
+        self.insert = self.session.prepare("INSERT INTO state (stage, key, value) VALUES (?, ?, ?)")
+
+    def rows(self, stage: str) -> dict[str, str]:
+        """Every key with its value."""
+        return dict(self.session.execute(self.select, [stage]))
+
+    def write(self, stage: str, rows: Mapping[str, str]) -> None:
+        """Write these keys, many at a time and each by itself; what is written twice is the same."""
+        from cassandra import OperationTimedOut, RequestExecutionException  # noqa: PLC0415
+        from cassandra.cluster import NoHostAvailable  # noqa: PLC0415
+        from cassandra.concurrent import execute_concurrent_with_args  # noqa: PLC0415
+
+        until = time.monotonic() + LOCKED_S
+        while True:
+            try:
+                execute_concurrent_with_args(self.session, self.insert, [(stage, *row) for row in rows.items()])
+            except (NoHostAvailable, OperationTimedOut, RequestExecutionException):
+                if time.monotonic() > until:
+                    raise
+                time.sleep(AGAIN_S)
+            else:
+                return
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.cluster.shutdown()
+
 
 def open_store(start: dict[str, Any]) -> Store | None:
     """The store that a start names, if it does."""
@@ -67,5 +126,7 @@ def open_store(start: dict[str, Any]) -> Store | None:
             return None
         case "sqlite":
             return Sqlite(start["stores"][kind])
+        case "cassandra":
+            return Cassandra(start["stores"][kind])
         case _:
             return Redis(start["stores"][kind], start["application_id"])

@@ -12,7 +12,7 @@ from histories import Story
 
 from streamgate.designs.reaper import RunScope
 from streamgate.history.events import Record
-from streamgate.stores import Redis, Sqlite
+from streamgate.stores import Cassandra, Redis, Sqlite
 from streamgate.verdicts import Inconclusive, NotOffered
 
 INTERVAL_MS = 500
@@ -214,3 +214,17 @@ def test_a_given_server_keeps_what_is_not_the_application_s(tmp_path: Path) -> N
 
         assert theirs.rows() == [("balances", "ada", "1")]
         theirs.close()
+
+
+def test_a_java_that_cassandra_cannot_take(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cassandra 5 cannot log its queries on it, so this machine does not offer the store, and says which Java would do."""
+    new = tmp_path / "java"
+    new.write_text("#!/bin/sh\necho 'openjdk version \"25.0.1\"' >&2\n")
+    new.chmod(0o755)
+    monkeypatch.setenv("STREAMGATE_JAVA", str(new))
+
+    with (
+        RunScope() as run,
+        pytest.raises(NotOffered, match=r"^this machine has no Cassandra .* is not a Java 17 to 19"),
+    ):
+        Cassandra(run, tmp_path, "app")

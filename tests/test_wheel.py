@@ -65,6 +65,7 @@ def test_the_wheel_holds_what_a_run_needs(wheel: set[PurePosixPath]) -> None:
         "streamgate/generators/envelope.proto",
         "streamgate/generators/envelope_pb2.pyi",
         "streamgate/brokers/kafka/jgo.lock.toml",
+        "streamgate/stores/cassandra_server/jgo.lock.toml",
         "streamgate/impl/spark/design.toml",
         "streamgate/impl/spark/jars/jgo.lock.toml",
         "streamgate/impl/plain/design.toml",

@@ -102,6 +102,27 @@ Feature: State lives in a store, and the store is written seldom and before the 
       | ledger  | at_least_once | sqlite |
       | ledger  | at_least_once | redis  |
 
+  @G10.the-same-promises
+  Scenario Outline: what is promised of stored state does not depend on the store
+    Given <program> in mode <mode> on 4 partitions, keeping its state in <store> every 500 ms
+    # small waves, one after the other: accounts change all the time
+    And 400 entries over 64 accounts wait in its input
+    When it starts
+    And more of them arrive for 3 seconds
+    And it is killed between store and commit, while more of them arrive
+    Then its store holds all that is committed
+    When it starts again and drains its input
+    Then the outputs are the model's, in the order and as often as <mode> allows
+    When 4000 entries over 64 accounts arrive in its input
+    Then while the input rests, its store holds every last state within the interval and 2 seconds
+    And no account is written more often than once an interval
+    And nothing else changes on the broker
+
+    Examples:
+      | program | mode          | store     |
+      | ledger  | at_least_once | redis     |
+      | ledger  | at_least_once | cassandra |
+
   @G6.crash-between-the-stages
   Scenario Outline: what the first stage has stored and the last one has not is no loss
     Given <program> in mode <mode> on 4 partitions, keeping its state in <store> every 200 ms

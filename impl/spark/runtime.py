@@ -43,13 +43,8 @@ PROGRAMS: dict[str, Any] = {
     "pulse": pulse,
     **JOINS,
 }
-LEAST = {
-    "commit_interval_ms": 1,
-    "persistence_interval_ms": 1,
-    "threshold": 1,
-    "interval_ms": 1,
-    "delete_retention_ms": 0,
-}
+LEAST = dict.fromkeys(("commit_interval_ms", "persistence_interval_ms", "threshold", "interval_ms"), 1)
+LEAST["delete_retention_ms"] = 0
 WARM_UP_RECORDS, WARM_UP_BATCHES = 100, 1
 LOOK_S = 0.05  # how often a finished batch is looked for
 CLOSE_DEADLINE_S = 5
@@ -70,7 +65,7 @@ class Spark(Design):
         "language": "python",
         "programs": list(PROGRAMS),
         "modes": ["at_least_once", "exactly_once"],
-        "capabilities": ["reusable", "measure", "lag", "query", "standby", "sqlite", "redis", "effects"],
+        "capabilities": ["reusable", "measure", "lag", "query", "standby", "sqlite", "redis", "cassandra", "effects"],
     }
     session: SparkSession
     stream: StreamingQuery
@@ -100,7 +95,9 @@ class Spark(Design):
             }
         self.held: dict[bytes, dict[str, Any]] | None = {} if start.get("standing_by") else None
         self.after: Positions = {}  # where another cluster has ended: what was read below is out
-        self.stored = program.Stored(store) if (store := open_store(start)) else None
+        self.interval_ms = parameters.get("persistence_interval_ms" if kind else "commit_interval_ms", 100)
+        self.store, self.stored_s, self.hurry = open_store(start), 0.0, threading.Event()
+        self.stored = program.Stored(self.store) if self.store else None
         self.topics = [start["topics"][role] for role in program.READS]
         self.writer = Writer(start, start["topics"][program.WRITES])
         durable = f"{'' if '://' in start['durable_dir'] else 'file://'}{start['durable_dir']}"
@@ -108,7 +105,6 @@ class Spark(Design):
         self.checkpoint = Checkpoint(self.location)
         client = {"bootstrap.servers": start["bootstrap"], **start["client"]}
         self.table = Table(client, f"{self.writer.group}-queries", self.writer.topic) if program is pulse else None
-        self.interval_ms = parameters.get("persistence_interval_ms" if kind else "commit_interval_ms", 100)
         self.lock, self.closing = threading.Lock(), False
         use_local_disk(self.session, start["state_dir"])
         self.session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", program.ARROW_RECORDS)
@@ -210,8 +206,10 @@ class Spark(Design):
                 if batch != self.out and (len(table) or ends != self.sent):
                     self.token |= {"query": self.checkpoint.query_id(), "batch": batch}
                     self.writer.write(table, ends, self.token)
-                if self.stored:
+                if self.stored:  # after a slow batch Spark begins the next one on time, which is too soon
+                    self.hurry.wait(max(0.0, self.stored_s + self.interval_ms / 1000 - time.monotonic()))
                     self.stored.write()
+                    self.stored_s = time.monotonic()
                 self.sent = ends
                 self.under_way.set()
                 if self.clock:
@@ -270,6 +268,7 @@ class Spark(Design):
             clock.tick(closing=True)
             while (clock.under_way or not clock.is_closed) and self.stream.isActive and time.monotonic() < until:
                 time.sleep(LOOK_S)
+        self.hurry.set()
         with self.lock:
             self.closing = True
         with contextlib.suppress(StreamingQueryException):  # the next batch, if it has begun, is refused
@@ -277,8 +276,9 @@ class Spark(Design):
                 self.stream.awaitTermination(LOOK_S)  # type: ignore[arg-type]  # its stub forgets fractions of a second
         self.stream.stop()
         self.settle()
-        if self.table:
-            self.table.close()
+        for kept in (self.table, self.store):
+            if kept:
+                kept.close()
 
 
 def is_at_or_above(places: Positions, headers: list[dict[str, Any]]) -> bool:

