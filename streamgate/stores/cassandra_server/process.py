@@ -35,10 +35,6 @@ _EXPORTS = (
     "java.base/jdk.internal.misc",
     "java.base/jdk.internal.ref",
     "java.base/sun.nio.ch",
-    "java.management.rmi/com.sun.jmx.remote.internal.rmi",
-    "java.rmi/sun.rmi.registry",
-    "java.rmi/sun.rmi.server",
-    "java.sql/java.sql",
     "jdk.attach/sun.tools.attach",
     "jdk.unsupported/sun.misc",
 )
