@@ -250,7 +250,7 @@ class Gate:
 
         attempts = f"  {result.attempts} attempts" if result.attempts > 1 else ""
         known = "  (known failure)" if result.known else ""
-        shares = ", ".join(f"{share} within {wait_ms / 1000:.2f} s" for share, wait_ms in result.waited_ms.items())
+        shares = ", ".join(f"{share} seen within {wait_ms / 1000:.2f} s" for share, wait_ms in result.waited_ms.items())
         self.console.print(
             f"[{COLOURS[result.verdict]}]{result.verdict:<13}[/] {result.design}  {result.id.replace('[', chr(92) + '[')}"
             f"  {result.seconds:.1f} s{attempts}{known}{shares and f'  ({shares})'}"

@@ -66,6 +66,7 @@ MOVES = 5  # how often all of a shared input is seen to move on
 STOP_MS = 10_000
 NOTICED_S = 10.0  # two deployments under the same ids have noticed by then
 LAG_EVERY_MS = 100
+BLIND_MS = 1_500  # what is visible is seen later by so much, at most
 SHARES = {"50 %": 0.5, "99 %": 0.99, "99.99 %": 0.9999}
 ASKED_AT_ONCE = 16  # keys of a table, when an instance has just said that it is ready
 COLD = "started with nothing prepared"
@@ -149,7 +150,8 @@ class Application:
     fed_ms: int = 0
     fed: set[str] = field(default_factory=set)  # the topics that the last wave was for
     is_fed: bool = False  # all the time, by a thread of its own
-    was_fed: bool = False
+    observed_ms: int | None = None  # from the first feeding until it is drained: when its outputs were looked for
+    blind_ms: int | None = None  # and how long they were not, at most
     # topic-partition -> each wave's end, and when it was there
     appended: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     wave: Callable[..., list[Send]] | None = None
@@ -359,7 +361,7 @@ class Trial:
 
         thread = threading.Thread(target=write, name="feeding", daemon=True)
         thread.start()
-        application.is_fed = application.was_fed = True
+        application.is_fed, application.observed_ms = True, self.now_ms
         try:
             yield
         finally:
@@ -407,6 +409,9 @@ class Trial:
 
     def observe(self, application: Application) -> None:
         """Record what has become visible on the outputs, and who wrote it."""
+        if application.observed_ms is not None:
+            application.blind_ms = max(application.blind_ms or 0, self.now_ms - application.observed_ms)
+            application.observed_ms = self.now_ms
         for message in self._new(application, application.writes, committed=True):
             self._record(message, visible=True)
         position = application.positions.setdefault(("batches", True), dict.fromkeys(range(application.partitions), 0))
@@ -473,10 +478,10 @@ class Trial:
         return stable, end
 
     def waited_ms(self) -> dict[str, int]:
-        """How long what arrived all along waited until it was visible, by the share that waited no longer."""
-        fed = [
-            a.name for a in self.applications.values() if a.was_fed and not a.program.merged and not a.program.beside
-        ]
+        """How long what arrived all along waited until it was visible, by the share that waited no longer; nothing where the
+        outputs were not looked for all along."""
+        seen = [a for a in self.applications.values() if a.blind_ms is not None and a.blind_ms <= BLIND_MS]
+        fed = [a.name for a in seen if not a.program.merged and not a.program.beside]
         waits = sorted(wait_ms for name in fed for wait_ms, _ in waits_of(self.history, name) if wait_ms < inf)
         return {name: round(waits[ceil(share * len(waits)) - 1]) for name, share in SHARES.items() if waits}
 
@@ -893,6 +898,7 @@ class Trial:
         def agreed() -> bool:
             nonlocal held
             self.look_after(application)
+            self.observe(application)
             held = self.reading.members(application.group or "")
             if held == []:  # it assigns by itself: what it writes says who did
                 return True
@@ -901,6 +907,7 @@ class Trial:
         def moved() -> bool:
             nonlocal before
             self.look_after(application)
+            self.observe(application)
             now = self.committed(application)
             on = bool(now and all(now[place] > before.get(place, -1) for place in fed))
             before = now if now and on else before
@@ -920,6 +927,8 @@ class Trial:
         moved = time.monotonic()
         while not self.is_drained(application, outputs_too=outputs_too):
             self.look_after(application)
+            if application.observed_ms is not None:
+                self.observe(application)
             progress = self.committed(application), self.ends(application)
             if progress != seen:
                 seen, moved = progress, time.monotonic()
@@ -932,6 +941,7 @@ class Trial:
         if application.group is None:
             self.wait(SETTLE_S, lambda: False)  # nothing more may come
         self.observe(application)
+        application.observed_ms = None
 
     def watch_release(self, application: Application) -> "Future[int]":
         """Measure, from now and beside everything else, how long a reader waits to pass what lies on the outputs now."""
