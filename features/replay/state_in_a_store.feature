@@ -110,7 +110,8 @@ Feature: State lives in a store, and the store is written seldom and before the 
     When it starts
     And more of them arrive for 3 seconds
     And it is killed between store and commit, while more of them arrive
-    Then its store holds all that is committed
+    Then no account is written more often than once an interval
+    And its store holds all that is committed
     When it starts again and drains its input
     Then the outputs are the model's, in the order and as often as <mode> allows
     When 4000 entries over 64 accounts arrive in its input
