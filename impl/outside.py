@@ -15,6 +15,5 @@ class Outside:
     def tell(self, key: bytes | None, value: bytes | None) -> None:
         """Tell one; no transaction takes it back."""
         if self.file:
-            print(
-                json.dumps([said and said.decode(errors="backslashreplace") for said in (key, value)]), file=self.file
-            )
+            said = [each and each.decode(errors="backslashreplace") for each in (key, value)]
+            print(json.dumps(said), file=self.file)

@@ -86,14 +86,14 @@ def in_mode(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
     tells: str | None,
 ) -> None:
     """Declare the application under test, with the program's own parameters and the usual transaction timeout or others."""
-    if several and "scale" not in trial.manifest.capabilities:
-        raise NotOffered(f"{trial.manifest.name} runs as one instance (capability scale)")
-    if clusters and "standby" not in trial.manifest.capabilities:
-        raise NotOffered(f"{trial.manifest.name} takes over from no other cluster (capability standby)")
-    if asked and "lag" not in trial.manifest.capabilities:
-        raise NotOffered(f"{trial.manifest.name} does not say how far it is behind (capability lag)")
-    if tells and "effects" not in trial.manifest.capabilities:
-        raise NotOffered(f"{trial.manifest.name} tells nothing outside of Kafka (capability effects)")
+    for is_needed, capability, otherwise in (
+        (several, "scale", "runs as one instance"),
+        (clusters, "standby", "takes over from no other cluster"),
+        (asked, "lag", "does not say how far it is behind"),
+        (tells, "effects", "tells nothing outside of Kafka"),
+    ):
+        if is_needed and capability not in trial.manifest.capabilities:
+            raise NotOffered(f"{trial.manifest.name} {otherwise} (capability {capability})")
     if clusters:
         trial.bench.pool(trial.manifest).prepare()
     said = {"commit_interval_ms": interval_ms, "delete_retention_ms": delete_retention_ms}

@@ -13,7 +13,7 @@ Feature: What is done outside of Kafka is not exactly once
     And it is killed after a commit
     And it starts again
     And it is killed with a transaction open, while more of them arrive
-    And it starts again and drains its input
+    And it starts again
     And it drains its input, and rests for 1 seconds
     Then the outputs are the model's, in the order and as often as <mode> allows
     And all that is visible was told outside of Kafka, and more than that

@@ -127,9 +127,8 @@ class Plain(Design):
                 "fetch.wait.max.ms": 50,
             }
         )
-        self.monitor = Consumer(
-            self.client | {"group.id": self.group}
-        )  # the other one hears nobody else while it is polled
+        # A second one for the lag: the first hears nobody else while it is polled.
+        self.monitor = Consumer(self.client | {"group.id": self.group})
         self.in_transaction, self.dirty, self.assigned = False, False, False
         self.consumer.subscribe(
             [start["topics"][role] for role in self.program.reads], on_assign=self.on_assign, on_revoke=self.on_revoke

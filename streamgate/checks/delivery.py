@@ -224,15 +224,11 @@ def available(history: History, application: str, *, of: int = SERVED_OF) -> lis
     if len(late) * of <= len(waits):
         return timed(view, rest(history, application), [])
     said = f"{len(late)} of {len(waits)} states were later than {SERVED_MS} ms"
-    how = {True: "was visible {0} ms after", False: "is not visible since"}
-    return timed(
-        view,
-        rest(history, application),
-        [
-            view.anomaly("late", f"{text(s.key)} {how[ms < inf].format(ms)} {s.source.at} ({said})", s.key, s)
-            for ms, s in late
-        ],
-    )
+    found = []
+    for wait_ms, state in late:
+        how = f"was visible {wait_ms} ms after" if wait_ms < inf else "is not visible since"
+        found.append(view.anomaly("late", f"{text(state.key)} {how} {state.source.at} ({said})", state.key, state))
+    return timed(view, rest(history, application), found)
 
 
 def waits_of(history: History, application: str) -> list[tuple[float, State]]:

@@ -1,16 +1,18 @@
 """What the checks look at: one application's input, model and visible outputs, drawn from a history."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
+from typing import TypeVar
 
 from streamgate.history import History
 from streamgate.history.events import Application, Instance, Record
 from streamgate.programs import GONE, NOTHING, PROGRAMS, Diagnose, Diagnosis, Merge, Program, State, States, Unreadable
 from streamgate.verdicts import Anomaly
 
+Derived = TypeVar("Derived")
 Places = dict[tuple[object, ...], list[int]]  # what a key may show -> where among its states
 
 
@@ -59,33 +61,35 @@ class View:
     @cached_property
     def states(self) -> States:
         """The model's states: the fold of what a read_committed reader of the input sees."""
+        return self._derived("states", self._fold)
+
+    def _fold(self) -> States:
         visible = [r for r in self.inputs if r.visible]
-        log = self.application.name, len(self.inputs), len(visible)  # a log only grows, so its length says which it is
+        try:
+            return self.program.model(visible)
+        except Unreadable:  # what cannot be read stops a design, and nothing may come of it
+            return self.program.model([r for r in visible if not self.is_flawed(r)])
+
+    def _derived(self, what: str, fold: Callable[[], Derived]) -> Derived:
+        """What follows from the input alone, folded once: a log only grows, so its length says which it is."""
+        log = self.application.name, what, len(self.inputs), sum(r.visible for r in self.inputs)
         if log not in self.history.derived:
-            try:
-                self.history.derived[log] = self.program.model(visible)
-            except Unreadable:  # what cannot be read stops a design, and nothing may come of it
-                self.history.derived[log] = self.program.model([r for r in visible if not self.is_flawed(r)])
-        states: States = self.history.derived[log]
-        return states
+            self.history.derived[log] = fold()
+        derived: Derived = self.history.derived[log]
+        return derived
 
     @property
     def stages(self) -> Iterator[tuple[Program, States]]:
         """What a store holds: the states of each stage."""
         yield self.program, self.states
-        if self.program.upstream:
-            yield self.program.upstream, self.program.upstream.model([r for r in self.inputs if r.visible])
+        if upstream := self.program.upstream:
+            yield upstream, self._derived("upstream", lambda: upstream.model([r for r in self.inputs if r.visible]))
 
     @cached_property
     def merged(self) -> Merge | None:
         """Of a program that several topics make: the rows that are legal."""
-        if self.program.merged is None:
-            return None
-        log = f"merged {self.application.name}", len(self.inputs), sum(r.visible for r in self.inputs)
-        if log not in self.history.derived:
-            self.history.derived[log] = self.program.merged(self.inputs)
-        merged: Merge = self.history.derived[log]
-        return merged
+        merge = self.program.merged
+        return None if merge is None else self._derived("merged", lambda: merge(self.inputs))
 
     def is_flawed(self, record: Record) -> bool:
         """Whether an input record is none that the contract allows."""

@@ -5,7 +5,7 @@ giving the moment raises MarkMissed, and the scenario is tried again.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from streamgate.checks.delivery import cut
 from streamgate.checks.view import view_of
 from streamgate.history.events import Offsets
 from streamgate.history.reading import Position
-from streamgate.programs import States, Unreadable
+from streamgate.programs import Program, States, Unreadable
 from streamgate.trial import Application, Trial
 from streamgate.verdicts import MarkMissed, NotOffered, Violated
 
@@ -248,12 +248,20 @@ def events_waiting(trial: Trial, application: Application) -> Aim:
     return Aim("with events waiting", glimpse, evidence)
 
 
+def _applied(program: Program, rows: Iterable[tuple[str, str, str]]) -> Iterator[tuple[str, int]]:
+    """Where the last entry of each stored state of a program stands: its own position, because nothing feeds it from afar."""
+    assert program.stored_value
+    for stage, key, value in rows:
+        if stage == program.writes:
+            *_, (topic, partition, offset) = program.stored_value(key, value)
+            yield f"{topic}-{partition}", offset
+
+
 def stored_before_the_commit(trial: Trial, application: Application) -> Aim:
     """A state is in the store whose input lies at or above the committed offset: between store and commit."""
     _demand_group(trial, application)
-    store, stored_value = application.store, application.program.stored_value
+    store = application.store
     assert store
-    assert stored_value
     known = store.version()
 
     def glimpse() -> bool:
@@ -270,13 +278,9 @@ def stored_before_the_commit(trial: Trial, application: Application) -> Aim:
         if committed is None:
             return None
         beyond: dict[str, int] = {}
-        for stage, key, value in store.rows():
-            if stage == application.program.writes:
-                *_, (topic, partition, offset) = stored_value(
-                    key, value
-                )  # an entry's own position: nothing feeds it from afar
-                if offset >= committed.get(place := f"{topic}-{partition}", offset + 1):
-                    beyond[place] = max(beyond.get(place, -1), offset)
+        for place, offset in _applied(application.program, store.rows()):
+            if offset >= committed.get(place, offset + 1):
+                beyond[place] = max(beyond.get(place, -1), offset)
         return {"beyond": beyond, "committed": committed} if beyond else None
 
     return Aim("between store and commit", glimpse, evidence)
@@ -290,14 +294,10 @@ def between_the_stages(trial: Trial, application: Application) -> Aim:
     assert store
 
     def evidence() -> Evidence | None:
-        through: dict[str, dict[str, int]] = {program.writes: {} for program in stages}
-        for program in stages:
-            assert program.stored_value
-            for stage, key, value in store.rows():
-                if stage == program.writes:
-                    *_, (topic, partition, offset) = program.stored_value(key, value)
-                    place = f"{topic}-{partition}"
-                    through[stage][place] = max(offset, through[stage].get(place, -1))
+        rows = store.rows()
+        through = {
+            program.writes: dict(sorted(_applied(program, rows))) for program in stages
+        }  # the last of each place
         first, second = through.values()
         return {"stored": through} if first != second else None
 

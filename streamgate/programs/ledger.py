@@ -74,11 +74,8 @@ def value_of(record: Record, key: str = "account") -> tuple[Any, ...]:
         raise Unreadable(f"{record.at} is no row of the contract: {error!r}") from None
     if not all(type(number) is int for number in numbers):
         raise Unreadable(f"{record.at} holds a number that is no integer")
-    if set(row) != (fields := {key, "balance_cents", "postings", "applied"}) or set(applied) != {
-        "topic",
-        "partition",
-        "offset",
-    }:
+    fields = {key, "balance_cents", "postings", "applied"}
+    if set(row) != fields or set(applied) != {"topic", "partition", "offset"}:
         raise Unreadable(f"{record.at} has other fields than {sorted(fields)}")
     if not all(isinstance(name, str) for name in (row[key], applied["topic"])):
         raise Unreadable(f"{record.at} holds a name that is no text")
