@@ -27,7 +27,7 @@ CLAIMS = {  # a sentence that claims something of the history as it stands -> it
     "nothing of the paused instance is visible": "silent",
     "no partition has two owners": "owners",
     "only the active cluster has written|the old cluster was silent before the new one wrote": "handed-over",
-    "the new cluster's first output was visible within 5 seconds": "recovered",
+    "the new cluster's first output was visible within 5 seconds|all of the input went on within 5 seconds": "recovered",
     r"99\.99 % of what arrived was counted in a visible output within 10 seconds": "available",
     "one of the two has stopped loudly, or refused to start": "noticed",
     "every output carries its input's id, timestamp and headers, and the chain of positions": "preserved",
@@ -42,11 +42,11 @@ CLAIMS = {  # a sentence that claims something of the history as it stands -> it
     "all that is visible was told outside of Kafka, and more than that": "told",
     "its lag was at all times what Kafka said, or had said within the second before": "lag",
 }
-CHANGE = "(?:a is killed with a transaction open|[a-d] (?:joins|leaves|is killed))"
+CHANGE = "(?:a is killed with a transaction open|[a-d] (?:joins|leaves|is killed)|(?:a|another) worker is killed)"
 APART_S = 0.2  # between the small waves that arrive while instances come and go
 UPSTREAM = "upstream"
-SWITCHED_WITHIN_MS = (
-    5_000  # from the order to switch on; half of the 10 seconds that the article's service level allows
+TAKEN_OVER_WITHIN_MS = (
+    5_000  # from the death or the order on; half of the 10 seconds that the article's service level allows
 )
 VISIBLE_WITHIN_MS = 2_000  # on top of the commit interval, promised by every program's contract
 
@@ -59,7 +59,7 @@ def subjects(trial: Trial, who: str = "it") -> Iterator[Application]:
 @given(
     parsers.re(
         r"(?P<program>\w+) in mode (?P<mode>\w+) on (?P<partitions>\d+)( and (?P<beside>\d+))? partitions"
-        r"(?P<several>, in several instances)?(?P<clusters>, in two clusters)?"
+        r"(?P<several>, in several instances)?(?P<clusters>, in two clusters)?(, on (?P<workers>\d+) workers)?"
         r"(, committing every (?P<interval_ms>\d+) ms)?(, with a transaction timeout of (?P<timeout_ms>\d+) ms)?"
         r"(, with batches of (?P<threshold>\d+) events or (?P<wait_ms>\d+) ms)?"
         r"(, remembering deletions for (?P<delete_retention_ms>\d+) ms)?"
@@ -75,6 +75,7 @@ def in_mode(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
     beside: str | None,
     several: str | None,
     clusters: str | None,
+    workers: str | None,
     interval_ms: str | None,
     timeout_ms: str | None,
     threshold: str | None,
@@ -88,13 +89,14 @@ def in_mode(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
     """Declare the application under test, with the program's own parameters and the usual transaction timeout or others."""
     for is_needed, capability, otherwise in (
         (several, "scale", "runs as one instance"),
+        (workers, "workers", "shares its work among no processes that can be killed one by one"),
         (clusters, "standby", "takes over from no other cluster"),
         (asked, "lag", "does not say how far it is behind"),
         (tells, "effects", "tells nothing outside of Kafka"),
     ):
         if is_needed and capability not in trial.manifest.capabilities:
             raise NotOffered(f"{trial.manifest.name} {otherwise} (capability {capability})")
-    if clusters:
+    if several or clusters:
         trial.bench.pool(trial.manifest).prepare()
     said = {"commit_interval_ms": interval_ms, "delete_retention_ms": delete_retention_ms}
     said |= {"threshold": threshold, "interval_ms": wait_ms, "persistence_interval_ms": persistence_interval_ms}
@@ -102,6 +104,7 @@ def in_mode(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
     parameters |= ({"store": store} if store else {}) | ({"effects": 1} if tells else {})
     count, second, timeout = int(partitions), int(beside or 0), int(timeout_ms or 0)
     subject = trial.application(program, mode, count, beside=second, timeout_ms=timeout, parameters=parameters)
+    subject.several, subject.workers = bool(several), int(workers or 0)
     subject.lag_due_ms = 0 if asked else None
 
 
@@ -301,17 +304,20 @@ def come_and_go(trial: Trial, changes: str, at_once: str | None) -> None:
     """Start, stop and kill instances by their names; each time, or at the end, wait until the input is shared among who runs."""
     does: dict[str, Callable[[Application, str], object]]
     does = {"joins": trial.start, "leaves": trial.stop, "is killed": trial.kill}
+    if not at_once:
+        does["is killed"] = partial(trial.lose, within_ms=TAKEN_OVER_WITHIN_MS)
     for application in subjects(trial):
         with trial.feeding(application, APART_S):
             for name, change, moment in re.findall(
-                r"(\w) (joins|leaves|is killed)( with a transaction open)?", changes
+                r"(\w|\w+ worker) (joins|leaves|is killed)( with a transaction open)?", changes
             ):
                 if moment:
                     hold(trial, application, AIMS[moment.strip()](trial, application))
-                does[change](application, name)
+                (trial.kill_worker if "worker" in name else does[change])(application, name)
                 if not at_once:
                     trial.share(application)
-            trial.share(application)
+            if at_once:
+                trial.share(application)
 
 
 @when(parsers.re(r"its (?P<what>local state is wiped|disks are kept as they are|disks are set back to that)"))
@@ -336,7 +342,7 @@ def taken_over(trial: Trial) -> None:
     for application in subjects(trial):
         trial.start(application, "green", apart=True, cluster="green")
         with trial.feeding(application, APART_S):
-            trial.switch_clusters(application, SWITCHED_WITHIN_MS)
+            trial.switch_clusters(application, TAKEN_OVER_WITHIN_MS)
 
 
 @when("the broker refuses its outputs in the middle of a transaction")

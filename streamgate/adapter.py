@@ -55,6 +55,10 @@ class Design:
         """Say how far the input goes on behind what is committed, all in all: `{"type": "lagging", "offsets": …}`."""
         return {"type": "error", "definite": True, "message": "it cannot say how far it is behind"}
 
+    def workers(self) -> dict[str, Any]:
+        """Say which processes share the work, after a start with `workers`: `{"type": "workers", "pids": […]}`."""
+        return {"type": "error", "definite": True, "message": "it works in one process"}
+
 
 def serve(design: Design) -> None:  # noqa: PLR0912, PLR0915 - one branch for each message of the protocol
     """Answer requests until standard input ends; exit 1 after a loud stop."""
@@ -99,7 +103,7 @@ def serve(design: Design) -> None:  # noqa: PLR0912, PLR0915 - one branch for ea
                 say(**answer)
                 if answer["type"] == "ready":  # said first: a worker that dies at once takes the process with it
                     worker.start()
-            case "query" | "measure" | "lag" as question:
+            case "query" | "measure" | "lag" | "workers" as question:
                 say(**getattr(design, question)(**request))
             case "deactivate":
                 stopping.set()

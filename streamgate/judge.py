@@ -26,6 +26,7 @@ CLAIMS = {
     "only the active cluster": "handed-over",
     "the old cluster was silent": "handed-over",
     "the new cluster's first": "recovered",
+    "all of the input went on": "recovered",
     "99.99 % of what arrived": "available",
     "readers wait": "released",
     "it leaves no transaction open": "released",

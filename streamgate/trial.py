@@ -21,6 +21,8 @@ from math import ceil, inf
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from streamgate.brokers import Broker
 from streamgate.checks import CHECKS
 from streamgate.checks.delivery import waits_of
@@ -44,6 +46,7 @@ from streamgate.designs.protocol import (
     Stopped,
     Unsupported,
     Value,
+    WorkersReply,
 )
 from streamgate.designs.reaper import RunScope
 from streamgate.faults.wall_clock import WallClock
@@ -62,7 +65,7 @@ from streamgate.verdicts import AdapterBreach, MarkMissed, NotOffered, Violated
 PROGRESS_S = 20.0  # an input that moves no further for so long is stuck
 SETTLE_S = 1.5  # how long nothing may follow a recorded end
 POLL_S = 0.02
-MOVES = 5  # how often all of a shared input is seen to move on
+MOVES = 3  # how often all of a shared input is seen to move on
 STOP_MS = 10_000
 NOTICED_S = 10.0  # two deployments under the same ids have noticed by then
 LAG_EVERY_MS = 100
@@ -71,6 +74,7 @@ SHARES = {"50 %": 0.5, "99 %": 0.99, "99.99 %": 0.9999}
 ASKED_AT_ONCE = 16  # keys of a table, when an instance has just said that it is ready
 COLD = "started with nothing prepared"
 SWITCHED = "another cluster takes over"
+DIED = "an instance died beside others"
 BESIDE_MS = 1_000  # how long two clusters run beside each other before one takes over, and after it
 TRANSACTION_TIMEOUT_MS = 3_000
 SESSION_TIMEOUT_MS = 2_000
@@ -145,6 +149,8 @@ class Application:
     partitions: int  # of the outputs
     inputs: dict[str, int]  # topic -> partitions
     directory: Path
+    several: bool = False  # whether instances are to run beside each other
+    workers: int = 0  # how many processes share the work of an instance; 0: as it likes
     group: str | None = None
     running: dict[str, Instance] = field(default_factory=dict)
     fed_ms: int = 0
@@ -524,6 +530,8 @@ class Trial:
             client=self.bench.broker.client,
             topics=application.event.topics,
             parameters=application.event.parameters,
+            workers=application.workers,
+            several=application.several,
             session_timeout_ms=self.bench.session_timeout_ms,
             transaction_timeout_ms=application.event.transaction_timeout_ms,
             state_dir=str(directory / name),
@@ -614,6 +622,27 @@ class Trial:
         self.kills += 1
         self.happened(application, name, "killed", f"{len(pids)} processes")
         return pids
+
+    def kill_worker(self, application: Application, which: str) -> None:
+        """SIGKILL the oldest of an instance's workers when all of them are there; mark which they were."""
+        there: list[psutil.Process] = []
+
+        def complete() -> bool:
+            nonlocal there
+            self.look_after(application)
+            reply = application.running["a"].workers()
+            if not isinstance(reply, WorkersReply):
+                raise AdapterBreach(f"{self.manifest.name} answered workers with an error: {reply}")
+            there = [psutil.Process(pid) for pid in reply.pids if psutil.pid_exists(pid)]
+            return len(there) >= application.workers
+
+        if not self.wait(self.bench.progress_s, complete):
+            said = f"{self.manifest.name} has {len(there)} workers, and was to have {application.workers}"
+            raise Violated.one("stuck", said)
+        struck = min(there, key=psutil.Process.create_time)
+        struck.kill()
+        self.kills += 1
+        self.mark(f"{which} is killed", pid=struck.pid, of=[process.pid for process in there])
 
     def stop(self, application: Application, name: str = "a", *, twice: bool = False) -> None:
         """Close an instance gracefully; one that still runs then is told again where the scenario does so."""
@@ -890,7 +919,6 @@ class Trial:
         if application.group is None:
             raise NotOffered(f"{self.manifest.name} names no consumer group, so nobody can see who holds what")
         everything = sorted(f"{topic}-{p}" for topic, count in application.commits.items() for p in range(count))
-        fed = [place for place in everything if place.rpartition("-")[0] in application.fed]
         busy = min(len(application.running), len(everything))
         held: list[list[str]] | None = None
         before: events.Offsets = {}
@@ -906,12 +934,9 @@ class Trial:
 
         def moved() -> bool:
             nonlocal before
-            self.look_after(application)
-            self.observe(application)
-            now = self.committed(application)
-            on = bool(now and all(now[place] > before.get(place, -1) for place in fed))
-            before = now if now and on else before
-            return on
+            now = self._moved_on(application, before)
+            before = now or before
+            return now is not None
 
         if not (
             self.wait(self.bench.progress_s, agreed)
@@ -920,6 +945,32 @@ class Trial:
             said = f"its offsets rest at {before}" if before else f"its members hold {held}"
             raise Violated.one("stuck", f"{len(application.running)} instances of {self.manifest.name} run, and {said}")
         self.mark("the input is shared", held=held)
+
+    def lose(self, application: Application, name: str, within_ms: int) -> None:
+        """SIGKILL an instance beside others, and see all of the input move on again; mark how long that took."""
+        cores, canary_ms, before = Cores(), self.reading.canary_ms(), self.committed(application, stable=False)
+        self.mark(DIED)
+        since_ms = self.now_ms
+        self.kill(application, name)
+        while not (moved := self._moved_on(application, before or {})) and self.now_ms < since_ms + within_ms:
+            time.sleep(POLL_S)
+        looked_ms = self.now_ms
+        if moved:
+            self.mark("recovered", after_ms=looked_ms - since_ms)
+        self._look_ends(application, since_ms, looked_ms, within_ms, canary_ms, cores)
+
+    def _moved_on(self, application: Application, before: events.Offsets) -> events.Offsets | None:
+        """What is committed, if that is beyond those offsets on every partition that is fed."""
+        self.look_after(application)
+        self.observe(application)
+        now = self.committed(application)
+        fed = (
+            f"{topic}-{p}"
+            for topic, count in application.commits.items()
+            for p in range(count)
+            if topic in application.fed
+        )
+        return now if now and all(now[place] > before.get(place, -1) for place in fed) else None
 
     def drain(self, application: Application, *, outputs_too: bool = True) -> None:
         """Wait until the input is drained; an input that moves no further is stuck."""
@@ -1106,7 +1157,8 @@ class Trial:
                 application.store.close()
             shutil.rmtree(application.directory, ignore_errors=True)
             shutil.rmtree(application.kept, ignore_errors=True)
-        self.reading.delete({t for a in self.applications.values() for t in a.event.topics.values()})
+        made = {topic for application in self.applications.values() for topic in application.event.topics.values()}
+        self.reading.delete(made | {topic for e in self.history.of(events.Instance) for topic in e.internal_topics})
 
 
 def _files(folder: Path) -> set[tuple[str, int]]:

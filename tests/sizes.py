@@ -16,7 +16,7 @@ PROGRAMS = lines(
 )
 LIMITS = {
     "the reference, programs": (PROGRAMS, 800),
-    "the reference, runtime": (lines("impl/spark/*.py") - PROGRAMS, 930),
+    "the reference, runtime": (lines("impl/spark/*.py") - PROGRAMS, 1120),
     "the plain design": (lines("impl/plain/*.py"), 785),
     "the adapter": (lines("streamgate/adapter.py"), 130),
     **{f"{p.relative_to(ROOT)}": (lines(str(p.relative_to(ROOT))), 30) for p in ROOT.glob("impl/broken/*/*.py")},

@@ -969,6 +969,14 @@ class TestOwners:
 
         assert story.found("owners") == []
 
+    def test_one_transactional_id_has_one_owner_at_a_time(self) -> None:
+        """Who took a producer id over has a later epoch, and Kafka has fenced whoever had it before."""
+        story = self.shared([7, 7])
+        story.row("ada", 3, 3, story.entry(ada=1))
+        story.batch(2, 2, 7, epoch=1)
+
+        assert story.found("owners") == []
+
     def test_one_wrote_it_all(self) -> None:
         """Where one producer wrote everything, nothing was shared and nothing is shown."""
         with pytest.raises(Inconclusive, match="one producer"):

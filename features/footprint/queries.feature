@@ -42,7 +42,7 @@ Feature: The table can be asked by key while the design runs
 
   @G16.stays-online
   Scenario Outline: another instance answers for one that died, without a pause
-    Given <program> in mode <mode> on 4 partitions, in several instances
+    Given <program> in mode <mode> on 4 partitions, in several instances, committing every 500 ms
     # small waves, one after the other: what arrives meanwhile is what counts
     And 400 signals of 16 robots wait in its inputs
     When it starts and drains its input

@@ -52,6 +52,12 @@ def start(arguments: list[str]) -> dict[str, Any] | None:
     parser.add_argument("--threshold", type=int, default=100, help="events that fill a batch of the batcher")
     parser.add_argument("--interval-ms", type=int, default=1_000, help="how long an event waits for its batch")
     parser.add_argument(
+        "--several", action="store_true", help="others run too: one works, and another when that is gone"
+    )
+    parser.add_argument(
+        "--session-timeout-ms", type=int, default=10_000, help="with --several, how long it may be silent"
+    )
+    parser.add_argument(
         "--client", action="append", type=pair, default=[], metavar="NAME=VALUE", help="librdkafka's security"
     )
     said = parser.parse_args(arguments)
@@ -65,6 +71,8 @@ def start(arguments: list[str]) -> dict[str, Any] | None:
         "client": dict(said.client),
         "topics": {role: topic or role for role, topic in zip(roles, topics, strict=False)},
         "parameters": {n: getattr(said, n) for n in ("commit_interval_ms", "threshold", "interval_ms")},
+        "several": said.several,
+        "session_timeout_ms": said.session_timeout_ms,
         "transaction_timeout_ms": 60_000,
         "offset_reset": "earliest",
         "state_dir": tempfile.mkdtemp(prefix="streamgate-state-"),
@@ -88,7 +96,7 @@ if __name__ == "__main__":
     except KeyboardInterrupt:
         pass
     finally:  # asked to end by a signal: finish the batch and leave no transaction open
-        if hasattr(design, "stream"):
+        if hasattr(design, "election"):
             design.close()
         if alone:
             shutil.rmtree(alone["state_dir"], ignore_errors=True)

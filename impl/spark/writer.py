@@ -35,7 +35,7 @@ class Writer:
         self.exactly_once = start["mode"] == "exactly_once"
         self.refused: KafkaError | None = None
         self.outside = Outside(start)
-        client = {"bootstrap.servers": start["bootstrap"], "retry.backoff.ms": 20, **start["client"]}
+        self.client = {"bootstrap.servers": start["bootstrap"], "retry.backoff.ms": 20, **start["client"]}
         settings = {
             "partitioner": "murmur2_random",  # where Kafka's Java clients put a key
             "enable.idempotence": True,
@@ -48,11 +48,16 @@ class Writer:
         if self.exactly_once:
             settings["transactional.id"] = f"{start['application_id']}-writer"
             settings["transaction.timeout.ms"] = start["transaction_timeout_ms"]
-        self.producer = Producer(client | settings)
-        self.offsets = Consumer(client | {"group.id": self.group, "enable.auto.commit": False})
+        self.producer = Producer(self.client | settings)
+        self.offsets = Consumer(self.client | {"group.id": self.group, "enable.auto.commit": False})
+
+    def fence(self) -> None:
+        """Take the transactional id over from whoever had it, and settle the transaction that was left open."""
         try:
-            if self.exactly_once:  # fences a zombie and settles the transaction that it left open
-                self.producer.list_topics(topic, BROKER_DEADLINE_S)  # once connected, it finds its coordinator at once
+            if self.exactly_once:
+                self.producer.list_topics(
+                    self.topic, BROKER_DEADLINE_S
+                )  # once connected, it finds its coordinator at once
                 self.producer.init_transactions(BROKER_DEADLINE_S)
         except KafkaException as error:
             raise Failed("storage", f"Kafka grants no transactional id: {error.args[0]}") from error

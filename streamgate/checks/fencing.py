@@ -94,19 +94,20 @@ def released(history: History, application: str, *, bound_ms: int) -> list[Anoma
 def owners(history: History, application: str) -> list[Anomaly]:
     """Whether each input partition had one owner at a time, by the producers of what came of it (G28, G52).
 
-    It may pass to another whenever an instance comes or goes. Inconclusive where one producer wrote it all.
+    It may pass to another whenever an instance comes or goes. Those who share a producer id have it one after the other, by
+    Kafka's own fencing. Inconclusive where one producer wrote it all in one epoch.
     """
     view = view_of(history, application)
     topic = view.application.topics[view.program.writes]
+    batches = [batch for batch in history.of(Batch) if batch.topic == topic and batch.control is None]
     writers = {
         (batch.partition, offset): batch.producer_id
-        for batch in history.of(Batch)
-        if batch.topic == topic and batch.control is None
+        for batch in batches
         for offset in range(batch.base_offset, batch.last_offset + 1)
     }
     if -1 in writers.values():
         raise NotOffered("its producers have no ids, so nobody can see who wrote what")
-    if len(set(writers.values())) == 1:
+    if len({(batch.producer_id, batch.producer_epoch) for batch in batches}) == 1:
         raise Inconclusive("one producer wrote all of the outputs, so that nothing was shared")
     changes = sum(
         e.application == application and e.event in {"started", "stopped", "killed", "failed", "exited"}

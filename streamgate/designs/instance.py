@@ -43,6 +43,7 @@ from streamgate.designs.protocol import (
     Stop,
     Stopped,
     Unsupported,
+    Workers,
 )
 from streamgate.errors import UsageProblem
 from streamgate.faults.process import INSTANCE_TAG, Session
@@ -191,6 +192,10 @@ class Instance:
     def lag(self) -> Message:
         """Ask how far it is behind."""
         return self.ask(Lag(), QUERY_S)
+
+    def workers(self) -> Message:
+        """Ask which processes share its work."""
+        return self.ask(Workers(), QUERY_S)
 
     def activate(self, after: dict[str, int]) -> Message:
         """Let one that stands by take over from these positions."""

@@ -66,6 +66,8 @@ class Start(Message):
     standing_by: bool = Field(
         default=False, description="get warm beside a cluster that is active, and emit nothing before ``activate``"
     )
+    workers: int = Field(default=0, description="so many processes share the work within the instance; 0: as it likes")
+    several: bool = Field(default=False, description="others may run beside it, to share the input or to take over")
     state_dir: str = Field(description="this instance's own disk; may be wiped between starts")
     durable_dir: str = Field(description="shared storage of the application; kept by every crash")
     stores: dict[str, str] = Field(default={}, description="kind of state store -> address")
@@ -83,7 +85,6 @@ class Ready(Message):
         default=(), description="topics the design creates; each begins with application_id"
     )
     table: str | None = Field(default=None, description="the topic that is the queryable table")
-    workers: tuple[int, ...] = Field(default=(), description="process ids that may be killed one by one")
 
 
 class StandingBy(Message):
@@ -159,6 +160,19 @@ class Lagging(Message):
     offsets: int = Field(ge=0)
 
 
+class Workers(Message):
+    """Say which processes share the work just now. Deadline 5 s. Asked of designs with the capability ``workers`` only."""
+
+    type: Literal["workers"] = "workers"
+
+
+class WorkersReply(Message):
+    """Process ids, on this machine; each may be killed, and the design goes on."""
+
+    type: Literal["workers"] = "workers"
+    pids: tuple[int, ...]
+
+
 class Activate(Message):
     """Begin to emit: every key that the input at or above these positions (``topic-partition`` -> offset) touches."""
 
@@ -200,7 +214,9 @@ class Failed(Message):
     message: str
 
 
-Request = Annotated[Hello | Start | Query | Measure | Lag | Activate | Deactivate | Stop, Field(discriminator="type")]
+Request = Annotated[
+    Hello | Start | Query | Measure | Lag | Workers | Activate | Deactivate | Stop, Field(discriminator="type")
+]
 Reply = Annotated[
     HelloReply
     | Ready
@@ -211,6 +227,7 @@ Reply = Annotated[
     | NotReady
     | Measured
     | Lagging
+    | WorkersReply
     | Deactivated
     | Stopped
     | Failed,
@@ -226,6 +243,7 @@ REPLIES_TO: dict[type[Message], tuple[type[Message], ...]] = {
     Query: (Value, NotReady, Error),
     Measure: (Measured, Error),
     Lag: (Lagging, Error),
+    Workers: (WorkersReply, Error),
     Activate: (Ready, Error),
     Deactivate: (Deactivated, Error),
     Stop: (Stopped, Error),

@@ -1,0 +1,30 @@
+"""Forgets its state when one of its workers dies: those that it starts in their place know nothing, and sums begin anew.
+
+Whoever starts a process again and not its state makes this mistake. It shows in the outputs after a death.
+"""
+
+from subprocess import PIPE, Popen
+from typing import Any
+
+from streamgate.adapter import serve
+from streamgate.impl.plain import Plain
+
+
+class ForgetsWhatItsWorkerHeld(Plain):
+    hello = Plain.hello | {"name": "broken/forgets_what_its_worker_held"}
+    hello |= {"capabilities": [*Plain.hello["capabilities"], "workers"]}
+
+    def on_assign(self, *assigned: Any) -> None:
+        super().on_assign(*assigned)
+        self.hired = [Popen(["cat"], stdin=PIPE) for _ in range(2)]
+
+    def process(self, messages: list[Any]) -> None:
+        if any(worker.poll() for worker in self.hired):
+            self.hired, vars(self.program)["rows"] = [Popen(["cat"], stdin=PIPE) for _ in self.hired], {}
+        super().process(messages)
+
+    def workers(self) -> dict[str, Any]:
+        return {"type": "workers", "pids": [worker.pid for worker in self.hired]}
+
+
+serve(ForgetsWhatItsWorkerHeld())
