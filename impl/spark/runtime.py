@@ -100,7 +100,7 @@ class Spark(Design):
             }
         if (processes := start.get("workers", 0)) and not can_have_workers(self.session):
             return {"type": "unsupported", "reason": "Spark's executors want a Java with jdk.incubator.vector"}
-        if processes != self.processes:
+        if processes != self.processes and str(self.session.sparkContext.master).startswith("local"):
             self.session.stop()
             self.session, self.processes, self.warm = open_session(workers=processes), processes, False
         self.held: dict[bytes, dict[str, Any]] | None = {} if start.get("standing_by") else None
