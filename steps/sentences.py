@@ -64,6 +64,7 @@ def subjects(trial: Trial, who: str = "it") -> Iterator[Application]:
         r"(, with batches of (?P<threshold>\d+) events or (?P<wait_ms>\d+) ms)?"
         r"(, remembering deletions for (?P<delete_retention_ms>\d+) ms)?"
         r"(, keeping its state in (?P<store>\w+) every (?P<persistence_interval_ms>\d+) ms)?"
+        r"(?P<rolls>, with its table in segments of a second)?"
         r"(?P<asked>, asked all along how far it is behind)?(?P<tells>, telling each output outside of Kafka)?"
     )
 )
@@ -83,6 +84,7 @@ def in_mode(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
     delete_retention_ms: str | None,
     store: str | None,
     persistence_interval_ms: str | None,
+    rolls: str | None,
     asked: str | None,
     tells: str | None,
 ) -> None:
@@ -103,7 +105,9 @@ def in_mode(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
     parameters: dict[str, int | str] = {name: int(value) for name, value in said.items() if value}
     parameters |= ({"store": store} if store else {}) | ({"effects": 1} if tells else {})
     count, second, timeout = int(partitions), int(beside or 0), int(timeout_ms or 0)
-    subject = trial.application(program, mode, count, beside=second, timeout_ms=timeout, parameters=parameters)
+    subject = trial.application(
+        program, mode, count, beside=second, timeout_ms=timeout, parameters=parameters, rolls=bool(rolls)
+    )
     subject.several, subject.workers = bool(several), int(workers or 0)
     subject.lag_due_ms = 0 if asked else None
 
@@ -210,13 +214,17 @@ def starts(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
 
 @when(
     parsers.re(
-        r"more of them arrive for (?P<seconds>\d+) seconds"
+        r"more of them arrive (for (?P<seconds>\d+) seconds|until the cleaner has left less than half of its table)"
         r"(, and its store is ((?P<locked>locked meanwhile)|down for (?P<down>\d+) of them))?"
     )
 )
-def go_on_arriving(trial: Trial, seconds: str, locked: str | None, down: str | None) -> None:
+def go_on_arriving(trial: Trial, seconds: str | None, locked: str | None, down: str | None) -> None:
     """Write small waves; with its store locked or down, see at the end of that what is committed and what is stored."""
     for application in subjects(trial):
+        if not seconds:
+            with trial.feeding(application, APART_S):
+                trial.await_cleaner(application)
+            continue
         until_ms = trial.now_ms + 1000 * int(seconds)
         with trial.feeding(application, APART_S):
             if locked or down:

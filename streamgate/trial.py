@@ -70,6 +70,7 @@ STOP_MS = 10_000
 NOTICED_S = 10.0  # two deployments under the same ids have noticed by then
 LAG_EVERY_MS = 100
 BLIND_MS = 1_500  # what is visible is seen later by so much, at most
+CLEANED_MS = 500  # how often the cleaner has a look on our brokers
 SHARES = {"50 %": 0.5, "99 %": 0.99, "99.99 %": 0.9999}
 ASKED_AT_ONCE = 16  # keys of a table, when an instance has just said that it is ready
 COLD = "started with nothing prepared"
@@ -280,10 +281,11 @@ class Trial:
         upstream: str = "",
         timeout_ms: int = 0,
         parameters: dict[str, int | str] | None = None,
+        rolls: bool = False,
     ) -> Application:
         """Declare an application and create its topics; with an upstream its input is that application's output.
 
-        A second input has `beside` partitions, or as many as the first.
+        A second input has `beside` partitions, or as many as the first. A table that rolls has a new segment every second.
         """
         contract, name = PROGRAMS[program], name or program
         identity = f"{self.application_id}-{name}"
@@ -314,7 +316,8 @@ class Trial:
         self.reading.create(
             {topic: inputs.get(topic, outputs) for topic in new.values()},
             stamped={topics[contract.writes]} if contract.holds_back else set(),
-            compacted={topics[contract.writes]} if contract.merged else set(),
+            compacted={topics[contract.writes]} if contract.merged and not rolls else set(),
+            rolling={topics[contract.writes]} if rolls else set(),
         )
         application = Application(name, contract, event, outputs, inputs, directory, store=store)
         self.applications[name] = application
@@ -993,6 +996,19 @@ class Trial:
             self.wait(SETTLE_S, lambda: False)  # nothing more may come
         self.observe(application)
         application.observed_ms = None
+
+    def await_cleaner(self, application: Application) -> None:
+        """See rows come until the log cleaner has left less than half of those that were written; mark how many are left."""
+        start, left, written = dict.fromkeys(range(application.partitions), 0), list[Any](), 0
+        until_ms = self.now_ms + round(1000 * self.bench.progress_s * self.bench.time_scale)
+        while 2 * len(left) >= written:
+            if self.now_ms > until_ms:
+                raise MarkMissed(f"{len(left)} of {written} rows of {application.writes} are left")
+            self.watch(application, self.now_ms + CLEANED_MS)
+            left = self.reading.records(application.writes, dict(start), committed=True)
+            written = self._outputs(application)
+        size_bytes = sum(len(row.key() or b"") + len(row.value() or b"") for row in left)
+        self.mark("its table was compacted", rows_written=written, rows_left=len(left), bytes_left=size_bytes)
 
     def watch_release(self, application: Application) -> "Future[int]":
         """Measure, from now and beside everything else, how long a reader waits to pass what lies on the outputs now."""

@@ -22,6 +22,7 @@ from streamgate.history.wire import Wire
 
 READ_S = 30.0
 _JUDGED_MS = 24 * 3_600_000  # no compaction of what is younger
+_SEGMENT_MS = 1_000  # of a table that is to be compacted soon
 Position = dict[int, int]  # partition -> next offset to read
 
 
@@ -85,15 +86,24 @@ class Reading:
             | {"enable.partition.eof": True, "fetch.wait.max.ms": 10, "auto.offset.reset": "error"}
         )
 
-    def create(self, topics: dict[str, int], *, stamped: Container[str] = (), compacted: Container[str] = ()) -> None:
-        """Create topics (name -> partitions) that no cleaner touches while they are judged; the broker stamps some."""
-        kept = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
+    def create(
+        self,
+        topics: dict[str, int],
+        *,
+        stamped: Container[str] = (),
+        compacted: Container[str] = (),
+        rolling: Container[str] = (),
+    ) -> None:
+        """Create topics (name -> partitions) that no cleaner touches while they are judged, but those that roll; the broker
+        stamps some."""
+        once = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01", "segment.ms": str(_SEGMENT_MS)}
         table = {"cleanup.policy": "compact", "min.compaction.lag.ms": str(_JUDGED_MS)}
-        times = {True: {"message.timestamp.type": "LogAppendTime"}, False: {}}
-        wanted = [
-            NewTopic(name, partitions, config=(table if name in compacted else kept) | times[name in stamped])
-            for name, partitions in topics.items()
-        ]
+        kept = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
+        wanted = []
+        for name, partitions in topics.items():
+            config = once if name in rolling else table if name in compacted else kept
+            stamps = {"message.timestamp.type": "LogAppendTime"} if name in stamped else {}
+            wanted.append(NewTopic(name, partitions, config=config | stamps))
         for future in self.admin.create_topics(wanted).values():
             future.result(READ_S)
         deadline = time.monotonic() + READ_S

@@ -1,0 +1,23 @@
+"""Refuses to start from a table in which offsets are missing, for rows must have been lost.
+
+Whoever has never seen a compacted topic makes this mistake. It shows at the first restart after the cleaner.
+"""
+
+from confluent_kafka import Message
+
+from streamgate.adapter import Failed, serve
+from streamgate.impl.plain import Plain
+
+
+class CountsOnEveryOffset(Plain):
+    hello = Plain.hello | {"name": "broken/counts_on_every_offset"}
+
+    def table(self, role: str) -> list[Message]:
+        rows = super().table(role)
+        ends = {row.partition(): row.offset() or 0 for row in rows}
+        if missing := sum(ends.values()) + len(ends) - len(rows):
+            raise Failed("storage", f"{missing} rows of {role} are lost")
+        return rows
+
+
+serve(CountsOnEveryOffset())
