@@ -27,7 +27,9 @@ def test_what_was_killed_with_its_parent_stays_ours() -> None:
         session.kill()
         parent.wait()
 
-        assert machine.cpu_s()[2] >= ours_s
+        assert (
+            machine.cpu_s()[2] > ours_s - 0.15
+        )  # what else this process has waited for may have been charged by a tick less
 
 
 def test_a_moment_says_nothing() -> None:
