@@ -326,8 +326,8 @@ class Trial:
         return application
 
     def _names(self) -> None:
-        topics, groups = self.reading.names()
-        self.history.add(events.Names(at_ms=self.now_ms, topics=topics, groups=groups))
+        topics, groups, ids = self.reading.names()
+        self.history.add(events.Names(at_ms=self.now_ms, topics=topics, groups=groups, transactional_ids=ids))
 
     def feed(
         self,

@@ -317,9 +317,9 @@ class Story:
         ends = {f"{self.writes}-0": high_watermark}
         self._tell(Ends(at_ms=0, application=self.name, reason=reason, last_stable=ends, high_watermark=ends))
 
-    def names(self, *topics: str, groups: tuple[str, ...] = ()) -> None:
+    def names(self, *topics: str, groups: tuple[str, ...] = (), ids: tuple[str, ...] = ()) -> None:
         """What exists on the broker."""
-        self._tell(Names(at_ms=0, topics=topics, groups=groups))
+        self._tell(Names(at_ms=0, topics=topics, groups=groups, transactional_ids=ids))
 
     # --- pulse
 

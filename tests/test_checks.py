@@ -1254,6 +1254,16 @@ class TestSideEffects:
         assert topic in anomaly.text
         assert why in anomaly.text
 
+    def test_a_leaked_transactional_id(self) -> None:
+        """A transactional id that does not begin with the application id belongs to nobody; one that was there is not new."""
+        story = Story()
+        story.names("app-entries", "app-balances", ids=("old",))
+        story.names("app-entries", "app-balances", ids=("old", "app-writer", "host-1"))
+        (anomaly,) = story.judged("side-effects")
+
+        assert anomaly.name == "leaked-topic"
+        assert "transactional id host-1" in anomaly.text
+
     def test_a_leaked_group(self) -> None:
         """A group that nobody named and that does not begin with the application id is leaked."""
         assert self.appeared(groups=("foreign",)).found("side-effects") == [("leaked-topic", None, None)]

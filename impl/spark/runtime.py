@@ -87,35 +87,39 @@ class Spark(Design):
         for name, least in LEAST.items():
             if (value := parameters.get(name, least)) < least:
                 raise Failed("conflict", f"{name} is {value}, and must be {least} or more")
-        kind, kept = parameters.get("store"), {ledger, branches}
-        if (self.program not in kept or start["mode"] == "exactly_once") if kind else self.program is branches:
-            return {
-                "type": "unsupported",
-                "reason": "a store keeps ledger and branches, the latter always, at_least_once",
-            }
-        if start.get("standing_by") and self.program is not ledger:
-            return {
-                "type": "unsupported",
-                "reason": "what other programs hold back cannot be told apart by where it was read",
-            }
-        if (processes := start.get("workers", 0)) and not can_have_workers(self.session):
-            return {"type": "unsupported", "reason": "Spark's executors want a Java with jdk.incubator.vector"}
+        kind, processes = parameters.get("store"), start.get("workers", 0)
+        is_stored = self.program in {ledger, branches} and start["mode"] == "at_least_once"
+        for reason, is_so in (
+            (
+                "a store keeps ledger and branches, the latter always, at_least_once",
+                not is_stored if kind else self.program is branches,
+            ),
+            (
+                "what other programs hold back cannot be told apart by where it was read",
+                start.get("standing_by") and self.program is not ledger,
+            ),
+            (
+                "Spark's executors want a Java with jdk.incubator.vector",
+                processes and not can_have_workers(self.session),
+            ),
+        ):
+            if is_so:
+                return {"type": "unsupported", "reason": reason}
         if processes != self.processes and str(self.session.sparkContext.master).startswith("local"):
             self.session.stop()
             self.session, self.processes, self.warm = open_session(workers=processes), processes, False
         self.held: dict[bytes, dict[str, Any]] | None = {} if start.get("standing_by") else None
         self.after: Positions = {}  # where another cluster has ended: what was read below is out
         self.interval_ms = parameters.get("persistence_interval_ms" if kind else "commit_interval_ms", 100)
+        self.durable = f"{'' if '://' in start['durable_dir'] else 'file://'}{start['durable_dir']}"
+        self.location = f"{self.durable}/checkpoint"
+        self.checkpoint = Checkpoint(self.location)
         self.topics = [start["topics"][role] for role in self.program.READS]
-        self.writer, self.lock, self.closing = (
-            Writer(start, start["topics"][self.program.WRITES]),
-            threading.Lock(),
-            False,
-        )
+        self.writer = Writer(start, start["topics"][self.program.WRITES])
+        self.lock, self.closing, self.is_leading = threading.Lock(), False, False
         client, queries = self.writer.client, f"{self.writer.group}-queries"
         self.table = Table(client, queries, self.writer.topic) if self.program is pulse else None
         self.election = Election(start, client) if start.get("several") else None
-        self.is_leading = False
         self.store: Store | None = None
         if not self.election or self.election.leads:
             self.lead()
@@ -136,15 +140,12 @@ class Spark(Design):
         self.writer.fence()
         self.store, self.stored_s, self.hurry = open_store(start), 0.0, threading.Event()
         self.stored = program.Stored(self.store) if self.store else None
-        durable = f"{'' if '://' in start['durable_dir'] else 'file://'}{start['durable_dir']}"
-        self.location = f"{durable}/checkpoint"
-        self.checkpoint = Checkpoint(self.location)
         use_local_disk(self.session, start["state_dir"])
         self.session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", program.ARROW_RECORDS)
         self.clock = None
         records, beside = read(self.session.readStream, start, self.topics), None
         if program is batcher:
-            self.clock = Clock(f"{durable}/ticks", batcher.PAGES, start["parameters"]["interval_ms"])
+            self.clock = Clock(f"{self.durable}/ticks", batcher.PAGES, start["parameters"]["interval_ms"])
             beside = self.clock.ticks(self.session)
         elif program.BESIDE:
             beside = read(self.session.read, start | {"offset_reset": "earliest"}, [start["topics"][program.BESIDE[0]]])

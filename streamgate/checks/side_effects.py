@@ -28,9 +28,11 @@ def side_effects(history: History, _: str) -> list[Anomaly]:
         else:
             continue
         found.append(Anomaly(name="leaked-topic", text=said))
-    for group in sorted(set(after.groups) - set(before.groups) - groups):
-        if not group.startswith(ids) and ours:
-            said = f"consumer group {group} appeared and does not begin with the application id"
+    new = [("consumer group", group) for group in sorted(set(after.groups) - set(before.groups) - groups)]
+    new += [("transactional id", i) for i in sorted(set(after.transactional_ids) - set(before.transactional_ids))]
+    for kind, name in new:
+        if not name.startswith(ids) and ours:
+            said = f"{kind} {name} appeared and does not begin with the application id"
             found.append(Anomaly(name="leaked-topic", text=said))
     return found
 

@@ -257,6 +257,7 @@ class Names(Event):
     at_ms: int
     topics: tuple[str, ...]
     groups: tuple[str, ...]
+    transactional_ids: tuple[str, ...] = ()
 
 
 class Claim(Event):

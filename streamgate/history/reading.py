@@ -186,11 +186,12 @@ class Reading:
         stable, end = self.wire.ends(topic, from_offsets or dict.fromkeys(range(partitions), 0))
         return stable, end
 
-    def names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Every topic and every consumer group, Kafka's own left out."""
+    def names(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+        """Every topic, every consumer group and every transactional id, Kafka's own and ours left out."""
         topics = tuple(sorted(t for t in self.admin.list_topics(timeout=READ_S).topics if not t.startswith("__")))
         groups = self.admin.list_consumer_groups(request_timeout=READ_S).result(READ_S).valid
-        return topics, tuple(sorted(g.group_id for g in groups))
+        ids = (i for i in self.wire.transactional_ids() if not i.startswith("streamgate-"))
+        return topics, tuple(sorted(g.group_id for g in groups)), tuple(sorted(ids))
 
     def sizes(self, prefix: str) -> dict[str, int]:
         """The partitions of each topic whose name begins like this."""

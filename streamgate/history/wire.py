@@ -145,8 +145,15 @@ class Wire:
 
     def undecided(self) -> set[int]:
         """The producer ids whose transaction is open and has no outcome yet, by the word of its coordinator."""
-        answer = self._ask(ListTransactionsRequest(state_filters=("Ongoing",)), ListTransactionsResponse)
-        return {int(state.producer_id) for state in answer.transaction_states}
+        return {int(state.producer_id) for state in self._transactions("Ongoing")}
+
+    def transactional_ids(self) -> set[str]:
+        """Every transactional id that this broker coordinates or has not forgotten yet."""
+        return {str(state.transactional_id) for state in self._transactions()}
+
+    def _transactions(self, *states: str) -> Iterable[Any]:
+        answer = self._ask(ListTransactionsRequest(state_filters=states), ListTransactionsResponse)
+        return tuple(answer.transaction_states)
 
 
 def is_left_open(above: Iterable[BatchHeader], undecided: Container[int]) -> bool:
