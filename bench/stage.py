@@ -38,13 +38,21 @@ class Stage:
 
 
 @contextmanager
-def staged(manifest: Manifest, program: str, mode: Mode, parameters: dict[str, int | str]) -> Iterator[Stage]:
-    """Set it up, and end all of it afterwards."""
+def staged(
+    manifest: Manifest,
+    program: str,
+    mode: Mode,
+    parameters: dict[str, int | str],
+    configs: dict[str, dict[str, str]] | None = None,
+) -> Iterator[Stage]:
+    """Set it up, with topics of such settings (by role), and end all of it afterwards."""
     with RunScope() as run, tempfile.TemporaryDirectory() as logs:
         broker = open_broker("embedded", run=run, log_dir=Path(logs))
         topics = {role: f"bench-{role}" for role in PROGRAMS[program].topics}
         admin = AdminClient({"bootstrap.servers": broker.bootstrap, **broker.client})
-        for created in admin.create_topics([NewTopic(name, PARTITIONS, 1) for name in topics.values()]).values():
+        settings = {topics[role]: config for role, config in (configs or {}).items()}
+        made = [NewTopic(name, PARTITIONS, 1, config=settings.get(name, {})) for name in topics.values()]
+        for created in admin.create_topics(made).values():
             created.result()
         folders = {name: run.scratch / f"bench-{name}" for name in ("state", "durable")}
         for folder in folders.values():

@@ -56,7 +56,6 @@ Feature: The table can be asked by key while the design runs
     Examples:
       | program | mode          |
       | pulse   | at_least_once |
-      | pulse   | exactly_once  |
 
   @G53.committed-only
   Scenario Outline: no answer shows what is not committed
