@@ -45,9 +45,8 @@ CLAIMS = {  # a sentence that claims something of the history as it stands -> it
 CHANGE = "(?:a is killed with a transaction open|[a-d] (?:joins|leaves|is killed)|(?:a|another) worker is killed)"
 APART_S = 0.2  # between the small waves that arrive while instances come and go
 UPSTREAM = "upstream"
-TAKEN_OVER_WITHIN_MS = (
-    5_000  # from the death or the order on; half of the 10 seconds that the article's service level allows
-)
+# From the death or the order on: half of the 10 seconds that the article's service level allows.
+TAKEN_OVER_WITHIN_MS = 5_000
 VISIBLE_WITHIN_MS = 2_000  # on top of the commit interval, promised by every program's contract
 
 

@@ -205,6 +205,11 @@ class Application:
         return {topic: self.inputs[topic] for topic in map(self.event.topics.__getitem__, self.program.commits)}
 
     @property
+    def places(self) -> list[str]:
+        """Every topic-partition of those inputs, sorted."""
+        return sorted(f"{topic}-{p}" for topic, count in self.commits.items() for p in range(count))
+
+    @property
     def mode(self) -> Mode:
         """At_least_once or exactly_once."""
         return self.event.mode
@@ -316,7 +321,7 @@ class Trial:
         self.reading.create(
             {topic: inputs.get(topic, outputs) for topic in new.values()},
             stamped={topics[contract.writes]} if contract.holds_back else set(),
-            compacted={topics[contract.writes]} if contract.merged and not rolls else set(),
+            compacted={topics[contract.writes]} if contract.merged else set(),
             rolling={topics[contract.writes]} if rolls else set(),
         )
         application = Application(name, contract, event, outputs, inputs, directory, store=store)
@@ -921,8 +926,7 @@ class Trial:
         """Wait until all who run hold some of the input by the word of their group, and all of it moves on; mark who does."""
         if application.group is None:
             raise NotOffered(f"{self.manifest.name} names no consumer group, so nobody can see who holds what")
-        everything = sorted(f"{topic}-{p}" for topic, count in application.commits.items() for p in range(count))
-        busy = min(len(application.running), len(everything))
+        busy = min(len(application.running), len(application.places))
         held: list[list[str]] | None = None
         before: events.Offsets = {}
 
@@ -933,7 +937,7 @@ class Trial:
             held = self.reading.members(application.group or "")
             if held == []:  # it assigns by itself: what it writes says who did
                 return True
-            return held is not None and sum(map(bool, held)) == busy and sorted(chain(*held)) == everything
+            return held is not None and sum(map(bool, held)) == busy and sorted(chain(*held)) == application.places
 
         def moved() -> bool:
             nonlocal before
@@ -951,28 +955,18 @@ class Trial:
 
     def lose(self, application: Application, name: str, within_ms: int) -> None:
         """SIGKILL an instance beside others, and see all of the input move on again; mark how long that took."""
-        cores, canary_ms, before = Cores(), self.reading.canary_ms(), self.committed(application, stable=False)
+        before = self.committed(application, stable=False) or {}
         self.mark(DIED)
         since_ms = self.now_ms
         self.kill(application, name)
-        while not (moved := self._moved_on(application, before or {})) and self.now_ms < since_ms + within_ms:
-            time.sleep(POLL_S)
-        looked_ms = self.now_ms
-        if moved:
-            self.mark("recovered", after_ms=looked_ms - since_ms)
-        self._look_ends(application, since_ms, looked_ms, within_ms, canary_ms, cores)
+        self._recovers(application, since_ms, within_ms, lambda: self._moved_on(application, before) is not None)
 
     def _moved_on(self, application: Application, before: events.Offsets) -> events.Offsets | None:
         """What is committed, if that is beyond those offsets on every partition that is fed."""
         self.look_after(application)
         self.observe(application)
         now = self.committed(application)
-        fed = (
-            f"{topic}-{p}"
-            for topic, count in application.commits.items()
-            for p in range(count)
-            if topic in application.fed
-        )
+        fed = (place for place in application.places if place.rpartition("-")[0] in application.fed)
         return now if now and all(now[place] > before.get(place, -1) for place in fed) else None
 
     def drain(self, application: Application, *, outputs_too: bool = True) -> None:
@@ -999,14 +993,17 @@ class Trial:
 
     def await_cleaner(self, application: Application) -> None:
         """See rows come until the log cleaner has left less than half of those that were written; mark how many are left."""
-        start, left, written = dict.fromkeys(range(application.partitions), 0), list[Any](), 0
-        until_ms = self.now_ms + round(1000 * self.bench.progress_s * self.bench.time_scale)
-        while 2 * len(left) >= written:
-            if self.now_ms > until_ms:
-                raise MarkMissed(f"{len(left)} of {written} rows of {application.writes} are left")
+        left, written = list[Any](), 0
+
+        def cleaned() -> bool:
+            nonlocal left, written
             self.watch(application, self.now_ms + CLEANED_MS)
-            left = self.reading.records(application.writes, dict(start), committed=True)
-            written = self._outputs(application)
+            start = dict.fromkeys(range(application.partitions), 0)
+            left, written = self.reading.records(application.writes, start, committed=True), self._outputs(application)
+            return 2 * len(left) < written
+
+        if not self.wait(self.bench.progress_s, cleaned):
+            raise MarkMissed(f"{len(left)} of {written} rows of {application.writes} are left")
         size_bytes = sum(len(row.key() or b"") + len(row.value() or b"") for row in left)
         self.mark("its table was compacted", rows_written=written, rows_left=len(left), bytes_left=size_bytes)
 
@@ -1115,17 +1112,22 @@ class Trial:
         """Look for an output that is new since the last cold start or switch, beyond those that are known; mark how long it
         took, and record when it was looked for."""
         since_ms = next(m.at_ms for m in reversed(list(self.history.of(events.Mark))) if m.fault in {COLD, SWITCHED})
-        known, cores, canary_ms = (
-            self._outputs(application) if known is None else known,
-            Cores(),
-            self.reading.canary_ms(),
-        )
-        while (new := self._outputs(application) - known) == 0 and self.now_ms < since_ms + within_ms:
+        known = self._outputs(application) if known is None else known
+
+        def is_new() -> bool:
             self.look_after(application)
             self.observe(application)
+            return self._outputs(application) > known
+
+        self._recovers(application, since_ms, within_ms, is_new)
+
+    def _recovers(self, application: Application, since_ms: int, within_ms: int, reached: Callable[[], bool]) -> None:
+        """Look until it is back, or the time is up; mark how long it took, and record when it was looked for."""
+        cores, canary_ms = Cores(), self.reading.canary_ms()
+        while not (is_back := reached()) and self.now_ms < since_ms + within_ms:
             time.sleep(POLL_S)
         looked_ms = self.now_ms
-        if new:
+        if is_back:
             self.mark("recovered", after_ms=looked_ms - since_ms)
         self._look_ends(application, since_ms, looked_ms, within_ms, canary_ms, cores)
 

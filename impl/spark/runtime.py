@@ -87,24 +87,13 @@ class Spark(Design):
         for name, least in LEAST.items():
             if (value := parameters.get(name, least)) < least:
                 raise Failed("conflict", f"{name} is {value}, and must be {least} or more")
-        kind, processes = parameters.get("store"), start.get("workers", 0)
-        is_stored = self.program in {ledger, branches} and start["mode"] == "at_least_once"
-        for reason, is_so in (
-            (
-                "a store keeps ledger and branches, the latter always, at_least_once",
-                not is_stored if kind else self.program is branches,
-            ),
-            (
-                "what other programs hold back cannot be told apart by where it was read",
-                start.get("standing_by") and self.program is not ledger,
-            ),
-            (
-                "Spark's executors want a Java with jdk.incubator.vector",
-                processes and not can_have_workers(self.session),
-            ),
-        ):
-            if is_so:
-                return {"type": "unsupported", "reason": reason}
+        kind, kept, processes = parameters.get("store"), {ledger, branches}, start.get("workers", 0)
+        if (self.program not in kept or start["mode"] == "exactly_once") if kind else self.program is branches:
+            return unsupported("a store keeps ledger and branches, the latter always, at_least_once")
+        if start.get("standing_by") and self.program is not ledger:
+            return unsupported("what other programs hold back cannot be told apart by where it was read")
+        if processes and not can_have_workers(self.session):
+            return unsupported("Spark's executors want a Java with jdk.incubator.vector")
         if processes != self.processes and str(self.session.sparkContext.master).startswith("local"):
             self.session.stop()
             self.session, self.processes, self.warm = open_session(workers=processes), processes, False
@@ -123,14 +112,8 @@ class Spark(Design):
         self.store: Store | None = None
         if not self.election or self.election.leads:
             self.lead()
-        else:  # whoever takes over has done before what a first batch waits for
-            places: dict[str, dict[int, int]] = {topic: {} for topic in self.topics}
-            committed, _ = self.writer.committed(self.topics)
-            for place in self.writer.places:
-                places[place.topic][place.partition] = committed.get((place.topic, place.partition), EARLIEST)
-            from_there = start | {"offset_reset": json.dumps(places)}
-            records = read(self.session.readStream, from_there, self.topics, WARM_UP_RECORDS)
-            warm_up(self.session, self.program, start["topics"], records)
+        else:
+            self.follow()
         self.warm = True
         return {"type": "standing_by"} if self.held is not None else self.names()
 
@@ -162,6 +145,16 @@ class Spark(Design):
                 break
         if not self.warm and self.stream.isActive and not any((self.sent or {}).values()):
             warm_up(self.session, program)
+
+    def follow(self) -> None:
+        """Do beforehand what a first batch would wait for: the program runs for nobody, from where its group has committed."""
+        committed, _ = self.writer.committed(self.topics)
+        places: dict[str, dict[int, int]] = {topic: {} for topic in self.topics}
+        for place in self.writer.places:
+            places[place.topic][place.partition] = committed.get((place.topic, place.partition), EARLIEST)
+        from_there = self.start | {"offset_reset": json.dumps(places)}
+        records = read(self.session.readStream, from_there, self.topics, WARM_UP_RECORDS)
+        warm_up(self.session, self.program, self.start["topics"], records)
 
     def names(self) -> dict[str, Any]:
         """What is known of it on the broker."""
@@ -382,6 +375,11 @@ def security(client: dict[str, str]) -> dict[str, str]:
         login = f"org.apache.kafka.common.security.{module} required username={user} password={password};"
         options["sasl.jaas.config"] = login
     return {f"kafka.{name}": value for name, value in options.items()}
+
+
+def unsupported(reason: str) -> dict[str, Any]:
+    """The answer to a start that asks for what is not offered."""
+    return {"type": "unsupported", "reason": reason}
 
 
 def failure_of(text: str) -> Failed:

@@ -54,11 +54,10 @@ OPTIONS = (
 )
 NO_MASTER = "local[*]"  # what Spark says where nobody has
 HERE = "local[2, 2]"  # a task has a second attempt: Kafka's client times out where the wall clock jumps
-WORKERS = "local-cluster[{},1,600]"  # processes of a core and so many MiB
+WORKER_MB = 600
 SETTINGS: dict[str, Any] = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.executor.memory": "600m",
     "spark.shuffle.io.retryWait": "200ms",  # what a dead executor kept is not waited for, three times five seconds long
     "spark.sql.session.timeZone": "UTC",
     "spark.python.daemon.module": "streamgate.impl.spark.daemon",
@@ -96,8 +95,9 @@ def open_session(*options: str, scratch: str = "", workers: int = 0) -> SparkSes
         settings["spark.executor.extraClassPath"] = jvm.java.lang.System.getProperty("java.class.path")
         settings["spark.executor.extraJavaOptions"] = " ".join(_archived(_java()))
     if master == NO_MASTER:
-        master = WORKERS.format(workers) if workers else HERE
-        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        master = f"local-cluster[{workers},1,{WORKER_MB}]" if workers else HERE
+        settings |= dict.fromkeys(("spark.driver.host", "spark.driver.bindAddress"), "127.0.0.1")
+        settings["spark.executor.memory"] = f"{WORKER_MB}m"
     session = SparkSession.builder.master(str(master)).appName("streamgate").config(map=settings).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session

@@ -55,9 +55,8 @@ class Writer:
         """Take the transactional id over from whoever had it, and settle the transaction that was left open."""
         try:
             if self.exactly_once:
-                self.producer.list_topics(
-                    self.topic, BROKER_DEADLINE_S
-                )  # once connected, it finds its coordinator at once
+                # Once connected, it finds its coordinator at once.
+                self.producer.list_topics(self.topic, BROKER_DEADLINE_S)
                 self.producer.init_transactions(BROKER_DEADLINE_S)
         except KafkaException as error:
             raise Failed("storage", f"Kafka grants no transactional id: {error.args[0]}") from error
