@@ -214,11 +214,11 @@ def starts(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
 @when(
     parsers.re(
         r"more of them arrive (for (?P<seconds>\d+) seconds|until the cleaner has left less than half of its table)"
-        r"(, and its store is ((?P<locked>locked meanwhile)|down for (?P<down>\d+) of them))?"
+        r"(, and its store is (?P<how>locked|slow|down)( meanwhile| for (?P<of_them>\d+) of them))?"
     )
 )
-def go_on_arriving(trial: Trial, seconds: str | None, locked: str | None, down: str | None) -> None:
-    """Write small waves; with its store locked or down, see at the end of that what is committed and what is stored."""
+def go_on_arriving(trial: Trial, seconds: str | None, how: str | None, of_them: str | None) -> None:
+    """Write small waves; with its store locked, slow or down, see at the end of that what is committed and what is stored."""
     for application in subjects(trial):
         if not seconds:
             with trial.feeding(application, APART_S):
@@ -226,11 +226,10 @@ def go_on_arriving(trial: Trial, seconds: str | None, locked: str | None, down: 
             continue
         until_ms = trial.now_ms + 1000 * int(seconds)
         with trial.feeding(application, APART_S):
-            if locked or down:
-                held_ms = trial.now_ms + 1000 * int(down or seconds)
-                trial.lock_store(application, held_ms, down=bool(down))
+            if how:
+                trial.disturb_store(application, how, 1000 * int(of_them or seconds))
             trial.watch(application, until_ms)
-            if application.store and not (locked or down):
+            if application.store and not how:
                 trial.look_at_store(application)
 
 

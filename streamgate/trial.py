@@ -70,6 +70,10 @@ STOP_MS = 10_000
 NOTICED_S = 10.0  # two deployments under the same ids have noticed by then
 LAG_EVERY_MS = 100
 BLIND_MS = 1_500  # what is visible is seen later by so much, at most
+STORE_HELD_MS, STORE_FREE_MS = (
+    1_000,
+    300,
+)  # a slow store takes nothing for so long, and everything for so long, by turns
 CLEANED_MS = 500  # how often the cleaner has a look on our brokers
 SHARES = {"50 %": 0.5, "99 %": 0.99, "99.99 %": 0.9999}
 ASKED_AT_ONCE = 16  # keys of a table, when an instance has just said that it is ready
@@ -451,17 +455,24 @@ class Trial:
         writes = tuple((self.now_ms - round(1000 * ago_s), stage, key) for ago_s, stage, key in store.writes())
         self.history.add(events.Stored(at_ms=self.now_ms, application=application.name, rows=rows, writes=writes))
 
-    def lock_store(self, application: Application, until_ms: int, *, down: bool) -> None:
-        """Keep everybody from writing to the store until then, or from reaching it; record at the end what is committed, and
-        what is stored.
+    def disturb_store(self, application: Application, how: str, length_ms: int) -> None:
+        """Have the store locked, slow or down for so long; record at the end of it what is committed, and what is stored.
 
-        MarkMissed where nothing came out meanwhile that is to be stored.
+        A slow one is locked most of the time, and takes in between what waits. MarkMissed where nothing came out meanwhile that
+        is to be stored, or where nothing was written to a slow one.
         """
-        assert application.store
+        store = application.store
+        assert store
         self.observe(application)
-        known = self._outputs(application)
-        with application.store.down() if down else application.store.held():
-            self.watch(application, until_ms)
+        known, version, until_ms = self._outputs(application), store.version(), self.now_ms + length_ms
+        while how == "slow" and self.now_ms + STORE_HELD_MS + STORE_FREE_MS < until_ms:
+            with store.held():
+                self.watch(application, self.now_ms + STORE_HELD_MS)
+            self.watch(application, self.now_ms + STORE_FREE_MS)
+        if how == "slow" and store.version() == version:
+            raise MarkMissed(f"{self.manifest.name} wrote nothing to its store while it was slow")
+        with store.down() if how == "down" else store.held():
+            self.watch(application, self.now_ms + (STORE_HELD_MS if how == "slow" else length_ms))
             offsets = self.committed(application)
             self.history.add(
                 events.Committed(
@@ -473,7 +484,7 @@ class Trial:
             raise MarkMissed(
                 f"{self.manifest.name} sent nothing while its store took nothing, so it had nothing to store"
             )
-        self.mark(f"the store is {'down' if down else 'locked'}", outputs_meanwhile=new, committed=offsets)
+        self.mark(f"the store is {how}", outputs_meanwhile=new, committed=offsets)
 
     def ends(self, application: Application, reason: str = "") -> tuple[Position, Position]:
         """Last stable offsets and high watermarks of the outputs; recorded where a reason is given."""

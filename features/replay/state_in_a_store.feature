@@ -64,6 +64,25 @@ Feature: State lives in a store, and the store is written seldom and before the 
     And nothing else changes on the broker
 
     Examples:
+      | program | mode          | store     |
+      | ledger  | at_least_once | sqlite    |
+      | ledger  | at_least_once | redis     |
+      | ledger  | at_least_once | cassandra |
+
+  @G5.slow-store
+  Scenario Outline: a store that takes a second for a write takes nothing with it
+    Given <program> in mode <mode> on 4 partitions, keeping its state in <store> every 500 ms
+    # small waves, one after the other: there is always something to store
+    And 400 entries over 64 accounts wait in its input
+    When it starts
+    And more of them arrive for 3 seconds, and its store is slow meanwhile
+    Then its store holds all that is committed
+    When it drains its input
+    Then the outputs are the model's, in the order and as often as <mode> allows
+    And while the input rests, its store holds every last state within the interval and 2 seconds
+    And nothing else changes on the broker
+
+    Examples:
       | program | mode          | store  |
       | ledger  | at_least_once | sqlite |
       | ledger  | at_least_once | redis  |

@@ -8,11 +8,12 @@ Feature: What is done outside of Kafka is not exactly once
   @G64.more-than-once
   Scenario Outline: after two crashes nothing is missing outside, and something is there too often
     Given <program> in mode <mode> on 4 partitions, telling each output outside of Kafka
-    And 4000 entries over 64 accounts wait in its input
+    And 4000 entries over 4000 accounts wait in its input
     When it starts
     And it is killed after a commit
     And it starts again
-    And it is killed with a transaction open, while more of them arrive
+    And 4000 entries over 4000 accounts arrive in its input
+    And it is killed with a transaction open
     And it starts again
     And it drains its input, and rests for 1 seconds
     Then the outputs are the model's, in the order and as often as <mode> allows

@@ -76,11 +76,12 @@ def open_broker(  # noqa: PLR0913 - one keyword for each option of the command l
 
     if choice == "embedded":
         return open_embedded(run, log_dir, why="asked for")
-    from streamgate.brokers.container import NoContainerError, find_image, open_container  # noqa: PLC0415
+    from streamgate.brokers.container import kafka_image, open_container  # noqa: PLC0415
+    from streamgate.brokers.engine import NoContainerError  # noqa: PLC0415
 
     asked = choice == "container" or image is not None
     try:
-        found = find_image(image)
+        found = kafka_image(image)
     except NoContainerError as reason:
         if asked:
             raise MachineProblem(

@@ -6,16 +6,14 @@ of them can be put in its place. The container carries the run's label before it
 
 import contextlib
 import os
-import sys
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-import docker  # type: ignore[import-untyped]
-import requests
-from docker.errors import APIError, DockerException, ImageNotFound  # type: ignore[import-untyped]
+from docker.errors import APIError  # type: ignore[import-untyped]
 
+from streamgate.brokers.engine import ENGINE_ANSWER_S, EngineErrors, container_of, find_image, first_line
 from streamgate.brokers.node import (
     HEAP,
     JVM_FLAGS,
@@ -27,23 +25,14 @@ from streamgate.brokers.node import (
     listeners,
     new_cluster_id,
 )
-from streamgate.designs.reaper import RUN_LABEL, RunScope
+from streamgate.designs.reaper import RunScope
 from streamgate.errors import MachineProblem
 
 IMAGE = "apache/kafka:4.3.1"
 LOCAL_IMAGE = "streamgate/kafka:4.3.1"  # built by `python -m streamgate.brokers.image`
 IMAGE_VARIABLE = "STREAMGATE_KAFKA_IMAGE"
-_ENGINE_ANSWER_S = 5
-_PULL_SILENCE_S = 60
 _TAKEN = ("port is already allocated", "address already in use")
 _INTERNAL, _CONTROLLER = "127.0.0.1:19092", "127.0.0.1:19093"
-
-# testcontainers' own reaper is one more image to pull; ours removes what the label names.
-os.environ["TESTCONTAINERS_RYUK_DISABLED"] = "true"
-
-
-class NoContainerError(Exception):
-    """Why no container can be had here; `auto` goes on without one, an explicit choice does not."""
 
 
 @dataclass
@@ -65,61 +54,35 @@ class ContainerBroker:
 
     def close(self) -> None:
         """Remove it with its data; its log has been kept."""
-        with contextlib.suppress(DockerException, requests.RequestException):
+        with contextlib.suppress(*EngineErrors):
             self.container.stop()
-        self.log.ended(_ENGINE_ANSWER_S)
+        self.log.ended(ENGINE_ANSWER_S)
 
 
-def find_image(image: str | None) -> str:
+def kafka_image(image: str | None) -> str:
     """An image that the engine has, pulled if need be: the asked one, else Apache's, else the local one."""
-    try:
-        engine = docker.from_env(timeout=_ENGINE_ANSWER_S)
-        engine.ping()
-    except (DockerException, requests.RequestException):
-        raise NoContainerError("no container engine answers") from None
     asked = image or os.environ.get(IMAGE_VARIABLE)
-    for candidate in [asked] if asked else [IMAGE, LOCAL_IMAGE]:
-        with contextlib.suppress(ImageNotFound):
-            engine.images.get(candidate)
-            return candidate
-    wanted = asked or IMAGE
-    try:
-        _pull(wanted)
-    except (DockerException, requests.RequestException) as failure:
-        raise NoContainerError(
-            f"a container engine answers but has no {wanted} and cannot pull it ({_first_line(failure)})"
-        ) from None
-    return wanted
+    return find_image(asked) if asked else find_image(IMAGE, LOCAL_IMAGE)
 
 
 def open_container(run: RunScope, log_dir: Path, *, image: str, why: str) -> ContainerBroker:
     """A broker in a container of the image, serving transactions and groups."""
     log_dir.mkdir(parents=True, exist_ok=True)
-    run.containers()
     for _ in range(PORT_TRIES):
         try:
             return _start(run, log_dir / "broker.log", image, why)
         except PortTakenError:
             continue
-        except (DockerException, requests.RequestException) as failure:
+        except EngineErrors as failure:
             raise MachineProblem(
-                f"The container of {image} does not start ({_first_line(failure)}); try `docker run {image}`."
+                f"The container of {image} does not start ({first_line(failure)}); try `docker run {image}`."
             ) from None
     raise MachineProblem(f"No free port for the container was found in {PORT_TRIES} tries; free some.")
 
 
 def _start(run: RunScope, log: Path, image: str, why: str) -> ContainerBroker:
-    # Imported late: it reads the switch above, once.
-    from testcontainers.core.container import DockerContainer  # noqa: PLC0415
-
-    container = DockerContainer(image).with_kwargs(labels={RUN_LABEL: run.run_id})
-    host = container.get_docker_client().host()
-    local = host == "localhost"
-    host = "127.0.0.1" if local else host
     (port,) = free_ports(1)
-    # The same port inside and outside, because clients are told it; and loopback only, if the engine is here.
-    published: Any = ("127.0.0.1", port) if local else port
-    container.ports[f"{port}/tcp"] = published
+    container, host = container_of(run, image, port, port)  # the same outside and inside, because clients are told it
     cluster_id = new_cluster_id()
     addresses = listeners((f"0.0.0.0:{port}", f"{host}:{port}"), _INTERNAL, _CONTROLLER, "PLAINTEXT")
     for name, value in (addresses | SETTINGS | {"log.dirs": "/tmp/kraft"}).items():
@@ -152,7 +115,7 @@ class _KeptLog:
     def _copy(container: Any, path: Path) -> None:
         with (
             path.open("ab", buffering=0) as log,
-            contextlib.suppress(DockerException, requests.RequestException),
+            contextlib.suppress(*EngineErrors),
         ):
             for piece in container.logs(stream=True, follow=True):
                 log.write(piece)
@@ -161,18 +124,3 @@ class _KeptLog:
         """Whether the container ends before so many seconds are over; its log ends with it."""
         self._copying.join(within_s)
         return not self._copying.is_alive()
-
-
-def _pull(image: str) -> None:
-    """Pull an image, saying so: it can take a minute; silence for as long is an end."""
-    print(f"pulling {image}", file=sys.stderr)
-    repository, _, tag = image.partition("@")[0].rpartition(":")
-    if not repository or "/" in tag:
-        repository, tag = image, "latest"
-    for progress in docker.from_env(timeout=_PULL_SILENCE_S).api.pull(repository, tag=tag, stream=True, decode=True):
-        if "error" in progress:
-            raise DockerException(progress["error"])
-
-
-def _first_line(failure: Exception) -> str:
-    return (str(getattr(failure, "explanation", None) or failure).strip().splitlines() or ["no reason given"])[0][:200]

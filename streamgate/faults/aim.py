@@ -44,11 +44,13 @@ class Aim:
 def hold(trial: Trial, application: Application, aim: Aim) -> Evidence:
     """Pause instance a at the moment: seen, paused, and still so when looked at again. The mark says what was seen.
 
-    A design that drained its input unseen is given another wave of it, a few times.
+    A design that drained its input unseen is given another wave of it, a few times. MarkMissed where it was never seen, though
+    outputs came all along; Violated where they did not.
     """
     trial.bench.pool(trial.manifest).prepare()  # somebody will have to take over from the instance that is struck
     waves, looked = 0, time.monotonic()
-    deadline = looked + trial.bench.progress_s * trial.bench.time_scale
+    patience_s = trial.bench.progress_s * trial.bench.time_scale
+    deadline, moved, (_, end) = looked + patience_s, looked, trial.ends(application)
     instance = application.running["a"]
     while time.monotonic() < deadline:
         if aim.glimpse():
@@ -61,6 +63,8 @@ def hold(trial: Trial, application: Application, aim: Aim) -> Evidence:
             instance.resume()
         elif time.monotonic() - looked > DRAINED_S:
             trial.look_after(application)
+            if (now := trial.ends(application)[1]) != end:
+                end, moved = now, looked
             if not application.is_fed and trial.is_drained(application, outputs_too=False):
                 if waves == WAVES or not application.workload:
                     trial.observe(application)
@@ -69,10 +73,12 @@ def hold(trial: Trial, application: Application, aim: Aim) -> Evidence:
                     raise MarkMissed(f"{trial.manifest.name} drained its input, and was not seen {aim.fault}")
                 waves += 1
                 trial.feed_more(application)
-                deadline = time.monotonic() + trial.bench.progress_s * trial.bench.time_scale
+                deadline = time.monotonic() + patience_s
             looked = time.monotonic()
         time.sleep(LOOK_S)
     trial.look_after(application)
+    if moved > deadline - patience_s / 2:
+        raise MarkMissed(f"{trial.manifest.name} was not seen {aim.fault} in {trial.bench.progress_s:g} s")
     raise Violated.one(
         "stuck",
         f"{trial.manifest.name} neither drained its input nor was seen {aim.fault} in {trial.bench.progress_s:g} s",

@@ -1,7 +1,7 @@
 """A Redis server: for each stage of an application a hash `APPLICATION_ID:STAGE`, its fields the keys.
 
-It is one of the application's own, found on PATH, or one that is given by its address. What is written is read from MONITOR,
-which tells every command with the server's own time.
+It is one of the application's own, from PATH or in a container, or one that is given by its address. What is written is read
+from MONITOR, which tells every command with the server's own time.
 """
 
 import contextlib
@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Protocol, cast
 from urllib.parse import urlsplit
 
 from redis import ConnectionPool
@@ -29,51 +29,111 @@ _UP_S = 10.0
 _HELD_MS = 60_000
 _WORD = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _WRITES = ("hset", "hmset", "hsetnx")
+# What it has acknowledged is still there when it was killed.
+_KEEPS_ALL = ("--save", "", "--appendonly", "yes", "--appendfsync", "always")
+
+
+class _Server(Protocol):
+    """A server of ours; `address` is a URL of it."""
+
+    address: str
+
+    def start(self) -> None:
+        """Start it, with what it kept."""
+        ...
+
+    def has_ended(self) -> bool:
+        """Whether nobody will answer any more."""
+        ...
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        ...
+
+    def close(self) -> None:
+        """End it for good."""
+        ...
+
+
+class _Process:
+    """A server from PATH, which keeps its data in a folder."""
+
+    def __init__(self, run: RunScope, binary: str, folder: Path) -> None:
+        self._run = run
+        self._process: subprocess.Popen[bytes] | None = None
+        (port,) = free_ports(1)
+        folder.mkdir(parents=True, exist_ok=True)
+        self._command = [binary, "--bind", "127.0.0.1", "--port", str(port), "--dir", str(folder), *_KEEPS_ALL]
+        self.address = f"redis://127.0.0.1:{port}/0"
+
+    def start(self) -> None:
+        """Start it, with what it kept."""
+        self._process = subprocess.Popen(
+            self._command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={"PATH": os.defpath} | self._run.environment,
+            start_new_session=True,
+        )
+        self._run.session(self._process.pid)
+
+    def has_ended(self) -> bool:
+        """Whether nobody will answer any more."""
+        return self._process is None or self._process.poll() is not None
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        if self._process:
+            self._process.kill()
+            self._process.wait()
+
+    close = kill
+
+
+def _server(run: RunScope, folder: Path) -> _Server:
+    """A server of our own; NotOffered where the machine has neither the program nor a container of it."""
+    if binary := shutil.which("redis-server"):
+        return _Process(run, binary, folder)
+    from streamgate.stores.redis_container import RedisContainer, redis_image  # noqa: PLC0415 - docker takes half a second
+
+    image, reason = redis_image()
+    if reason:
+        raise NotOffered(
+            f"this machine has no Redis to keep a state in: there is no redis-server on PATH, and {reason}"
+        )
+    return RedisContainer(run, image, _KEEPS_ALL)
 
 
 class Redis:
     """The server, ours or given; `address` is a URL of it."""
 
     def __init__(self, run: RunScope, folder: Path, application_id: str, given: str = "") -> None:
-        self._run, self._folder, self._prefix = run, folder, f"{application_id}:"
-        self._process: subprocess.Popen[bytes] | None = None
-        self._binary = shutil.which("redis-server")
-        if not (given or self._binary):
-            raise NotOffered("this machine has no redis-server on PATH to keep a state in")
-        folder.mkdir(parents=True, exist_ok=True)
-        self._port = 0 if given else free_ports(1)[0]
-        self.address = given or f"redis://127.0.0.1:{self._port}/0"
+        self._prefix = f"{application_id}:"
+        self._server = None if given else _server(run, folder)
+        self.address = self._server.address if self._server else given
         self._client = Client.from_url(self.address, decode_responses=True)
         self._told: list[tuple[float, str, str]] = []
         self._asked = 0
         self._kept: list[tuple[str, str, str]] | None = None  # what is in it while it is down
         self._monitor: Any = None
         self._listener: threading.Thread | None = None
-        self._serve()
+        try:
+            self._serve()
+        except BaseException:
+            with contextlib.suppress(RedisError):
+                self.close()
+            raise
 
     def _serve(self) -> None:
         """Start the server, if it is ours, with what it kept; and listen to what it is told."""
-        if self._port and self._binary:
-            where = ["--bind", "127.0.0.1", "--port", str(self._port), "--dir", str(self._folder)]
-            self._process = subprocess.Popen(
-                # what it has acknowledged is still there when it was killed
-                [self._binary, *where, "--save", "", "--appendonly", "yes", "--appendfsync", "always"],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env={"PATH": os.defpath} | self._run.environment,
-                start_new_session=True,
-            )
-            self._run.session(self._process.pid)
-        try:
-            self._await()
-            patient = {"decode_responses": True, "encoding_errors": "replace", "socket_timeout": None}
-            self._monitor = ConnectionPool.from_url(self.address, **patient).make_connection()
-            self._monitor.send_command("MONITOR")
-            self._monitor.read_response()  # it is told from here on
-        except BaseException:
-            self._end()
-            raise
+        if self._server:
+            self._server.start()
+        self._await()
+        patient = {"decode_responses": True, "encoding_errors": "replace", "socket_timeout": None}
+        self._monitor = ConnectionPool.from_url(self.address, **patient).make_connection()
+        self._monitor.send_command("MONITOR")
+        self._monitor.read_response()  # it is told from here on
         self._listener = threading.Thread(target=self._listen, args=(self._monitor,), name="monitor", daemon=True)
         self._listener.start()
 
@@ -83,9 +143,9 @@ class Redis:
             with contextlib.suppress(RedisError):
                 self._client.ping()
                 return
-            if self._process is None:
+            if self._server is None:
                 raise MachineProblem(f"The store at {shown(self.address)} does not answer any more")
-            if self._process.poll() is not None or time.monotonic() > until:
+            if self._server.has_ended() or time.monotonic() > until:
                 raise MachineProblem("redis-server does not come up; try `redis-server` by hand")
             time.sleep(0.01)
 
@@ -129,11 +189,12 @@ class Redis:
     @contextlib.contextmanager
     def down(self) -> Iterator[None]:
         """Meanwhile the server is killed; it comes back with what it had acknowledged, which `rows` tells all along."""
-        if self._process is None:
+        if self._server is None:
             raise NotOffered(f"the store at {shown(self.address)} is not ours to kill")
         self._client.client_pause(_HELD_MS, all=False)
         self._kept = self.rows()
-        self._end()
+        self._server.kill()
+        self._unheard()
         try:
             yield
         finally:
@@ -142,15 +203,15 @@ class Redis:
 
     def close(self) -> None:
         """End the server, and what it kept with it; leave none of this application in one that was given."""
-        if self._process is None:
+        if self._server:
+            self._server.close()
+        else:
             self._client.delete(*self._client.scan_iter(f"{self._prefix}*"), self._prefix)
-        self._end()
+        self._unheard()
         self._client.close()
 
-    def _end(self) -> None:
-        if self._process:
-            self._process.kill()
-            self._process.wait()
+    def _unheard(self) -> None:
+        """Listen no more."""
         if self._monitor:
             self._monitor.disconnect()
         if self._listener:

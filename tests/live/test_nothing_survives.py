@@ -9,7 +9,8 @@ from typing import Any
 import docker
 import pytest
 
-from streamgate.brokers.container import NoContainerError, find_image
+from streamgate.brokers.container import kafka_image
+from streamgate.brokers.engine import NoContainerError
 from streamgate.designs.reaper import RUN_LABEL, members
 
 DEADLINE_S = 120.0
@@ -58,7 +59,7 @@ def test_a_killed_harness_leaves_no_broker_and_no_folder(kind: str, tmp_path: Pa
 def skip_without_an_image() -> None:
     """Where no engine answers there is no container to leave behind."""
     try:
-        find_image(None)
+        kafka_image(None)
     except NoContainerError as reason:
         pytest.skip(str(reason))
 

@@ -8,7 +8,10 @@ from streamgate.impl.plain import Plain
 
 
 class CommitsBeforeItStores(Plain):
-    hello = Plain.hello | {"name": "broken/commits_before_it_stores"}
+    hello = Plain.hello | {
+        "name": "broken/commits_before_it_stores",
+        "capabilities": ["reusable", "sqlite", "redis", "cassandra"],
+    }
 
     def commit(self) -> None:
         store, unsaved, self.store = self.store, self.program.unsaved, None

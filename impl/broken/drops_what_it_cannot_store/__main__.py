@@ -1,6 +1,6 @@
 """Goes on where its store does not answer, and commits what it could not write.
 
-Whoever takes a store for a cache makes this mistake. It shows in a store that is gone while something changes."""
+Whoever takes a store for a cache makes this mistake. It shows in a store that is slow, or gone, while something changes."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ class DropsWhatItCannotStore(Plain):
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
         reply = super().open(start)
         if address := start["stores"].get("redis"):
-            vars(self.store)["client"] = redis.Redis.from_url(address, retry=None)
+            vars(self.store)["client"] = redis.Redis.from_url(address, retry=None, socket_timeout=0.2)
         return reply
 
     def commit(self) -> None:

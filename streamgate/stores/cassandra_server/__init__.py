@@ -5,18 +5,20 @@ What is written is read from the server's full query log, which tells every stat
 
 import re
 import time
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 from streamgate.designs.reaper import RunScope
 from streamgate.errors import MachineProblem
-from streamgate.stores.cassandra_server.process import HOST, server_of
+from streamgate.stores.cassandra_server.process import HOST, WRITERS, server_of
 from streamgate.verdicts import Inconclusive, NotOffered
 
 _ANSWER_S = 20.0
 _NAME_MAX = 48  # letters that Cassandra takes
 _KEYSPACE = "CREATE KEYSPACE {0} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
+_NOTHING = "DELETE FROM {0}.state WHERE stage = 'none' AND key = 'none'"
 _TABLE = "CREATE TABLE {0}.state (stage text, key text, value text, PRIMARY KEY (stage, key))"
 
 
@@ -33,6 +35,7 @@ class Cassandra:
             self._session = self._cluster.connect()
             self._ask(_KEYSPACE)
             self._ask(_TABLE)
+            self._ask(_NOTHING)  # before its first write a server has no threads for it, which `held` takes away
         except BaseException:
             self._cluster.shutdown()
             raise
@@ -69,9 +72,14 @@ class Cassandra:
         """A number that changes when somebody else has written; quick enough to be asked all the time."""
         return len(self._server.queries.writes(self._keyspace))
 
-    def held(self) -> AbstractContextManager[None]:
-        """Nothing keeps a Cassandra from taking writes while it is read."""
-        raise NotOffered("a Cassandra that is read takes writes, too")
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Meanwhile nobody can write; who reads sees what was there before."""
+        self._server.write_with(threads=0)
+        try:
+            yield
+        finally:
+            self._server.write_with(threads=WRITERS)
 
     def down(self) -> AbstractContextManager[None]:
         """It serves the run to its end."""

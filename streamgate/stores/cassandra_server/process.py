@@ -7,7 +7,7 @@ import re
 import socket
 import subprocess
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import uuid4
 
@@ -26,6 +26,7 @@ _LOOK_S = 0.05
 _TOOL_S = 60.0
 _QUEUE_BYTES, _LOG_BYTES = 64 << 20, 16 << 30
 HOST = "127.0.0.1"
+WRITERS = 8  # its threads that write
 
 _FLAGS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-XX:+ExitOnOutOfMemoryError")
 _HEAP = ("-Xms128m", "-Xmx384m", "-XX:MaxDirectMemorySize=128m")
@@ -69,6 +70,12 @@ class Server:
     port: int
     process: subprocess.Popen[bytes]
     queries: QueryLog
+    launch: "_Launch" = field(repr=False)
+
+    def write_with(self, threads: int) -> None:
+        """Have so many of its threads write; with none, writes wait and time out, while reads are answered."""
+        stage = "org.apache.cassandra.request:type=MutationStage"
+        self.launch.tell(self.process.pid, stage, "-ms", "-f", "MaximumPoolSize", "-v", str(threads))
 
 
 @functools.cache
@@ -105,23 +112,16 @@ class _Launch:
             process.kill()
             process.wait()
             raise
-        return Server(self.port, process, QueryLog(self.queries))
+        return Server(self.port, process, QueryLog(self.queries), self)
 
     def _have_queries_logged(self, pid: int) -> None:
-        """It is told so by who attaches to it, which is sooner done than by its own tool and needs no port."""
-        tool = self._java(
-            *(
-                "org.gridkit.jvmtool.SJK",
-                "mx",
-                "--pid",
-                str(pid),
-                "-mc",
-                "-b",
-                "org.apache.cassandra.db:type=StorageService",
-            ),
-            *("-op", "enableFullQueryLogger", "-a", str(self.queries), "DAILY"),
-            *("true", str(_QUEUE_BYTES), str(_LOG_BYTES), "", "0"),  # it waits for its log, and archives nothing
-        )
+        # It waits for its log, and archives nothing.
+        how = (str(self.queries), "DAILY", "true", str(_QUEUE_BYTES), str(_LOG_BYTES), "", "0")
+        self.tell(pid, "org.apache.cassandra.db:type=StorageService", "-mc", "-op", "enableFullQueryLogger", "-a", *how)
+
+    def tell(self, pid: int, bean: str, *what: str) -> None:
+        """Have it do something, by attaching to it, which is sooner done than by its own tool and needs no port."""
+        tool = self._java("org.gridkit.jvmtool.SJK", "mx", "--pid", str(pid), "-b", bean, *what)
         self.run.session(tool.pid)
         try:
             tool.wait(_TOOL_S)
@@ -129,7 +129,7 @@ class _Launch:
             tool.kill()
             tool.wait()
         if tool.returncode != 0:
-            raise self._problem("cannot be told to log its queries")
+            raise self._problem(f"does not take {' '.join(what)}")
 
     def _settings(self) -> dict[str, object]:
         """What differs from Cassandra's own defaults, and what has none."""
@@ -145,6 +145,7 @@ class _Launch:
             "storage_port": self.storage_port,
             "start_native_transport": True,
             "native_transport_port": self.port,
+            "concurrent_writes": WRITERS,
             "commitlog_sync": "batch",  # what it has acknowledged is on the disk
             "commitlog_segment_size": "8MiB",
             "memtable_heap_space": "64MiB",

@@ -1,0 +1,107 @@
+"""A Redis in a container, where the machine has an engine and no server on PATH."""
+
+import io
+import os
+import shutil
+import subprocess
+import tarfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import docker  # type: ignore[import-untyped]
+import pytest
+import redis
+
+from streamgate.designs.reaper import RUN_LABEL, RunScope
+from streamgate.stores import Redis
+from streamgate.stores.redis_container import IMAGE_VARIABLE, redis_image
+from streamgate.verdicts import NotOffered
+
+END_S = 10.0
+BUILT = "streamgate/redis:test"
+
+
+@pytest.fixture
+def no_server_on_path(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Where it was before."""
+    found = shutil.which("redis-server") or ""
+    monkeypatch.setenv("PATH", "/nowhere")
+    redis_image.cache_clear()
+    yield found
+    redis_image.cache_clear()
+
+
+@pytest.fixture
+def image(no_server_on_path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is made of this machine's own server and the libraries that it is linked with."""
+    try:
+        engine = docker.from_env(timeout=END_S)
+    except docker.errors.DockerException:
+        pytest.skip("no container engine answers")
+    if not no_server_on_path:
+        pytest.skip("there is no redis-server to make an image of")
+    linked = subprocess.run(
+        ["ldd", no_server_on_path], capture_output=True, check=True, timeout=END_S, env={"PATH": os.defpath}
+    )
+    files = [word for word in linked.stdout.decode().split() if word.startswith("/")]
+    with io.BytesIO() as content:
+        with tarfile.open(fileobj=content, mode="w") as tar:
+            for file in files:
+                tar.add(Path(file).resolve(), file.lstrip("/"))
+            tar.add(Path(no_server_on_path).resolve(), "redis-server")
+        repository, tag = BUILT.split(":")
+        engine.api.import_image_from_data(content.getvalue(), repository=repository, tag=tag, changes=["ENV PATH=/"])
+    monkeypatch.setenv(IMAGE_VARIABLE, BUILT)
+
+
+@pytest.mark.usefixtures("image")
+def test_it_is_as_good_as_one_on_path(tmp_path: Path) -> None:
+    """Every write is told, a killed one comes back with what it had acknowledged, and nothing of it is left."""
+    with RunScope() as run:
+        store = Redis(run, tmp_path, "app")
+        design = redis.Redis.from_url(store.address, retry=None, socket_timeout=0.5)
+        design.hset("app:balances", "ada", "1")
+        with store.held(), pytest.raises(redis.exceptions.TimeoutError):
+            design.hset("app:balances", "ada", "2")
+        with store.down():
+            with pytest.raises(redis.exceptions.ConnectionError):
+                design.hset("app:balances", "ada", "3")
+            assert store.rows() == [("balances", "ada", "1")]
+        design.hset("app:balances", "bob", "4")
+        until = time.monotonic() + END_S
+        while store.version() < 2 and time.monotonic() < until:
+            time.sleep(0.01)
+
+        assert [write[1:] for write in store.writes()] == [("balances", "ada"), ("balances", "bob")]
+        assert store.rows() == [("balances", "ada", "1"), ("balances", "bob", "4")]
+        assert len(containers_of(run)) == 1
+        design.close()
+        store.close()
+        assert containers_of(run) == []
+
+
+@pytest.mark.usefixtures("image")
+def test_it_ends_with_its_run(tmp_path: Path) -> None:
+    """Whoever does not come to close it leaves nothing behind either."""
+    with RunScope() as run:
+        Redis(run, tmp_path, "app")
+
+    assert containers_of(run) == []
+
+
+@pytest.mark.usefixtures("no_server_on_path")
+def test_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a server and without an engine the store is not offered, and both are said."""
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/no-engine.sock")
+
+    with (
+        RunScope() as run,
+        pytest.raises(NotOffered, match=r"no redis-server on PATH, and no container engine answers"),
+    ):
+        Redis(run, tmp_path, "app")
+
+
+def containers_of(run: RunScope) -> list[object]:
+    """What the engine has of a run."""
+    return list(docker.from_env().containers.list(all=True, filters={"label": f"{RUN_LABEL}={run.run_id}"}))
