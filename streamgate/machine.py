@@ -18,6 +18,17 @@ def _tree() -> Iterator[psutil.Process]:
     yield from (me, *me.children(recursive=True))
 
 
+def younger(pids: Iterable[int]) -> list[psutil.Process]:
+    """Those processes that live; ValueError where one began before this process did, so that no run of ours has begun it."""
+    began, found = psutil.Process().create_time(), list[psutil.Process]()
+    for pid in pids:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found.append(psutil.Process(pid))
+            if found[-1].create_time() <= began:
+                raise ValueError(pid)
+    return found
+
+
 class Memory(threading.Thread):
     """Samples the proportional memory of the whole process tree."""
 

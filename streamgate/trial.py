@@ -56,7 +56,7 @@ from streamgate.generators.tables import Tables
 from streamgate.history import History, events
 from streamgate.history.reading import Pace, Position, Reading
 from streamgate.history.wire import Wire, is_left_open
-from streamgate.machine import Cores
+from streamgate.machine import Cores, younger
 from streamgate.programs import PROGRAMS, Program
 from streamgate.report import waiting
 from streamgate.stores import STORES, Store
@@ -652,7 +652,11 @@ class Trial:
             reply = application.running["a"].workers()
             if not isinstance(reply, WorkersReply):
                 raise AdapterBreach(f"{self.manifest.name} answered workers with an error: {reply}")
-            there = [psutil.Process(pid) for pid in reply.pids if psutil.pid_exists(pid)]
+            try:
+                there = younger(reply.pids)
+            except ValueError as error:
+                said = f"{self.manifest.name} names process {error} as a worker, which is older than this run"
+                raise AdapterBreach(said) from None
             return len(there) >= application.workers
 
         if not self.wait(self.bench.progress_s, complete):

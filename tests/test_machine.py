@@ -1,5 +1,6 @@
 """What a run takes of the machine is told apart from what others take."""
 
+import os
 import subprocess
 import sys
 
@@ -40,3 +41,14 @@ def test_what_was_killed_with_its_parent_stays_ours(monkeypatch: pytest.MonkeyPa
 def test_a_moment_says_nothing() -> None:
     """Processes are charged by ticks, so a share of a few of them is chance."""
     assert machine.Cores().others() == 0
+
+
+def test_what_may_be_killed_on_a_design_s_word() -> None:
+    """A process that has begun since; one that has ended is passed over, and what was there before is refused."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        assert [process.pid for process in machine.younger([child.pid])] == [child.pid]
+    assert machine.younger([child.pid]) == []
+
+    for pid in (os.getpid(), os.getppid(), 1):
+        with pytest.raises(ValueError, match=f"^{pid}$"):
+            machine.younger([pid])

@@ -19,6 +19,4 @@ Feature: Timestamps, headers and lineage are preserved through a crash
     Examples:
       | program | mode          | moment                    |
       | relay   | at_least_once | between output and commit |
-      | relay   | exactly_once  | after a commit            |
-      | ledger  | at_least_once | between output and commit |
       | ledger  | exactly_once  | after a commit            |
