@@ -87,7 +87,10 @@ if __name__ == "__main__":
         if alone:
             design.boot()
             design.open(alone)
-            print(f"{alone['program']} runs as {alone['application_id']}; Ctrl-C ends it", file=sys.stderr, flush=True)
+            does = "runs" if design.is_leading else "stands by"
+            print(
+                f"{alone['program']} {does} as {alone['application_id']}; Ctrl-C ends it", file=sys.stderr, flush=True
+            )
             design.run(threading.Event())
         else:
             serve(design)
