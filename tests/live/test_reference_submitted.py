@@ -27,6 +27,7 @@ WAVE = 50  # entries
 CENTS = 7
 FOLDER = Path(main.__file__).parent
 BINARIES = Path(sys.executable).parent
+HERE = os.environ | {"PYSPARK_PYTHON": sys.executable}  # Spark's scripts look for themselves by this Python
 
 
 def wait(what: str, reached: Callable[[], bool]) -> None:
@@ -41,7 +42,7 @@ class Ledger:
     """A broker with the ledger's topics, and a driver that reads and writes them."""
 
     def __init__(self, run: RunScope, folder: Path) -> None:
-        self.folder, self.environment = folder, os.environ | run.environment | {"PYSPARK_PYTHON": sys.executable}
+        self.folder, self.environment = folder, HERE | run.environment
         self.broker = open_broker("embedded", run=run, log_dir=folder)
         self.reading = Reading(self.broker.bootstrap, self.broker.client)
         self.reading.create({"entries": 2, "balances": 2})
@@ -93,7 +94,7 @@ class Cluster:
     def __init__(self, run: RunScope, folder: Path) -> None:
         self.log, (port,) = folder / "cluster.log", free_ports(1)
         self.master = f"spark://127.0.0.1:{port}"
-        self.environment = os.environ | run.environment
+        self.environment = HERE | run.environment
         self.environment |= {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_WORKER_DIR": str(folder / "work")}
         self.processes = [self.spark_class("master.Master", "--port", str(port))]
         wait("the master leads", lambda: "I have been elected leader" in self.log.read_text())
