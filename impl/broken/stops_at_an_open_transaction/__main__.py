@@ -4,7 +4,7 @@ Whoever reads until there is nothing more makes this mistake. It shows when a de
 committed rows of another one stand behind it.
 """
 
-from confluent_kafka import TopicPartition
+from confluent_kafka import Consumer, Message, TopicPartition
 
 from streamgate.adapter import serve
 from streamgate.impl.plain import Plain
@@ -12,6 +12,14 @@ from streamgate.impl.plain import Plain
 
 class StopsAtAnOpenTransaction(Plain):
     hello = Plain.hello | {"name": "broken/stops_at_an_open_transaction"}
+
+    def on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self.committed = []  # it may have to be waited for until the transaction is aborted
+        self.read = {role: super(StopsAtAnOpenTransaction, self).table(role) for role in self.program.tables}
+        super().on_assign(consumer, partitions)
+
+    def table(self, role: str) -> list[Message]:
+        return self.read[role]
 
     def ends(self, partitions: list[TopicPartition]) -> dict[int, int]:
         return {place.partition: 0 for place in partitions}
