@@ -1,0 +1,87 @@
+"""What the proxy costs: the round trip of a small request, and the throughput of a producer and of a consumer, by turns.
+
+    python bench/proxy.py                  2,000 requests and 200 MB each way, three times
+    python bench/proxy.py --mb 1000
+
+Figures of one run may be compared, figures of two machines may not.
+"""
+
+import argparse
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from streamgate.brokers import open_broker
+from streamgate.designs.reaper import RunScope
+from streamgate.faults.wire import Proxy
+from streamgate.history.reading import Reading
+from streamgate.history.wire import Wire
+
+TOPIC, VALUE = "bench", b"x" * 1_000
+REPEATS = 3
+
+
+def round_trip_us(bootstrap: str, requests: int) -> float:
+    """The median of a fetch of nothing that waits for nothing."""
+    wire, took = Wire(bootstrap, {}), list[float]()
+    for _ in range(requests):
+        began = time.perf_counter()
+        wire.ends("empty", {0: 0})
+        took.append(time.perf_counter() - began)
+    wire.close()
+    return 1e6 * statistics.median(took)
+
+
+def write_mb_s(bootstrap: str, mb: int) -> float:
+    """Megabytes a second that a producer gets acknowledged."""
+    producer = Producer({"bootstrap.servers": bootstrap, "queue.buffering.max.messages": 1_000_000, "linger.ms": 20})
+    began = time.perf_counter()
+    for _ in range(mb * 1_000):
+        while True:
+            try:
+                producer.produce(TOPIC, VALUE)
+                break
+            except BufferError:
+                producer.poll(0.1)
+    producer.flush()
+    return mb / (time.perf_counter() - began)
+
+
+def read_mb_s(bootstrap: str, mb: int) -> float:
+    """Megabytes a second that a consumer reads from the beginning."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "bench"})
+    consumer.assign([TopicPartition(TOPIC, 0, 0)])
+    began, unread = time.perf_counter(), mb * 1_000
+    while unread > 0:
+        unread -= len(consumer.consume(10_000, 1))
+    consumer.close()
+    return mb / (time.perf_counter() - began)
+
+
+def main() -> None:
+    """Measure each way in turn, and print a line for it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--requests", type=int, default=2_000)
+    parser.add_argument("--mb", type=int, default=200)
+    said = parser.parse_args()
+    with RunScope() as run, tempfile.TemporaryDirectory() as folder:
+        broker = open_broker("embedded", run=run, log_dir=Path(folder))
+        reading = Reading(broker.bootstrap, broker.client)
+        reading.create({TOPIC: 1, "empty": 1})
+        proxy = Proxy(broker.bootstrap)
+        ways = {"direct": broker.bootstrap, "proxy": proxy.door("bench")}
+        for _ in range(REPEATS):
+            for name, bootstrap in ways.items():
+                trip_us = round_trip_us(bootstrap, said.requests)
+                written, read = write_mb_s(bootstrap, said.mb), read_mb_s(bootstrap, said.mb)
+                print(f"{name:6}  round trip {trip_us:5.0f} µs  produce {written:5.0f} MB/s  consume {read:5.0f} MB/s")
+        proxy.close()
+        reading.close()
+        broker.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""The proxy where nobody speaks Kafka: it lets nothing through that it cannot read, and holds on to nobody."""
+
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from streamgate.faults.wire import Proxy
+
+ANSWER_S = 5.0
+METADATA = b"\0\3\0\1\0\0\0\7\0\2me\0\0\0\0"  # version 1, correlation id 7, of all topics
+
+
+@pytest.fixture
+def broker() -> Iterator[socket.socket]:
+    """Somebody who listens."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.settimeout(ANSWER_S)
+        yield listening
+
+
+@pytest.fixture
+def proxy(broker: socket.socket) -> Iterator[Proxy]:
+    """One before it, whose thread ends with the test."""
+    made = Proxy(f"127.0.0.1:{broker.getsockname()[1]}")
+    yield made
+    made.close()
+    assert "wire" not in {thread.name for thread in threading.enumerate()}
+
+
+def client(proxy: Proxy) -> socket.socket:
+    """A connection through a door."""
+    host, _, port = proxy.door("a").rpartition(":")
+    return socket.create_connection((host, int(port)), ANSWER_S)
+
+
+def framed(content: bytes) -> bytes:
+    """As it travels."""
+    return len(content).to_bytes(4) + content
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01",
+        b"\xff" * 64,
+        framed(b"\0"),
+        framed(b"\0\3\x7f\xff\0\0\0\0"),
+    ],
+)
+def test_what_is_no_request_reaches_nobody(proxy: Proxy, broker: socket.socket, garbage: bytes) -> None:
+    """Its connection ends, on both sides, and the proxy says what it could not read."""
+    with client(proxy) as asking:
+        asking.sendall(garbage)
+        there, _ = broker.accept()
+        with there:
+            there.settimeout(ANSWER_S)
+            assert there.recv(1) == b""
+        assert asking.recv(1) == b""
+
+    assert proxy.failure.startswith("the wire carries what the proxy cannot read: ")
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (framed(b"\0\0\0\x08"), "an answer to 8 where 7 was asked"),
+        (framed(b"\0\0\0\7\xff"), "MetadataResponse version 1"),
+        (framed(b"\0\0\0\7" + bytes(12)) * 2, "an answer to nothing"),
+        (b"\xff" * 8, "a frame of -1 bytes"),
+    ],
+)
+def test_what_is_no_answer_reaches_nobody(proxy: Proxy, broker: socket.socket, answer: bytes, why: str) -> None:
+    """Whoever asked loses the connection."""
+    with client(proxy) as asking:
+        asking.sendall(framed(METADATA))
+        there, _ = broker.accept()
+        with there:
+            there.settimeout(ANSWER_S)
+            assert there.recv(64) == framed(METADATA)
+            there.sendall(answer)
+            while asking.recv(64):
+                pass
+
+    assert why in proxy.failure
+
+
+def test_half_a_request_is_nobody_s_fault(proxy: Proxy, broker: socket.socket) -> None:
+    """Who dies in the middle of it is gone, and that is all."""
+    with client(proxy) as asking:
+        asking.sendall(framed(METADATA)[:9])
+        there, _ = broker.accept()
+    with there:
+        there.settimeout(ANSWER_S)
+        assert there.recv(1) == b""
+
+    assert proxy.failure == ""
+
+
+def test_a_broker_that_is_not_there(broker: socket.socket) -> None:
+    """The client loses its connection, as it would without a proxy."""
+    port = broker.getsockname()[1]
+    broker.close()
+    proxy = Proxy(f"127.0.0.1:{port}")
+    with client(proxy) as asking:
+        assert asking.recv(1) == b""
+    proxy.close()
+
+    assert proxy.failure == ""
