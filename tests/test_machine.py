@@ -35,7 +35,7 @@ def test_what_was_killed_with_its_parent_stays_ours(monkeypatch: pytest.MonkeyPa
         session.kill()
         parent.wait()
 
-        assert machine.cpu_s()[2] >= ours_s
+        assert round(machine.cpu_s()[2] - ours_s, 3) >= 0  # sums of ticks, added in another order
 
 
 def test_a_moment_says_nothing() -> None:
