@@ -23,9 +23,9 @@ def younger(pids: Iterable[int]) -> list[psutil.Process]:
     began, found = psutil.Process().create_time(), list[psutil.Process]()
     for pid in pids:
         with contextlib.suppress(psutil.NoSuchProcess):
-            found.append(psutil.Process(pid))
-            if found[-1].create_time() <= began:
+            if (process := psutil.Process(pid)).create_time() <= began:
                 raise ValueError(pid)
+            found.append(process)
     return found
 
 

@@ -2,13 +2,13 @@
 
 import shutil
 import sqlite3
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import redis
 from histories import Story
+from servers import comes_back, hear
 
 from streamgate.designs.reaper import RunScope
 from streamgate.history.events import Record
@@ -131,13 +131,6 @@ class TestThrottled:
             story.judged("throttled")
 
 
-def hear(store: Redis, writes: int) -> None:
-    """Wait until it was told of so many writes; what is told travels behind the answer."""
-    until = time.monotonic() + 5
-    while store.version() < writes and time.monotonic() < until:
-        time.sleep(0.01)
-
-
 def test_every_write_to_the_file_leaves_a_line(tmp_path: Path) -> None:
     """Whoever inserts, updates or replaces a row is seen, and a store that is held is not written."""
     with RunScope() as run:
@@ -180,21 +173,10 @@ def test_every_write_to_the_server_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("redis-server") is None, reason="there is no redis-server on PATH")
 def test_a_server_comes_back_with_what_it_had(tmp_path: Path) -> None:
-    """While it is down nobody reaches it, and what it holds is told all the same; then it goes on where it was killed."""
+    """A server from PATH."""
     with RunScope() as run:
         store = Redis(run, tmp_path, "app")
-        design = redis.Redis.from_url(store.address, retry=None)
-        design.hset("app:balances", "ada", "1")
-        with store.down():
-            with pytest.raises(redis.exceptions.ConnectionError):
-                design.hset("app:balances", "ada", "2")
-            assert store.rows() == [("balances", "ada", "1")]
-        design.hset("app:balances", "bob", "3")
-        hear(store, 2)
-
-        assert store.rows() == [("balances", "ada", "1"), ("balances", "bob", "3")]
-        assert [write[1:] for write in store.writes()] == [("balances", "ada"), ("balances", "bob")]
-        design.close()
+        comes_back(store)
         store.close()
 
 

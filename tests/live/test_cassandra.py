@@ -1,9 +1,9 @@
 """A Cassandra as the store of designs: one serves a run and ends with it, and tells every row that is written."""
 
-import time
 from pathlib import Path
 
 import pytest
+from servers import hear
 
 from streamgate.designs.reaper import RunScope
 from streamgate.impl.stores import Cassandra as Client
@@ -12,13 +12,6 @@ from streamgate.stores.cassandra_server.process import server_of
 from streamgate.verdicts import Inconclusive
 
 END_S = 10.0
-
-
-def hear(store: Cassandra, writes: int) -> None:
-    """Wait until so many writes are in the log; what is told travels behind the answer."""
-    until = time.monotonic() + END_S
-    while store.version() < writes and time.monotonic() < until:
-        time.sleep(0.01)
 
 
 def test_every_row_is_told(tmp_path: Path) -> None:

@@ -6,21 +6,11 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
-from streamgate.brokers import Broker, open_broker
-from streamgate.designs.reaper import RunScope
+from streamgate.brokers import Broker
 from streamgate.faults.wire import Proxy, Rule
 from streamgate.history.reading import Reading
 
 DEADLINE_S = 20.0
-
-
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    """One for all tests."""
-    with RunScope() as run:
-        opened = open_broker("embedded", run=run, log_dir=tmp_path_factory.mktemp("broker"))
-        yield opened
-        opened.close()
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from kio.index import KioIndexError, load_request_schema, load_response_schema
 from kio.schema.index import api_key_map, schema_name_map
 from kio.serial import entity_reader, entity_writer
 from kio.serial.errors import SerialError
+from kio.serial.readers import Reader, read_compact_string_nullable, read_nullable_legacy_string
 from kio.static.primitive import i16, i32
 
 PRODUCE, FETCH, METADATA, FIND_COORDINATOR, API_VERSIONS, DESCRIBE_CLUSTER = 0, 1, 3, 10, 18, 60
@@ -60,12 +61,8 @@ class Request:
         """Whether the broker answers it: all but a Produce with acks=0."""
         if self.api_key != PRODUCE:
             return True
-        at = self.body
-        if self.version < 9:  # before the acks stands the transactional id, behind two bytes of length
-            at += 2 + max(0, int.from_bytes(self.frame[at : at + 2], signed=True))
-        else:  # or behind a compact one, which counts from one
-            size, at = _uvarint(self.frame, at)
-            at += max(0, size - 1)
+        reader = read_compact_string_nullable if self.version >= 9 else read_nullable_legacy_string
+        _, at = _read(reader, "a transactional id", self.frame, self.body)  # which stands before the acks
         return self.frame[at : at + 2] != b"\0\0"
 
     def decoded(self) -> Any:
@@ -78,7 +75,7 @@ def parse(frame: bytes) -> Request:
     if len(frame) < _HEAD.size:
         raise UnreadableError(f"a request of {len(frame)} bytes")
     api_key, version, correlation_id = _HEAD.unpack_from(frame)
-    header, body = _read(_schemas(api_key, version)[0].__header_schema__, frame, 0)
+    header, body = _entity(_schemas(api_key, version)[0].__header_schema__, frame, 0)
     return Request(api_key, version, correlation_id, header.client_id, frame, body)
 
 
@@ -94,7 +91,7 @@ def decode(request: Request, frame: bytes) -> tuple[Any, Any]:
     schema = _schemas(request.api_key, request.version)[1]
     if request.api_key == API_VERSIONS and int.from_bytes(frame[4:6], signed=True) == UNSUPPORTED_VERSION:
         schema = _schemas(API_VERSIONS, 0)[1]
-    header, at = _read(schema.__header_schema__, frame, 0)
+    header, at = _entity(schema.__header_schema__, frame, 0)
     return header, _whole(schema, frame, at)
 
 
@@ -154,27 +151,21 @@ def _schemas(api_key: int, version: int) -> tuple[Any, Any]:
         raise UnreadableError(f"API {api_key} version {version}, of which no schema is known") from None
 
 
-def _read(schema: Any, frame: bytes, at: int) -> tuple[Any, int]:
+def _read(reader: Reader[Any], what: str, frame: bytes, at: int) -> tuple[Any, int]:
     """What begins there, and where it ends."""
     try:
-        found, size = entity_reader(schema)(frame, at)
+        found, size = reader(frame, at)
     except (SerialError, LookupError, ValueError, OverflowError) as error:
-        raise UnreadableError(f"{schema.__name__} version {schema.__version__}: {error!r}") from None
+        raise UnreadableError(f"{what}: {error!r}") from None
     return found, at + size
 
 
+def _entity(schema: Any, frame: bytes, at: int) -> tuple[Any, int]:
+    return _read(entity_reader(schema), f"{schema.__name__} version {schema.__version__}", frame, at)
+
+
 def _whole(schema: Any, frame: bytes, at: int) -> Any:
-    message, end = _read(schema, frame, at)
+    message, end = _entity(schema, frame, at)
     if end != len(frame):
         raise UnreadableError(f"{schema.__name__} version {schema.__version__} with {len(frame) - end} bytes too many")
     return message
-
-
-def _uvarint(frame: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte, at = frame[at], at + 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-        shift += 7
