@@ -10,7 +10,9 @@ from pytest_bdd import given, parsers, step, then, when
 from streamgate.designs.protocol import Mode
 from streamgate.faults import orderly
 from streamgate.faults.aim import AIMS, hold
+from streamgate.faults.points import arrive, give_up, meet, out_of_reach
 from streamgate.faults.wall_clock import WallClock
+from streamgate.faults.wire import Fault, Moment
 from streamgate.generators.ledger import ledger
 from streamgate.generators.pulse import facts as signal_facts
 from streamgate.generators.pulse import names, signals
@@ -23,6 +25,7 @@ CLAIMS = {  # a sentence that claims something of the history as it stands -> it
     "the visible outputs are the fold of the committed input": "fold",
     r"the outputs are the model's, in the order and as often as \w+ allows": "relation",
     "no entry is applied to some of its accounts only": "whole",
+    "no output stands there twice": "once",
     "nothing comes again whose input was committed at the kill": "below-the-commit",
     "nothing of the paused instance is visible": "silent",
     "no partition has two owners": "owners",
@@ -32,6 +35,7 @@ CLAIMS = {  # a sentence that claims something of the history as it stands -> it
     "one of the two has stopped loudly, or refused to start": "noticed",
     "every output carries its input's id, timestamp and headers, and the chain of positions": "preserved",
     "its store holds all that is committed": "stored-first",
+    "while its (store|broker) was away, it took 32 MiB of memory at most": "contained",
     "no account is written more often than once an interval": "throttled",
     "no batch is larger than the threshold, and none below it goes out early": "bounded",
     "it keeps no topic of its own": "no-topics",
@@ -63,7 +67,7 @@ def subjects(trial: Trial, who: str = "it") -> Iterator[Application]:
         r"(, with batches of (?P<threshold>\d+) events or (?P<wait_ms>\d+) ms)?"
         r"(, remembering deletions for (?P<delete_retention_ms>\d+) ms)?"
         r"(, keeping its state in (?P<store>\w+) every (?P<persistence_interval_ms>\d+) ms)?"
-        r"(?P<rolls>, with its table in segments of a second)?"
+        r"(?P<rolls>, with its table in segments of a second)?(?P<wired>, with a proxy in between)?"
         r"(?P<asked>, asked all along how far it is behind)?(?P<tells>, telling each output outside of Kafka)?"
     )
 )
@@ -84,6 +88,7 @@ def in_mode(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
     store: str | None,
     persistence_interval_ms: str | None,
     rolls: str | None,
+    wired: str | None,
     asked: str | None,
     tells: str | None,
 ) -> None:
@@ -107,7 +112,7 @@ def in_mode(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
     subject = trial.application(
         program, mode, count, beside=second, timeout_ms=timeout, parameters=parameters, rolls=bool(rolls)
     )
-    subject.several, subject.workers = bool(several), int(workers or 0)
+    subject.several, subject.workers, subject.is_wired = bool(several), int(workers or 0), bool(wired)
     subject.lag_due_ms = 0 if asked else None
 
 
@@ -132,14 +137,17 @@ def fed_by_a_relay(trial: Trial, program: str, mode: Mode, partitions: str) -> N
 @step(
     parsers.re(
         r"(?P<entries>\d+) (?P<kind>\w+ )?entries over (?P<accounts>\d+) accounts (wait|arrive) in (?P<who>its|the relay's) input"
+        r"(?P<idle>, and one partition has none)?"
     )
 )
-def entries_wait(trial: Trial, entries: str, accounts: str, kind: str | None, who: str) -> None:
+def entries_wait(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
+    trial: Trial, entries: str, accounts: str, kind: str | None, who: str, idle: str | None
+) -> None:
     """Write a workload: the usual one, `republished` with repeats, or `moving` with a first hop that changes."""
     kinds = {"republished": kind == "republished ", "moved": kind == "moving "}
     for application in subjects(trial, "the relay" if who == "the relay's" else "it"):
         size = partial(ledger, trial.seed, entries=int(entries), accounts=int(accounts))
-        trial.feed(application, partial(size, partitions=application.partitions, **kinds))
+        trial.feed(application, partial(size, partitions=application.partitions - bool(idle), **kinds))
 
 
 @step(parsers.re(r"(?P<events>\d+) events of (?P<customers>\d+) customers (wait|arrive) in its input"))
@@ -214,20 +222,24 @@ def starts(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
 @when(
     parsers.re(
         r"more of them arrive (for (?P<seconds>\d+) seconds|until the cleaner has left less than half of its table)"
-        r"(, and its store is (?P<how>locked|slow|down)( meanwhile| for (?P<of_them>\d+) of them))?"
+        r"(, and (its store is (?P<how>locked|slow|down)|(?P<away>the broker is out of its reach))"
+        r"( meanwhile| for (?P<of_them>\d+) of them))?"
     )
 )
-def go_on_arriving(trial: Trial, seconds: str | None, how: str | None, of_them: str | None) -> None:
-    """Write small waves; with its store locked, slow or down, see at the end of that what is committed and what is stored."""
+def go_on_arriving(trial: Trial, seconds: str | None, how: str | None, away: str | None, of_them: str | None) -> None:
+    """Write small waves, and see what comes out; meanwhile the store is disturbed, or no broker is in reach of instance a."""
     for application in subjects(trial):
         if not seconds:
             with trial.feeding(application, APART_S):
                 trial.await_cleaner(application)
             continue
-        until_ms = trial.now_ms + 1000 * int(seconds)
+        until_ms, length_ms = trial.now_ms + 1000 * int(seconds), 1000 * int(of_them or seconds)
         with trial.feeding(application, APART_S):
             if how:
-                trial.disturb_store(application, how, 1000 * int(of_them or seconds))
+                trial.disturb_store(application, how, length_ms)
+            elif away:
+                with out_of_reach(trial, application):
+                    trial.watch(application, trial.now_ms + length_ms)
             trial.watch(application, until_ms)
             if application.store and not how:
                 trial.look_at_store(application)
@@ -244,25 +256,40 @@ def drains(trial: Trial, seconds: str | None) -> None:
 
 @when(
     parsers.re(
-        r"(?P<who>it|the relay) is killed (?P<moment>[^,]+)(?P<at_once>, and starts again at once)?"
-        r"(?P<is_fed>, while more of them arrive)?"
+        r"(?P<who>it|the relay) is killed ((?P<side>before|after) its next (?P<request>\w+)|(?P<moment>[^,]+))"
+        r"(?P<at_once>, and starts again at once)?(?P<for_good>, for good)?(?P<is_fed>, while more of them arrive)?"
     )
 )
-def killed(trial: Trial, who: str, moment: str, at_once: str | None, is_fed: str | None) -> None:
+def killed(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
+    trial: Trial,
+    who: str,
+    side: Moment,
+    request: str | None,
+    moment: str,
+    at_once: str | None,
+    for_good: str | None,
+    is_fed: str | None,
+) -> None:
     """SIGKILL every process of instance a at that moment, and see what readers of committed data have of it.
 
-    A transaction that it left open is its successor's to settle; where that starts at once, how long readers wait is measured.
+    Before a request the broker never has it; after one it has done what was asked, and the answer is unread. A transaction that
+    was left open is the successor's to settle; where that starts at once, or never does, how long readers wait is measured.
     """
     for application in subjects(trial, who):
         with trial.feeding(application, APART_S) if is_fed else nullcontext():
-            hold(trial, application, AIMS[moment](trial, application))
-            trial.kill(application)
+            if request:
+                rule = meet(trial, application, "hold", side, request)
+                trial.kill(application)
+                trial.bench.wire.release(rule, is_lost=True)
+            else:
+                hold(trial, application, AIMS[moment](trial, application))
+                trial.kill(application)
         if at_once:
             released_ms = trial.watch_release(application)
             trial.start(application)
             trial.settle(application, waited_ms=released_ms.result())
         else:
-            trial.settle(application, waits=False)
+            trial.settle(application, waits=bool(for_good))
 
 
 @when(parsers.re(r"it is stopped gracefully(?P<twice> while more of them arrive, and told so twice)?"))
@@ -276,15 +303,28 @@ def stopped(trial: Trial, twice: str | None) -> None:
             trial.mark_the_rest(application)
 
 
-@when("it is paused with a transaction open, and a successor drains its input")
-def succeeded(trial: Trial) -> None:
-    """SIGSTOP every process of instance a, and start instance b in its place."""
+@when(
+    parsers.re(
+        r"it is (paused with a transaction open, and a successor drains its input"
+        r"|killed with its next (?P<request>\w+) on the way, which arrives when a successor has drained its input)"
+    )
+)
+def succeeded(trial: Trial, request: str | None) -> None:
+    """SIGSTOP every process of instance a, or SIGKILL them with a request held, and start instance b in its place."""
     for application in subjects(trial):
-        hold(trial, application, AIMS["with a transaction open, before its offsets"](trial, application))
+        if request:
+            rule = meet(trial, application, "hold", "before", request)
+            trial.kill(application)
+        else:
+            hold(trial, application, AIMS["with a transaction open, before its offsets"](trial, application))
         trial.start(application, "b", in_place_of="a")
-        paused = application.running.pop("a")
+        paused = application.running.pop("a", None)
         trial.drain(application, outputs_too=False)
-        application.running["a"] = paused
+        if paused:
+            application.running["a"] = paused
+        else:
+            arrive(trial, rule)
+            trial.settle(application)
 
 
 @when("the paused instance goes on")
@@ -351,11 +391,28 @@ def taken_over(trial: Trial) -> None:
             trial.switch_clusters(application, TAKEN_OVER_WITHIN_MS)
 
 
-@when("the broker refuses its outputs in the middle of a transaction")
-def refused(trial: Trial) -> None:
-    """Lower the output topic's max.message.bytes under an open transaction, and wait for the loud stop."""
+@when(
+    parsers.re(
+        r"the broker refuses its outputs in the middle of a transaction"
+        r"|(?P<answer>the answer to )?its next (?P<request>\w+) is (?P<how>lost with its connection|"
+        r"lost and nothing follows on its connection|refused for want of replicas)"
+    )
+)
+def goes_wrong(trial: Trial, answer: str | None, request: str | None, how: str | None) -> None:
+    """Lower the output topic's max.message.bytes under an open transaction, and wait for the loud stop.
+
+    Or strike a request of instance a, before the broker has it or with the answer unread: close its connection, or let that fall
+    silent until the client gives it up; or answer in the place of the broker, once.
+    """
+    does: dict[str | None, Fault] = {"lost with its connection": "close", "refused for want of replicas": "refuse"}
     for application in subjects(trial):
-        orderly.refuse_outputs(trial, application)
+        if request:
+            fault = does.get(how, "silence")
+            rule = meet(trial, application, fault, "after" if answer else "before", request)
+            if fault == "silence":
+                give_up(trial, application, rule)
+        else:
+            orderly.refuse_outputs(trial, application)
 
 
 @then(parsers.re(f"(?P<sentence>{'|'.join(CLAIMS)})"))

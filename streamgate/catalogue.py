@@ -30,6 +30,7 @@ PROGRAMS: Final = ("relay", "ledger", "branches", "pulse", "batcher", "clients",
 EVERY_PROGRAM: Final = "all"
 ASKED_FOR: Final = "@soak"  # judged only by who asks for it
 ONE_MODE: Final = "@one-mode"  # judged in the stricter mode that a design has
+ONE_PROGRAM: Final = "@one-program"  # judged on the later in PROGRAMS that a design has
 ID_TAG: Final = re.compile(r"@(?P<id>(?P<guarantee>G[1-9]\d*|SLA)\.(?P<slug>[a-z0-9]+(-[a-z0-9]+)*))")
 
 StepType = Literal["given", "when", "then"]
@@ -83,7 +84,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One thing to be judged: a scenario for one program in one mode, named `G22.slug[program-mode]`, its store behind."""
+    """One thing to be judged: a scenario for one program in one mode, named `G22.slug[program-mode-store or point]`."""
 
     id: str
     program: str | None
@@ -199,9 +200,11 @@ class Catalogue:
         for scenario in filter(chosen, self.scenarios):
             rows = [row for row in scenario.rows if row.offered(manifest.programs, has)]
             if ONE_MODE in scenario.tags:
-                rows = list(
-                    {row.program: row for row in sorted(rows, key=lambda row: has.index(row.mode or ""))}.values()
-                )
+                rows.sort(key=lambda row: has.index(row.mode or ""))
+                rows = list({row.program: row for row in rows}.values())
+            if ONE_PROGRAM in scenario.tags:
+                rows.sort(key=lambda row: PROGRAMS.index(row.program or ""))
+                rows = list({row.mode: row for row in rows}.values())
             found += rows
         return tuple(found)
 
@@ -455,7 +458,7 @@ def _row(pickle: Mapping[str, Any], scenario: str, cells: Mapping[str, str], lin
     needs = {(found[0], found[1]) for found in runs}
     if program and mode:
         needs.add((program, mode))
-    kept = [cells["store"]] if "store" in cells else []
+    kept = [cells[name] for name in ("store", "side", "request") if name in cells]
     name = f"{scenario}[{'-'.join([program, mode, *kept])}]" if program and mode else scenario
     return Row(name, program, mode, frozenset(needs), cells, steps, line)
 

@@ -10,7 +10,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -18,6 +18,7 @@ import streamgate
 from streamgate import catalogue
 from streamgate.errors import MachineProblem, Problem, UsageProblem
 from streamgate.report import Writer, console, table, waiting
+from streamgate.verdicts import Verdict
 
 INTERRUPTED = 130
 EXIT_CODES = {
@@ -29,6 +30,7 @@ EXIT_CODES = {
     5: "nothing to judge",
     INTERRUPTED: "interrupted; the report is partial and says so",
 }
+SWEPT = ("ledger", "relay")  # the programs that a sweep has an input for
 LEAST_ROOM_BYTES = 1 << 20  # a run writes a hundred times as much: below it there is no use in starting
 MOST_REPEATS = 1000
 
@@ -110,27 +112,9 @@ def parser() -> Parser:
         help="a state store of yours, such as redis=redis://localhost:6379/0; what a run writes there it deletes again "
         "(default: a server of our own, from PATH)",
     )
-    run.add_argument(
-        "--seed",
-        metavar="N",
-        type=int,
-        help="derives data, fault and timing seeds of every scenario (default: a random one, printed)",
-    )
+    _seed(run)
     run.add_argument(
         "--repeat", metavar="N", type=_whole(MOST_REPEATS), default=1, help="judge every row so many times"
-    )
-    run.add_argument(
-        "--time-scale",
-        metavar="FACTOR",
-        type=_positive,
-        default=1.0,
-        help="scales deadlines and settle times, never promised tolerances",
-    )
-    run.add_argument(
-        "--out",
-        metavar="FOLDER",
-        type=Path,
-        help="folder for the report, histories and logs (default: streamgate-out/TIME, with a link latest)",
     )
     run.add_argument("--fail-fast", action="store_true", help="stop after the first row that fails the run")
     run.add_argument("--max-seconds", metavar="S", type=_positive, help="the run fails if it takes longer")
@@ -157,6 +141,14 @@ def parser() -> Parser:
     _designs(smoke)
     _broker(smoke)
     smoke.add_argument("--json", action="store_true", help="print JSON")
+
+    sweep = command(
+        "sweep",
+        sweep_design,
+        "Kill a design before and after each request that changes something, and judge what comes of it.",
+        f"Interrupted, it goes on where it stopped with the same --out and options.\n\nexit codes:\n{codes}",
+    )
+    _sweep(sweep)
 
     judge = command("judge", judge_history, "Judge a recorded history again, with no broker.")
     judge.add_argument("history", metavar="HISTORY", type=Path, nargs="+", help="history/*.jsonl of a run")
@@ -209,6 +201,61 @@ def _choice(to: argparse.ArgumentParser) -> None:
         "--only",
         metavar="TAGS",
         help="a Cucumber tag expression, such as '@G22 and not @G22.dies-after-a-commit'",
+    )
+
+
+def _sweep(to: argparse.ArgumentParser) -> None:
+    """What is swept, and where it is died."""
+    _designs(to, default="plain")
+    _broker(to)
+    to.add_argument("--program", choices=SWEPT, default="ledger", help="what it runs (default: ledger)")
+    to.add_argument(
+        "--mode", choices=catalogue.MODES, default="exactly_once", help="how it runs (default: exactly_once)"
+    )
+    to.add_argument(
+        "--points",
+        choices=("txn", "all"),
+        default="txn",
+        help="requests of transactions and commits, or those of starting and stopping too (default: txn)",
+    )
+    to.add_argument(
+        "--late", action="store_true", help="also have each request arrive when a successor has drained the input"
+    )
+    to.add_argument(
+        "--zombie",
+        action="store_true",
+        help="also stop its sender at each request (SIGSTOP) until a successor has drained the input, and let it go on then",
+    )
+    to.add_argument(
+        "--pairs", action="store_true", help="also die once more at each request of the recovery from a first death"
+    )
+    to.add_argument(
+        "--point", metavar="NAME", help="only these, such as transaction-2.end_txn.1.after, or 'transaction-2.*'"
+    )
+    _seed(to)
+    to.add_argument("--json", action="store_true", help="print the results as JSON (progress goes to stderr)")
+
+
+def _seed(to: argparse.ArgumentParser) -> None:
+    """What repeats a run, how long it waits, and where it writes."""
+    to.add_argument(
+        "--seed",
+        metavar="N",
+        type=int,
+        help="derives data, fault and timing seeds of every scenario (default: a random one, printed)",
+    )
+    to.add_argument(
+        "--time-scale",
+        metavar="FACTOR",
+        type=_positive,
+        default=1.0,
+        help="scales deadlines and settle times, never promised tolerances",
+    )
+    to.add_argument(
+        "--out",
+        metavar="FOLDER",
+        type=Path,
+        help="folder for the report, histories and logs (default: streamgate-out/TIME, with a link latest)",
     )
 
 
@@ -369,6 +416,39 @@ def given_stores(asked: list[str]) -> dict[str, str]:
     return found
 
 
+@contextlib.contextmanager
+def opened_bench(
+    arguments: argparse.Namespace, designs: list[Any], out: Path, say: Any, stores: dict[str, str]
+) -> Iterator[Any]:
+    """A broker that answers and all that is shared on it, the designs prepared; nothing of it is left behind."""
+    from streamgate.designs.reaper import RunScope  # noqa: PLC0415
+    from streamgate.feed import Feed  # noqa: PLC0415
+    from streamgate.history.reading import Reading  # noqa: PLC0415
+    from streamgate.trial import Bench  # noqa: PLC0415
+
+    seed = arguments.seed if arguments.seed is not None else random.SystemRandom().randrange(1 << 31)
+    run = RunScope()
+    bench = broker = None
+    try:
+        broker = opened_broker(arguments, run, out)
+        say.print(
+            f"streamgate {streamgate.__version__}, seed {seed}, broker {broker.kind} {broker.version} ({broker.why})",
+            markup=False,
+        )
+        prepare_all(designs, run, out)
+        reading = Reading(broker.bootstrap, broker.client)
+        reading.canary(f"streamgate-canary-{run.run_id[:6]}")
+        bench = Bench(run, broker, reading, Feed(reading.settings, run.run_id), out, seed, arguments.time_scale, stores)
+        look_for_garbage_seldom()
+        yield bench
+    finally:
+        if bench:
+            bench.close()
+        if broker:
+            broker.close()
+        run.close()
+
+
 def look_for_garbage_seldom() -> None:
     """A history is tens of thousands of objects that stay; to look through them again and again took a quarter of our CPU."""
     gc.freeze()
@@ -379,12 +459,8 @@ def run_designs(arguments: argparse.Namespace) -> int:
     """Judge."""
     import pytest  # noqa: PLC0415
 
-    from streamgate.designs.reaper import RunScope  # noqa: PLC0415
-    from streamgate.feed import Feed  # noqa: PLC0415
-    from streamgate.history.reading import Reading  # noqa: PLC0415
     from streamgate.plugin import Choice, Gate  # noqa: PLC0415
     from streamgate.plugin import arguments as pytest_arguments  # noqa: PLC0415
-    from streamgate.trial import Bench  # noqa: PLC0415
 
     designs, found, stores = manifests(arguments), catalogue.load(), given_stores(arguments.store)
     demand_known(found, designs)
@@ -400,20 +476,7 @@ def run_designs(arguments: argparse.Namespace) -> int:
     for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):
         os.environ.pop(name, None)
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    seed = arguments.seed if arguments.seed is not None else random.SystemRandom().randrange(1 << 31)
-    run = RunScope()
-    bench = broker = None
-    try:
-        broker = opened_broker(arguments, run, out)
-        say.print(
-            f"streamgate {streamgate.__version__}, seed {seed}, broker {broker.kind} {broker.version} ({broker.why})",
-            markup=False,
-        )
-        prepare_all([design for design in designs if rows[design.name]], run, out)
-        reading = Reading(broker.bootstrap, broker.client)
-        reading.canary(f"streamgate-canary-{run.run_id[:6]}")
-        feed = Feed(reading.settings, run.run_id)
-        bench = Bench(run, broker, reading, feed, out, seed, arguments.time_scale, stores)
+    with opened_bench(arguments, [design for design in designs if rows[design.name]], out, say, stores) as bench:
         choice = Choice(
             designs,
             found,
@@ -422,7 +485,7 @@ def run_designs(arguments: argparse.Namespace) -> int:
             fail_fast=arguments.fail_fast,
             max_seconds=arguments.max_seconds,
             max_memory_mb=arguments.max_memory_mb,
-            again=f"streamgate run --broker {broker.kind}",
+            again=f"streamgate run --broker {bench.broker.kind}",
             specs={design.name: spec for design, spec in zip(designs, given(arguments), strict=True)},
         )
         gate = Gate(bench, choice, console=say)
@@ -434,12 +497,6 @@ def run_designs(arguments: argparse.Namespace) -> int:
         except Exception:
             if not gate.interrupted:  # a scenario that is cut short may fail at what it had not begun
                 raise
-    finally:
-        if bench:
-            bench.close()
-        if broker:
-            broker.close()
-        run.close()
     if gate.summary is None:
         if gate.interrupted:
             raise KeyboardInterrupt
@@ -543,6 +600,41 @@ def smoke_design(arguments: argparse.Namespace) -> int:
         for name, check, ok, text in results:
             print(f"{'ok ' if ok else 'BAD'} {name}  {check}{': ' + text if text else ''}")
     return 0 if all(ok for _, _, ok, _ in results) else 1
+
+
+def sweep_design(arguments: argparse.Namespace) -> int:
+    """Sweep."""
+    from streamgate import sweep  # noqa: PLC0415
+
+    designs = manifests(arguments)
+    if len(designs) > 1:
+        raise UsageProblem("One design is swept at a time; give --design once.")
+    (design,) = designs
+    for asked, offered, what in (
+        (arguments.program, design.programs, "program"),
+        (arguments.mode, design.modes, "mode"),
+    ):
+        if asked not in offered:
+            raise UsageProblem(f"{design.name} has no {what} {asked}; it has {', '.join(offered)}.")
+    out, say = out_folder(arguments.out), console(stderr=arguments.json)
+    sides = [*sweep.SIDES, *(side for side in sweep.LATER if getattr(arguments, side))]
+    record = sweep.Record(out, design.name, arguments.program, arguments.mode, arguments.points, sides)
+    if record.seed is not None:
+        arguments.seed = record.seed
+    with opened_bench(arguments, designs, out, say, {}) as bench:
+        results = sweep.run(bench, design, record, say.print, point=arguments.point, is_paired=arguments.pairs)
+    if arguments.json:
+        print(json.dumps([result.model_dump(mode="json") for result in results], indent=2))
+    else:
+        say.print(sweep.table(results))
+        say.print(f"record in {out}", markup=False)
+    asked = [f"--{name} {getattr(arguments, name)}" for name in ("program", "mode", "points")]
+    asked += [f"--{side}" for side in sides if side in sweep.LATER]
+    again = f"streamgate sweep --broker {bench.broker.kind} --design {given(arguments)[0]} {' '.join(asked)}"
+    for result in results:
+        if result.verdict is not Verdict.UPHELD:
+            say.print(sweep.card(result, again, bench.seed), markup=False)
+    return sweep.exit_code(results)
 
 
 def judge_history(arguments: argparse.Namespace) -> int:

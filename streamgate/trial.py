@@ -10,6 +10,7 @@ import shutil
 import threading
 import time
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
@@ -50,17 +51,18 @@ from streamgate.designs.protocol import (
 )
 from streamgate.designs.reaper import RunScope
 from streamgate.faults.wall_clock import WallClock
+from streamgate.faults.wire import Proxy
 from streamgate.feed import Feed
 from streamgate.generators.ledger import Send, facts
 from streamgate.generators.tables import Tables
 from streamgate.history import History, events
 from streamgate.history.reading import Pace, Position, Reading
 from streamgate.history.wire import Wire, is_left_open
-from streamgate.machine import Cores, younger
+from streamgate.machine import Cores, own_bytes, younger
 from streamgate.programs import PROGRAMS, Program
 from streamgate.report import waiting
 from streamgate.stores import STORES, Store
-from streamgate.verdicts import AdapterBreach, MarkMissed, NotOffered, Violated
+from streamgate.verdicts import AdapterBreach, HarnessError, MarkMissed, NotOffered, Violated
 
 PROGRESS_S = 20.0  # an input that moves no further for so long is stuck
 SETTLE_S = 1.5  # how long nothing may follow a recorded end
@@ -98,6 +100,7 @@ class Bench:
     seed: int
     time_scale: float
     stores: dict[str, str] = field(default_factory=dict)  # kind -> the address of one that was given
+    proxy: Proxy | None = None
     pools: dict[str, Pool] = field(default_factory=dict)
 
     @cached_property
@@ -137,10 +140,23 @@ class Bench:
         with waiting(f"{manifest.name} boots") if first or own else nullcontext():
             return pool.take() if environment is None else pool.boot(environment)
 
+    @property
+    def wire(self) -> Proxy:
+        """The proxy before the broker; NotOffered where nobody can read what travels."""
+        if self.broker.client.get("security.protocol", "plaintext") != "plaintext":
+            raise NotOffered("what a secured connection carries cannot be read, and no request on it can be met")
+        if self.proxy is None:
+            self.proxy = Proxy(self.broker.bootstrap)
+        if self.proxy.failure:
+            raise HarnessError(self.proxy.failure)
+        return self.proxy
+
     def close(self) -> None:
         """End every instance and client; the broker is its owner's."""
         for pool in self.pools.values():
             pool.close()
+        if self.proxy:
+            self.proxy.close()
         self.reading.close()
 
 
@@ -156,6 +172,8 @@ class Application:
     directory: Path
     several: bool = False  # whether instances are to run beside each other
     workers: int = 0  # how many processes share the work of an instance; 0: as it likes
+    is_wired: bool = False  # whether its instances reach the broker through the proxy
+    doors: set[str] = field(default_factory=set)  # of those that did
     group: str | None = None
     running: dict[str, Instance] = field(default_factory=dict)
     fed_ms: int = 0
@@ -186,6 +204,10 @@ class Application:
     def kept(self) -> Path:
         """Where a copy of its disks may be."""
         return self.directory.with_name(f"{self.directory.name}-kept")
+
+    def door(self, name: str = "a") -> str:
+        """What the proxy knows an instance by."""
+        return f"{self.event.application_id}/{name}"
 
     def appended_ms(self, place: str, offset: int) -> int | None:
         """When the wave of this record was in the log; None where it was none of ours, or ends in aborted records."""
@@ -465,6 +487,7 @@ class Trial:
         assert store
         self.observe(application)
         known, version, until_ms = self._outputs(application), store.version(), self.now_ms + length_ms
+        self.weigh(application)
         while how == "slow" and self.now_ms + STORE_HELD_MS + STORE_FREE_MS < until_ms:
             with store.held():
                 self.watch(application, self.now_ms + STORE_HELD_MS)
@@ -479,12 +502,18 @@ class Trial:
                     at_ms=self.now_ms, application=application.name, offsets=offsets, stable_ms=0, down=False
                 )
             )
+            self.weigh(application)
             self.look_at_store(application)
         if not (new := self._outputs(application) - known):
             raise MarkMissed(
                 f"{self.manifest.name} sent nothing while its store took nothing, so it had nothing to store"
             )
         self.mark(f"the store is {how}", outputs_meanwhile=new, committed=offsets)
+
+    def weigh(self, application: Application) -> None:
+        """Record what the processes of instance a have in memory, and no others."""
+        size_bytes = own_bytes(application.running["a"].pids())
+        self.history.add(events.Memory(at_ms=self.now_ms, application=application.name, size_bytes=size_bytes))
 
     def ends(self, application: Application, reason: str = "") -> tuple[Position, Position]:
         """Last stable offsets and high watermarks of the outputs; recorded where a reason is given."""
@@ -545,7 +574,7 @@ class Trial:
             standing_by=bool(cluster),
             instance=in_place_of or name,
             mode=None if default_mode else application.mode,
-            bootstrap=self.bench.broker.bootstrap,
+            bootstrap=self.door(application, name) if application.is_wired else self.bench.broker.bootstrap,
             client=self.bench.broker.client,
             topics=application.event.topics,
             parameters=application.event.parameters,
@@ -594,6 +623,12 @@ class Trial:
                     )
                 raise AdapterBreach(f"{self.manifest.name} answered start with {reply.type}: {reply.message}")
         return instance
+
+    def door(self, application: Application, name: str) -> str:
+        """The address at which an instance reaches the broker through the proxy."""
+        address = self.bench.wire.door(application.door(name))
+        application.doors.add(name)
+        return address
 
     def _after_a_fault(self) -> bool:
         return any(e.event in {"killed", "paused"} for e in self.history.of(events.Instance))
@@ -801,7 +836,7 @@ class Trial:
         return self.reading.committed(application.group, application.commits, stable=stable)
 
     def is_drained(self, application: Application, *, outputs_too: bool = True) -> bool:
-        """Whether the committed input is the whole visible input, and no transaction is open on the outputs.
+        """Whether the committed input is the whole visible input, and no transaction is open on outputs or offsets.
 
         Without a group, and where what is read may wait, the outputs have to say it: every key shows the model's last state.
         """
@@ -810,7 +845,7 @@ class Trial:
             if not view_of(self.history, application.name).is_settled:
                 return False
         if application.group is not None:
-            committed = self.committed(application)
+            committed = self.committed(application, stable=outputs_too)
             if committed is None or any(offset < application.input_ends.get(p, 0) for p, offset in committed.items()):
                 return False
         stable, end = self.ends(application)
@@ -1168,6 +1203,21 @@ class Trial:
         if anomalies:
             raise Violated(anomalies)
 
+    def _shut(self, application: Application, name: str) -> None:
+        """Close an instance's door, and record what went through it: of each connection the APIs, their versions and how many."""
+        seen: dict[int, Counter[str]] = {}
+        clients: dict[int, str] = {}
+        assert self.bench.proxy
+        for exchange in self.bench.proxy.shut(application.door(name)):
+            seen.setdefault(exchange.connection, Counter())[f"{exchange.api} v{exchange.version}"] += 1
+            clients[exchange.connection] = exchange.client_id or ""
+        for connection, asked in seen.items():
+            self.history.add(
+                events.Connection(
+                    at_ms=self.now_ms, application=application.name, name=name, client=clients[connection], asked=asked
+                )
+            )
+
     def close(self, *, gently: bool = True) -> None:
         """End what still runs, gently so that the next scenario can have it if it is reusable, and delete the topics."""
         pool = self.bench.pool(self.manifest)
@@ -1186,12 +1236,16 @@ class Trial:
                             continue
                 instance.kill()
             application.running.clear()
+            for name in sorted(application.doors):
+                self._shut(application, name)
             if application.store:
                 application.store.close()
             shutil.rmtree(application.directory, ignore_errors=True)
             shutil.rmtree(application.kept, ignore_errors=True)
         made = {topic for application in self.applications.values() for topic in application.event.topics.values()}
         self.reading.delete(made | {topic for e in self.history.of(events.Instance) for topic in e.internal_topics})
+        if any(application.doors for application in self.applications.values()):
+            _ = self.bench.wire  # which says what it could not read
 
 
 def _files(folder: Path) -> set[tuple[str, int]]:

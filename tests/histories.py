@@ -25,6 +25,7 @@ from streamgate.history.events import (
     Instance,
     Kept,
     Mark,
+    Memory,
     Names,
     Paused,
     Record,
@@ -289,6 +290,10 @@ class Story:
         kept = tuple((self.program.writes, a, (r.value or b"").decode()) for a, r in rows.items())
         writes = tuple((when_ms, self.program.writes, account) for when_ms, account in written)
         self._tell(Stored(at_ms=at_ms, application=self.name, rows=kept, writes=writes))
+
+    def has_in_memory(self, mib: int) -> None:
+        """What its processes have in memory."""
+        self._tell(Memory(at_ms=0, application=self.name, size_bytes=mib << 20))
 
     def recovers(self, after_ms: int) -> None:
         """The first new output after a cold start is seen."""

@@ -1,6 +1,6 @@
 """Keeps the README's table and red card true: compares them with real reports, or writes them from these.
 
-python tests/readme.py REPORT.jsonl…          the table's cells for the designs in these reports are what they were judged to be
+python tests/readme.py REPORT.jsonl…          the cells of each design that these reports, taken together, judge whole are true
 python tests/readme.py --write REPORT.jsonl…  put them in; a report of a wrong design gives the red card
 """
 
@@ -62,17 +62,17 @@ def card_of(row: report.RowResult) -> str:
 def main(arguments: list[str]) -> int:
     """Compare or write."""
     write, paths = arguments[:1] == ["--write"], [Path(a) for a in arguments if a != "--write"]
-    judged: dict[tuple[str, str], str] = {}
-    lacking: dict[tuple[str, str], str] = {}
-    text, cards = README.read_text(encoding="utf-8"), []
-    for path in paths:
-        rows, summary = report.read(path)
-        cards += [card_of(row) for row in rows if row.design not in DESIGNS and row.anomalies]
-        if all(summary.promised.get(d) == len(catalogue.load().promised(manifest.load(d))) for d in summary.promised):
-            judged |= cells([row for row in rows if row.repetition == 0])
-            lacking |= {(row.guarantee, row.design): row.reason for row in rows if row.reason.startswith(LACKING)}
-        else:
-            print(f"{path} is of a narrowed run, which proves nothing about the whole table")
+    text, there = README.read_text(encoding="utf-8"), [path for path in paths if path.exists()]
+    rows = [row for path in there for row in report.read(path)[0]]
+    cards = [card_of(row) for row in rows if row.design not in DESIGNS and row.anomalies]
+    known, judged = catalogue.load(), dict[tuple[str, str], str]()
+    for design in DESIGNS:
+        mine = [row for row in rows if row.design == design and row.repetition == 0]
+        if {row.id for row in mine} == {row.id for row in known.promised(manifest.load(design))}:
+            judged |= cells(mine)
+        elif mine:
+            print(f"{design} is not judged whole, which proves nothing about its cells")
+    lacking = {(row.guarantee, row.design): row.reason for row in rows if row.reason.startswith(LACKING)}
     if write:
         for marks, new in (
             (TABLE, table(judged) if judged else None),

@@ -105,6 +105,8 @@ def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., Refused]:
         ("explain G999", "G999 is no guarantee."),
         ("judge", "the following arguments are required: HISTORY"),
         ("smoke --design nowhere", "There is no design at "),
+        ("sweep --design plain --design spark", "One design is swept at a time"),
+        ("sweep --design broken/keeps_the_count", "has no program ledger; it has batcher"),
         ("new", "the following arguments are required: DIR"),
     ],
 )

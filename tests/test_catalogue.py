@@ -193,6 +193,26 @@ def test_one_mode_is_enough_where_the_tag_says_so(features: Path) -> None:
     assert modes(Design("all"), "at_least_once") == ["at_least_once"]
 
 
+def test_one_program_is_enough_where_the_tag_says_so(features: Path) -> None:
+    """Who has several programs is judged on the one with more state, in each mode, and who has one on that."""
+    feature = features / "replay/replays.feature"
+    feature.write_text(
+        feature.read_text()
+        .replace("@G1.replayed-after-a-crash", "@G1.replayed-after-a-crash @one-program")
+        .replace("| ledger  | exactly_once  |", "| ledger  | exactly_once  |\n      | relay   | exactly_once  |")
+    )
+    catalogue = load(features)
+
+    def rows(*offered: str) -> set[tuple[str | None, str | None]]:
+        promised = catalogue.promised(
+            Design("some", programs=offered), lambda found: found.id == "G1.replayed-after-a-crash"
+        )
+        return {(row.program, row.mode) for row in promised}
+
+    assert rows("relay", "ledger") == {("ledger", mode) for mode in MODES}
+    assert rows("relay") == {("relay", "exactly_once")}
+
+
 def test_what_is_tagged_soak_is_asked_for(features: Path) -> None:
     """It is neither judged nor promised, but where an expression names the tag or the scenario."""
     (features / "transactions/crashes.feature").write_text(TRANSACTIONS.replace("@slow", "@slow @soak"))

@@ -824,6 +824,26 @@ class TestPromptly:
         assert story.found("promptly") == []
 
 
+class TestOnce:
+    """No output stands there twice."""
+
+    @BOTH_MODES
+    @pytest.mark.parametrize(("shown", "again"), [("012", []), ("02", []), ("0112", [1]), ("01201", [0, 1])])
+    def test_twice(self, mode: str, shown: str, again: list[int]) -> None:
+        """Each that comes again is named, in either mode: there was no crash to allow it."""
+        found = balances(mode, shown).found("once")
+
+        assert found == [("duplicated", "ada", f"app-entries-0@{offset}") for offset in again]
+
+    def test_a_value_that_is_none(self) -> None:
+        """What is no output of the program is named by others, however often it comes."""
+        story = balances("exactly_once", "0")
+        for _ in range(2):
+            story.row("ada", 999, 1, next(iter(story.history.of(Record))))
+
+        assert story.found("once") == []
+
+
 class TestBelowTheCommit:
     """Nothing comes again whose input was committed at the kill."""
 

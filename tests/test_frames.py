@@ -5,6 +5,7 @@ import io
 import struct
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from kio.index import load_request_schema, load_response_schema
 from kio.schema.errors import ErrorCode
 from kio.schema.index import api_key_map, schema_name_map
-from kio.schema.types import BrokerId
+from kio.schema.types import BrokerId, TopicName
 from kio.serial import entity_writer
 from kio.static.primitive import i16, i32, i32Timedelta
 
@@ -27,7 +28,9 @@ from streamgate.faults.wire.frames import (
     UnreadableError,
     decode,
     encode,
+    error_of,
     parse,
+    refused,
     told,
 )
 
@@ -201,3 +204,57 @@ def test_any_answer_is_read_or_refused(api_key: int, data: st.DataObject) -> Non
     version = data.draw(st.sampled_from(sorted(schema_name_map[api_key_map[api_key]])))
     with contextlib.suppress(UnreadableError):
         told(Request(api_key, version, 7, None, b"", 0), data.draw(st.binary(max_size=200)), place)
+
+
+def produced(version: int) -> bytes:
+    """A Produce of nothing much to two partitions of one topic."""
+    key = {"topic_id": UUID(int=5)} if version >= 13 else {"name": TopicName("t")}
+    schema: Any = load_request_schema(PRODUCE, version)
+    module = __import__(schema.__module__, fromlist=["*"])
+    data = tuple(module.PartitionProduceData(index=i32(index), records=b"x") for index in (0, 3))
+    message = schema(acks=i16(-1), timeout=NEVER, topic_data=(module.TopicProduceData(**key, partition_data=data),))
+    body = io.BytesIO()
+    entity_writer(schema)(body, message)
+    return request(PRODUCE, version, body.getvalue())
+
+
+@pytest.mark.parametrize("version", [version for key, version in ALL if key == PRODUCE])
+def test_a_refusal_names_every_partition(version: int) -> None:
+    """It answers the request that it is for, in its version, with the error and no offset."""
+    asked = parse(produced(version))
+
+    header, message = decode(asked, refused(asked, ErrorCode.not_enough_replicas))
+
+    assert error_of(message) == ErrorCode.not_enough_replicas
+    assert header.correlation_id == asked.correlation_id
+    (topic,) = message.responses
+    assert [(p.index, p.error_code, p.base_offset) for p in topic.partition_responses] == [
+        (0, ErrorCode.not_enough_replicas, -1),
+        (3, ErrorCode.not_enough_replicas, -1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("key", "error"), [(PRODUCE, ErrorCode.topic_already_exists), (METADATA, ErrorCode.not_enough_replicas)]
+)
+def test_no_refusal_that_no_broker_gives(key: int, error: ErrorCode) -> None:
+    """An error that is none of a leader's, or of another API, is refused itself."""
+    with pytest.raises(ValueError, match="is not refused with"):
+        refused(parse(request(key, 9)), error)
+
+
+def test_where_all_is_well_there_is_no_error() -> None:
+    """Neither at the top nor in a part."""
+    schema: Any = load_response_schema(26, 3)
+    well = schema(throttle_time=NEVER, error_code=ErrorCode.none)
+
+    assert error_of(well) == 0
+    assert error_of(schema(throttle_time=NEVER, error_code=ErrorCode.invalid_producer_epoch)) == 47
+    assert (
+        error_of(
+            decode(parse(request(METADATA, 1)), answer(METADATA, 1, brokers=(), controller_id=BrokerId(1), topics=()))[
+                1
+            ]
+        )
+        == 0
+    )

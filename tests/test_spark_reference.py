@@ -5,11 +5,15 @@ import os
 import random
 import re
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 
 pa = pytest.importorskip("pyarrow")
 pytest.importorskip("pyspark")
@@ -22,6 +26,7 @@ from streamgate.adapter import Failed  # noqa: E402
 from streamgate.generators.envelope_pb2 import Envelope, Hop, Posting  # noqa: E402
 from streamgate.impl.spark import batcher, branches, clock, joins, ledger, main, relay, runtime  # noqa: E402
 from streamgate.impl.spark.session import JVM, open_session  # noqa: E402
+from streamgate.impl.spark.writer import Writer  # noqa: E402
 
 HUGE = 2**53 + 1
 
@@ -505,3 +510,35 @@ def test_absurd_parameters(parameters, says):
     """They are refused before anything is opened, in one sentence."""
     with pytest.raises(Failed, match=f"^{says}$"):
         runtime.Spark().open({"program": "holdings", "parameters": parameters})
+
+
+class LettingGo:
+    """A producer whose client lets go of the coordinator's connection so many times while offsets are on their way."""
+
+    def __init__(self, times: int) -> None:
+        self.times, self.calls = times, list[str]()
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        def call(*_: object) -> None:
+            self.calls.append(name)
+            if name == "send_offsets_to_transaction" and self.calls.count(name) <= self.times:
+                raise KafkaException(KafkaError(KafkaError._DESTROY_BROKER))
+
+        return call
+
+
+@pytest.mark.parametrize(("times", "begun", "committed"), [(0, 1, 1), (1, 2, 1), (2, 2, 0)])
+def test_a_transaction_whose_connection_the_client_let_go_of(times: int, begun: int, committed: int) -> None:
+    """It is aborted and sent once more; a second time is an orderly failure, which leaves none open."""
+    producer = LettingGo(times)
+    group = SimpleNamespace(consumer_group_metadata=lambda: None)
+    mine = SimpleNamespace(producer=producer, offsets=group, exactly_once=True, refused=None)
+    for name in ("_write", "_failed"):
+        setattr(mine, name, partial(getattr(Writer, name), mine))
+
+    with nullcontext() if committed else pytest.raises(Failed, match="_DESTROY_BROKER"):
+        Writer.write(mine, None, {}, {})  # type: ignore[arg-type]
+
+    assert producer.calls.count("begin_transaction") == begun
+    assert producer.calls.count("abort_transaction") == times
+    assert producer.calls.count("commit_transaction") == committed

@@ -97,6 +97,19 @@ class TestStoredFirst:
         assert [name for name, _, _ in story.found("stored-first")] == ["phantom"]
 
 
+class TestContained:
+    """While its store was away, it took no more memory than a runtime takes by itself."""
+
+    @pytest.mark.parametrize(("grown_mib", "found"), [(32, []), (-5, []), (33, [("unbounded", None, None)])])
+    def test_what_it_has_more_at_the_end(self, grown_mib: int, found: list[tuple[str, None, None]]) -> None:
+        """Of a hundred MiB that it had before, no more than 32 may be added."""
+        story, _ = three_states()
+        story.has_in_memory(100)
+        story.has_in_memory(100 + grown_mib)
+
+        assert story.found("contained") == found
+
+
 class TestThrottled:
     """No account is written more often than once an interval."""
 

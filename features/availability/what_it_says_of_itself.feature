@@ -5,7 +5,7 @@ Feature: A design is as ready and as far behind as it says
   Broken by: a ready that is said before the state is read, or a lag that counts what was read and is not committed.
   Costs: a question to Kafka.
 
-  @G65.ready-means-ready
+  @G65.ready-means-ready @one-mode
   Scenario Outline: what waits when a design says that it is ready comes out soon
     Given <program> in mode <mode> on 4 partitions
     And 4000 entries over 64 accounts wait in its input
@@ -21,7 +21,7 @@ Feature: A design is as ready and as far behind as it says
       | ledger  | at_least_once |
       | ledger  | exactly_once  |
 
-  @G65.lag-is-true
+  @G65.lag-is-true @one-mode
   Scenario Outline: a design is as far behind as it says, while it works and when it is done
     Given <program> in mode <mode> on 4 partitions, committing every 2000 ms, asked all along how far it is behind
     # small waves, one after the other: what is read and not committed is what counts

@@ -5,7 +5,7 @@ Feature: A full batch goes out at once
   Broken by: waiting for the clock with a full batch, sending a whole read at once, or sending every event alone.
   Costs: a count for each customer.
 
-  @G17.full-batches
+  @G17.full-batches @one-mode
   Scenario Outline: only full batches go out before the interval is over
     Given <program> in mode <mode> on 4 partitions, with batches of 50 events or 60000 ms
     And 4000 events of 40 customers wait in its input

@@ -5,7 +5,7 @@ Feature: The table can be asked by key while the design runs
   Broken by: answers from a state that is still being read, or not yet committed, or kept by one instance alone.
   Costs: who answers for others holds their part of the table too.
 
-  @G16.says-when-it-is-ready
+  @G16.says-when-it-is-ready @one-mode
   Scenario Outline: a design answers when its table is whole, and says so as long as it is not
     Given <program> in mode <mode> on 4 partitions
     And 4000 signals of 64 robots wait in its inputs

@@ -19,7 +19,7 @@ Feature: A broadcast join has all of its reference before the first record
       | tickers | at_least_once |
       | tickers | exactly_once  |
 
-  @G34.again-after-a-crash
+  @G34.again-after-a-crash @one-mode
   Scenario Outline: after a crash the whole reference is read again
     Given <program> in mode <mode> on 4 partitions
     And 4000 changes of 600 rows with 400 partners wait in its inputs

@@ -54,7 +54,7 @@ Feature: Deletions and older results never overtake
       | holdings | at_least_once |
       | holdings | exactly_once  |
 
-  @G36.gone-during-an-outage
+  @G36.gone-during-an-outage @one-mode
   Scenario Outline: a row whose result was visible at the crash, and that went meanwhile, leaves a tombstone
     Given <program> in mode <mode> on 4 partitions
     # 400 changes: a restart reads a row's arrival and its departure together

@@ -95,6 +95,7 @@ Feature: State lives in a store, and the store is written seldom and before the 
     When it starts
     And more of them arrive for 7 seconds, and its store is down for 5 of them
     Then its store holds all that is committed
+    And while its store was away, it took 32 MiB of memory at most
     When it drains its input
     Then the outputs are the model's, in the order and as often as <mode> allows
     And while the input rests, its store holds every last state within the interval and 2 seconds

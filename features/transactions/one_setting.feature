@@ -5,7 +5,7 @@ Feature: One setting chooses the guarantee, and changes nothing else
   Broken by: a second code path, a second topic, or a default that promises more than it keeps.
   Costs: nothing to those who leave it alone.
 
-  @G26.default-is-at-least-once
+  @G26.default-is-at-least-once @one-program
   Scenario Outline: a design with no mode set keeps at_least_once
     Given <program> in mode <mode> on 4 partitions
     And 4000 entries over 64 accounts wait in its input
@@ -21,7 +21,7 @@ Feature: One setting chooses the guarantee, and changes nothing else
       | relay   | at_least_once |
       | ledger  | at_least_once |
 
-  @G63.nothing-else
+  @G63.nothing-else @one-program
   Scenario Outline: the setting changes what it promises and no row
     Given <program> in mode <mode> on 4 partitions
     And the same in mode at_least_once beside it

@@ -39,6 +39,45 @@ Feature: Output, state and input offsets are one transaction
       | relay   | exactly_once |
       | ledger  | exactly_once |
 
+  @G22.at-each-request @wire
+  Scenario Outline: an entry is counted once, at whatever request of its transaction the design dies
+    # before: the broker never has the request; after: it has done what was asked, and nobody has read its answer
+    Given <program> in mode <mode> on 4 partitions, with a proxy in between
+    And 4000 entries over 64 accounts wait in its input
+    When it starts
+    And it is killed <side> its next <request>
+    Then the visible outputs are the fold of the committed input
+    When it starts again and drains its input
+    Then the outputs are the model's, in the order and as often as <mode> allows
+    And nothing else changes on the broker
+
+    Examples:
+      | program | mode         | side   | request            |
+      | ledger  | exactly_once | before | AddPartitionsToTxn |
+      | ledger  | exactly_once | after  | AddPartitionsToTxn |
+      | ledger  | exactly_once | before | Produce            |
+      | ledger  | exactly_once | after  | Produce            |
+      | ledger  | exactly_once | before | TxnOffsetCommit    |
+      | ledger  | exactly_once | after  | TxnOffsetCommit    |
+      | ledger  | exactly_once | before | EndTxn             |
+      | ledger  | exactly_once | after  | EndTxn             |
+
+  @G22.outcome-unheard @wire
+  Scenario Outline: a commit that nobody was told of is a commit, and is not made again
+    Given <program> in mode <mode> on 4 partitions, with a proxy in between
+    And 4000 entries over 64 accounts wait in its input
+    When it starts
+    And the answer to its next EndTxn is lost with its connection
+    And it drains its input, and rests for 1 seconds
+    Then no output stands there twice
+    And the outputs are the model's, in the order and as often as <mode> allows
+    And nothing else changes on the broker
+
+    Examples:
+      | program | mode         |
+      | relay   | exactly_once |
+      | ledger  | exactly_once |
+
   @G23.aborted-is-never-visible
   Scenario Outline: an aborted transaction is never visible
     Given <program> in mode <mode> on 4 partitions
@@ -87,7 +126,7 @@ Feature: Output, state and input offsets are one transaction
       | ledger  | at_least_once | between output and commit |
       | ledger  | exactly_once  | after a commit            |
 
-  @G69.orderly-failure
+  @G69.orderly-failure @one-program
   Scenario Outline: a design that gives up in order leaves no transaction open
     # a transaction lasts long enough to be met in its middle: of one that is whole there is nothing left to refuse
     Given <program> in mode <mode> on 4 partitions, committing every 1000 ms

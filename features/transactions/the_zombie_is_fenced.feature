@@ -5,7 +5,7 @@ Feature: A restart settles the old transaction and fences the zombie
   Broken by: a new transactional id on every start, or offsets sent without the group's generation.
   Costs: one init of transactions a start.
 
-  @G24.zombie
+  @G24.zombie @one-program
   Scenario Outline: an instance that comes back after its successor took over emits nothing
     # the timeout is longer than any takeover: nobody but the successor settles the open transaction
     Given <program> in mode <mode> on 4 partitions, with a transaction timeout of 15000 ms
@@ -14,6 +14,22 @@ Feature: A restart settles the old transaction and fences the zombie
     And it is paused with a transaction open, and a successor drains its input
     And the paused instance goes on
     Then nothing of the paused instance is visible
+    And the outputs are the model's, in the order and as often as <mode> allows
+    And nothing else changes on the broker
+
+    Examples:
+      | program | mode         |
+      | relay   | exactly_once |
+      | ledger  | exactly_once |
+
+  @G24.late-commit @wire
+  Scenario Outline: a commit that arrives after the successor took over commits nothing
+    # the timeout is longer than any takeover: nobody but the successor settles the open transaction
+    Given <program> in mode <mode> on 4 partitions, with a transaction timeout of 15000 ms, with a proxy in between
+    And 4000 entries over 64 accounts wait in its input
+    When it starts
+    And it is killed with its next EndTxn on the way, which arrives when a successor has drained its input
+    Then no output stands there twice
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 

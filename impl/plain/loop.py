@@ -100,7 +100,8 @@ class Plain(Design):
                 "reason": "a store keeps ledger and branches, the latter always, at_least_once",
             }
         self.store = open_store(start)
-        self.client = {"bootstrap.servers": start["bootstrap"], "retry.backoff.ms": 20, **start["client"]}
+        again = {"retry.backoff.ms": 20, "reconnect.backoff.max.ms": 1_000}
+        self.client = {"bootstrap.servers": start["bootstrap"], **again, **start["client"]}
         self.output = start["topics"][self.program.writes]
         self.group, self.folder = f"{start['application_id']}-group", Path(start["durable_dir"])
         self.rows = Table(self.client, f"{self.group}-queries", self.output) if self.program.is_asked else None
@@ -110,6 +111,8 @@ class Plain(Design):
         if self.exactly_once:
             settings["transactional.id"] = self.transactional_id()
             settings["transaction.timeout.ms"] = start["transaction_timeout_ms"]
+        else:
+            settings["socket.timeout.ms"] = 10_000  # a silent connection is given up well before a flush is
         self.producer = Producer(self.client | settings)
         if self.exactly_once:
             self.producer.list_topics(self.output, 10)  # once connected, it finds its coordinator at once
@@ -249,8 +252,10 @@ class Plain(Design):
     def process(self, messages: list[Message]) -> None:
         """Apply a chunk, and send what is due."""
         for message in messages:
-            if message.error():
-                raise KafkaException(message.error())
+            if error := message.error():
+                if error.code() == KafkaError._TRANSPORT:  # the coordinator is out of reach; the client asks again
+                    continue
+                raise KafkaException(error)
             self.program.take(message)
             self.begin()
         self.send(self.program.changed())

@@ -35,7 +35,8 @@ class Writer:
         self.exactly_once = start["mode"] == "exactly_once"
         self.refused: KafkaError | None = None
         self.outside = Outside(start)
-        self.client = {"bootstrap.servers": start["bootstrap"], "retry.backoff.ms": 20, **start["client"]}
+        again = {"retry.backoff.ms": 20, "reconnect.backoff.max.ms": 1_000}
+        self.client = {"bootstrap.servers": start["bootstrap"], **again, **start["client"]}
         settings = {
             "partitioner": "murmur2_random",  # where Kafka's Java clients put a key
             "enable.idempotence": True,
@@ -48,6 +49,8 @@ class Writer:
         if self.exactly_once:
             settings["transactional.id"] = f"{start['application_id']}-writer"
             settings["transaction.timeout.ms"] = start["transaction_timeout_ms"]
+        else:
+            settings["socket.timeout.ms"] = 10_000  # a silent connection is given up well before a flush is
         self.producer = Producer(self.client | settings)
         self.offsets = Consumer(self.client | {"group.id": self.group, "enable.auto.commit": False})
 
@@ -71,20 +74,32 @@ class Writer:
         return {(p.topic, p.partition): p.offset for p in found}, tokens[0] if tokens else {}
 
     def write(self, rows: pa.Table | None, ends: Positions, token: dict[str, Any]) -> None:
-        """Send a batch; under exactly_once its offsets go with it, also where it has no rows: to commit is to own."""
-        try:
-            if self.exactly_once:
-                self.producer.begin_transaction()
-            if rows:
-                self._send(rows)
-            if self.exactly_once:
-                group = self.offsets.consumer_group_metadata()
-                self.producer.send_offsets_to_transaction(_partitions(ends, token), group, BROKER_DEADLINE_S)
-                self.producer.commit_transaction(BROKER_DEADLINE_S)
-            elif self.producer.flush(BROKER_DEADLINE_S) or self.refused:
-                raise self._failed(self.refused or KafkaError(KafkaError._TIMED_OUT))
-        except KafkaException as error:
-            raise self._failed(error.args[0]) from error
+        """Send a batch; under exactly_once its offsets go with it, also where it has no rows: to commit is to own.
+
+        A transaction whose connection the client itself has let go of is aborted, and sent once more.
+        """
+        for is_last in (False, True):
+            try:
+                self._write(rows, ends, token)
+                break
+            except KafkaException as error:
+                if is_last or self.refused or error.args[0].code() != KafkaError._DESTROY_BROKER:
+                    raise self._failed(error.args[0]) from error
+            with contextlib.suppress(KafkaException):  # then the next one does not begin
+                self.producer.abort_transaction(BROKER_DEADLINE_S)
+            self.refused = None  # that it was purged
+
+    def _write(self, rows: pa.Table | None, ends: Positions, token: dict[str, Any]) -> None:
+        if self.exactly_once:
+            self.producer.begin_transaction()
+        if rows:
+            self._send(rows)
+        if self.exactly_once:
+            group = self.offsets.consumer_group_metadata()
+            self.producer.send_offsets_to_transaction(_partitions(ends, token), group, BROKER_DEADLINE_S)
+            self.producer.commit_transaction(BROKER_DEADLINE_S)
+        elif self.producer.flush(BROKER_DEADLINE_S) or self.refused:
+            raise KafkaException(self.refused or KafkaError(KafkaError._TIMED_OUT))
 
     def commit(self, ends: Positions, token: dict[str, Any]) -> None:
         """Commit offsets alone."""
@@ -116,10 +131,11 @@ class Writer:
         """Abort what is open, and say why; who is fenced has nothing left to abort."""
         if error.code() in FENCED:
             return Failed("fenced", f"a successor has taken over: {error}")
+        why = self.refused or error  # before the abort, which purges the rest
         if self.exactly_once:
             with contextlib.suppress(KafkaException):  # the broker aborts it at its timeout
                 self.producer.abort_transaction(BROKER_DEADLINE_S)
-        return Failed("storage", f"Kafka refuses the batch: {self.refused or error}")
+        return Failed("storage", f"Kafka refuses the batch: {why}")
 
     def _delivered(self, error: KafkaError | None, _message: Any) -> None:
         self.refused = self.refused or error

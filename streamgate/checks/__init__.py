@@ -6,7 +6,7 @@ anomalies, or an empty list. What is legal depends on the mode, and each rule sa
 
 from collections.abc import Callable
 
-from streamgate.checks.delivery import available, below_the_commit, fold, promptly, recovered, relation, whole
+from streamgate.checks.delivery import available, below_the_commit, fold, once, promptly, recovered, relation, whole
 from streamgate.checks.effects import told
 from streamgate.checks.fencing import handed_over, noticed, owners, released, silent
 from streamgate.checks.flush import bounded, filled, in_time
@@ -16,7 +16,7 @@ from streamgate.checks.lineage import preserved
 from streamgate.checks.merged import with_names
 from streamgate.checks.queries import answered, answers, committed_answers, online
 from streamgate.checks.side_effects import footprint, no_topics, same_rows, side_effects
-from streamgate.checks.stores import stored, stored_first, throttled
+from streamgate.checks.stores import contained, stored, stored_first, throttled
 from streamgate.verdicts import Anomaly
 
 Check = Callable[..., list[Anomaly]]  # (history, application name, the claim's own arguments)
@@ -28,6 +28,7 @@ CHECKS: dict[str, Check] = {
     "promptly": promptly,
     "recovered": recovered,
     "available": available,
+    "once": once,
     "below-the-commit": below_the_commit,
     "silent": silent,
     "released": released,
@@ -47,6 +48,7 @@ CHECKS: dict[str, Check] = {
     "forgotten": forgotten,
     "stored": stored,
     "stored-first": stored_first,
+    "contained": contained,
     "throttled": throttled,
     "with-names": with_names,
     "footprint": footprint,
@@ -76,6 +78,7 @@ ANOMALIES: dict[str, tuple[str, ...]] = {
     "promptly": ("late", *_NO_STATE),
     "recovered": ("late", *_NO_STATE),
     "available": ("late", *_NO_STATE),
+    "once": ("duplicated",),
     "below-the-commit": ("duplicated",),
     "silent": ("fenced-but-emitting",),
     "released": ("stuck",),
@@ -95,6 +98,7 @@ ANOMALIES: dict[str, tuple[str, ...]] = {
     "forgotten": ("unbounded",),
     "stored": ("late", *_NO_STATE),
     "stored-first": ("behind-commit", *_NO_STATE),
+    "contained": ("unbounded",),
     "throttled": ("early", *_NO_STATE),
     "with-names": ("lost", *_NO_STATE),
     "footprint": ("leaked-topic",),

@@ -246,6 +246,19 @@ def waits_of(history: History, application: str) -> list[tuple[float, State]]:
     return waits
 
 
+def once(history: History, application: str) -> list[Anomaly]:
+    """Whether every output stands there once, in either mode, because nothing died and nothing was shared out anew (G21)."""
+    view, found = view_of(history, application), []
+    for key, outputs in view.outputs.items():
+        seen: dict[int, str] = {}
+        for output in outputs:
+            if (first := seen.setdefault(output.index, output.record.at)) != output.record.at and not output.anomaly:
+                state = view.states[key][output.index]
+                said = f"{text(key)} shows {show(state.value)} at {first} and again at {output.record.at}"
+                found.append(view.anomaly("duplicated", said, key, state, output.record))
+    return found
+
+
 def below_the_commit(history: History, application: str) -> list[Anomaly]:
     """Whether, after a crash, only outputs come again whose input the crash left uncommitted (G47)."""
     view = view_of(history, application)

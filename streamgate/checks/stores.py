@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator
 from streamgate.checks.delivery import cut, known, rest, timed
 from streamgate.checks.view import View, show, text, view_of
 from streamgate.history import History
-from streamgate.history.events import Committed, Instance, Stored
+from streamgate.history.events import Committed, Instance, Memory, Stored
 from streamgate.programs import State, Unreadable
 from streamgate.verdicts import Anomaly, Inconclusive
+
+GROWTH_BYTES = 32 << 20  # a Java heap moves by a third of it within five seconds
 
 Row = tuple[str, str, str]  # stage, key, value
 
@@ -65,6 +67,16 @@ def stored_first(history: History, application: str) -> list[Anomaly]:
             said = f"{text(key)}: the group has committed {want} entries of it, and the store holds {place}"
             found.append(view.anomaly("behind-commit", said, key, states[want - 1]))
     return found
+
+
+def contained(history: History, application: str) -> list[Anomaly]:
+    """Whether it has hardly more in memory at the end of an outage than before it (G5, G49)."""
+    before, *_, after = [m.size_bytes for m in history.of(Memory) if m.application == application]
+    if (grown := after - before) <= GROWTH_BYTES:
+        return []
+    said = f"it had {before >> 20} MiB in memory, and {grown >> 20} MiB more at the end of the outage"
+    most = f"{GROWTH_BYTES >> 20} MiB more at most"
+    return [Anomaly(name="unbounded", text=said, expected=most, got=f"{grown >> 20} MiB more")]
 
 
 def throttled(history: History, application: str) -> list[Anomaly]:

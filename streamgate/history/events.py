@@ -182,6 +182,15 @@ class Measured(Event):
     unit: Literal["rows", "bytes"]
 
 
+class Memory(Event):
+    """What the processes of an instance have in memory, and no other process."""
+
+    kind: Literal["memory"] = "memory"
+    at_ms: int
+    application: str
+    size_bytes: int
+
+
 class Lag(Event):
     """How far an instance says that it is behind, and what Kafka says just after it."""
 
@@ -211,6 +220,17 @@ class Told(Event):
     at_ms: int
     application: str
     lines: tuple[tuple[str | None, str | None], ...]
+
+
+class Connection(Event):
+    """A connection of an instance to the broker, seen by the proxy: who it said it was, and what it asked in which version."""
+
+    kind: Literal["connection"] = "connection"
+    at_ms: int
+    application: str
+    name: str
+    client: str
+    asked: dict[str, int] = Field(description="API and version, such as `end_txn v4` -> how many")
 
 
 class Answer(Event):
@@ -290,8 +310,10 @@ AnyEvent = Annotated[
     | Paused
     | Committed
     | Measured
+    | Memory
     | Lag
     | Told
+    | Connection
     | Stored
     | Answer
     | Kept

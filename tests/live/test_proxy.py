@@ -1,16 +1,21 @@
 """The proxy on a real broker: clients are told its addresses alone, and every fault leaves its mark."""
 
-from collections.abc import Iterator
+import socket
+import struct
+import time
+from collections.abc import Callable, Iterator
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
+from kio.schema.errors import ErrorCode
 
 from streamgate.brokers import Broker
-from streamgate.faults.wire import Proxy, Rule
+from streamgate.faults.wire import Exchange, Proxy, Rule
 from streamgate.history.reading import Reading
 
 DEADLINE_S = 20.0
+INVALID_PRODUCER_EPOCH, PRODUCER_FENCED = 47, 90
 
 
 @pytest.fixture
@@ -50,6 +55,39 @@ def transactional(door: str, **settings: object) -> Producer:
     return producer
 
 
+def asked(proxy: Proxy, api: str) -> list[Exchange]:
+    """What was asked of an API."""
+    return [exchange for exchange in proxy.exchanges if exchange.api == api]
+
+
+def wait_for(reached: Callable[[], bool]) -> bool:
+    """Look until it is so."""
+    deadline = time.monotonic() + DEADLINE_S
+    while not reached() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return reached()
+
+
+def commits_though(proxy: Proxy, topic: str, rule: Rule, **settings: object) -> None:
+    """A producer commits a record, and is struck on the way."""
+    proxy.arm(rule)
+    producer = transactional(proxy.door("a"), **settings)
+    producer.produce(topic, b"1")
+    producer.commit_transaction(DEADLINE_S)
+    assert rule.struck.is_set()
+
+
+def given_up(proxy: Proxy, topic: str) -> tuple[Producer, Rule]:
+    """A producer that no longer waits for its commit, which the proxy holds."""
+    proxy.arm(rule := Rule("a", "end_txn", "hold"))
+    producer = transactional(proxy.door("a"))
+    producer.produce(topic, b"1")
+    with pytest.raises(KafkaException):
+        producer.commit_transaction(1)
+    assert rule.struck.wait(DEADLINE_S)
+    return producer, rule
+
+
 def test_clients_know_no_other_address(proxy: Proxy, topic: str, broker: Broker) -> None:
     """Whatever they ask for a broker, a coordinator or the cluster, they are told the door's own ports; and it is recorded."""
     door = proxy.door("a")
@@ -74,39 +112,60 @@ def test_clients_know_no_other_address(proxy: Proxy, topic: str, broker: Broker)
 
 def test_a_commit_whose_answer_is_lost(proxy: Proxy, topic: str, reading: Reading) -> None:
     """The broker has committed, the client asks again on another connection, and the record is there once."""
-    proxy.rules.append(rule := Rule("a", "end_txn", "close", "after"))
-    producer = transactional(proxy.door("a"))
-    producer.produce(topic, b"1")
-    producer.commit_transaction(DEADLINE_S)
+    commits_though(proxy, topic, Rule("a", "end_txn", "close", "after"))
 
-    assert rule.struck.is_set()
-    first, second = (exchange for exchange in proxy.exchanges if exchange.api == "end_txn")
+    first, second = asked(proxy, "end_txn")
     assert (first.fault, second.fault) == ("close after", "")
     assert first.answered_s
     assert first.connection != second.connection
     assert committed(reading, topic) == [b"1"]
 
 
+def test_what_is_held_arrives_though_an_earlier_answer_has_nobody_to_go_to(proxy: Proxy) -> None:
+    """Whoever asked twice is gone before the first answer: the second request reaches the broker all the same."""
+    first, second = Rule("a", "api_versions", "hold", "after"), Rule("a", "api_versions", "hold", "before", 2)
+    proxy.arm(first)
+    proxy.arm(second)
+    host, _, port = proxy.door("a").rpartition(":")
+    asks = [struct.pack(">ihhih", 10, 18, 0, number, -1) for number in (1, 2)]  # ApiVersions, its oldest version
+    with socket.create_connection((host, int(port))) as client:
+        client.sendall(b"".join(asks))
+        assert first.struck.wait(DEADLINE_S)
+        assert second.struck.wait(DEADLINE_S)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # gone as one that was killed
+    proxy.release(first)  # its answer finds nobody
+    proxy.release(second)
+
+    assert second.exchange
+    assert second.exchange.is_over.wait(DEADLINE_S)
+    assert second.exchange.answered_s
+
+
+def test_a_broker_that_is_out_of_reach(proxy: Proxy, topic: str, reading: Reading) -> None:
+    """Every connection is gone, who comes is counted and turned away, and goes on when the door is open again."""
+    producer = transactional(proxy.door("a"), **{"reconnect.backoff.max.ms": 100})
+    assert proxy.bar("a") > 0
+    producer.produce(topic, b"1")
+
+    with pytest.raises(KafkaException):
+        producer.commit_transaction(1)
+    assert asked(proxy, "produce") == []
+    assert proxy.unbar("a") > 0
+    producer.commit_transaction(DEADLINE_S)
+    assert committed(reading, topic) == [b"1"]
+
+
 def test_a_request_that_the_broker_never_had(proxy: Proxy, topic: str, reading: Reading) -> None:
     """It is sent again, and counts once."""
-    proxy.rules.append(rule := Rule("a", "produce", "close"))
-    producer = transactional(proxy.door("a"))
-    producer.produce(topic, b"1")
-    producer.commit_transaction(DEADLINE_S)
+    commits_though(proxy, topic, Rule("a", "produce", "close"))
 
-    assert rule.struck.is_set()
     assert next(exchange for exchange in proxy.exchanges if exchange.fault).answered_s is None
     assert committed(reading, topic) == [b"1"]
 
 
 def test_a_commit_that_is_held(proxy: Proxy, topic: str, reading: Reading) -> None:
     """Nothing is visible until it is released, though whoever asked for it has given up."""
-    proxy.rules.append(rule := Rule("a", "end_txn", "hold"))
-    producer = transactional(proxy.door("a"))
-    producer.produce(topic, b"1")
-    with pytest.raises(KafkaException):
-        producer.commit_transaction(1)
-    assert rule.struck.wait(DEADLINE_S)
+    producer, rule = given_up(proxy, topic)
     assert committed(reading, topic) == []
 
     proxy.release(rule)
@@ -117,10 +176,80 @@ def test_a_commit_that_is_held(proxy: Proxy, topic: str, reading: Reading) -> No
 
 def test_a_connection_falls_silent(proxy: Proxy, topic: str, reading: Reading) -> None:
     """The client hears nothing, gives the connection up at its own deadline, and goes on with another."""
-    proxy.rules.append(rule := Rule("a", "produce", "silence", "after"))
-    producer = transactional(proxy.door("a"), **{"socket.timeout.ms": 500, "transaction.timeout.ms": 10_000})
+    impatient = {"socket.timeout.ms": 500, "transaction.timeout.ms": 10_000}
+    commits_though(proxy, topic, Rule("a", "produce", "silence", "after"), **impatient)
+
+    assert committed(reading, topic) == [b"1"]
+
+
+def test_a_commit_that_arrives_late(proxy: Proxy, topic: str, reading: Reading) -> None:
+    """Whoever asked for it is gone and a successor has begun: the broker refuses it, and the proxy says how."""
+    producer, rule = given_up(proxy, topic)
+    del producer
+    successor = transactional(proxy.door("a"))
+    proxy.release(rule)
+
+    assert rule.exchange
+    assert rule.exchange.is_over.wait(DEADLINE_S)
+    assert rule.exchange.error in {INVALID_PRODUCER_EPOCH, PRODUCER_FENCED}
+    successor.produce(topic, b"2")
+    successor.commit_transaction(DEADLINE_S)
+    assert committed(reading, topic) == [b"2"]
+
+
+def test_what_was_held_is_lost(proxy: Proxy, topic: str, reading: Reading) -> None:
+    """Its connection goes with it, and the client sends it again."""
+    proxy.arm(rule := Rule("a", "produce", "hold"))
+    producer = transactional(proxy.door("a"))
+    producer.produce(topic, b"1")
+    producer.poll(0)
+    assert rule.struck.wait(DEADLINE_S)
+    assert committed(reading, topic) == []
+    proxy.release(rule, is_lost=True)
+    producer.commit_transaction(DEADLINE_S)
+
+    assert rule.exchange
+    assert rule.exchange.answered_s is None
+    assert committed(reading, topic) == [b"1"]
+
+
+def test_a_door_that_is_shut(proxy: Proxy, topic: str) -> None:
+    """It returns what went through it and forgets it; other doors stay open."""
+    for door in ("a", "b"):
+        producer = transactional(proxy.door(door))
+        producer.produce(topic, b"1")
+        producer.commit_transaction(DEADLINE_S)
+
+    seen = proxy.shut("a")
+
+    assert {exchange.door for exchange in seen} == {"a"}
+    assert {exchange.door for exchange in proxy.exchanges} == {"b"}
+    host, _, port = proxy.door("b").rpartition(":")
+    socket.create_connection((host, int(port)), DEADLINE_S).close()
+
+
+def test_a_request_that_is_refused_once(proxy: Proxy, topic: str, reading: Reading) -> None:
+    """The broker never has it, the client is told of an error and sends it again; what was asked before is answered before."""
+    proxy.arm(rule := Rule("a", "produce", "refuse"))
+    producer = transactional(proxy.door("a"))
     producer.produce(topic, b"1")
     producer.commit_transaction(DEADLINE_S)
 
-    assert rule.struck.is_set()
+    assert rule.exchange
+    assert rule.exchange.error == ErrorCode.not_enough_replicas
+    assert rule.exchange.answered_s is None
     assert committed(reading, topic) == [b"1"]
+
+
+def test_what_is_sent_behind_a_refused_request_overtakes_it(proxy: Proxy, topic: str, reading: Reading) -> None:
+    """A producer without idempotence that has several requests under way leaves them in another order."""
+    proxy.arm(rule := Rule("a", "produce", "refuse"))
+    producer = Producer({"bootstrap.servers": proxy.door("a"), "linger.ms": 0, "retry.backoff.ms": 500})
+    for number in range(1, 4):
+        producer.produce(topic, bytes([number]))
+        assert wait_for(lambda number=number: len(asked(proxy, "produce")) >= number)  # type: ignore[misc]
+    producer.flush(DEADLINE_S)
+
+    assert rule.exchange
+    assert rule.exchange.overtaken.is_set()
+    assert committed(reading, topic)[0] == b"\2"

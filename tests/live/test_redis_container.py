@@ -62,9 +62,10 @@ def test_it_is_as_good_as_one_on_path(tmp_path: Path) -> None:
         store = Redis(run, tmp_path, "app")
         comes_back(store)
         design = redis.Redis.from_url(store.address, retry=None, socket_timeout=0.5)
-        with store.held(), pytest.raises(redis.exceptions.TimeoutError):
-            design.hset("app:balances", "ada", "2")
-        assert store.rows() == [("balances", "ada", "1"), ("balances", "bob", "3")]
+        with store.held():
+            with pytest.raises(redis.exceptions.TimeoutError):
+                design.hset("app:balances", "ada", "2")
+            assert store.rows() == [("balances", "ada", "1"), ("balances", "bob", "3")]  # it may be done afterwards
         assert len(containers_of(run)) == 1
         design.close()
         store.close()

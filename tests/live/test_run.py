@@ -125,6 +125,17 @@ def test_a_secured_cluster_is_judged_on_and_its_password_told_to_nobody(
     assert (again["scenario"], again["verdict"], again["recorded"]) == (ROW_ID, "upheld", "upheld")
 
 
+def test_what_is_secured_is_not_struck_at_a_request(secured: Secured, tmp_path: Path) -> None:
+    """Nobody can read what travels there: the row is unsupported, and says why."""
+    options = ["--only", "@G21.request-lost", "--mode", "exactly_once"]
+    _, out = ran(tmp_path, "--design", "plain", *options, *secured.options)
+
+    rows, _ = read(out / "report.jsonl")
+    assert [(row.verdict, row.reason) for row in rows] == [
+        ("unsupported", "what a secured connection carries cannot be read, and no request on it can be met")
+    ]
+
+
 def test_a_stock_broker_is_given_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cluster that nobody tuned looks for overdue transactions every 10 s and allows no session below 6 s.
 

@@ -16,12 +16,28 @@ from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
-from streamgate.faults.wire.frames import Request, UnreadableError, correlation_id_of, parse, told
+from kio.schema.errors import ErrorCode
+
+from streamgate.faults.wire.frames import (
+    PRODUCE,
+    Request,
+    UnreadableError,
+    correlation_id_of,
+    decode,
+    error_of,
+    parse,
+    places,
+    refused,
+    stand_in,
+    told,
+)
 
 BUFFER_BYTES = 1 << 20
 FRAME_BYTES = 1 << 28  # more than a broker takes, and less than the first bytes of TLS would mean
 READY_S = 10.0
+FOLLOWED_S = 1.0  # who has more than one request under way sends the next by then
 
+Fault = Literal["close", "hold", "silence", "refuse"]
 Moment = Literal["before", "after"]
 Node = tuple[str, int]
 Result = TypeVar("Result")
@@ -29,7 +45,10 @@ Result = TypeVar("Result")
 
 @dataclass
 class Exchange:
-    """A request and its answer: through which door, on which connection, what, when (monotonic, seconds), and what befell it."""
+    """A request and its answer: through which door, on which connection, what, when (monotonic, seconds), and what befell it.
+
+    The error is the broker's own code, read only where a rule struck.
+    """
 
     door: str
     connection: int
@@ -40,23 +59,32 @@ class Exchange:
     asked_s: float
     answered_s: float | None = None
     fault: str = ""
+    error: int | None = None
+    refusal: bytes = field(default=b"", repr=False)
+    overtaken: asyncio.Event = field(default_factory=asyncio.Event, repr=False)  # more went to the same place meanwhile
+    is_over: threading.Event = field(default_factory=threading.Event, repr=False)  # answered, or its connection is gone
 
 
 @dataclass
 class Rule:
     """Strike the n-th request of an API through a door, before the broker has it or after it has answered it.
 
-    close: both sides lose the connection. hold: it waits until it is released, and what follows on its connection with it; also
-    when whoever asked is gone by then. silence: nothing passes on the connection any more.
+    close: both sides lose the connection. hold: it waits until it is released or lost, and what follows on its connection with
+    it; also when whoever asked is gone by then. silence: nothing passes on the connection any more. refuse: the broker never has
+    it, and it is answered with an error that the broker might have given.
     """
 
     door: str
     api: str
-    fault: Literal["close", "hold", "silence"]
+    fault: Fault
     moment: Moment = "before"
     number: int = 1
+    error: ErrorCode = ErrorCode.not_enough_replicas
+    exchange: Exchange | None = None
     struck: threading.Event = field(default_factory=threading.Event, repr=False)
     released: asyncio.Event = field(default_factory=asyncio.Event, repr=False)
+    is_lost: bool = False
+    given_up: threading.Event = field(default_factory=threading.Event, repr=False)  # its connection is gone
 
     def strikes(self, exchange: Exchange, moment: Moment) -> bool:
         """Whether this is the one."""
@@ -76,7 +104,8 @@ class Proxy:
         self.connections = 0
         self._counts: Counter[tuple[str, str]] = Counter()
         self._listeners: dict[tuple[str, Node], tuple[Node, asyncio.Task[asyncio.Server]]] = {}
-        self._serving: set[asyncio.Task[None]] = set()
+        self._serving: dict[asyncio.Task[None], str] = {}  # -> its door
+        self._barred: Counter[str] = Counter()  # doors that let nobody in -> who came
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="wire", daemon=True)
         self._thread.start()
@@ -86,9 +115,26 @@ class Proxy:
         host, port = self._call(self._open(name))
         return f"{host}:{port}"
 
-    def release(self, rule: Rule) -> None:
-        """Let what a rule holds go on."""
+    def arm(self, rule: Rule) -> None:
+        """Begin to count for a rule: its first request is the next one."""
+        self._call(self._arm(rule))
+
+    def release(self, rule: Rule, *, is_lost: bool = False) -> None:
+        """Let what a rule holds go on, or lose it with its connection."""
+        rule.is_lost = is_lost
         self._loop.call_soon_threadsafe(rule.released.set)
+
+    def bar(self, door: str) -> int:
+        """Take every connection through a door, and let nobody in until it is opened; how many there were."""
+        return self._call(self._bar(door))
+
+    def unbar(self, door: str) -> int:
+        """Let everybody in again; how many came meanwhile."""
+        return self._call(self._unbar(door))
+
+    def shut(self, door: str) -> list[Exchange]:
+        """Let go of whoever came through a door, forget its rules, and return what it saw."""
+        return self._call(self._shut(door))
 
     def close(self) -> None:
         """Let go of everybody."""
@@ -103,12 +149,36 @@ class Proxy:
     async def _open(self, door: str) -> Node:
         return self.place(door, self._bootstrap)
 
-    async def _end(self) -> None:
-        for _, opening in self._listeners.values():
-            (await opening).close()
-        for task in self._serving:
+    async def _arm(self, rule: Rule) -> None:
+        rule.number += self._counts[rule.door, rule.api]
+        self.rules.append(rule)
+
+    async def _bar(self, door: str) -> int:
+        self._barred[door] = 0
+        return await self._let_go(door)
+
+    async def _unbar(self, door: str) -> int:
+        return self._barred.pop(door)
+
+    async def _let_go(self, door: str) -> int:
+        serving = [task for task, name in self._serving.items() if name == door]
+        for task in serving:
             task.cancel()
-        await asyncio.gather(*self._serving, return_exceptions=True)
+        await asyncio.gather(*serving, return_exceptions=True)
+        return len(serving)
+
+    async def _shut(self, door: str) -> list[Exchange]:
+        for place in [place for place in self._listeners if place[0] == door]:
+            (await self._listeners.pop(place)[1]).close()
+        await self._let_go(door)
+        seen = [exchange for exchange in self.exchanges if exchange.door == door]
+        self.exchanges = [exchange for exchange in self.exchanges if exchange.door != door]
+        self.rules = [rule for rule in self.rules if rule.door != door]
+        return seen
+
+    async def _end(self) -> None:
+        for door in {door for door, _ in self._listeners}:
+            await self._shut(door)
 
     def place(self, door: str, node: Node) -> Node:
         """The door's own address for a broker; from here on it is served."""
@@ -116,12 +186,16 @@ class Proxy:
             listening = socket.create_server(("127.0.0.1", 0))
 
             async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+                if door in self._barred:
+                    self._barred[door] += 1
+                    writer.close()
+                    return
                 task = asyncio.current_task()
                 assert task
-                self._serving.add(task)
+                self._serving[task] = door
                 with contextlib.suppress(asyncio.CancelledError):  # whoever started it asks it for its result
                     await _Connection(self, door, node).serve(reader, writer)
-                self._serving.discard(task)
+                del self._serving[task]
 
             opening = self._loop.create_task(asyncio.start_server(serve, sock=listening, limit=BUFFER_BYTES))
             self._listeners[door, node] = listening.getsockname(), opening
@@ -148,7 +222,9 @@ class _Connection:
         proxy.connections += 1
         self.number = proxy.connections
         self.pending: deque[tuple[Request, Exchange]] = deque()
-        self.is_silent = False
+        self.refused: list[tuple[set[Any], Exchange]] = []  # and still to be told so
+        self.is_silent, self.is_held = False, False
+        self.is_done = asyncio.Event()  # every request has its answer
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Carry requests and answers until one side is gone, or a rule says so."""
@@ -174,48 +250,94 @@ class _Connection:
             pass  # whoever is left learns it by its own connection's end
         except UnreadableError as error:
             self.proxy.failure = self.proxy.failure or f"the wire carries what the proxy cannot read: {error}"
+        except Exception as error:  # noqa: BLE001 - whatever it is, nothing that came through here proves anything
+            self.proxy.failure = self.proxy.failure or f"the proxy failed: {error!r}"
         finally:
             for each in writers:
                 each.close()
+            for _, exchange in self.pending:
+                exchange.is_over.set()
+            for rule in self.proxy.rules:
+                if rule.exchange and rule.exchange.connection == self.number:
+                    rule.given_up.set()
 
     async def _ask(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while frame := await _frame(reader):
+        while frame := await self._heard(reader):
             if self.is_silent:
                 continue
             request = parse(frame)
             exchange = self.proxy.asked(self.door, self.number, request)
-            await self._meet(exchange, "before")
+            rule = await self._meet(exchange, "before")
             if self.is_silent:
                 continue
+            if rule and rule.fault == "refuse":
+                exchange.refusal, exchange.error = refused(request, rule.error), rule.error
+                self.refused.append((places(request), exchange))
+                frame = stand_in(request)  # answers come in the order of requests: this one's is replaced
+            elif self.refused and request.api_key == PRODUCE:
+                for where, earlier in self.refused:
+                    if where & places(request):
+                        earlier.overtaken.set()
             if request.is_answered:
                 self.pending.append((request, exchange))
+                self.is_done.clear()
             await _send(writer, frame)
+        if any(exchange.fault for _, exchange in self.pending):  # late, and nobody waits for it: answered all the same
+            await self.is_done.wait()
+
+    async def _heard(self, reader: asyncio.StreamReader) -> bytes:
+        """The client's next frame; none where it is gone, and what it asked before is late."""
+        try:
+            return await _frame(reader)
+        except (OSError, asyncio.IncompleteReadError):
+            if not self.is_held:
+                raise
+            return b""
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while frame := await _frame(reader):
             if not self.pending:
                 raise UnreadableError("an answer to nothing")
             request, exchange = self.pending.popleft()
+            if not self.pending:
+                self.is_done.set()
             if correlation_id_of(frame) != request.correlation_id:
                 raise UnreadableError(
                     f"an answer to {correlation_id_of(frame)} where {request.correlation_id} was asked"
                 )
+            if exchange.refusal:  # once more is under way to the same place, if the client does so
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(exchange.overtaken.wait(), FOLLOWED_S)
+                self.refused.clear()
+                await _send(writer, exchange.refusal)
+                exchange.is_over.set()
+                continue
             exchange.answered_s = time.monotonic()
+            if exchange.fault or any(rule.strikes(exchange, "after") for rule in self.proxy.rules):
+                exchange.error = error_of(decode(request, frame)[1])
+            exchange.is_over.set()
             await self._meet(exchange, "after")
-            if not self.is_silent:
+            if self.is_silent:
+                continue
+            try:
                 await _send(writer, told(request, frame, lambda _, *node: self.proxy.place(self.door, node)))
+            except OSError:  # nobody is there any more; what is held arrives all the same
+                if not self.is_held:
+                    raise
 
-    async def _meet(self, exchange: Exchange, moment: Moment) -> None:
+    async def _meet(self, exchange: Exchange, moment: Moment) -> Rule | None:
         for rule in self.proxy.rules:
             if rule.strikes(exchange, moment):
-                exchange.fault = f"{rule.fault} {moment}"
+                exchange.fault, rule.exchange = f"{rule.fault} {moment}", exchange
                 rule.struck.set()
-                if rule.fault == "close":
-                    raise _Lost
                 if rule.fault == "hold":
+                    self.is_held |= moment == "before"
                     await rule.released.wait()
-                else:
-                    self.is_silent = True
+                if rule.fault == "close" or rule.is_lost:
+                    raise _Lost
+                self.is_silent = rule.fault == "silence"
+                return rule
+        return None
 
 
 async def _frame(reader: asyncio.StreamReader) -> bytes:

@@ -8,16 +8,17 @@ no answer.
 import io
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 from kio.index import KioIndexError, load_request_schema, load_response_schema
+from kio.schema.errors import ErrorCode
 from kio.schema.index import api_key_map, schema_name_map
 from kio.serial import entity_reader, entity_writer
 from kio.serial.errors import SerialError
 from kio.serial.readers import Reader, read_compact_string_nullable, read_nullable_legacy_string
-from kio.static.primitive import i16, i32
+from kio.static.primitive import i16, i32, i64
 
 PRODUCE, FETCH, METADATA, FIND_COORDINATOR, API_VERSIONS, DESCRIBE_CLUSTER = 0, 1, 3, 10, 18, 60
 UNSUPPORTED_VERSION = 35
@@ -29,6 +30,8 @@ ADDRESSED = {
     FIND_COORDINATOR: "coordinators",
     DESCRIBE_CLUSTER: "brokers",
 }
+# With these a leader refuses a batch that it has not taken, in every version, and a client tries again.
+REFUSALS = (ErrorCode.not_leader_or_follower, ErrorCode.not_enough_replicas)
 _HEAD = struct.Struct(">hhi")  # API key, version, correlation id
 
 Place = Callable[
@@ -95,12 +98,65 @@ def decode(request: Request, frame: bytes) -> tuple[Any, Any]:
     return header, _whole(schema, frame, at)
 
 
+def error_of(message: Any) -> int:
+    """The first error code in an answer, wherever it stands; 0 where all is well."""
+    found = [message.error_code] if hasattr(message, "error_code") else []
+    for field in fields(message):
+        if isinstance(parts := getattr(message, field.name), tuple):
+            found += [error_of(part) for part in parts if is_dataclass(part)]
+    return next((int(code) for code in found if code), 0)
+
+
 def encode(header: Any, message: Any) -> bytes:
     """The frame of an answer."""
     buffer = io.BytesIO()
     entity_writer(type(header))(buffer, header)
     entity_writer(type(message))(buffer, message)
     return buffer.getvalue()
+
+
+def refused(request: Request, error: ErrorCode) -> bytes:
+    """The answer of a broker that takes nothing of a Produce; ValueError for another API, or an error it may not give there."""
+    if request.api_key != PRODUCE or error not in REFUSALS:
+        raise ValueError(f"{request.api} is not refused with {error.name}")
+    asked, schema = request.decoded(), _schemas(PRODUCE, request.version)[1]
+    of_topic, of_partition = _nested(schema, "responses"), _nested(_nested(schema, "responses"), "partition_responses")
+    topics = [
+        of_topic(
+            **{name: getattr(topic, name) for name in ("name", "topic_id") if hasattr(topic, name)},
+            partition_responses=tuple(
+                of_partition(
+                    index=partition.index,
+                    error_code=error,
+                    base_offset=i64(-1),
+                    **({"record_errors": ()} if request.version >= 8 else {}),
+                )
+                for partition in topic.partition_data
+            ),
+        )
+        for topic in asked.topic_data
+    ]
+    header = schema.__header_schema__(correlation_id=i32(request.correlation_id))
+    return encode(header, schema(responses=tuple(topics)))
+
+
+def places(request: Request) -> set[tuple[Any, int]]:
+    """The topics, by name or id, and partitions that a Produce is for."""
+    return {
+        (getattr(topic, "name", None) or topic.topic_id, partition.index)
+        for topic in request.decoded().topic_data
+        for partition in topic.partition_data
+    }
+
+
+def stand_in(request: Request) -> bytes:
+    """A request that changes nothing, and is answered in the place of another."""
+    return _HEAD.pack(API_VERSIONS, 0, request.correlation_id) + b"\xff\xff"  # from nobody
+
+
+def _nested(schema: Any, name: str) -> Any:
+    """What a field holds an array of."""
+    return get_args(get_type_hints(schema)[name])[0]
 
 
 def told(request: Request, frame: bytes, place: Place) -> bytes:

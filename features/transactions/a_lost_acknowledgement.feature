@@ -1,0 +1,55 @@
+@transactions
+Feature: A lost acknowledgement leads to another try, and to no second copy
+  Who hears nothing of what it has sent sends it again; the broker knows what it has, so it stands there once.
+  Documented in: Enabling Exactly-Once in Kafka Streams, "Failure Scenario #1: Duplicate Writes".
+  Broken by: a producer without idempotence that tries again, or one that does not.
+  Costs: a sequence number a batch.
+
+  @G21.acknowledgement-lost @wire
+  Scenario Outline: what the broker has and nobody was told of does not stand there twice
+    Given <program> in mode <mode> on 4 partitions, with a proxy in between
+    And 4000 entries over 64 accounts wait in its input
+    When it starts
+    # its connection goes with it: TCP loses nothing out of the middle
+    And the answer to its next Produce is lost with its connection
+    And it drains its input
+    Then no output stands there twice
+    And the outputs are the model's, in the order and as often as <mode> allows
+    And nothing else changes on the broker
+
+    Examples:
+      | program | mode          |
+      | relay   | at_least_once |
+      | ledger  | exactly_once  |
+
+  @G21.connection-silent @wire
+  Scenario Outline: where nothing is heard any more, the client gives the connection up, and sends again what is not acknowledged
+    # an open connection is waited on for the client's own request timeout
+    Given <program> in mode <mode> on 4 partitions, with a proxy in between
+    And 4000 entries over 64 accounts wait in its input
+    When it starts
+    And the answer to its next Produce is lost and nothing follows on its connection
+    And it drains its input
+    Then no output stands there twice
+    And the outputs are the model's, in the order and as often as <mode> allows
+    And nothing else changes on the broker
+
+    Examples:
+      | program | mode          |
+      | relay   | at_least_once |
+
+  @G21.request-lost @wire
+  Scenario Outline: what the broker never had is sent again
+    Given <program> in mode <mode> on 4 partitions, with a proxy in between
+    And 4000 entries over 64 accounts wait in its input
+    When it starts
+    And its next Produce is lost with its connection
+    And it drains its input
+    Then no output stands there twice
+    And the outputs are the model's, in the order and as often as <mode> allows
+    And nothing else changes on the broker
+
+    Examples:
+      | program | mode          |
+      | relay   | at_least_once |
+      | ledger  | exactly_once  |

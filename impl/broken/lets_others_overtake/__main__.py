@@ -1,0 +1,24 @@
+"""Sends on while a refused batch waits to be sent again, and gives the broker no numbers to put them in order by.
+
+Whoever turns idempotence off, and leaves several requests under way, makes this mistake. It shows where one is refused once.
+"""
+
+from typing import Any
+
+from confluent_kafka import Producer
+
+from streamgate.adapter import serve
+from streamgate.impl.plain import Plain
+
+
+class LetsOthersOvertake(Plain):
+    hello = Plain.hello | {"name": "broken/lets_others_overtake", "modes": ["at_least_once"]}
+
+    def open(self, start: dict[str, Any]) -> dict[str, Any]:
+        answer = super().open(start)
+        small = {"partitioner": "murmur2_random", "linger.ms": 5, "batch.num.messages": 20}
+        self.producer = Producer(self.client | small)
+        return answer
+
+
+serve(LetsOthersOvertake())

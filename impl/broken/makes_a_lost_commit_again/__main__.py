@@ -1,0 +1,30 @@
+"""Whoever takes a broken connection for a failed transaction makes it again. It shows where only the answer is lost."""
+
+from streamgate.adapter import serve
+from streamgate.impl.plain import Plain, Row
+
+
+class MakesALostCommitAgain(Plain):
+    hello = Plain.hello | {"name": "broken/makes_a_lost_commit_again", "modes": ["exactly_once"]}
+
+    def transactional_id(self) -> str:
+        self.client["logger"], self.sent, self.is_broken = self, list[Row](), False
+        return super().transactional_id()
+
+    def log(self, *said: object) -> None:
+        self.is_broken |= "Disconnected" in str(said)
+
+    def send(self, rows: list[Row]) -> None:
+        self.sent += rows
+        super().send(rows)
+
+    def commit(self) -> None:
+        rows, self.sent, self.is_broken = self.sent, [], False
+        super().commit()
+        self.producer.poll(0)
+        if self.is_broken and rows:
+            super().send(rows)
+            super().commit()
+
+
+serve(MakesALostCommitAgain())

@@ -1,0 +1,29 @@
+"""Whoever queues what could not be written, at every try, makes this mistake. It shows in memory, while its store is away."""
+
+import json
+from typing import Any
+
+import redis
+
+from streamgate.adapter import serve
+from streamgate.impl.plain import Plain
+
+
+class QueuesEveryTry(Plain):
+    hello = Plain.hello | {"name": "broken/queues_every_try"}
+
+    def open(self, start: dict[str, Any]) -> dict[str, Any]:
+        reply, self.queue = super().open(start), list[str]()
+        if address := start["stores"].get("redis"):
+            vars(self.store)["client"] = redis.Redis.from_url(address, retry=None)
+        return reply
+
+    def commit(self) -> None:
+        while self.dirty:
+            try:
+                super().commit()
+            except redis.RedisError:
+                self.queue.append(json.dumps(self.program.unsaved))
+
+
+serve(QueuesEveryTry())

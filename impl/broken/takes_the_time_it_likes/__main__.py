@@ -1,0 +1,19 @@
+"""Asks for a transaction timeout of its own, longer than it was told.
+
+Whoever raises it to be rid of timeouts makes this mistake. It shows where nobody comes back to settle what is open.
+"""
+
+from typing import Any
+
+from streamgate.adapter import serve
+from streamgate.impl.plain import Plain
+
+
+class TakesTheTimeItLikes(Plain):
+    hello = Plain.hello | {"name": "broken/takes_the_time_it_likes"}
+
+    def open(self, start: dict[str, Any]) -> dict[str, Any]:
+        return super().open(start | {"transaction_timeout_ms": 3 * start["transaction_timeout_ms"]})
+
+
+serve(TakesTheTimeItLikes())

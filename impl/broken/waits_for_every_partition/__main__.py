@@ -1,0 +1,26 @@
+"""Begins when every partition has spoken. Whoever merges them by time makes this mistake. It shows where one has nothing."""
+
+from typing import Any
+
+from confluent_kafka import Message
+
+from streamgate.adapter import serve
+from streamgate.impl.plain import Plain
+
+
+class WaitsForEveryPartition(Plain):
+    hello = Plain.hello | {"name": "broken/waits_for_every_partition"}
+
+    def open(self, start: dict[str, Any]) -> dict[str, Any]:
+        self.waiting, self.spoken = list[Message](), set[tuple[str | None, int | None]]()
+        return super().open(start)
+
+    def process(self, messages: list[Message]) -> None:
+        self.waiting += messages
+        self.spoken |= {(m.topic(), m.partition()) for m in messages}
+        if len(self.spoken) >= len(self.consumer.assignment()):
+            super().process(self.waiting)
+            self.waiting = []
+
+
+serve(WaitsForEveryPartition())

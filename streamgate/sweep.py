@@ -1,0 +1,472 @@
+"""Every place at which a design can die in a tiny workload, one after the other.
+
+Two crashes between the same neighbouring requests that change something leave the broker alike; so the places to die of a black
+box are the cuts of what it sends, and can be counted. A golden run behind the proxy says which requests there are. Then each is
+met twice, before the broker has it and after, with its answer unread: the design is killed there, started again, drained and
+judged. What is not met in three tries is listed as missed.
+"""
+
+import json
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+from rich.table import Table
+
+from streamgate.designs.manifest import Manifest
+from streamgate.designs.protocol import Mode
+from streamgate.errors import UsageProblem
+from streamgate.faults.points import arrive, evidence_of
+from streamgate.faults.wire import Moment, Rule
+from streamgate.generators.ledger import ledger
+from streamgate.history import events
+from streamgate.plugin import judged
+from streamgate.trial import SETTLE_S, Bench, Trial
+from streamgate.verdicts import Anomaly, MarkMissed, Verdict, Violated
+
+Points = Literal["txn", "all"]
+Side = Literal["before", "after", "late", "zombie"]
+TRANSACTION = (
+    "add_partitions_to_txn",
+    "add_offsets_to_txn",
+    "produce",
+    "txn_offset_commit",
+    "end_txn",
+    "offset_commit",
+)
+EFFECTS = (
+    *TRANSACTION,
+    "init_producer_id",
+    "join_group",
+    "sync_group",
+    "leave_group",
+    "create_topics",
+)  # the others ask
+SIDES: tuple[Side, ...] = ("before", "after")  # those that are always met
+LATER: tuple[Side, ...] = ("late", "zombie")
+NO_FAULT, RECOVERY = "no fault", "recovery"
+WAVES = 3  # each of them a transaction
+ENTRIES, ACCOUNTS, BRANCHES, PARTITIONS = 24, 8, 4, 2  # of a wave
+TRIES = 3
+GOLDEN = 3  # a wave may fall into two transactions by chance; of so many runs the shortest trace of each phase is taken
+LOOK_S = 0.02
+CLAIMS = {
+    "fold": "the visible outputs are the fold of the committed input",
+    "relation": "the outputs are the model's, in the order and as often as the mode allows",
+    "side-effects": "nothing else changes on the broker",
+}
+
+
+class Cut(BaseModel):
+    """A place to die: at the n-th request of an API in a phase of the workload.
+
+    before: the broker never has it. after: the broker has done what it asks, and nobody reads the answer. late: it arrives when
+    a successor has drained the input. zombie: whoever sent it stands still until then, and goes on with it. Of a pair, `then` is
+    the place in its recovery where whoever came back dies again.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    phase: str
+    api: str
+    number: int
+    side: Side
+    then: "Cut | None" = None
+
+    def __str__(self) -> str:
+        """As it is reported, and asked for again: `transaction-2.end_txn.1.after`, or `ONE+recovery.produce.1.before`."""
+        return f"{self.phase}.{self.api}.{self.number}.{self.side}{f'+{self.then}' if self.then else ''}"
+
+
+class Result(BaseModel):
+    """What became of a cut; no verdict where it was missed."""
+
+    cut: Cut
+    verdict: Verdict | None = None
+    reason: str = ""
+    anomalies: list[Anomaly] = []
+    evidence: dict[str, Any] = {}
+    recovery: list[str] = []  # the effects of whoever came back, by API
+    tries: int = 0
+    seconds: float = 0.0
+    history: str = ""
+
+
+@dataclass
+class Sweep:
+    """A design, the program and the mode that it is swept in, and the bench that it is swept on."""
+
+    bench: Bench
+    manifest: Manifest
+    program: str
+    mode: Mode
+
+    def golden(self) -> tuple[list[tuple[str, str]], Result]:
+        """Live through the workload with no fault: every effect, as phase and API in their order, and what it came to."""
+        traces = []
+        for number in range(1, GOLDEN + 1):
+            life = _Life(self, "golden", number)
+            result = life.result(Cut(phase=NO_FAULT, api="none", number=number, side="before"))
+            if result.verdict is not Verdict.UPHELD:
+                break
+            traces.append([effect for effect in life.trace if effect[1] in EFFECTS])
+        phases = dict.fromkeys(phase for trace in traces for phase, _ in trace)
+        shortest = (min(([e for e in trace if e[0] == phase] for trace in traces), key=len) for phase in phases)
+        return [effect for each in shortest for effect in each], result
+
+    def die(self, cut: Cut, lives: int = 1) -> Result:
+        """Die there, come back, drain, and be judged, so many times; the first that is not upheld, or the shortest recovery."""
+        results = []
+        for _ in range(lives):
+            results.append(self._met(cut))
+            if results[-1].verdict is not Verdict.UPHELD:
+                return results[-1]
+        return min(results, key=lambda result: len(result.recovery))
+
+    def _met(self, cut: Cut) -> Result:
+        """Once more where the place did not come."""
+        for number in range(1, TRIES + 1):
+            result = _Life(self, str(cut), number, cut).result(cut)
+            if result.verdict:
+                break
+        result.tries = number
+        return result
+
+
+def cuts(trace: list[tuple[str, str]], points: Points, sides: Collection[Side]) -> Iterator[Cut]:
+    """The sides of each effect, in the order in which they came; who starts or stops has no successor to be late for."""
+    counted = Counter[tuple[str, str]]()
+    for phase, api in trace:
+        if api in (TRANSACTION if points == "txn" else EFFECTS):
+            counted[phase, api] += 1
+            for side in sides:
+                if side in SIDES or phase.startswith("transaction"):
+                    yield Cut(phase=phase, api=api, number=counted[phase, api], side=side)
+
+
+def pairs(result: Result) -> Iterator[Cut]:
+    """The places to die again in the recovery from a first death; none where that was not upheld."""
+    if result.verdict is Verdict.UPHELD:
+        for cut in cuts([(RECOVERY, api) for api in result.recovery], "all", SIDES):
+            yield result.cut.model_copy(update={"then": cut})
+
+
+class _Life:
+    """One run through the workload; with a cut, two lives of the design."""
+
+    def __init__(self, sweep: Sweep, name: str, attempt: int = 0, cut: Cut | None = None) -> None:
+        self.bench, self.cut = sweep.bench, cut
+        self.trace: list[tuple[str, str]] = []
+        self.evidence: dict[str, Any] = {}
+        self.recovery: list[str] = []
+        self.struck: threading.Event | None = None  # while the request to die at is waited for
+        self.trial = Trial(sweep.bench, sweep.manifest, f"sweep.{name}", attempt)
+        self.application = self.trial.application(sweep.program, sweep.mode, PARTITIONS)
+        self.application.is_wired = True
+        self.application.wave = partial(
+            ledger,
+            self.trial.seed,
+            entries=ENTRIES,
+            accounts=ACCOUNTS,
+            branches=BRANCHES,
+            partitions=PARTITIONS,
+            aborted_transactions=1,
+        )
+
+    def result(self, cut: Cut) -> Result:
+        """Live, be judged, and leave nothing behind."""
+        ended: Exception | None = None
+        try:
+            self._live()
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is a verdict, as that of a scenario is
+            ended = error
+        finally:
+            self.trial.close()
+        verdict, reason, anomalies = judged(ended or self.trial.not_offered)
+        if isinstance(ended, MarkMissed):
+            reason = str(ended)
+        seconds, path = self.trial.now_ms / 1000, self.trial.path
+        self.trial.history.add(
+            events.Ended(verdict=verdict, reason=reason, anomalies=tuple(anomalies), seconds=seconds)
+        )
+        self.trial.history.close()
+        return Result(
+            cut=cut,
+            verdict=None if isinstance(ended, MarkMissed) else verdict,
+            reason=reason,
+            anomalies=anomalies[:20],
+            evidence=self.evidence,
+            recovery=[api for api in self.recovery if api in EFFECTS],
+            seconds=seconds,
+            history=str(path.relative_to(self.bench.out)),
+        )
+
+    def _live(self) -> None:
+        trial, application = self.trial, self.application
+        self._phase("start", partial(trial.start, application))
+        for number in range(1, WAVES + 1):
+            self._phase(f"transaction-{number}", self._wave)
+        self._phase("shutdown", partial(trial.stop, application))
+        if self.cut and not self.evidence:
+            raise MarkMissed(f"{self.cut} did not come")
+        trial.settle(application)
+        for check, sentence in CLAIMS.items():
+            trial.claim(check, application, sentence)
+
+    def _wave(self) -> None:
+        self.trial.feed_more(self.application)
+        self._drain()
+
+    def _drain(self) -> None:
+        """To the end, or until somebody is to be killed."""
+        if self.struck is None:
+            self.trial.drain(self.application)
+        elif not self.trial.wait(self.bench.progress_s, self._is_over):
+            raise Violated.one(
+                "stuck", f"{self.trial.manifest.name} neither drained its input nor sent what it dies at"
+            )
+
+    def _is_over(self) -> bool:
+        """Whether the wave is drained, or somebody is to be killed in it."""
+        assert self.struck
+        self.trial.look_after(self.application)
+        return self.struck.is_set() or self.trial.is_drained(self.application)
+
+    def _phase(self, name: str, goes: Callable[[], object]) -> None:
+        """Go through a phase; die where the cut is in it, and live again."""
+        before = len(self._seen())
+        if not self.cut or self.cut.phase != name:
+            goes()
+        else:
+            self._die(goes)
+        self.trace += [(name, api) for api in self._seen()[before:]]
+
+    def _seen(self) -> list[str]:
+        return [exchange.api for exchange in self.bench.wire.exchanges if exchange.door == self.application.door()]
+
+    def _die(self, goes: Callable[[], object]) -> None:
+        """Go on until the request is held, kill whoever sent it, and start again; a pair dies once more on the way."""
+        assert self.cut
+        trial, application, then = self.trial, self.application, self.cut.then
+        rule = self._strike(self.cut, goes)
+        if self.cut.side in LATER:
+            self._succeed(rule)
+            return
+        self._claim_fold()
+        seen = len(self._seen())
+        if then:
+            self._strike(then, self._come_back)
+            self._claim_fold()
+        self._come_back()
+        self.recovery = self._seen()[seen:]
+        if self.cut.phase == "shutdown":
+            trial.stop(application)
+
+    def _come_back(self) -> None:
+        self.trial.start(self.application)
+        self._drain()
+
+    def _claim_fold(self) -> None:
+        """What is visible while nobody runs; a design with no group says only when it is done how far it came."""
+        if self.application.group:
+            self.trial.settle(self.application, waits=False)
+            self.trial.claim("fold", self.application, CLAIMS["fold"])
+
+    def _strike(self, cut: Cut, goes: Callable[[], object]) -> Rule:
+        """Go on until the request is held, and kill or stop whoever sent it; MarkMissed where it does not come."""
+        trial, application = self.trial, self.application
+        moment: Moment = "after" if cut.side == "after" else "before"
+        wire, rule = self.bench.wire, Rule(application.door(), cut.api, "hold", moment, cut.number)
+        self.struck = rule.struck
+        self.bench.pool(trial.manifest).prepare()  # somebody has to come back
+        wire.arm(rule)
+        victim = application.running.get("a")
+        ended: list[BaseException] = []
+
+        def go() -> None:
+            try:
+                goes()
+            except BaseException as error:  # noqa: BLE001 - it is the end of whoever is killed, or raised again
+                ended.append(error)
+
+        going = threading.Thread(target=go, name="phase", daemon=True)
+        going.start()
+        while going.is_alive() and not rule.struck.wait(LOOK_S):
+            pass
+        if not rule.struck.is_set():
+            going.join()
+            if ended:
+                raise ended[0]
+            raise MarkMissed(f"{cut} did not come")
+        assert rule.exchange
+        if cut.side == "zombie":
+            trial.pause(application)
+        else:
+            if victim:  # who was told to stop is no longer among those that run
+                application.running["a"] = victim
+            trial.kill(application)
+        if cut.side in SIDES:
+            wire.release(rule, is_lost=True)
+        going.join()
+        self.struck = None
+        self.evidence = evidence_of(rule.exchange)
+        trial.mark(f"struck at its {cut.api}: {cut.side}", **self.evidence)
+        return rule
+
+    def _succeed(self, rule: Rule) -> None:
+        """Have a successor drain the input, let the request arrive, and let a zombie go on with what it has of an answer."""
+        trial, application = self.trial, self.application
+        zombie = application.running.pop("a", None)
+        trial.start(application, "b", in_place_of="a")
+        trial.drain(application, outputs_too=False)
+        arrive(trial, rule)
+        if zombie:
+            application.running["a"] = zombie
+            trial.resume(application)
+            trial.wait(SETTLE_S, lambda: zombie.exit_code is not None)
+            trial.kill(application)
+        application.running["a"] = application.running.pop("b")
+
+
+class Record:
+    """What a sweep has come to so far, in `sweep.jsonl` of its folder: whoever goes on there has that behind them."""
+
+    def __init__(  # noqa: PLR0913, PLR0917 (what a sweep is)
+        self, out: Path, design: str, program: str, mode: Mode, points: Points, sides: Collection[Side] = SIDES
+    ) -> None:
+        self.path, self.program, self.mode, self.points, self.sides = out / "sweep.jsonl", program, mode, points, sides
+        self.what = {"design": design, "program": program, "mode": mode, "points": points, "sides": [*sides]}
+        self.seed: int | None = None
+        self.cuts: list[Cut] = []
+        self.results: dict[Cut, Result] = {}
+        if self.path.exists():
+            self._read()
+
+    def _read(self) -> None:
+        lines = [line for line in self.path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
+        try:
+            first, *others = map(json.loads, lines)
+            self.cuts = [Cut(**cut) for cut in first.pop("cuts")]
+            self.seed = first.pop("seed")
+            found = [Result(**line) for line in others]
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise UsageProblem(f"{self.path} is no record of a sweep; choose another folder with --out.") from None
+        if first != self.what:
+            said = ", ".join(f"{name} {value}" for name, value in first.items())
+            raise UsageProblem(f"{self.path} is of another sweep ({said}); choose another folder with --out.")
+        self.results = {result.cut: result for result in found}
+        os.truncate(self.path, sum(map(len, lines)))  # a last one may be cut
+
+    def begin(self, cuts: list[Cut], seed: int) -> None:
+        """Write down what there is to do."""
+        self.cuts, self.results = cuts, {}
+        head = self.what | {"seed": seed, "cuts": [cut.model_dump() for cut in cuts]}
+        self.path.write_text(json.dumps(head) + "\n", encoding="utf-8")
+
+    def left(self, asked: list[Cut], *, is_paired: bool = False) -> list[Cut]:
+        """Those of which it is not known what they come to, or what a second death in their recovery does."""
+        known = [cut for cut in asked if cut in self.results]
+        seconds = [pair for cut in known for pair in pairs(self.results[cut])] if is_paired else []
+        return [cut for cut in asked + seconds if cut not in self.results]
+
+    def add(self, result: Result) -> None:
+        """Write down what a cut came to."""
+        self.results[result.cut] = result
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(result.model_dump_json() + "\n")
+
+
+def run(  # noqa: PLR0913 (what to do of it is by name)
+    bench: Bench,
+    manifest: Manifest,
+    record: Record,
+    say: Callable[[str], None],
+    *,
+    point: str | None = None,
+    is_paired: bool = False,
+) -> list[Result]:
+    """Do what is left of a sweep, or of those points whose names match; all of it where nothing is left.
+
+    Each is written down before the next begins; the results are in the order of the cuts, and pairs follow them. Of a design that
+    is not right with no fault at all it is that alone.
+    """
+    sweep = Sweep(bench, manifest, record.program, record.mode)
+    first, _, second = (point or "*").partition("+")
+    is_paired |= bool(second)
+    if not record.cuts or (point is None and not record.left(record.cuts, is_paired=is_paired)):
+        trace, golden = sweep.golden()
+        if golden.verdict is not Verdict.UPHELD:
+            return [golden]
+        record.begin(list(cuts(trace, record.points, record.sides)), bench.seed)
+    asked = _named(first, record.cuts) if point else record.cuts
+    left = record.left(asked)
+    _meet(sweep, record, left if left or second else asked, say, GOLDEN if is_paired else 1)
+    twice = [pair for cut in asked for pair in pairs(record.results[cut])] if is_paired else []
+    if twice:
+        twice = _named(f"*+{second}", twice) if second else twice
+        _meet(sweep, record, record.left(twice) or twice, say)
+        asked = twice if second else asked + twice
+    return [record.results[cut] for cut in asked]
+
+
+def _named(pattern: str, there: list[Cut]) -> list[Cut]:
+    """Those of that name, or whose names match; UsageProblem where there are none."""
+    found = [cut for cut in there if fnmatchcase(str(cut), pattern)]
+    if not found:
+        near = get_close_matches(pattern, map(str, there), n=1)
+        raise UsageProblem(f"There is no point {pattern}.{f' Did you mean {near[0]}?' if near else ''}")
+    return found
+
+
+def _meet(sweep: Sweep, record: Record, due: list[Cut], say: Callable[[str], None], lives: int = 1) -> None:
+    began = time.monotonic()
+    for number, cut in enumerate(due, 1):
+        result = sweep.die(cut, lives)
+        record.add(result)
+        left_s = (time.monotonic() - began) / number * (len(due) - number)
+        left = f"  about {left_s:.0f} s left" if number < len(due) else ""
+        say(f"{number:>4}/{len(due)}  {result.verdict or 'missed':<13} {cut}  {result.seconds:.1f} s{left}")
+
+
+def table(results: list[Result]) -> Table:
+    """Requests down; how many cuts there are of each, how many were met, and what they came to."""
+    there = [verdict for verdict in Verdict if any(result.verdict is verdict for result in results)]
+    grid = Table("phase", "request", "points", "hit", *map(str, there), pad_edge=False)
+    for place in dict.fromkeys(_place(result.cut) for result in results):
+        counts = Counter(result.verdict for result in results if _place(result.cut) == place)
+        met = [str(counts[verdict] or "-") for verdict in there]
+        grid.add_row(*place, str(counts.total()), str(counts.total() - counts[None]), *met)
+    hit = sum(result.verdict is not None for result in results)
+    grid.caption = f"{len(results)} points, {hit} hit, {len(results) - hit} missed"
+    return grid
+
+
+def _place(cut: Cut) -> tuple[str, str]:
+    return (f"{cut.phase}, then {cut.then.phase}", cut.then.api) if cut.then else (cut.phase, cut.api)
+
+
+def card(result: Result, again: str, seed: int) -> str:
+    """What is not upheld, for a person."""
+    lines = [f"{(result.verdict or 'missed').upper()}  {result.cut}"]
+    lines += [f"  reason    {result.reason}"] if result.reason else []
+    lines += [f"  anomaly   {anomaly.name}: {anomaly.text}" for anomaly in result.anomalies[:3]]
+    point = "" if result.cut.phase == NO_FAULT else f" --point {result.cut}"
+    return "\n".join([*lines, f"  history   {result.history}", f"  again     {again}{point} --seed {seed}"])
+
+
+def exit_code(results: list[Result]) -> int:
+    """As of a run: what is missed is inconclusive."""
+    verdicts = {result.verdict for result in results}
+    for verdict, code in ((Verdict.VIOLATED, 1), (Verdict.HARNESS_ERROR, 3), (Verdict.INCONCLUSIVE, 2), (None, 2)):
+        if verdict in verdicts:
+            return code
+    return 0 if Verdict.UPHELD in verdicts else 5

@@ -1,0 +1,84 @@
+"""The sweep on a real broker: a right design upholds a place to die that a wrong one does not."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+STREAMGATE = str(Path(sys.executable).with_name("streamgate"))
+DEADLINE_S = 120.0
+
+
+def swept(out: Path, *options: str) -> tuple[int, str]:
+    """The exit code, and what was printed."""
+    command = [STREAMGATE, "sweep", "--broker", "embedded", "--out", str(out), *options]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
+    return ran.returncode, ran.stdout + ran.stderr
+
+
+def lines(out: Path) -> list[dict[str, Any]]:
+    """What stands in the record."""
+    return [json.loads(line) for line in (out / "sweep.jsonl").read_text().splitlines()]
+
+
+def test_a_place_that_is_upheld_and_one_that_is_not_there(tmp_path: Path) -> None:
+    """It is met at the named request, with the evidence; the record is gone on with, and who mistypes a place is told."""
+    code, said = swept(tmp_path, "--design", "plain", "--point", "transaction-2.end_txn.1.after")
+
+    assert code == 0, said
+    head, result = lines(tmp_path)
+    assert {cut["api"] for cut in head["cuts"]} >= {"produce", "txn_offset_commit", "end_txn"}
+    assert result["verdict"] == "upheld"
+    assert result["evidence"]["api"] == "end_txn"
+    assert result["evidence"]["answered"] is True
+
+    code, said = swept(tmp_path, "--design", "plain", "--point", "transaction-2.end_txn.1.afer")
+
+    assert code == 4
+    assert "Did you mean transaction-2.end_txn.1.after?" in said
+    assert lines(tmp_path) == [head, result]
+
+
+def test_who_dies_again_on_the_way_back(tmp_path: Path) -> None:
+    """The place in its recovery is found by the first death, and met alone."""
+    pair = "transaction-2.end_txn.1.before+recovery.init_producer_id.1.after"
+    code, said = swept(tmp_path, "--design", "plain", "--point", pair)
+
+    assert code == 0, said
+    _, first, second = lines(tmp_path)
+    assert "end_txn" in first["recovery"]
+    assert second["cut"]["then"]["api"] == "init_producer_id"
+    assert (second["verdict"], second["evidence"]["answered"]) == ("upheld", True)
+
+
+@pytest.mark.parametrize("options", [(), ("--pairs",)])
+def test_a_wrong_design_is_caught_where_it_is_wrong(tmp_path: Path, options: tuple[str, ...]) -> None:
+    """Who commits before the output has lost it where nothing is sent yet, and has no recovery to die in again."""
+    wrong = ("--design", "broken/commits_before_output", *options)
+    code, said = swept(tmp_path, *wrong, "--point", "transaction-1.produce.1.before")
+
+    assert code == 1, said
+    assert "behind-commit" in said
+    assert "--point transaction-1.produce.1.before --seed " in said
+
+
+def test_what_is_found_is_shown_again_by_the_command_on_its_card(tmp_path: Path) -> None:
+    """It names all that the place depends on."""
+    asked = ("--design", "broken/takes_a_new_id_on_every_start", "--points", "all", "--zombie")
+    code, said = swept(tmp_path / "first", *asked, "--point", "transaction-2.txn_offset_commit.1.zombie")
+
+    assert code == 1, said
+    again = next(line.split()[3:] for line in said.splitlines() if line.startswith("  again "))
+    assert swept(tmp_path / "again", *again)[0] == 1
+
+
+def test_who_is_wrong_with_no_fault_is_not_swept(tmp_path: Path) -> None:
+    """It is violated, and there is nothing to go on with."""
+    code, said = swept(tmp_path, "--design", "broken/makes_an_undeclared_topic")
+
+    assert code == 1, said
+    assert "VIOLATED  no fault" in said
+    assert not (tmp_path / "sweep.jsonl").exists()

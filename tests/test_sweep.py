@@ -1,0 +1,156 @@
+"""The sweep where nobody runs: which places there are, what is remembered of them, and how it ends."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from streamgate.errors import UsageProblem
+from streamgate.sweep import SIDES, Cut, Record, Result, card, cuts, exit_code, pairs, table
+from streamgate.verdicts import Anomaly, Verdict
+
+TRACE = [
+    ("start", "init_producer_id"),
+    ("start", "fetch"),
+    ("transaction-1", "produce"),
+    ("transaction-1", "produce"),
+    ("transaction-1", "end_txn"),
+    ("transaction-2", "produce"),
+]
+CUT = Cut(phase="transaction-1", api="end_txn", number=1, side="after")
+
+
+def result(verdict: Verdict | None, cut: Cut = CUT) -> Result:
+    """What a cut came to."""
+    return Result(cut=cut, verdict=verdict, history="history/x.jsonl")
+
+
+def test_both_sides_of_each_effect_by_its_number_in_the_phase() -> None:
+    """What only asks has none, and what is no part of a transaction has none where only those are asked for."""
+    names = [str(cut) for cut in cuts(TRACE, "txn", SIDES)]
+
+    assert names == [
+        f"{place}.{side}"
+        for place in (
+            "transaction-1.produce.1",
+            "transaction-1.produce.2",
+            "transaction-1.end_txn.1",
+            "transaction-2.produce.1",
+        )
+        for side in ("before", "after")
+    ]
+    assert [str(cut) for cut in cuts(TRACE, "all", SIDES)] == [
+        "start.init_producer_id.1.before",
+        "start.init_producer_id.1.after",
+        *names,
+    ]
+
+
+def test_nobody_is_late_for_who_starts() -> None:
+    """What arrives late, or is sent by a zombie, is part of a wave, which a successor can drain."""
+    names = [str(cut) for cut in cuts(TRACE, "all", ("late", "zombie"))]
+
+    assert names[:2] == ["transaction-1.produce.1.late", "transaction-1.produce.1.zombie"]
+    assert len(names) == 8
+
+
+def test_a_second_death_in_the_recovery_from_the_first(tmp_path: Path) -> None:
+    """There is one for each side of what whoever came back did, where the first was upheld; each is done once."""
+    recovered = result(Verdict.UPHELD).model_copy(update={"recovery": ["init_producer_id", "end_txn"]})
+    names = [str(cut) for cut in pairs(recovered)]
+
+    assert names[0] == "transaction-1.end_txn.1.after+recovery.init_producer_id.1.before"
+    assert len(names) == 4
+    assert not list(pairs(recovered.model_copy(update={"verdict": Verdict.VIOLATED})))
+    record = Record(tmp_path, "plain", "ledger", "exactly_once", "txn")
+    record.begin([CUT], 7)
+    assert record.left([CUT], is_paired=True) == [CUT]
+    record.add(recovered)
+    assert record.left([CUT]) == []
+    assert record.left([CUT], is_paired=True) == list(pairs(recovered))
+    record.add(result(Verdict.UPHELD, next(pairs(recovered))))
+    again = Record(tmp_path, "plain", "ledger", "exactly_once", "txn")
+    assert [str(cut) for cut in again.left([CUT], is_paired=True)] == names[1:]
+
+
+def test_what_was_done_is_not_done_again(tmp_path: Path) -> None:
+    """Seed, places and results are read back, and a line that was cut off by the end of the process is done anew."""
+    first = Record(tmp_path, "plain", "ledger", "exactly_once", "txn")
+    places = list(cuts(TRACE, "txn", SIDES))
+    first.begin(places, 7)
+    first.add(result(Verdict.UPHELD, places[0]))
+    first.add(result(None, places[1]))
+    with first.path.open("a") as file:
+        file.write('{"cut": {"phase"')
+
+    again = Record(tmp_path, "plain", "ledger", "exactly_once", "txn")
+
+    assert (again.seed, again.cuts) == (7, places)
+    assert {cut: found.verdict for cut, found in again.results.items()} == {
+        places[0]: Verdict.UPHELD,
+        places[1]: None,
+    }
+    again.add(result(Verdict.UPHELD, places[1]))
+    assert Record(tmp_path, "plain", "ledger", "exactly_once", "txn").results == again.results
+
+
+@pytest.mark.parametrize("text", ["", "x\n", "[]\n", "{}\n", '{"cuts": [{}], "seed": 1}\n'])
+def test_a_folder_with_something_else(tmp_path: Path, text: str) -> None:
+    """It is refused in a sentence, and left as it is."""
+    (tmp_path / "sweep.jsonl").write_text(text)
+
+    with pytest.raises(UsageProblem, match="is no record of a sweep"):
+        Record(tmp_path, "plain", "ledger", "exactly_once", "txn")
+    assert (tmp_path / "sweep.jsonl").read_text() == text
+
+
+def test_a_folder_of_another_sweep(tmp_path: Path) -> None:
+    """It says of which."""
+    Record(tmp_path, "plain", "ledger", "exactly_once", "txn").begin([CUT], 7)
+
+    with pytest.raises(UsageProblem, match=r"another sweep .design plain, program ledger"):
+        Record(tmp_path, "spark", "ledger", "exactly_once", "txn")
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "code"),
+    [
+        ([Verdict.UPHELD, Verdict.UPHELD], 0),
+        ([Verdict.UPHELD, None], 2),
+        ([Verdict.UPHELD, Verdict.INCONCLUSIVE], 2),
+        ([None, Verdict.HARNESS_ERROR], 3),
+        ([Verdict.HARNESS_ERROR, Verdict.VIOLATED], 1),
+        ([], 5),
+    ],
+)
+def test_how_it_ends(verdicts: list[Verdict | None], code: int) -> None:
+    """A place that was missed proves nothing, and is no success."""
+    assert exit_code([result(verdict) for verdict in verdicts]) == code
+
+
+def test_what_is_shown() -> None:
+    """The table counts what was met, and a card has the command that meets it again."""
+    found = result(Verdict.VIOLATED).model_copy(update={"anomalies": [Anomaly(name="lost", text="ada is gone")]})
+
+    said = card(found, "streamgate sweep --design x", 7)
+
+    assert table([found, result(None)]).caption == "2 points, 1 hit, 1 missed"
+    assert said.splitlines()[0] == "VIOLATED  transaction-1.end_txn.1.after"
+    assert "lost: ada is gone" in said
+    assert said.endswith("streamgate sweep --design x --point transaction-1.end_txn.1.after --seed 7")
+
+
+def test_who_is_wrong_with_no_fault_has_no_place_to_name() -> None:
+    """The command is that of the whole sweep."""
+    found = result(Verdict.VIOLATED, CUT.model_copy(update={"phase": "no fault"}))
+
+    assert card(found, "streamgate sweep --design x", 7).endswith("streamgate sweep --design x --seed 7")
+
+
+def test_a_record_is_whole_lines(tmp_path: Path) -> None:
+    """Each result is a line of JSON from the moment on in which it is there."""
+    record = Record(tmp_path, "plain", "ledger", "exactly_once", "all")
+    record.begin([CUT], 1)
+    record.add(result(Verdict.UPHELD))
+
+    assert [json.loads(line)["verdict"] for line in record.path.read_text().splitlines()[1:]] == ["upheld"]
