@@ -34,7 +34,8 @@ class Feed:
         last record that is not aborted.
 
         Records with one transaction number are aborted together, when the next transaction begins or at the end. Their place
-        among the others is about that of the workload, but the last ones end their partitions.
+        among the others is about that of the workload, but the last ones end their partitions; whatever comes after the last
+        ones lies behind an open transaction, and becomes visible all at once when that is aborted.
         """
         last = max((send.transaction for send in sends if send.transaction is not None), default=None)
         open_transaction: int | None = None
@@ -46,10 +47,12 @@ class Feed:
                     self._steady.flush(FLUSH_S)
                 self._transactional().begin_transaction()
                 open_transaction = send.transaction
+            elif send.transaction is None and open_transaction == last is not None:
+                self._transactional().flush(FLUSH_S)
             producer = self._steady if send.transaction is None else self._transactional()
             self._produce(producer, topics[send.role or role], send)
-        self._end(open_transaction)
         self._steady.flush(FLUSH_S)
+        self._end(open_transaction)
         return self._ends
 
     def _acknowledged(self, error: KafkaError | None, message: Message) -> None:

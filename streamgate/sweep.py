@@ -27,7 +27,7 @@ from streamgate.designs.protocol import Mode
 from streamgate.errors import UsageProblem
 from streamgate.faults.points import arrive, evidence_of
 from streamgate.faults.wire import Moment, Rule
-from streamgate.generators.ledger import ledger
+from streamgate.generators.ledger import Send, ledger
 from streamgate.history import events
 from streamgate.plugin import judged
 from streamgate.trial import SETTLE_S, Bench, Trial
@@ -57,7 +57,9 @@ NO_FAULT, RECOVERY = "no fault", "recovery"
 WAVES = 3  # each of them a transaction
 ENTRIES, ACCOUNTS, BRANCHES, PARTITIONS = 24, 8, 4, 2  # of a wave
 TRIES = 3
-GOLDEN = 3  # a wave may fall into two transactions by chance; of so many runs the shortest trace of each phase is taken
+GOLDEN = 8  # runs at most: a wave may fall into two transactions by chance
+AGREED = 3  # so often the fewest effects of each phase have to have come
+LIVES = 3  # of a first death whose recoveries are to be died in: the shortest is taken
 LOOK_S = 0.02
 CLAIMS = {
     "fold": "the visible outputs are the fold of the committed input",
@@ -112,16 +114,14 @@ class Sweep:
 
     def golden(self) -> tuple[list[tuple[str, str]], Result]:
         """Live through the workload with no fault: every effect, as phase and API in their order, and what it came to."""
-        traces = []
-        for number in range(1, GOLDEN + 1):
-            life = _Life(self, "golden", number)
-            result = life.result(Cut(phase=NO_FAULT, api="none", number=number, side="before"))
+        traces: list[list[tuple[str, str]]] = []
+        while len(traces) < GOLDEN and not is_steady(traces):
+            life = _Life(self, "golden", len(traces) + 1)
+            result = life.result(Cut(phase=NO_FAULT, api="none", number=len(traces) + 1, side="before"))
             if result.verdict is not Verdict.UPHELD:
-                break
+                return [], result
             traces.append([effect for effect in life.trace if effect[1] in EFFECTS])
-        phases = dict.fromkeys(phase for trace in traces for phase, _ in trace)
-        shortest = (min(([e for e in trace if e[0] == phase] for trace in traces), key=len) for phase in phases)
-        return [effect for each in shortest for effect in each], result
+        return shortest(traces), result
 
     def die(self, cut: Cut, lives: int = 1) -> Result:
         """Die there, come back, drain, and be judged, so many times; the first that is not upheld, or the shortest recovery."""
@@ -160,6 +160,36 @@ def pairs(result: Result) -> Iterator[Cut]:
             yield result.cut.model_copy(update={"then": cut})
 
 
+def shortest(traces: list[list[tuple[str, str]]]) -> list[tuple[str, str]]:
+    """The trace with the fewest effects of each phase."""
+    return [effect for runs in _by_phase(traces).values() for effect in min(runs, key=len)]
+
+
+def is_steady(traces: list[list[tuple[str, str]]]) -> bool:
+    """Whether the fewest effects of each phase came often enough to be believed."""
+    lengths = [[len(run) for run in runs] for runs in _by_phase(traces).values()]
+    return bool(lengths) and all(counts.count(min(counts)) >= AGREED for counts in lengths)
+
+
+def _by_phase(traces: list[list[tuple[str, str]]]) -> dict[str, list[list[tuple[str, str]]]]:
+    phases = dict.fromkeys(phase for trace in traces for phase, _ in trace)
+    return {phase: [[effect for effect in trace if effect[0] == phase] for trace in traces] for phase in phases}
+
+
+def _wave(seed: int, *, wave: int) -> list[Send]:
+    """What is fed at once: behind an aborted transaction, so that it is not there by halves to be read in two batches."""
+    sends = ledger(
+        seed,
+        entries=ENTRIES,
+        accounts=ACCOUNTS,
+        branches=BRANCHES,
+        partitions=PARTITIONS,
+        aborted_transactions=1,
+        wave=wave,
+    )
+    return sorted(sends, key=lambda send: not send.aborted)
+
+
 class _Life:
     """One run through the workload; with a cut, two lives of the design."""
 
@@ -172,15 +202,7 @@ class _Life:
         self.trial = Trial(sweep.bench, sweep.manifest, f"sweep.{name}", attempt)
         self.application = self.trial.application(sweep.program, sweep.mode, PARTITIONS)
         self.application.is_wired = True
-        self.application.wave = partial(
-            ledger,
-            self.trial.seed,
-            entries=ENTRIES,
-            accounts=ACCOUNTS,
-            branches=BRANCHES,
-            partitions=PARTITIONS,
-            aborted_transactions=1,
-        )
+        self.application.wave = partial(_wave, self.trial.seed)
 
     def result(self, cut: Cut) -> Result:
         """Live, be judged, and leave nothing behind."""
@@ -409,7 +431,7 @@ def run(  # noqa: PLR0913 (what to do of it is by name)
         record.begin(list(cuts(trace, record.points, record.sides)), bench.seed)
     asked = _named(first, record.cuts) if point else record.cuts
     left = record.left(asked)
-    _meet(sweep, record, left if left or second else asked, say, GOLDEN if is_paired else 1)
+    _meet(sweep, record, left if left or second else asked, say, LIVES if is_paired else 1)
     twice = [pair for cut in asked for pair in pairs(record.results[cut])] if is_paired else []
     if twice:
         twice = _named(f"*+{second}", twice) if second else twice

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from itertools import chain
 from math import ceil, inf
@@ -371,9 +371,15 @@ class Trial:
         self.feed_more(application)
 
     def feed_more(self, application: Application) -> None:
-        """Write one more wave of the last workload, and read it back."""
+        """Write one more wave of the last workload, and read it back when nothing in it waits for an end of transaction."""
         self._write(application)
+        if not self.wait(self.bench.progress_s, partial(self._is_decided, application)):
+            raise HarnessError(f"a transaction that ends in the input of {application.name} is still open on the broker")
         self.look_at_input(application)
+
+    def _is_decided(self, application: Application) -> bool:
+        ends = (self.reading.ends(topic, partitions) for topic, partitions in application.inputs.items())
+        return all(stable == end for stable, end in ends)
 
     def _write(self, application: Application) -> None:
         assert application.wave

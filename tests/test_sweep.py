@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from streamgate.errors import UsageProblem
-from streamgate.sweep import SIDES, Cut, Record, Result, card, cuts, exit_code, pairs, table
+from streamgate.sweep import AGREED, SIDES, Cut, Record, Result, card, cuts, exit_code, is_steady, pairs, shortest, table
 from streamgate.verdicts import Anomaly, Verdict
 
 TRACE = [
@@ -44,6 +44,17 @@ def test_both_sides_of_each_effect_by_its_number_in_the_phase() -> None:
         "start.init_producer_id.1.after",
         *names,
     ]
+
+
+def test_a_trace_is_believed_when_its_fewest_effects_came_often_enough() -> None:
+    """A wave that fell into two transactions by chance is no trace to count places in; each phase is looked at by itself."""
+    first, second = TRACE[:5], TRACE[5:]
+    split = [*second, ("transaction-2", "end_txn"), *second]
+
+    assert not is_steady([])
+    assert not is_steady([first + second] * (AGREED - 1) + [first + split] * AGREED)
+    assert is_steady([first + second] * (AGREED - 1) + [first + split, [*first, *first[3:], *second]])
+    assert shortest([first + split, [*first, *first[3:], *second]]) == first + second
 
 
 def test_nobody_is_late_for_who_starts() -> None:
