@@ -374,7 +374,9 @@ class Trial:
         """Write one more wave of the last workload, and read it back when nothing in it waits for an end of transaction."""
         self._write(application)
         if not self.wait(self.bench.progress_s, partial(self._is_decided, application)):
-            raise HarnessError(f"a transaction that ends in the input of {application.name} is still open on the broker")
+            raise HarnessError(
+                f"a transaction that ends in the input of {application.name} is still open on the broker"
+            )
         self.look_at_input(application)
 
     def _is_decided(self, application: Application) -> bool:

@@ -6,7 +6,20 @@ from pathlib import Path
 import pytest
 
 from streamgate.errors import UsageProblem
-from streamgate.sweep import AGREED, SIDES, Cut, Record, Result, card, cuts, exit_code, is_steady, pairs, shortest, table
+from streamgate.sweep import (
+    AGREED,
+    SIDES,
+    Cut,
+    Record,
+    Result,
+    card,
+    cuts,
+    exit_code,
+    is_steady,
+    pairs,
+    shortest,
+    table,
+)
 from streamgate.verdicts import Anomaly, Verdict
 
 TRACE = [
