@@ -47,8 +47,8 @@ class Feed:
                     self._steady.flush(FLUSH_S)
                 self._transactional().begin_transaction()
                 open_transaction = send.transaction
-            elif send.transaction is None and open_transaction == last is not None:
-                self._transactional().flush(FLUSH_S)
+            elif not send.aborted and last is not None and open_transaction == last:
+                self._transactional().flush(FLUSH_S)  # which has nothing to do the second time
             producer = self._steady if send.transaction is None else self._transactional()
             self._produce(producer, topics[send.role or role], send)
         self._steady.flush(FLUSH_S)
