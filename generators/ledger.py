@@ -9,7 +9,7 @@ the same bytes in any process.
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Final
 
@@ -55,6 +55,7 @@ def ledger(  # noqa: PLR0913 (the knobs of a workload stand in the sentence that
     aborted_transactions: int = 6,
     republished: bool = False,
     moved: bool = False,
+    doomed: bool = False,
     wave: int = 0,
 ) -> list[Send]:
     """Make the records of one workload; aborted and repeated ones come on top of `entries`.
@@ -63,6 +64,7 @@ def ledger(  # noqa: PLR0913 (the knobs of a workload stand in the sentence that
     Zipf's law. `republished` gives each entry its first hop in a topic upstream, and repeats runs of up to 50
     entries as a relay does that stepped back. `moved` renames the upstream topic half-way for a third of the
     branches, changes its partition for another third and its id for the last; offsets start again from 0.
+    Of a `doomed` one all records belong to one transaction that is aborted.
     A later `wave` of one seed is what arrives next: new entries of the same branches and accounts.
     """
     if not 1 <= partitions <= branches <= min(accounts, entries):
@@ -99,7 +101,7 @@ def ledger(  # noqa: PLR0913 (the knobs of a workload stand in the sentence that
         repeats += len(again)
     if aborted_transactions:
         sends += mint.aborted(transaction, upstream)
-    return sends
+    return [replace(send, transaction=0) for send in sends] if doomed else sends
 
 
 def facts(sends: Sequence[Send]) -> dict[str, int]:

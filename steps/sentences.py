@@ -8,7 +8,7 @@ from functools import partial
 from pytest_bdd import given, parsers, step, then, when
 
 from streamgate.designs.protocol import Mode
-from streamgate.faults import orderly
+from streamgate.faults import broker, orderly
 from streamgate.faults.aim import AIMS, hold
 from streamgate.faults.points import arrive, give_up, meet, out_of_reach
 from streamgate.faults.wall_clock import WallClock
@@ -26,11 +26,12 @@ CLAIMS = {  # a sentence that claims something of the history as it stands -> it
     r"the outputs are the model's, in the order and as often as \w+ allows": "relation",
     "no entry is applied to some of its accounts only": "whole",
     "no output stands there twice": "once",
+    "no more transactions end than intervals begin": "paced",
     "nothing comes again whose input was committed at the kill": "below-the-commit",
     "nothing of the paused instance is visible": "silent",
     "no partition has two owners": "owners",
     "only the active cluster has written|the old cluster was silent before the new one wrote": "handed-over",
-    "the new cluster's first output was visible within 5 seconds|all of the input went on within 5 seconds": "recovered",
+    "the new cluster's first output was visible within 5 seconds|all of the input went on within 7 seconds": "recovered",
     r"99\.99 % of what arrived was counted in a visible output within 10 seconds": "available",
     "one of the two has stopped loudly, or refused to start": "noticed",
     "every output carries its input's id, timestamp and headers, and the chain of positions": "preserved",
@@ -49,8 +50,8 @@ CLAIMS = {  # a sentence that claims something of the history as it stands -> it
 CHANGE = "(?:a is killed with a transaction open|[a-d] (?:joins|leaves|is killed)|(?:a|another) worker is killed)"
 APART_S = 0.2  # between the small waves that arrive while instances come and go
 UPSTREAM = "upstream"
-# From the death or the order on: half of the 10 seconds that the article's service level allows.
-TAKEN_OVER_WITHIN_MS = 5_000
+TAKEN_OVER_WITHIN_MS = 5_000  # from the order on: half of the 10 seconds that the article's service level allows
+WENT_ON_WITHIN_MS = 7_000  # from the death on: half of what a start with nothing prepared may take
 VISIBLE_WITHIN_MS = 2_000  # on top of the commit interval, promised by every program's contract
 
 
@@ -143,11 +144,12 @@ def fed_by_a_relay(trial: Trial, program: str, mode: Mode, partitions: str) -> N
 def entries_wait(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
     trial: Trial, entries: str, accounts: str, kind: str | None, who: str, idle: str | None
 ) -> None:
-    """Write a workload: the usual one, `republished` with repeats, or `moving` with a first hop that changes."""
-    kinds = {"republished": kind == "republished ", "moved": kind == "moving "}
+    """Write a workload: the usual one, `republished` with repeats, `moving` with a changing first hop, or all of it `aborted`."""
+    kinds = {"republished": kind == "republished ", "moved": kind == "moving ", "doomed": kind == "aborted "}
     for application in subjects(trial, "the relay" if who == "the relay's" else "it"):
         size = partial(ledger, trial.seed, entries=int(entries), accounts=int(accounts))
-        trial.feed(application, partial(size, partitions=application.partitions - bool(idle), **kinds))
+        partitions = application.inputs[application.reads] - bool(idle)
+        trial.feed(application, partial(size, partitions=partitions, **kinds))
 
 
 @step(parsers.re(r"(?P<events>\d+) events of (?P<customers>\d+) customers (wait|arrive) in its input"))
@@ -245,11 +247,15 @@ def go_on_arriving(trial: Trial, seconds: str | None, how: str | None, away: str
                 trial.look_at_store(application)
 
 
-@when(parsers.re(r"it drains its input(, and rests for (?P<seconds>\d+) seconds)?"))
-def drains(trial: Trial, seconds: str | None) -> None:
+@when(
+    parsers.re(
+        r"it drains its input(, and rests for (?P<seconds>\d+) seconds|(?P<again>, started again if it stops loudly))?"
+    )
+)
+def drains(trial: Trial, seconds: str | None, again: str | None) -> None:
     """Wait until what has arrived is done, and see what it does with nothing to do."""
     for application in subjects(trial):
-        trial.drain(application)
+        (trial.drain_again if again else trial.drain)(application)
         trial.watch(application, trial.now_ms + 1000 * int(seconds or 0))
         trial.look_outside(application)
 
@@ -334,7 +340,7 @@ def goes_on(trial: Trial) -> None:
         zombie = application.running["a"]
         trial.ends(application, "before the zombie resumes")
         trial.resume(application)
-        trial.wait(SETTLE_S, lambda zombie=zombie: zombie.exit_code is not None)  # type: ignore[misc]
+        trial.wait(SETTLE_S, lambda zombie=zombie: zombie.is_over)  # type: ignore[misc]
         trial.wait(SETTLE_S, lambda: False)  # nothing may follow within the settle time, whether it lives or not
         del application.running["a"]
         ended = f"{zombie.failed.kind}: {zombie.failed.message}" if zombie.failed else f"exit {zombie.exit_code}"
@@ -351,7 +357,7 @@ def come_and_go(trial: Trial, changes: str, at_once: str | None) -> None:
     does: dict[str, Callable[[Application, str], object]]
     does = {"joins": trial.start, "leaves": trial.stop, "is killed": trial.kill}
     if not at_once:
-        does["is killed"] = partial(trial.lose, within_ms=TAKEN_OVER_WITHIN_MS)
+        does["is killed"] = partial(trial.lose, within_ms=WENT_ON_WITHIN_MS)
     for application in subjects(trial):
         with trial.feeding(application, APART_S):
             for name, change, moment in re.findall(
@@ -366,10 +372,18 @@ def come_and_go(trial: Trial, changes: str, at_once: str | None) -> None:
                 trial.share(application)
 
 
-@when(parsers.re(r"its (?P<what>local state is wiped|disks are kept as they are|disks are set back to that)"))
+@when(
+    parsers.re(
+        r"(?P<what>its local state is wiped|its disks are kept as they are|its disks are set back to that"
+        r"|half of what it has not read falls off the log|its input gets twice as many partitions)"
+    )
+)
 def disks(trial: Trial, what: str) -> None:
-    """While it is down: delete the instance's own disk; or copy every disk of the application, or put the copy in their place."""
-    does = {"local state is wiped": trial.wipe, "disks are kept as they are": trial.keep_disks}
+    """While it is down: delete the instance's own disk; or copy every disk of the application, or put the copy in their place;
+    or have the broker delete records that are not committed yet, as when their retention is over. Or add partitions."""
+    does = {"its local state is wiped": trial.wipe, "its disks are kept as they are": trial.keep_disks}
+    does |= {"half of what it has not read falls off the log": trial.cut_the_log}
+    does |= {"its input gets twice as many partitions": trial.grow}
     for application in subjects(trial):
         does.get(what, trial.set_disks_back)(application)
 
@@ -393,13 +407,15 @@ def taken_over(trial: Trial) -> None:
 
 @when(
     parsers.re(
-        r"the broker refuses its outputs in the middle of a transaction"
+        r"the broker refuses its outputs in the middle of a transaction|the broker is killed with a transaction open, and comes "
+        r"(?P<back>back)"
         r"|(?P<answer>the answer to )?its next (?P<request>\w+) is (?P<how>lost with its connection|"
         r"lost and nothing follows on its connection|refused for want of replicas)"
     )
 )
-def goes_wrong(trial: Trial, answer: str | None, request: str | None, how: str | None) -> None:
-    """Lower the output topic's max.message.bytes under an open transaction, and wait for the loud stop.
+def goes_wrong(trial: Trial, back: str | None, answer: str | None, request: str | None, how: str | None) -> None:
+    """SIGKILL the broker under an open transaction, and start it again; or lower the output topic's max.message.bytes, and wait
+    for the loud stop.
 
     Or strike a request of instance a, before the broker has it or with the answer unread: close its connection, or let that fall
     silent until the client gives it up; or answer in the place of the broker, once.
@@ -411,6 +427,8 @@ def goes_wrong(trial: Trial, answer: str | None, request: str | None, how: str |
             rule = meet(trial, application, fault, "after" if answer else "before", request)
             if fault == "silence":
                 give_up(trial, application, rule)
+        elif back:
+            broker.restart(trial, application)
         else:
             orderly.refuse_outputs(trial, application)
 
@@ -452,12 +470,21 @@ def same_rows(trial: Trial) -> None:
     trial.claim("same-rows", next(subjects(trial)), "both modes leave the same last rows")
 
 
-@then(parsers.re(r"its first new output is visible within (?P<seconds>\d+) seconds"))
-def is_back(trial: Trial, seconds: str) -> None:
-    """From the moment its process is started, the runtime's boot and the reading of state in it."""
+@then(
+    parsers.re(
+        r"(?P<what>its first new output is visible|its committed offsets reach the end of the log)"
+        r" within (?P<seconds>\d+) seconds"
+    )
+)
+def is_soon(trial: Trial, what: str, seconds: str) -> None:
+    """From the moment its process is started, the runtime's boot and the reading of state in it; or from now on."""
     for application in subjects(trial):
-        trial.first_output(application, 1000 * int(seconds))
-        trial.claim("recovered", application, f"its first new output is visible within {seconds} seconds")
+        if what.startswith("its first"):
+            trial.first_output(application, 1000 * int(seconds))
+            trial.claim("recovered", application, f"{what} within {seconds} seconds")
+        else:
+            trial.catch_up(application, 1000 * int(seconds))
+            trial.claim("caught-up", application, f"{what} within {seconds} seconds")
 
 
 @then("while the input rests, its store holds every last state within the interval and 2 seconds")

@@ -136,9 +136,13 @@ def refused_or_right(trial: Trial) -> None:
         trial.claim("refused-or-right", application, "it has refused, or the outputs are the model's")
 
 
-@then("it stops loudly and names the record")
-def stops_loudly(trial: Trial) -> None:
-    """`failed` of the kind poison, with topic, partition and offset."""
+@then(parsers.re("it stops loudly and names (?P<what>the record|where)"))
+def stops_loudly(trial: Trial, what: str) -> None:
+    """`failed` of the kind poison, with topic, partition and offset; or of any kind, with the topic and partition of a gap."""
     for application in subjects(trial):
-        trial.expect_failure(application)
-        trial.claim("named", application, "it stops loudly and names the record")
+        if what == "where":
+            trial.expect_gap(application)
+        else:
+            trial.expect_failure(application)
+        check = "gap-named" if what == "where" else "named"
+        trial.claim(check, application, f"it stops loudly and names {what}")

@@ -35,6 +35,10 @@ class Design:
         """Process until `stopping` is set, then finish, commit and release. Raise `Failed` to stop loudly."""
         raise NotImplementedError
 
+    def release(self, failure: Failed) -> bool:  # noqa: ARG002 - a design that overrides it
+        """Let go of everything after a loud stop; True where the runtime is as good as new, and another `open` may come."""
+        return False
+
     def activate(self, after: dict[str, int]) -> dict[str, Any]:  # noqa: ARG002 - a design that overrides it
         """Begin to emit what lies at or above these positions, after `open` stood by; return the fields of `ready`."""
         return {"type": "error", "definite": True, "message": "it never stands by"}
@@ -70,11 +74,20 @@ def serve(design: Design) -> None:  # noqa: PLR0912, PLR0915 - one branch for ea
         with lock:
             print(json.dumps(message), file=out, flush=True)
 
+    def give_up(failure: Failed) -> None:
+        again = False
+        try:
+            again = design.release(failure)
+        finally:
+            say(type="failed", kind=failure.kind, message=str(failure), again=again)
+            if not again:
+                os._exit(1)
+
     def work(stopping: threading.Event) -> None:
         try:
             return design.run(stopping)
         except Failed as failure:
-            say(type="failed", kind=failure.kind, message=str(failure))
+            return give_up(failure)
         except BaseException:  # noqa: BLE001 - the log keeps the traceback; the harness sees the exit
             sys.excepthook(*sys.exc_info())
         except:  # noqa: E722 - C code of a client can raise what is no exception, out of a failing callback
@@ -92,12 +105,11 @@ def serve(design: Design) -> None:  # noqa: PLR0912, PLR0915 - one branch for ea
                 try:
                     if kind == "start":
                         request.setdefault("mode", "at_least_once")  # the default of Kafka's processing.guarantee
-                    answer = {"type": "ready"} | (
-                        design.open(request) if kind == "start" else design.activate(**request)
-                    )
+                    held = design.open(request) if kind == "start" else design.activate(**request)
+                    answer = {"type": "ready"} | held
                 except Failed as failure:
-                    say(type="failed", kind=failure.kind, message=str(failure))
-                    os._exit(1)
+                    give_up(failure)
+                    continue
                 stopping = threading.Event()
                 worker = threading.Thread(target=work, args=(stopping,), daemon=True)
                 say(**answer)

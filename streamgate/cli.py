@@ -33,6 +33,7 @@ EXIT_CODES = {
 SWEPT = ("ledger", "relay")  # the programs that a sweep has an input for
 LEAST_ROOM_BYTES = 1 << 20  # a run writes a hundred times as much: below it there is no use in starting
 MOST_REPEATS = 1000
+MOST_LANES = 64
 
 
 class Parser(argparse.ArgumentParser):
@@ -46,6 +47,7 @@ class Parser(argparse.ArgumentParser):
 def main(argv: list[str] | None = None) -> int:
     """Run one command; returns its exit code."""
     arguments = parser().parse_args(argv)
+    arguments.argv = sys.argv[1:] if argv is None else argv
     try:
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # an orderly end, as by Ctrl-C
         code: int = arguments.command(arguments)
@@ -122,6 +124,13 @@ def parser() -> Parser:
         "--max-memory-mb", metavar="MB", type=_whole(10**9), help="the run fails if the whole process tree takes more"
     )
     run.add_argument(
+        "--lanes",
+        metavar="N",
+        type=_whole(MOST_LANES),
+        default=1,
+        help="judge so many rows side by side, each on a broker of its own: a light design takes less than a core (default: 1)",
+    )
+    run.add_argument(
         "--json", action="store_true", help="print the summary as JSON instead of the table (progress goes to stderr)"
     )
 
@@ -153,6 +162,7 @@ def parser() -> Parser:
     judge = command("judge", judge_history, "Judge a recorded history again, with no broker.")
     judge.add_argument("history", metavar="HISTORY", type=Path, nargs="+", help="history/*.jsonl of a run")
     judge.add_argument("--json", action="store_true", help="print JSON")
+    judge.add_argument("--picture", metavar="FILE", type=Path, help="draw what happened when, as SVG; of one history")
 
     lint = command("lint", lint_features, "Check the features: no scenario is vacuous, no sentence unused.")
     lint.add_argument("--json", action="store_true", help="print JSON")
@@ -227,6 +237,14 @@ def _sweep(to: argparse.ArgumentParser) -> None:
         help="also stop its sender at each request (SIGSTOP) until a successor has drained the input, and let it go on then",
     )
     to.add_argument(
+        "--disk",
+        metavar="LIST",
+        type=_left,
+        default=(),
+        help="also die before each rename, unlink and fsync, and each close of a file that was written; whoever comes back "
+        "finds its own disk kept, rolled-back to what was synced, or wiped: one of these, or several with commas (Linux)",
+    )
+    to.add_argument(
         "--pairs", action="store_true", help="also die once more at each request of the recovery from a first death"
     )
     to.add_argument(
@@ -234,6 +252,16 @@ def _sweep(to: argparse.ArgumentParser) -> None:
     )
     _seed(to)
     to.add_argument("--json", action="store_true", help="print the results as JSON (progress goes to stderr)")
+
+
+def _left(text: str) -> tuple[str, ...]:
+    """What becomes of an instance's own disk."""
+    from streamgate.sweep import LEFT  # noqa: PLC0415
+
+    asked = tuple(dict.fromkeys(text.split(",")))
+    if unknown := [each for each in asked if each not in LEFT]:
+        raise argparse.ArgumentTypeError(f"there is no disk {unknown[0]!r}; there are {', '.join(LEFT)}")
+    return asked
 
 
 def _seed(to: argparse.ArgumentParser) -> None:
@@ -420,14 +448,13 @@ def given_stores(asked: list[str]) -> dict[str, str]:
 def opened_bench(
     arguments: argparse.Namespace, designs: list[Any], out: Path, say: Any, stores: dict[str, str]
 ) -> Iterator[Any]:
-    """A broker that answers and all that is shared on it, the designs prepared; nothing of it is left behind."""
+    """A broker that answers and all that is shared on it, these designs prepared; nothing of it is left behind."""
     from streamgate.designs.reaper import RunScope  # noqa: PLC0415
     from streamgate.feed import Feed  # noqa: PLC0415
     from streamgate.history.reading import Reading  # noqa: PLC0415
     from streamgate.trial import Bench  # noqa: PLC0415
 
-    seed = arguments.seed if arguments.seed is not None else random.SystemRandom().randrange(1 << 31)
-    run = RunScope()
+    run, seed = RunScope(), seed_of(arguments)
     bench = broker = None
     try:
         broker = opened_broker(arguments, run, out)
@@ -449,6 +476,11 @@ def opened_bench(
         run.close()
 
 
+def seed_of(arguments: argparse.Namespace) -> int:
+    """The seed given, or a new one."""
+    return arguments.seed if arguments.seed is not None else random.SystemRandom().randrange(1 << 31)
+
+
 def look_for_garbage_seldom() -> None:
     """A history is tens of thousands of objects that stay; to look through them again and again took a quarter of our CPU."""
     gc.freeze()
@@ -457,13 +489,13 @@ def look_for_garbage_seldom() -> None:
 
 def run_designs(arguments: argparse.Namespace) -> int:
     """Judge."""
-    import pytest  # noqa: PLC0415
-
-    from streamgate.plugin import Choice, Gate  # noqa: PLC0415
-    from streamgate.plugin import arguments as pytest_arguments  # noqa: PLC0415
+    from streamgate import lanes  # noqa: PLC0415
+    from streamgate.plugin import Choice  # noqa: PLC0415
 
     designs, found, stores = manifests(arguments), catalogue.load(), given_stores(arguments.store)
     demand_known(found, designs)
+    if stores and arguments.lanes > 1:
+        raise UsageProblem("--store names one server, which lanes would lock for each other; leave out --lanes.")
     rows = chosen_rows(arguments, found, designs)
     if not any(rows.values()):
         print(
@@ -476,19 +508,49 @@ def run_designs(arguments: argparse.Namespace) -> int:
     for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):
         os.environ.pop(name, None)
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    with opened_bench(arguments, [design for design in designs if rows[design.name]], out, say, stores) as bench:
-        choice = Choice(
-            designs,
-            found,
-            rows,
-            repeat=arguments.repeat,
-            fail_fast=arguments.fail_fast,
-            max_seconds=arguments.max_seconds,
-            max_memory_mb=arguments.max_memory_mb,
-            again=f"streamgate run --broker {bench.broker.kind}",
-            specs={design.name: spec for design, spec in zip(designs, given(arguments), strict=True)},
-        )
-        gate = Gate(bench, choice, console=say)
+    choice = Choice(
+        designs,
+        found,
+        rows,
+        repeat=arguments.repeat,
+        fail_fast=arguments.fail_fast,
+        max_seconds=arguments.max_seconds,
+        max_memory_mb=arguments.max_memory_mb,
+        specs={design.name: spec for design, spec in zip(designs, given(arguments), strict=True)},
+    )
+    if lanes.VARIABLE in os.environ:
+        with lanes.lane() as line:
+            judge_in_turn(arguments, choice, out, stores, line)
+        return 0
+    if arguments.lanes > 1:
+        account = judge_in_lanes(arguments, choice, out, say)
+    else:
+        account = judge_in_turn(arguments, choice, out, stores)
+    if account.summary is None:
+        if account.interrupted:
+            raise KeyboardInterrupt
+        raise MachineProblem(account.problem or f"The run ended early; what was judged is in {out / 'report.jsonl'}.")
+    return ending(account, found, out, say, as_json=arguments.json)
+
+
+def judge_in_turn(
+    arguments: argparse.Namespace, choice: Any, out: Path, stores: dict[str, str], line: Any = None
+) -> Any:
+    """Judge one row after the other, here; with a line to a run, those that it asks for."""
+    import pytest  # noqa: PLC0415
+    from rich.console import Console  # noqa: PLC0415
+
+    from streamgate.lanes import LaneGate  # noqa: PLC0415
+    from streamgate.plugin import Gate  # noqa: PLC0415
+    from streamgate.plugin import arguments as pytest_arguments  # noqa: PLC0415
+
+    say = Console(quiet=True) if line else console(stderr=arguments.json)
+    unprepared = [] if line else [design for design in choice.manifests if choice.rows[design.name]]
+    with opened_bench(arguments, unprepared, out, say, stores) as bench:
+        choice.again = f"streamgate run --broker {bench.broker.kind}"
+        gate = LaneGate(bench, choice, line) if line else Gate(bench, choice, console=say)
+        if not line:
+            gate.memory.start()
         look_for_garbage_seldom()
         try:
             pytest.main(pytest_arguments(out), plugins=[gate])
@@ -497,11 +559,24 @@ def run_designs(arguments: argparse.Namespace) -> int:
         except Exception:
             if not gate.interrupted:  # a scenario that is cut short may fail at what it had not begun
                 raise
-    if gate.summary is None:
-        if gate.interrupted:
-            raise KeyboardInterrupt
-        raise MachineProblem(gate.problem or f"The run ended early; what was judged is in {out / 'report.jsonl'}.")
-    return ending(gate, found, out, say, as_json=arguments.json)
+        if line and gate.problem:
+            raise MachineProblem(gate.problem)
+    return gate
+
+
+def judge_in_lanes(arguments: argparse.Namespace, choice: Any, out: Path, say: Any) -> Any:
+    """Judge in processes beside each other."""
+    from streamgate.designs.reaper import RunScope  # noqa: PLC0415
+    from streamgate.lanes import Lanes  # noqa: PLC0415
+
+    account = Lanes(choice, out, seed_of(arguments), say)
+    command = [sys.executable, "-m", "streamgate.cli", *arguments.argv, "--seed", str(account.seed)]
+    with RunScope() as run:
+        prepare_all([design for design in choice.manifests if choice.rows[design.name]], run, out)
+        account.judge(command, arguments.lanes, run)
+    if account.refused and account.summary is None:
+        raise account.refused
+    return account
 
 
 def ending(gate: Any, found: catalogue.Catalogue, out: Path, say: Any, *, as_json: bool) -> int:
@@ -605,6 +680,7 @@ def smoke_design(arguments: argparse.Namespace) -> int:
 def sweep_design(arguments: argparse.Namespace) -> int:
     """Sweep."""
     from streamgate import sweep  # noqa: PLC0415
+    from streamgate.faults.disk import Disk  # noqa: PLC0415
 
     designs = manifests(arguments)
     if len(designs) > 1:
@@ -618,10 +694,14 @@ def sweep_design(arguments: argparse.Namespace) -> int:
             raise UsageProblem(f"{design.name} has no {what} {asked}; it has {', '.join(offered)}.")
     out, say = out_folder(arguments.out), console(stderr=arguments.json)
     sides = [*sweep.SIDES, *(side for side in sweep.LATER if getattr(arguments, side))]
-    record = sweep.Record(out, design.name, arguments.program, arguments.mode, arguments.points, sides)
+    record = sweep.Record(out, design.name, arguments.program, arguments.mode, arguments.points, sides, arguments.disk)
     if record.seed is not None:
         arguments.seed = record.seed
+    if arguments.disk and (lacking := Disk.lacking()):
+        say.print(f"unsupported   changes to disks: on this machine nobody can be watched ({lacking})", markup=False)
+        arguments.disk = ()
     with opened_bench(arguments, designs, out, say, {}) as bench:
+        bench.disk = Disk(bench.run.scratch) if arguments.disk else None
         results = sweep.run(bench, design, record, say.print, point=arguments.point, is_paired=arguments.pairs)
     if arguments.json:
         print(json.dumps([result.model_dump(mode="json") for result in results], indent=2))
@@ -630,6 +710,7 @@ def sweep_design(arguments: argparse.Namespace) -> int:
         say.print(f"record in {out}", markup=False)
     asked = [f"--{name} {getattr(arguments, name)}" for name in ("program", "mode", "points")]
     asked += [f"--{side}" for side in sides if side in sweep.LATER]
+    asked += [f"--disk {','.join(arguments.disk)}"] if arguments.disk else []
     again = f"streamgate sweep --broker {bench.broker.kind} --design {given(arguments)[0]} {' '.join(asked)}"
     for result in results:
         if result.verdict is not Verdict.UPHELD:
@@ -641,9 +722,11 @@ def judge_history(arguments: argparse.Namespace) -> int:
     """Judge again."""
     from streamgate.judge import judge  # noqa: PLC0415
 
+    if arguments.picture and len(arguments.history) > 1:
+        raise UsageProblem(f"--picture draws one history, and here are {len(arguments.history)}")
     judgements = []
     for path in arguments.history:
-        judgements.append(judge(path))
+        judgements.append(judge(path, arguments.picture))
         if not arguments.json:
             print(judgements[-1].text, flush=True)
     if arguments.json:

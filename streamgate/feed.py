@@ -55,6 +55,11 @@ class Feed:
         self._end(open_transaction)
         return self._ends
 
+    def look_at(self, topic: str) -> None:
+        """Hear how many partitions a topic has now."""
+        for producer in filter(None, (self._steady, self._aborting)):
+            producer.list_topics(topic, FLUSH_S)
+
     def _acknowledged(self, error: KafkaError | None, message: Message) -> None:
         if error is None:
             self._ends[f"{message.topic()}-{message.partition()}"] = 1 + (message.offset() or 0)

@@ -1,5 +1,6 @@
 """Judging a recorded history again, with no broker: every claim in it, on the history as it was when it was made."""
 
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from streamgate.errors import UsageProblem
 from streamgate.history import History, events, read
 from streamgate.programs import Unreadable
 from streamgate.report import RowResult, card, exit_code
-from streamgate.verdicts import Anomaly, Inconclusive, NotOffered, Verdict
+from streamgate.report.timeline import illustrate
+from streamgate.verdicts import Anomaly, Inconclusive, NotOffered, Verdict, worst_first
 
 # The sentence that makes a claim, for `explain`: the beginning of the step -> the check behind it.
 CLAIMS = {
@@ -20,6 +22,7 @@ CLAIMS = {
     "no entry is applied to some": "whole",
     "while the input rests, its outcome": "promptly",
     "no output stands there twice": "once",
+    "no more transactions end": "paced",
     "nothing comes again": "below-the-commit",
     "nothing of the paused instance": "silent",
     "no partition has two owners": "owners",
@@ -40,7 +43,8 @@ CLAIMS = {
     "it keeps no topic": "no-topics",
     "the result is": "result",
     "it has refused, or": "refused-or-right",
-    "it stops loudly": "named",
+    "it stops loudly and names the record": "named",
+    "it stops loudly and names where": "gap-named",
     "2 seconds after deletions": "forgotten",
     "while the input rests, its store": "stored",
     "its first new output": "recovered",
@@ -55,8 +59,12 @@ CLAIMS = {
     "for every robot it answers": "answered",
     "the others have answered": "online",
     "its lag was": "lag",
+    "its committed offsets reach": "caught-up",
     "all that is visible was told": "told",
 }
+
+
+SHRUNK_S = 5.0  # nobody waits for the next row
 
 
 class Judgement(BaseModel):
@@ -73,10 +81,11 @@ class Judgement(BaseModel):
     exit_code: int
 
 
-def judge(path: Path) -> Judgement:
+def judge(path: Path, drawing: Path | None = None) -> Judgement:
     """Judge every claim of a history; an end without a claim (stuck, a breach) stands as it was recorded.
 
-    Raises UsageProblem where the file is no whole history, or holds no claim and no end to stand on.
+    ``drawing``: where to put its timeline as SVG. Raises UsageProblem where the file is no whole history, or holds no claim and
+    no end to stand on; or where the drawing cannot be written.
     """
     history = read(path)
     begun, ended = history.begun, next(history.of(events.Ended))
@@ -114,9 +123,12 @@ def judge(path: Path) -> Judgement:
         verdict=verdict,
         reason=reason,
         anomalies=anomalies,
+        totals=Counter(a.name for a in anomalies),
         marks=[m.model_dump(exclude={"kind"}) for m in history.of(events.Mark)],
         seconds=ended.seconds,
     )
+    if anomalies or drawing:
+        _illustrate(history, result, path, drawing)
     text = f"{verdict}  {begun.scenario}  {begun.design}  ({claims} claims)"
     if verdict not in {Verdict.UPHELD, Verdict.UNSUPPORTED}:
         text = card(result, f"streamgate judge {path}")
@@ -135,11 +147,18 @@ def judge(path: Path) -> Judgement:
     )
 
 
+def _illustrate(history: History, result: RowResult, path: Path, drawing: Path | None) -> None:
+    try:
+        illustrate(history, result, path, drawing, SHRUNK_S)
+    except OSError as error:
+        raise UsageProblem(f"{drawing} cannot be written: {error.strerror}") from None
+
+
 def _again(path: Path, claim: events.Claim, history: History) -> list[Anomaly]:
     if claim.check not in CHECKS:
         raise UsageProblem(f"{path}: there is no check {claim.check!r}; the history is of another version")
     try:
-        return CHECKS[claim.check](history, claim.application, **claim.arguments)
+        return worst_first(CHECKS[claim.check](history, claim.application, **claim.arguments))
     except (LookupError, StopIteration, TypeError, ValueError, Unreadable) as error:
         said = f"{path}: the claim {claim.check!r} cannot be judged on what the history holds before it ({error!r});"
         raise UsageProblem(f"{said} it was edited, or is of another version") from None

@@ -8,7 +8,9 @@ import platform
 import shutil
 import time
 import traceback
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -25,11 +27,13 @@ from streamgate.designs.manifest import Manifest
 from streamgate.errors import Problem
 from streamgate.history import events
 from streamgate.machine import Memory
-from streamgate.report import RowResult, Summary, Writer, card, exit_code, median_seconds
+from streamgate.report import COLOURS, RowResult, Summary, Writer, card, exit_code, median_seconds
+from streamgate.report.timeline import illustrate
 from streamgate.trial import Bench, Trial
 from streamgate.verdicts import HarnessError, Inconclusive, MarkMissed, NotOffered, Outcome, Verdict, Violated
 
 ATTEMPTS = 5
+SHRUNK_S, ILLUSTRATED = 0.5, 20  # another row waits, and so many cards nobody reads; `judge` draws any
 # a row with such a sentence has the machine for itself
 TIMED = ("while the input rests", "within 2 seconds", "no event waits longer")
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -53,12 +57,12 @@ class Choice:
     results: list[RowResult] = field(default_factory=list)
 
 
-class Gate:
-    """One run's plugin."""
+class Account:
+    """What a run has come to: each row told and written at once, the summary last."""
 
-    def __init__(self, bench: Bench, choice: Choice, console: Console) -> None:
-        self.bench, self.choice, self.console = bench, choice, console
-        self.writer = Writer(bench.out)
+    def __init__(self, choice: Choice, out: Path, seed: int, console: Console) -> None:
+        self.choice, self.out, self.seed, self.console = choice, out, seed, console
+        self.writer = Writer(out)
         self.memory = Memory()
         self.began = time.monotonic()
         self.interrupted = False
@@ -66,6 +70,76 @@ class Gate:
         self.summary: Summary | None = None
         self.errors: list[str] = []
         self.problem: str | None = None  # why this machine ended the run early
+
+    def report(self, result: RowResult) -> None:
+        """One line for the file, one for the person, and a card for what is not as it should be."""
+        self.choice.results.append(result)
+        self.writer.write(result)
+        attempts = f"  {result.attempts} attempts" if result.attempts > 1 else ""
+        known = "  (known failure)" if result.known else ""
+        shares = ", ".join(f"{share} seen within {wait_ms / 1000:.2f} s" for share, wait_ms in result.waited_ms.items())
+        self.console.print(
+            f"[{COLOURS[result.verdict]}]{result.verdict:<13}[/] {result.design}  {result.id.replace('[', chr(92) + '[')}"
+            f"  {result.seconds:.1f} s{attempts}{known}{shares and f'  ({shares})'}"
+        )
+        if result.verdict in {Verdict.VIOLATED, Verdict.INCONCLUSIVE, Verdict.HARNESS_ERROR}:
+            spec, scenario = self.choice.specs.get(result.design, result.design), result.id.partition("[")[0]
+            again = f"{self.choice.again} --design {spec} --only '@{scenario}' --seed {self.seed}"
+            self.console.print(card(result, again), markup=False)
+
+    def why_to_stop(self, result: RowResult) -> str | None:
+        """Why nothing is judged after this row, if so."""
+        if self.problem:
+            return self.problem
+        if self.choice.fail_fast and (result.fails or result.verdict is Verdict.HARNESS_ERROR):
+            return "--fail-fast"
+        if self.choice.max_seconds and time.monotonic() - self.began > self.choice.max_seconds:
+            return "--max-seconds"
+        return None
+
+    def close(self, broker: str, why: str) -> Summary:
+        """Write the summary, which is the end of the report."""
+        peak_mb, seconds = self.memory.stop(), time.monotonic() - self.began
+        results = self.choice.results
+        if self.choice.max_seconds and seconds > self.choice.max_seconds:
+            self.limits_broken.append(f"{seconds:.0f} s of at most {self.choice.max_seconds:.0f} s")
+        if self.choice.max_memory_mb and peak_mb > self.choice.max_memory_mb:
+            self.limits_broken.append(f"{peak_mb} MiB of at most {self.choice.max_memory_mb} MiB")
+        promised = {name: len(rows) * self.choice.repeat for name, rows in self.choice.rows.items()}
+        code = exit_code(results, sum(promised.values()), limits_broken=bool(self.limits_broken))
+        if (self.errors or self.problem) and code != 1:
+            code = 3
+        if self.interrupted:
+            code = 130
+        self.summary = Summary(
+            partial=self.interrupted or len(results) < sum(promised.values()),
+            streamgate=streamgate.__version__,
+            seed=self.seed,
+            broker=broker,
+            broker_why=why,
+            versions=_versions(),
+            promised=promised,
+            judged={name: sum(r.design == name for r in results) for name in promised},
+            verdicts={v: sum(r.verdict is v for r in results) for v in Verdict},
+            known_failures=sum(r.known is not None for r in results),
+            untested=[g.id for g in self.choice.catalogue.guarantees.values() if not g.specified],
+            seconds=round(seconds, 1),
+            median_seconds=median_seconds(results),
+            peak_memory_mb=peak_mb,
+            limits_broken=self.limits_broken,
+            exit_code=code,
+        )
+        self.writer.write(self.summary)
+        self.writer.close()
+        return self.summary
+
+
+class Gate(Account):
+    """One run's plugin."""
+
+    def __init__(self, bench: Bench, choice: Choice, console: Console) -> None:
+        super().__init__(choice, bench.out, bench.seed, console)
+        self.bench, self.illustrated = bench, 0
 
     # --- collection
 
@@ -75,7 +149,6 @@ class Gate:
 
         config.pluginmanager.register(sentences, "streamgate-sentences")
         config.pluginmanager.register(tables, "streamgate-sentences-on-tables")
-        self.memory.start()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_bdd_apply_tag(self) -> bool:
@@ -176,14 +249,15 @@ class Gate:
             item.stash[TRIAL].history.close()  # the next attempt writes the same file anew
         result = self.result(item, time.monotonic() - began)
         self.report(result)
-        for report in reports:
-            item.ihook.pytest_runtest_logreport(report=report)
-        if self.problem:
-            item.session.shouldstop = self.problem
-        elif self.choice.fail_fast and (result.fails or result.verdict is Verdict.HARNESS_ERROR):
-            item.session.shouldstop = "--fail-fast"
-        elif self.choice.max_seconds and time.monotonic() - self.began > self.choice.max_seconds:
-            item.session.shouldstop = "--max-seconds"
+        if self.is_last_word(result):
+            for report in reports:
+                item.ihook.pytest_runtest_logreport(report=report)
+        if why := self.why_to_stop(result):
+            item.session.shouldstop = why
+        return True
+
+    def is_last_word(self, _: RowResult) -> bool:
+        """Whether the row is not judged again."""
         return True
 
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
@@ -211,6 +285,7 @@ class Gate:
             reason=reason,
             known=" ".join(known) if known else None,
             anomalies=anomalies[:20],
+            totals=Counter(a.name for a in anomalies),
             attempts=item.stash[ATTEMPT] + 1,
             seconds=round(seconds, 2),
         )
@@ -225,8 +300,15 @@ class Gate:
             trial.history.add(
                 events.Ended(verdict=verdict, reason=reason, anomalies=tuple(anomalies), seconds=result.seconds)
             )
+            if verdict is Verdict.VIOLATED and self.illustrated < ILLUSTRATED:
+                self.illustrated += 1
+                drawing = trial.path.with_suffix(".svg")
+                with suppress(OSError):  # without it nothing is lost
+                    illustrate(trial.history, result, trial.path, drawing, SHRUNK_S)
+                    result.picture = str(drawing.relative_to(self.bench.out))
             trial.history.close()
             del item.stash[TRIAL]  # a history is tens of megabytes, and the file holds it
+            del item.stash[ENDED]  # so does the traceback of what ended it
         return result
 
     def trouble(self, ended: BaseException | None) -> str | None:
@@ -242,24 +324,6 @@ class Gate:
             )
         return None
 
-    def report(self, result: RowResult) -> None:
-        """One line for the file, one for the person, and a card for what is not as it should be."""
-        self.choice.results.append(result)
-        self.writer.write(result)
-        from streamgate.report import COLOURS  # noqa: PLC0415
-
-        attempts = f"  {result.attempts} attempts" if result.attempts > 1 else ""
-        known = "  (known failure)" if result.known else ""
-        shares = ", ".join(f"{share} seen within {wait_ms / 1000:.2f} s" for share, wait_ms in result.waited_ms.items())
-        self.console.print(
-            f"[{COLOURS[result.verdict]}]{result.verdict:<13}[/] {result.design}  {result.id.replace('[', chr(92) + '[')}"
-            f"  {result.seconds:.1f} s{attempts}{known}{shares and f'  ({shares})'}"
-        )
-        if result.verdict in {Verdict.VIOLATED, Verdict.INCONCLUSIVE, Verdict.HARNESS_ERROR}:
-            spec, scenario = self.choice.specs.get(result.design, result.design), result.id.partition("[")[0]
-            again = f"{self.choice.again} --design {spec} --only '@{scenario}' --seed {self.bench.seed}"
-            self.console.print(card(result, again), markup=False)
-
     # --- the end
 
     @pytest.hookimpl(tryfirst=True)
@@ -270,39 +334,8 @@ class Gate:
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Write the summary and set the exit code; first of all, for who interrupts once may do it again."""
-        peak_mb, seconds = self.memory.stop(), time.monotonic() - self.began
-        results = self.choice.results
-        if self.choice.max_seconds and seconds > self.choice.max_seconds:
-            self.limits_broken.append(f"{seconds:.0f} s of at most {self.choice.max_seconds:.0f} s")
-        if self.choice.max_memory_mb and peak_mb > self.choice.max_memory_mb:
-            self.limits_broken.append(f"{peak_mb} MiB of at most {self.choice.max_memory_mb} MiB")
-        promised = {name: len(rows) * self.choice.repeat for name, rows in self.choice.rows.items()}
-        code = exit_code(results, sum(promised.values()), limits_broken=bool(self.limits_broken))
-        if (self.errors or self.problem) and code != 1:
-            code = 3
-        if self.interrupted:
-            code = 130
-        self.summary = Summary(
-            partial=self.interrupted or len(results) < sum(promised.values()),
-            streamgate=streamgate.__version__,
-            seed=self.bench.seed,
-            broker=f"{self.bench.broker.kind} {self.bench.broker.version}",
-            broker_why=self.bench.broker.why,
-            versions=_versions(),
-            promised=promised,
-            judged={name: sum(r.design == name for r in results) for name in promised},
-            verdicts={v: sum(r.verdict is v for r in results) for v in Verdict},
-            known_failures=sum(r.known is not None for r in results),
-            untested=[g.id for g in self.choice.catalogue.guarantees.values() if not g.specified],
-            seconds=round(seconds, 1),
-            median_seconds=median_seconds(results),
-            peak_memory_mb=peak_mb,
-            limits_broken=self.limits_broken,
-            exit_code=code,
-        )
-        session.exitstatus = code
-        self.writer.write(self.summary)
-        self.writer.close()
+        broker = self.bench.broker
+        session.exitstatus = self.close(f"{broker.kind} {broker.version}", broker.why).exit_code
 
 
 ATTEMPT = pytest.StashKey[int]()

@@ -173,7 +173,7 @@ class _Turn:
             instance.check()
             if outputs := self.reading.records(topic, position, committed=True):
                 return Check(check, True, f"{len(outputs)} visible, {_since(began)}")
-            if instance.failed or instance.exit_code is not None:
+            if instance.is_over:
                 end = instance.failed or f"it exited with {instance.exit_code}"
                 return Check(check, False, f"{end!r}; its log: {instance.stderr_path}")
         seconds = OUTPUT_S * self.time_scale

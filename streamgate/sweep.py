@@ -3,7 +3,8 @@
 Two crashes between the same neighbouring requests that change something leave the broker alike; so the places to die of a black
 box are the cuts of what it sends, and can be counted. A golden run behind the proxy says which requests there are. Then each is
 met twice, before the broker has it and after, with its answer unread: the design is killed there, started again, drained and
-judged. What is not met in three tries is listed as missed.
+judged. Its changes to disks are places too, if that is asked for, and an instance's own disk may be another one when it comes
+back. What is not met in three tries is listed as missed.
 """
 
 import json
@@ -25,8 +26,9 @@ from rich.table import Table
 from streamgate.designs.manifest import Manifest
 from streamgate.designs.protocol import Mode
 from streamgate.errors import UsageProblem
+from streamgate.faults.disk import Hold
 from streamgate.faults.points import arrive, evidence_of
-from streamgate.faults.wire import Moment, Rule
+from streamgate.faults.wire import EFFECTS, TRANSACTION, Moment, Rule
 from streamgate.generators.ledger import Send, ledger
 from streamgate.history import events
 from streamgate.plugin import judged
@@ -35,24 +37,11 @@ from streamgate.verdicts import Anomaly, MarkMissed, Verdict, Violated
 
 Points = Literal["txn", "all"]
 Side = Literal["before", "after", "late", "zombie"]
-TRANSACTION = (
-    "add_partitions_to_txn",
-    "add_offsets_to_txn",
-    "produce",
-    "txn_offset_commit",
-    "end_txn",
-    "offset_commit",
-)
-EFFECTS = (
-    *TRANSACTION,
-    "init_producer_id",
-    "join_group",
-    "sync_group",
-    "leave_group",
-    "create_topics",
-)  # the others ask
+Left = Literal["kept", "rolled-back", "wiped"]
 SIDES: tuple[Side, ...] = ("before", "after")  # those that are always met
 LATER: tuple[Side, ...] = ("late", "zombie")
+LEFT: tuple[Left, ...] = ("kept", "rolled-back", "wiped")
+OWN = "a"  # the instance, and its own folder
 NO_FAULT, RECOVERY = "no fault", "recovery"
 WAVES = 3  # each of them a transaction
 ENTRIES, ACCOUNTS, BRANCHES, PARTITIONS = 24, 8, 4, 2  # of a wave
@@ -69,11 +58,12 @@ CLAIMS = {
 
 
 class Cut(BaseModel):
-    """A place to die: at the n-th request of an API in a phase of the workload.
+    """A place to die: at the n-th request of an API, or change to a kind of file, in a phase of the workload.
 
     before: the broker never has it. after: the broker has done what it asks, and nobody reads the answer. late: it arrives when
-    a successor has drained the input. zombie: whoever sent it stands still until then, and goes on with it. Of a pair, `then` is
-    the place in its recovery where whoever came back dies again.
+    a successor has drained the input. zombie: whoever sent it stands still until then, and goes on with it. Whoever comes back
+    finds its own disk kept, rolled back to what was synced, or wiped. Of a pair, `then` is the place in its recovery where it
+    dies again.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -82,11 +72,13 @@ class Cut(BaseModel):
     api: str
     number: int
     side: Side
+    left: Left = "kept"
     then: "Cut | None" = None
 
     def __str__(self) -> str:
         """As it is reported, and asked for again: `transaction-2.end_txn.1.after`, or `ONE+recovery.produce.1.before`."""
-        return f"{self.phase}.{self.api}.{self.number}.{self.side}{f'+{self.then}' if self.then else ''}"
+        left, then = "" if self.left == "kept" else f".{self.left}", f"+{self.then}" if self.then else ""
+        return f"{self.phase}.{self.api}.{self.number}.{self.side}{left}{then}"
 
 
 class Result(BaseModel):
@@ -120,7 +112,7 @@ class Sweep:
             result = life.result(Cut(phase=NO_FAULT, api="none", number=len(traces) + 1, side="before"))
             if result.verdict is not Verdict.UPHELD:
                 return [], result
-            traces.append([effect for effect in life.trace if effect[1] in EFFECTS])
+            traces.append([effect for effect in life.trace if is_effect(effect[1])])
         return shortest(traces), result
 
     def die(self, cut: Cut, lives: int = 1) -> Result:
@@ -142,15 +134,31 @@ class Sweep:
         return result
 
 
-def cuts(trace: list[tuple[str, str]], points: Points, sides: Collection[Side]) -> Iterator[Cut]:
-    """The sides of each effect, in the order in which they came; who starts or stops has no successor to be late for."""
+def is_on_disk(api: str) -> bool:
+    """Whether it is a change to a kind of file, and no request."""
+    return ":" in api
+
+
+def is_effect(api: str) -> bool:
+    """Whether it changes something."""
+    return api in EFFECTS or is_on_disk(api)
+
+
+def cuts(
+    trace: list[tuple[str, str]], points: Points, sides: Collection[Side], left: Collection[Left] = LEFT[:1]
+) -> Iterator[Cut]:
+    """The sides of each effect, in the order in which they came; who starts or stops has no successor to be late for.
+
+    A change to a disk has no answer: what comes after it comes before the next one.
+    """
     counted = Counter[tuple[str, str]]()
     for phase, api in trace:
-        if api in (TRANSACTION if points == "txn" else EFFECTS):
+        if is_on_disk(api) or api in (TRANSACTION if points == "txn" else EFFECTS):
             counted[phase, api] += 1
-            for side in sides:
+            for side in SIDES[:1] if is_on_disk(api) else sides:
                 if side in SIDES or phase.startswith("transaction"):
-                    yield Cut(phase=phase, api=api, number=counted[phase, api], side=side)
+                    for each in left if side in SIDES else LEFT[:1]:
+                        yield Cut(phase=phase, api=api, number=counted[phase, api], side=side, left=each)
 
 
 def pairs(result: Result) -> Iterator[Cut]:
@@ -227,7 +235,7 @@ class _Life:
             reason=reason,
             anomalies=anomalies[:20],
             evidence=self.evidence,
-            recovery=[api for api in self.recovery if api in EFFECTS],
+            recovery=[api for api in self.recovery if is_effect(api)],
             seconds=seconds,
             history=str(path.relative_to(self.bench.out)),
         )
@@ -265,31 +273,36 @@ class _Life:
 
     def _phase(self, name: str, goes: Callable[[], object]) -> None:
         """Go through a phase; die where the cut is in it, and live again."""
-        before = len(self._seen())
+        since_s = time.monotonic()
         if not self.cut or self.cut.phase != name:
             goes()
         else:
             self._die(goes)
-        self.trace += [(name, api) for api in self._seen()[before:]]
+        self.trace += [(name, api) for api in self._seen(since_s)]
 
-    def _seen(self) -> list[str]:
-        return [exchange.api for exchange in self.bench.wire.exchanges if exchange.door == self.application.door()]
+    def _seen(self, since_s: float) -> list[str]:
+        """What it has sent, and done to its disks, since then."""
+        own = [e for e in self.bench.wire.exchanges if e.door == self.application.door()]
+        seen = [(exchange.asked_s, exchange.api) for exchange in own]
+        if self.bench.disk:
+            seen += [(effect.at_s, effect.api) for effect in self.bench.disk.of(self.application.directory)]
+        return [api for at_s, api in sorted(seen) if at_s >= since_s]
 
     def _die(self, goes: Callable[[], object]) -> None:
         """Go on until the request is held, kill whoever sent it, and start again; a pair dies once more on the way."""
         assert self.cut
         trial, application, then = self.trial, self.application, self.cut.then
         rule = self._strike(self.cut, goes)
-        if self.cut.side in LATER:
+        if isinstance(rule, Rule) and self.cut.side in LATER:
             self._succeed(rule)
             return
         self._claim_fold()
-        seen = len(self._seen())
+        since_s = time.monotonic()
         if then:
             self._strike(then, self._come_back)
             self._claim_fold()
         self._come_back()
-        self.recovery = self._seen()[seen:]
+        self.recovery = self._seen(since_s)
         if self.cut.phase == "shutdown":
             trial.stop(application)
 
@@ -303,15 +316,23 @@ class _Life:
             self.trial.settle(self.application, waits=False)
             self.trial.claim("fold", self.application, CLAIMS["fold"])
 
-    def _strike(self, cut: Cut, goes: Callable[[], object]) -> Rule:
-        """Go on until the request is held, and kill or stop whoever sent it; MarkMissed where it does not come."""
-        trial, application = self.trial, self.application
+    def _arm(self, cut: Cut) -> Rule | Hold:
+        if self.bench.disk and is_on_disk(cut.api):
+            hold = Hold(self.application.directory, cut.api, cut.number)
+            self.bench.disk.arm(hold)
+            return hold
         moment: Moment = "after" if cut.side == "after" else "before"
-        wire, rule = self.bench.wire, Rule(application.door(), cut.api, "hold", moment, cut.number)
-        self.struck = rule.struck
+        rule = Rule(self.application.door(), cut.api, "hold", moment, cut.number)
+        self.bench.wire.arm(rule)
+        return rule
+
+    def _strike(self, cut: Cut, goes: Callable[[], object]) -> Rule | Hold:
+        """Go on until it is held, and kill or stop whoever did it; MarkMissed where it does not come."""
+        trial, application = self.trial, self.application
         self.bench.pool(trial.manifest).prepare()  # somebody has to come back
-        wire.arm(rule)
-        victim = application.running.get("a")
+        rule = self._arm(cut)
+        self.struck = rule.struck
+        victim = application.running.get(OWN)
         ended: list[BaseException] = []
 
         def go() -> None:
@@ -329,44 +350,68 @@ class _Life:
             if ended:
                 raise ended[0]
             raise MarkMissed(f"{cut} did not come")
-        assert rule.exchange
         if cut.side == "zombie":
             trial.pause(application)
         else:
             if victim:  # who was told to stop is no longer among those that run
-                application.running["a"] = victim
+                application.running[OWN] = victim
             trial.kill(application)
-        if cut.side in SIDES:
-            wire.release(rule, is_lost=True)
+        if isinstance(rule, Rule) and cut.side in SIDES:
+            self.bench.wire.release(rule, is_lost=True)
+        if self.bench.disk:
+            self.bench.disk.disarm()
         going.join()
         self.struck = None
-        self.evidence = evidence_of(rule.exchange)
+        if isinstance(rule, Rule):
+            assert rule.exchange
+            self.evidence = evidence_of(rule.exchange)
+        else:
+            assert rule.effect
+            self.evidence = {"file": str(rule.effect.path.relative_to(rule.folder)), "pid": rule.effect.pid}
         trial.mark(f"struck at its {cut.api}: {cut.side}", **self.evidence)
+        self._leave(cut.left)
         return rule
+
+    def _leave(self, left: Left) -> None:
+        """Do to the instance's own disk what is to have become of it, and mark what there was."""
+        if left == "rolled-back" and self.bench.disk:
+            kept, lost = self.bench.disk.roll_back(self.application.directory / OWN)
+            self.trial.mark("rolled back to what was synced", files=kept + lost, lost=lost)
+        elif left == "wiped":
+            self.trial.wipe(self.application, OWN, may_be_empty=True)
 
     def _succeed(self, rule: Rule) -> None:
         """Have a successor drain the input, let the request arrive, and let a zombie go on with what it has of an answer."""
         trial, application = self.trial, self.application
-        zombie = application.running.pop("a", None)
-        trial.start(application, "b", in_place_of="a")
+        zombie = application.running.pop(OWN, None)
+        trial.start(application, "b", in_place_of=OWN)
         trial.drain(application, outputs_too=False)
         arrive(trial, rule)
         if zombie:
-            application.running["a"] = zombie
+            application.running[OWN] = zombie
             trial.resume(application)
-            trial.wait(SETTLE_S, lambda: zombie.exit_code is not None)
+            trial.wait(SETTLE_S, lambda: zombie.is_over)
             trial.kill(application)
-        application.running["a"] = application.running.pop("b")
+        application.running[OWN] = application.running.pop("b")
 
 
 class Record:
     """What a sweep has come to so far, in `sweep.jsonl` of its folder: whoever goes on there has that behind them."""
 
     def __init__(  # noqa: PLR0913, PLR0917 (what a sweep is)
-        self, out: Path, design: str, program: str, mode: Mode, points: Points, sides: Collection[Side] = SIDES
+        self,
+        out: Path,
+        design: str,
+        program: str,
+        mode: Mode,
+        points: Points,
+        sides: Collection[Side] = SIDES,
+        left: Collection[Left] = (),
     ) -> None:
         self.path, self.program, self.mode, self.points, self.sides = out / "sweep.jsonl", program, mode, points, sides
+        self.left_behind = left or LEFT[:1]
         self.what = {"design": design, "program": program, "mode": mode, "points": points, "sides": [*sides]}
+        self.what |= {"disk": [*left]}
         self.seed: int | None = None
         self.cuts: list[Cut] = []
         self.results: dict[Cut, Result] = {}
@@ -428,7 +473,7 @@ def run(  # noqa: PLR0913 (what to do of it is by name)
         trace, golden = sweep.golden()
         if golden.verdict is not Verdict.UPHELD:
             return [golden]
-        record.begin(list(cuts(trace, record.points, record.sides)), bench.seed)
+        record.begin(list(cuts(trace, record.points, record.sides, record.left_behind)), bench.seed)
     asked = _named(first, record.cuts) if point else record.cuts
     left = record.left(asked)
     _meet(sweep, record, left if left or second else asked, say, LIVES if is_paired else 1)
@@ -462,7 +507,7 @@ def _meet(sweep: Sweep, record: Record, due: list[Cut], say: Callable[[str], Non
 def table(results: list[Result]) -> Table:
     """Requests down; how many cuts there are of each, how many were met, and what they came to."""
     there = [verdict for verdict in Verdict if any(result.verdict is verdict for result in results)]
-    grid = Table("phase", "request", "points", "hit", *map(str, there), pad_edge=False)
+    grid = Table("phase", "request, or file", "points", "hit", *map(str, there), pad_edge=False)
     for place in dict.fromkeys(_place(result.cut) for result in results):
         counts = Counter(result.verdict for result in results if _place(result.cut) == place)
         met = [str(counts[verdict] or "-") for verdict in there]

@@ -7,6 +7,7 @@ times scale with `time_scale`, promised tolerances never do.
 import contextlib
 import json
 import shutil
+import subprocess
 import threading
 import time
 from bisect import bisect_right
@@ -50,8 +51,9 @@ from streamgate.designs.protocol import (
     WorkersReply,
 )
 from streamgate.designs.reaper import RunScope
+from streamgate.faults.disk import Disk
 from streamgate.faults.wall_clock import WallClock
-from streamgate.faults.wire import Proxy
+from streamgate.faults.wire import EFFECTS, Proxy
 from streamgate.feed import Feed
 from streamgate.generators.ledger import Send, facts
 from streamgate.generators.tables import Tables
@@ -62,7 +64,7 @@ from streamgate.machine import Cores, own_bytes, younger
 from streamgate.programs import PROGRAMS, Program
 from streamgate.report import waiting
 from streamgate.stores import STORES, Store
-from streamgate.verdicts import AdapterBreach, HarnessError, MarkMissed, NotOffered, Violated
+from streamgate.verdicts import AdapterBreach, HarnessError, MarkMissed, NotOffered, Violated, worst_first
 
 PROGRESS_S = 20.0  # an input that moves no further for so long is stuck
 SETTLE_S = 1.5  # how long nothing may follow a recorded end
@@ -102,6 +104,7 @@ class Bench:
     stores: dict[str, str] = field(default_factory=dict)  # kind -> the address of one that was given
     proxy: Proxy | None = None
     pools: dict[str, Pool] = field(default_factory=dict)
+    disk: Disk | None = None  # where designs are watched
 
     @cached_property
     def pace(self) -> Pace:
@@ -129,7 +132,9 @@ class Bench:
         if manifest.name not in self.pools:
             for other in self.pools.values():  # one design at a time keeps memory and the two cores for itself
                 other.close()
-            self.pools = {manifest.name: Pool(manifest, self.run, self.out / "logs", time_scale=self.time_scale)}
+            launch = self.disk.launch if self.disk else subprocess.Popen
+            pool = Pool(manifest, self.run, self.out / "logs", time_scale=self.time_scale, launch=launch)
+            self.pools = {manifest.name: pool}
         return self.pools[manifest.name]
 
     def take(self, manifest: Manifest, environment: dict[str, str] | None = None) -> Instance:
@@ -265,6 +270,7 @@ class Trial:
                 design_version=manifest.version,
                 atomic=manifest.atomic,
                 local_state=manifest.local_state,
+                bytes_beside_table=manifest.bytes_beside_table,
                 broker=f"{bench.broker.kind} {bench.broker.version}",
                 seed=bench.seed,
                 attempt=attempt,
@@ -397,6 +403,21 @@ class Trial:
             application.keys += sorted(told - set(application.keys))
         for name, count in application.count(sends).items():
             application.workload[name] = application.workload.get(name, 0) + count
+
+    def grow(self, application: Application) -> None:
+        """Give the input twice as many partitions; what is fed next goes there as well.
+
+        A branch of the ledger stays where it is or goes from partition p of n to p + n, which lies behind it in the log, so the
+        states of its accounts stay in order.
+        """
+        topic = application.reads
+        partitions = application.inputs[topic] = 2 * application.inputs[topic]
+        self.reading.grow(topic, partitions)
+        self.bench.feed.look_at(topic)
+        for committed in (True, False):
+            position = application.positions.setdefault((topic, committed), {})
+            position |= {partition: position.get(partition, 0) for partition in range(partitions)}
+        self.mark("partitions were added to its input", partitions=partitions)
 
     @contextlib.contextmanager
     def feeding(self, application: Application, apart_s: float = 0) -> Iterator[None]:
@@ -719,8 +740,7 @@ class Trial:
                 said = f"{self.manifest.name} answered stop with {reply.type}: {reply.message}"
                 raise Violated.one("stuck", said) if twice or application.running else AdapterBreach(said)
             self.happened(application, name, "stopped")
-        if "reusable" in self.manifest.capabilities:
-            self.bench.pool(self.manifest).give_back(instance)
+        self.bench.pool(self.manifest).give_back(instance)
 
     def look_outside(self, application: Application) -> None:
         """Record what it has told outside of Kafka, if that was asked of it."""
@@ -759,13 +779,13 @@ class Trial:
             raise MarkMissed(f"{self.manifest.name} had drained its input before it was stopped")
         self.mark("stopped in the middle of its input", offsets_left=left)
 
-    def wipe(self, application: Application, name: str = "a") -> None:
-        """Delete the instance's own disk, and mark what was there."""
+    def wipe(self, application: Application, name: str = "a", *, may_be_empty: bool = False) -> None:
+        """Delete the instance's own disk, and mark what was there; MarkMissed where that should have been something."""
         folder = application.directory / name
         files = [f for f in folder.rglob("*") if f.is_file()]
         size = sum(f.stat().st_size for f in files)
         shutil.rmtree(folder)
-        if not size and self.manifest.local_state:
+        if not (size or may_be_empty) and self.manifest.local_state:
             raise MarkMissed(f"{self.manifest.name} keeps local state by its manifest, and its state_dir holds no byte")
         self.mark("wiped", files=len(files), size_bytes=size, local_state=self.manifest.local_state)
 
@@ -791,10 +811,10 @@ class Trial:
         running = application.running
         first, second = running["a"], self.start(application, "b", in_place_of="a", apart=True, may_refuse=True)
         if second is None:
-            running.pop("b").kill()
+            self.let_go(application, "b")
 
         def stopped() -> list[str]:
-            return [name for name, instance in running.items() if instance.exit_code is not None or instance.failed]
+            return [name for name, instance in running.items() if instance.is_over]
 
         self.wait(NOTICED_S, lambda: second is None or bool(stopped()))
         for name in stopped():
@@ -964,7 +984,7 @@ class Trial:
     def expect_failure(self, application: Application, name: str = "a") -> None:
         """Wait for the loud stop of an instance that was given what it cannot read."""
         instance = application.running[name]
-        if not self.wait(self.bench.progress_s, lambda: instance.failed is not None or instance.exit_code is not None):
+        if not self.wait(self.bench.progress_s, lambda: instance.is_over):
             raise Violated.one(
                 "stuck", f"{self.manifest.name} neither went on nor said why not, on a record that it cannot read"
             )
@@ -973,17 +993,54 @@ class Trial:
         self.gave_up(application, name)
         self.settle(application)
 
+    def cut_the_log(self, application: Application) -> None:
+        """Have the broker delete the first half of what is not committed, in each partition; mark from where to where.
+
+        MarkMissed where that was no record that a reader is given.
+        """
+        self._demand_group(application, "how far it is")
+        seen = [r for r in self.history.of(events.Record) if r.visible]
+        gaps = {}
+        for place, begin in (self.committed(application) or {}).items():
+            unread = sorted(r.offset for r in seen if f"{r.topic}-{r.partition}" == place and r.offset >= begin)
+            if unread:
+                gaps[place] = (begin, unread[len(unread) // 2] + 1)
+        if not gaps:
+            raise MarkMissed("nothing was left that had not been read")
+        self.reading.cut({place: end for place, (_, end) in gaps.items()})
+        self.mark("some of its input fell off the log before it was read", gaps=gaps)
+
+    def expect_gap(self, application: Application) -> None:
+        """Wait until an instance that has lost some of its input says so, or has gone on without a word; it may have refused."""
+        instance = application.running["a"]
+        if any(e.event == "failed" for e in self.history.of(events.Instance)):
+            self.let_go(application, "a")
+        elif not self.wait(self.bench.progress_s, lambda: instance.failed is not None or self.is_drained(application)):
+            raise Violated.one("stuck", f"{self.manifest.name} neither went on nor said why not, on a gap in its input")
+        elif instance.failed:
+            self.gave_up(application, "a")
+        else:
+            return
+        self.settle(application)
+
     def gave_up(self, application: Application, name: str) -> None:
-        """End an instance that has said why it goes on no more, and record that."""
-        instance = application.running.pop(name)
-        instance.kill()
-        assert instance.failed
-        self.happened(application, name, "failed", f"{instance.failed.kind}: {instance.failed.message}")
+        """Take away an instance that has said why it goes on no more, and record that."""
+        failed = application.running[name].failed
+        assert failed
+        self.happened(application, name, "failed", f"{failed.kind}: {failed.message}")
+        self.let_go(application, name)
+
+    def let_go(self, application: Application, name: str) -> None:
+        """End an instance that works no more, unless it takes another start."""
+        self.bench.pool(self.manifest).give_back(application.running.pop(name))
+
+    def _demand_group(self, application: Application, what: str) -> None:
+        if application.group is None:
+            raise NotOffered(f"{self.manifest.name} names no consumer group, so nobody can see {what}")
 
     def share(self, application: Application) -> None:
         """Wait until all who run hold some of the input by the word of their group, and all of it moves on; mark who does."""
-        if application.group is None:
-            raise NotOffered(f"{self.manifest.name} names no consumer group, so nobody can see who holds what")
+        self._demand_group(application, "who holds what")
         busy = min(len(application.running), len(application.places))
         held: list[list[str]] | None = None
         before: events.Offsets = {}
@@ -1048,6 +1105,15 @@ class Trial:
             self.wait(SETTLE_S, lambda: False)  # nothing more may come
         self.observe(application)
         application.observed_ms = None
+
+    def drain_again(self, application: Application) -> None:
+        """The same, with instance a started once more if it stops loudly, as whoever looks after processes does."""
+        instance = application.running["a"]
+        self.wait(self.bench.progress_s, lambda: instance.failed is not None or self.is_drained(application))
+        if instance.failed:
+            self.gave_up(application, "a")
+            self.start(application)
+        self.drain(application)
 
     def await_cleaner(self, application: Application) -> None:
         """See rows come until the log cleaner has left less than half of those that were written; mark how many are left."""
@@ -1123,6 +1189,35 @@ class Trial:
         )
         if application.store:
             self.look_at_store(application)
+
+    def catch_up(self, application: Application, within_ms: int) -> None:
+        """Wait until the committed offsets are the ends of the input's log; record both as they are then, or at the end."""
+        self._demand_group(application, "how far it is")
+        began, ends = self.now_ms, dict[str, int]()
+        committed: events.Offsets | None = None
+
+        def reached() -> bool:
+            nonlocal committed, ends
+            self.look_after(application)
+            ends = {
+                f"{topic}-{partition}": end
+                for topic, partitions in application.commits.items()
+                for partition, end in self.reading.ends(topic, partitions)[1].items()
+            }
+            committed = self.committed(application)
+            return committed == ends
+
+        self.wait(within_ms / 1000, reached)
+        self.history.add(
+            events.Committed(
+                at_ms=self.now_ms,
+                application=application.name,
+                offsets=committed,
+                stable_ms=self.now_ms - began,
+                down=False,
+                high_watermark=ends,
+            )
+        )
 
     def _is_left_open(self, application: Application) -> bool:
         """Whether all that readers do not see yet is of transactions without an outcome."""
@@ -1204,7 +1299,7 @@ class Trial:
             events.Claim(check=check, application=application.name, sentence=sentence, arguments=arguments)
         )
         try:
-            anomalies = CHECKS[check](self.history, application.name, **arguments)
+            anomalies = worst_first(CHECKS[check](self.history, application.name, **arguments))
         except NotOffered as reason:  # this rule alone cannot be judged; what follows may still be violated
             self.not_offered = self.not_offered or reason
             return
@@ -1213,16 +1308,19 @@ class Trial:
 
     def _shut(self, application: Application, name: str) -> None:
         """Close an instance's door, and record what went through it: of each connection the APIs, their versions and how many."""
-        seen: dict[int, Counter[str]] = {}
-        clients: dict[int, str] = {}
         assert self.bench.proxy
-        for exchange in self.bench.proxy.shut(application.door(name)):
-            seen.setdefault(exchange.connection, Counter())[f"{exchange.api} v{exchange.version}"] += 1
-            clients[exchange.connection] = exchange.client_id or ""
-        for connection, asked in seen.items():
+        exchanges = self.bench.proxy.shut(application.door(name))
+        for connection in dict.fromkeys(exchange.connection for exchange in exchanges):
+            own = [exchange for exchange in exchanges if exchange.connection == connection]
+            changes = (e for e in own if e.api in EFFECTS)
             self.history.add(
                 events.Connection(
-                    at_ms=self.now_ms, application=application.name, name=name, client=clients[connection], asked=asked
+                    at_ms=self.now_ms,
+                    application=application.name,
+                    name=name,
+                    client=own[-1].client_id or "",
+                    asked=Counter(f"{exchange.api} v{exchange.version}" for exchange in own),
+                    changed=[(round((e.asked_s - self.began) * 1000), e.api, e.fault) for e in changes],
                 )
             )
 
@@ -1231,18 +1329,13 @@ class Trial:
         pool = self.bench.pool(self.manifest)
         for application in self.applications.values():
             for instance in application.running.values():
-                with contextlib.suppress(AdapterBreach):  # the scenario is over: how this one ends is no part of it
-                    if (
-                        gently
-                        and "reusable" in self.manifest.capabilities
-                        and instance.exit_code is None
-                        and not instance.failed
-                    ):
-                        instance.resume()
-                        if isinstance(instance.stop(STOP_MS), Stopped):
-                            pool.give_back(instance)
-                            continue
-                instance.kill()
+                if not gently or "reusable" not in self.manifest.capabilities:
+                    instance.kill()
+                elif not instance.is_over:
+                    instance.resume()
+                    with contextlib.suppress(AdapterBreach):  # the scenario is over: how this one ends is no part of it
+                        instance.stop(STOP_MS)
+                pool.give_back(instance)
             application.running.clear()
             for name in sorted(application.doors):
                 self._shut(application, name)

@@ -1,5 +1,7 @@
 """What a scenario can end with, and the exceptions by which a step, a fault or the supervisor says so."""
 
+from collections import Counter
+from collections.abc import Iterable
 from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict
@@ -26,6 +28,17 @@ class Anomaly(BaseModel):
     source: str | None = None  # the input record concerned, as topic-partition@offset
     expected: str | None = None
     got: str | None = None
+
+
+_MADE_UP = {"phantom", "uncommitted-visible", "torn"}  # a value that no input gives
+_UNDONE = {"resurrected", "stale-overwrite"}  # a newer result is gone again
+
+
+def worst_first(anomalies: Iterable[Anomaly]) -> list[Anomaly]:
+    """What no input gives before newer results that are gone again, before all else; of as bad ones those there are more of."""
+    found = list(anomalies)
+    total = Counter(anomaly.name for anomaly in found)
+    return sorted(found, key=lambda a: (a.name not in _MADE_UP, a.name not in _UNDONE, -total[a.name], a.name))
 
 
 class Outcome(Exception):

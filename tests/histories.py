@@ -256,7 +256,7 @@ class Story:
 
     def start(self, name: str = "a", *, group: str | None = "app-group", internal_topics: tuple[str, ...] = ()) -> None:
         """An instance starts and is ready."""
-        self._happens(name, "started")
+        self._happens(name, "started", detail=f"{name}.stderr")
         self._happens(name, "ready", consumer_group=group, internal_topics=internal_topics)
 
     def kill(self, name: str = "a") -> None:
@@ -376,9 +376,9 @@ class Story:
         )
         self._tell(answer)
 
-    def keeps(self, topic: str, partitions: int = 1, repeated: int = 0) -> None:
+    def keeps(self, topic: str, partitions: int = 1, repeated: int = 0, size_bytes: int = 0) -> None:
         """What the design keeps on the broker."""
-        size = {"records": 1, "size_bytes": 1}
+        size = {"records": 1, "size_bytes": size_bytes}
         kept = Kept(at_ms=0, application=self.name, topic=topic, partitions=partitions, repeated=repeated, **size)
         self._tell(kept)
 

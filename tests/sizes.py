@@ -11,14 +11,17 @@ def lines(*patterns: str) -> int:
     return sum(len(p.read_text().splitlines()) for pattern in patterns for p in ROOT.glob(pattern))
 
 
-PROGRAMS = lines(
-    *(f"impl/spark/{name}.py" for name in ("ledger", "branches", "relay", "batcher", "joins", "pulse", "envelopes"))
+RUNTIME = lines(
+    *(
+        f"impl/spark/{name}.py"
+        for name in ("checkpoint", "clock", "daemon", "election", "main", "runtime", "session", "writer")
+    )
 )
 LIMITS = {
-    "the reference, programs": (PROGRAMS, 800),
-    "the reference, runtime": (lines("impl/spark/*.py") - PROGRAMS, 1120),
-    "the plain design": (lines("impl/plain/*.py"), 785),
-    "the adapter": (lines("streamgate/adapter.py"), 130),
+    "the reference, programs": (lines("impl/spark/*.py") - RUNTIME, 800),
+    "the reference, runtime": (RUNTIME, 1135),
+    "the plain design": (lines("impl/plain/*.py"), 810),
+    "the adapter": (lines("streamgate/adapter.py"), 136),
     **{f"{p.relative_to(ROOT)}": (lines(str(p.relative_to(ROOT))), 30) for p in ROOT.glob("impl/broken/*/*.py")},
 }
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from miniatures import START, Run, Spawn, manifest
+from miniatures import START, Run, Spawn, manifest, until
 
 from streamgate.designs.instance import Instance
 from streamgate.designs.protocol import Deactivated, Error, Failed, Query, Ready, StandingBy, Stopped, Unsupported
@@ -57,14 +57,32 @@ def test_stdin_ends_while_working(spawn: Spawn) -> None:
 
 
 def test_refusal_and_loud_stop_at_start(spawn: Spawn) -> None:
-    """`open` may refuse, after which stop is answered, or fail loudly, after which it exits."""
-    refusing, failing = spawn("refuses"), spawn("fails_at_start")
-    refusal, failure = refusing.start(START), failing.start(START)
+    """`open` may refuse, after which stop is answered, or fail loudly, after which it exits, unless it is sound."""
+    refusing, failing, sound = spawn("refuses"), spawn("storage"), spawn("offset-lost")
+    refusal = refusing.start(START)
 
     assert refusal == Unsupported(reason="tired")
     assert refusing.stop(1000) == Stopped()
-    assert failure == Failed(kind="offset-lost", message="the input begins above the committed offset")
+    assert failing.start(START) == Failed(kind="storage", message="it cannot begin")
     assert failing.wait_exit(5) == 1
+    for _ in range(2):
+        assert sound.start(START) == Failed(kind="offset-lost", message="it cannot begin", again=True)
+        assert sound.takes_another_start()
+
+
+def test_loud_stop_while_it_works(spawn: Spawn) -> None:
+    """One that has let go of everything says so and takes another start; one whose runtime is spoiled exits."""
+    sound, spoiled = spawn("poison"), spawn("fenced")
+    for _ in range(2):
+        sound.start(START)
+        until(lambda: sound.failed is not None)
+        assert sound.failed == Failed(kind="poison", message="it cannot go on", again=True)
+        assert sound.takes_another_start()
+    spoiled.start(START)
+
+    assert spoiled.wait_exit(5) == 1
+    assert spoiled.failed == Failed(kind="fenced", message="it cannot go on")
+    assert not spoiled.takes_another_start()
 
 
 def test_two_clusters(spawn: Spawn) -> None:

@@ -844,6 +844,32 @@ class TestOnce:
         assert story.found("once") == []
 
 
+class TestPaced:
+    """No more transactions end than intervals begin."""
+
+    @staticmethod
+    def life(ended: int, *, waves: int = 6) -> Story:
+        """A life of 1,500 ms, in which three intervals may begin, with so many ends of transactions in it."""
+        story = Story("batcher", commit_interval_ms=1000, threshold=1, interval_ms=1000)
+        story._happens("a", "started", at_ms=100)
+        for number, visitor in enumerate("abcdef"[:waves], 1):
+            story.visit("ada", visitor, seen_ms=200 * number)
+            story.out("ada", visitor, at_ms=1600)
+        for number in range(ended):
+            story.batch(2 * number + 1, 2 * number + 1, 7, control="commit")
+        return story
+
+    @pytest.mark.parametrize(("ended", "found"), [(3, []), (4, [("early", None, None)])])
+    def test_one_an_interval(self, ended: int, found: list[tuple[str, None, None]]) -> None:
+        """Three may end, and a fourth is one too many: the start, and two ticks of a clock that strikes a moment later."""
+        assert self.life(ended).found("paced") == found
+
+    def test_nothing_was_at_stake(self) -> None:
+        """Where no more waves came than transactions may end, nothing had to wait."""
+        with pytest.raises(Inconclusive, match="no more waves"):
+            self.life(3, waves=2).judged("paced")
+
+
 class TestBelowTheCommit:
     """Nothing comes again whose input was committed at the kill."""
 

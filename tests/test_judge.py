@@ -13,7 +13,7 @@ from streamgate.history.events import Ended, Record
 from streamgate.judge import CLAIMS, judge
 from streamgate.plugin import TIMED
 from streamgate.report import RowResult, card, exit_code
-from streamgate.verdicts import Anomaly, Verdict
+from streamgate.verdicts import Anomaly, Verdict, worst_first
 
 
 def right() -> Story:
@@ -286,7 +286,8 @@ def test_exit_code_of_a_broken_limit() -> None:
 def test_card() -> None:
     """The card tells the first three anomalies down to the record, and counts the others."""
     anomaly = Anomaly(name="lost", text="ada lacks it", key="ada", source="t-0@7", expected="2", got="1")
-    said = card(VIOLATED.model_copy(update={"anomalies": [anomaly] * 5, "marks": [{"fault": "killed"}]}), "do it again")
+    found = {"anomalies": [anomaly] * 5, "totals": {"lost": 29, "torn": 2}, "marks": [{"fault": "killed"}]}
+    said = card(VIOLATED.model_copy(update=found), "do it again")
 
     assert said.split("\n")[:8] == [
         "VIOLATED  G1.a[ledger-exactly_once]  d",
@@ -298,7 +299,24 @@ def test_card() -> None:
         "    expected  2",
         "    got       1",
     ]
-    assert said.split("\n")[-2:] == ["  and 2 more anomalies", "  again     do it again"]
+    assert said.split("\n")[-2:] == ["  in all    29 lost, 2 torn", "  again     do it again"]
+
+
+@pytest.mark.parametrize(
+    ("found", "first"),
+    [
+        ("lost lost torn", "torn"),
+        ("lost resurrected duplicated duplicated", "resurrected"),
+        ("stale-overwrite resurrected stale-overwrite", "stale-overwrite"),
+        ("lost reordered reordered", "reordered"),
+        ("lost reordered", "lost"),
+    ],
+)
+def test_worst_first(found: str, first: str) -> None:
+    """What no input gives, then what undoes a newer result, then what there is most of, in an order that no run changes."""
+    anomalies = worst_first(Anomaly(name=name, text="") for name in found.split())
+
+    assert anomalies[0].name == first
 
 
 def test_a_history_is_on_disk_as_it_happens(tmp_path: Path) -> None:

@@ -1,14 +1,14 @@
-"""What a design says of how far it is behind, on hand-written histories: events at 0, 1, 2 … seconds, one partition."""
+"""How far a design is behind, by its own word and by what it commits, on hand-written histories of one partition."""
 
 import pytest
 from histories import Story
 
-from streamgate.history.events import Lag
+from streamgate.history.events import Committed, Instance, Lag, Mark
 from streamgate.verdicts import Inconclusive, NotOffered
 
 
 def asked(*answers: tuple[int, int, int, int]) -> Story:
-    """Five events, one a second; then what it says at a time, with what is committed and the end then."""
+    """Five events, one a second from 0 on; then what it says at a time, with what is committed and the end then."""
     story = Story("batcher", threshold=3, interval_ms=1000)
     story.start()
     for number in range(5):
@@ -57,3 +57,65 @@ class TestLag:
         """A design that cannot tell is unsupported."""
         with pytest.raises(NotOffered, match="capability lag"):
             asked().found("lag")
+
+
+def ended(*visible: bool, committed: int, end: int) -> Story:
+    """A start, entries that are visible or aborted, and what is committed at last."""
+    story = Story("ledger")
+    story.start()
+    for each in visible:
+        story.entry(ada=1, visible=each)
+    place = f"{story.reads}-0"
+    look = {"offsets": {place: committed}, "high_watermark": {place: end}}
+    story.history.add(Committed(at_ms=9, application="app", stable_ms=0, down=False, **look))
+    return story
+
+
+class TestCaughtUp:
+    """The end of the log is what counts, not the last record."""
+
+    @pytest.mark.parametrize(
+        ("visible", "committed", "is_right"),
+        [
+            ((True, False), 3, True),  # a record, an aborted one, its marker
+            ((True, False), 2, False),
+            ((True, False), 1, False),  # the offset after the last record
+            ((True, True), 2, False),
+            ((), 3, True),  # nothing but what was aborted
+            ((), 0, False),
+        ],
+    )
+    def test_bounds(self, visible: tuple[bool, ...], committed: int, *, is_right: bool) -> None:
+        """Whoever stays before a marker stays behind."""
+        story = ended(*visible, committed=committed, end=3)
+
+        assert [name for name, _, _ in story.found("caught-up")] == ([] if is_right else ["stuck"])
+
+    def test_says_nothing(self) -> None:
+        """Where the log ends in a record, the offset after it is its end."""
+        with pytest.raises(Inconclusive, match="nothing to pass"):
+            ended(True, True, committed=2, end=2).found("caught-up")
+
+
+class TestGapNamed:
+    """Who finds that some of its input is gone stops, and says where."""
+
+    @pytest.mark.parametrize(
+        ("said", "found"),
+        [
+            ("offset-lost: app-entries-1 has nothing at 3", []),
+            ("Fetch position 3 is out of range for partition app-entries-1", []),
+            ("offset-lost: app-entries-12 has nothing at 3", ["stuck"]),  # another partition
+            ("offset-lost: some data may have been lost", ["stuck"]),
+            (None, ["lost"]),
+        ],
+    )
+    def test_what_is_said(self, said: str | None, found: list[str]) -> None:
+        """Going on without a word is a loss, stopping without a place is of no help."""
+        story = Story("ledger")
+        story.start()
+        story.history.add(Mark(at_ms=1, fault="a gap", evidence={"gaps": {"app-entries-1": [3, 5]}}))
+        if said:
+            story.history.add(Instance(at_ms=2, application="app", name="a", event="failed", detail=said))
+
+        assert [name for name, _, _ in story.found("gap-named")] == found

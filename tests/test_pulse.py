@@ -303,3 +303,16 @@ class TestFootprint:
         (anomaly,) = story.judged("footprint", topics=1, partitions=2)
 
         assert "app-x, app-y" in anomaly.text
+
+    def test_more_than_its_table(self) -> None:
+        """As many bytes as the rows of the table have are what a design declares that declares nothing."""
+        story, motor, gripper = two_signals()
+        story.pulse("ada", motor, gripper)
+        size = sum(len(r.key or b"") + len(r.value or b"") for r in story.history.of(Record) if r.topic == story.writes)
+        assert size
+        story.keeps("app-x", size_bytes=size)
+        assert story.found("footprint", topics=1, partitions=2) == []
+        story.keeps("app-x", size_bytes=size + 1)
+        (anomaly,) = story.judged("footprint", topics=1, partitions=2)
+
+        assert f"{size + 1} bytes, and declares {size}" in anomaly.text

@@ -241,63 +241,77 @@ def batches(rows):
     return [(value["customerId"], "".join(event["visitorId"] for event in value["events"])) for value in values]
 
 
+def page_of(waiting):
+    """A page of customers, and what it says of a read: its batches, whether something waits, what it keeps."""
+    page, kept = batcher.Customers({"threshold": 3}), [json.dumps(waiting)]
+    page.page = SimpleNamespace(get=lambda: kept, update=lambda value: kept.__setitem__(0, value[0]))
+
+    def said(*rows):
+        *out, last = page.handleInputRows((7,), iter([(7, *row) for row in rows]), None)
+        return batches(out), last.value, json.loads(kept[0])
+
+    return said
+
+
+TICK = (batcher.TICK, 0, "", "", "")
+
+
 def test_batches_fill():
-    """Of seven events in one read, two full batches go at once, in order, and one event waits from the page's time."""
-    state = {"now_ms": 70, "customers": {"ada": [10, [["z", "click"]]]}}
-    events = [("ada", letter, "click") for letter in "abcdef"] + [("bob", "x", "click")]
+    """Of seven events in one read, two full batches go at once, in the order of the log, and the rest waits for a tick."""
+    said = page_of({"ada": [["z", "click"]]})
+    events = [(0, offset, "ada", letter, "click") for offset, letter in enumerate("abcdef")] + [
+        (1, 0, "bob", "x", "click")
+    ]
 
-    assert batches(batcher.fill(state, events, 3)) == [("ada", "zab"), ("ada", "cde")]
-    assert state["customers"] == {"ada": [70, [["f", "click"]]], "bob": [70, [["x", "click"]]]}
-
-
-def test_batches_are_due():
-    """What has waited for the interval goes, by the page's own time, and no other."""
-    state = {"now_ms": 1010, "customers": {"ada": [10, [["a", "click"]]], "bob": [11, [["b", "click"]]]}}
-
-    assert batches(batcher.overdue(state, 1010 - 1000)) == [("ada", "a")]
-    assert list(state["customers"]) == ["bob"]
-    assert batches(batcher.overdue(state, 1010)) == [("bob", "b")]
+    full = [("ada", "zab"), ("ada", "cde")]
+    assert said(*reversed(events)) == (full, b"7 waits", {"ada": [["f", "click"]], "bob": [["x", "click"]]})
+    assert said(TICK) == ([("ada", "f"), ("bob", "x")], b"7 sent", {})
+    assert said(TICK, *events[:3]) == ([("ada", "abc")], b"7 sent", {})
+    assert said(*events[:3]) == ([("ada", "abc")], b"7 idle", {})
+    assert said(*events[:2], TICK, TICK) == ([("ada", "ab")], b"7 sent", {})
 
 
 def test_clock(tmp_path, monkeypatch):
-    """It ticks while something waits or may, once at a time, by the time since it last did; and once to close."""
+    """It ticks while something waits or may: an interval after the last was out, less what a batch takes; once to close."""
     now = [100.0]
     monkeypatch.setattr("streamgate.impl.spark.clock.time.monotonic", lambda: now[0])
     ticking = clock.Clock(f"file://{tmp_path}", 2, 1000)
-    written = lambda: sorted(file.read_text() for file in tmp_path.iterdir())  # noqa: E731
+
+    def after(seconds):
+        """How many ticks there are when it was asked for one that much later."""
+        now[0] += seconds
+        ticking.tick()
+        return len(list(tmp_path.iterdir()))
 
     def hear(*said, took_s=0.0):
+        now[0] += took_s
         rows = {"key": [None] * len(said) + [b"ada"], "value": [*said, b"{}"]}
         table = pa.table(rows, schema=pa.schema([("key", pa.binary()), ("value", pa.binary())]))
         assert ticking.hear(table, now[0] - took_s).num_rows == 1
+        ticking.sent()
 
-    now[0] += 0.3
-    ticking.tick()
-    now[0] += 0.3
-    ticking.tick()
-    assert written() == ["300 "]  # one is under way
-    nothing = [b"%d %d" % (page, clock.NEVER) for page in range(2)]
-    hear(*nothing)
-    ticking.tick()
-    assert written() == ["300 "]  # nothing waits
-    now[0] += 60
-    hear(b"0 750", took_s=0.25)
-    ticking.tick()
-    assert written() == ["300 ", "500 "]  # an event has waited since before its batch began, not since the last tick
-    hear(b"0 250", nothing[1])
-    now[0] += 0.24
-    ticking.tick()
-    assert written() == ["300 ", "500 "]  # one is due soon, and an earlier tick would only hold it up
-    now[0] += 0.01
-    ticking.tick()
-    assert written() == ["250 ", "300 ", "500 "]
+    assert (after(0.7), after(0.1), after(9)) == (0, 1, 1)  # one is under way
+    hear(b"0 sent", b"1 sent", took_s=0.25)
+    assert after(9) == 1  # nothing waits
+    hear(b"0 waits", took_s=0.1)
+    assert (after(0.39), after(0.02)) == (1, 2)  # half a second after its batch began, and not since the last tick
+    hear(b"0 waits", b"1 waits")  # so large a batch is no tick
+    assert after(9) == 2
+    for _ in range(3):  # as long as a batch takes now, so much sooner its tick
+        hear(b"0 sent", b"1 sent", took_s=0.4)
+        hear(b"1 waits")
+        after(0.9)
+    hear(b"0 sent", b"1 sent", took_s=0.4)
+    hear(b"1 waits")
+    ticks = after(0.34)
+    assert (after(0.02), after(9)) == (ticks + 1, ticks + 1)
     ticking.tick(closing=True)
-    assert len(written()) == 3  # one is under way; the closing one is the next
-    hear(*nothing)
-    ticking.tick()
-    hear(*nothing)
+    assert after(9) == ticks + 1  # one is under way; the closing one is the next and the last
+    hear(b"0 sent", b"1 sent")
     ticking.tick(closing=True)
-    assert written() == ["0 closing", "250 ", "300 ", "500 "]
+    hear(b"0 sent", b"1 sent")
+    hear(b"0 waits")
+    assert after(9) == ticks + 2
 
 
 Page = dict[str, Any]

@@ -5,11 +5,11 @@ import re
 import sys
 import time
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from miniatures import MINIATURES, START, Run, Spawn, manifest
+from miniatures import MINIATURES, START, Run, Spawn, manifest, until
 
 from streamgate.designs import instance as instances
 from streamgate.designs.instance import Instance, Silence, prepare
@@ -88,7 +88,7 @@ def test_breach_unasked(habit: str, spawn: Spawn) -> None:
     """What is said out of turn is a breach, met by whatever is asked next; a flood is held still."""
     instance = spawn(habit)
     instance.greet()
-    _until(lambda: instance.breach is not None)
+    until(lambda: instance.breach is not None)
 
     with pytest.raises(AdapterBreach) as breach:
         instance.start(START)
@@ -141,7 +141,7 @@ def test_loud_stop(spawn: Spawn) -> None:
     instance.greet()
     instance.start(START)
 
-    _until(lambda: instance.failed is not None)
+    until(lambda: instance.failed is not None)
 
     assert instance.wait_exit(5) == 1
     assert instance.failed == Failed(kind="fenced", message="another one took over")
@@ -162,7 +162,7 @@ def test_last_words_are_heard(spawn: Spawn, monkeypatch: pytest.MonkeyPatch) -> 
     instance.start(START)
     monkeypatch.setattr(Instance, "_hear", late)
 
-    _until(lambda: instance.exit_code is not None)
+    until(lambda: instance.exit_code is not None)
 
     assert instance.failed
 
@@ -191,7 +191,7 @@ def test_pause_takes_every_process(spawn: Spawn) -> None:
     assert instance.pause() == everyone
     assert {_state(pid) for pid in everyone} == {"T"}
     assert instance.resume() == everyone
-    _until(lambda: "T" not in {_state(pid) for pid in everyone})
+    until(lambda: "T" not in {_state(pid) for pid in everyone})
     instance.pause()
     assert instance.kill() == everyone
     assert not any(map(_alive, everyone))
@@ -259,13 +259,6 @@ def test_pool_raises_the_breach_of_a_boot(tmp_path: Path) -> None:
             pool.take()
 
     pool.close()
-
-
-def _until(true: Callable[[], bool]) -> None:
-    until = time.monotonic() + 5
-    while not true():
-        assert time.monotonic() < until
-        time.sleep(0.005)
 
 
 def _state(pid: int) -> str:

@@ -38,6 +38,19 @@ def result(verdict: Verdict | None, cut: Cut = CUT) -> Result:
     return Result(cut=cut, verdict=verdict, history="history/x.jsonl")
 
 
+def test_changes_to_disks() -> None:
+    """They have one side, and each place has as many disks to come back to as are asked for, but none that nobody dies at."""
+    trace = [("transaction-1", "rename:durable/N"), ("transaction-1", "end_txn")]
+
+    assert [str(cut) for cut in cuts(trace, "txn", ("before", "late"), ("kept", "wiped"))] == [
+        "transaction-1.rename:durable/N.1.before",
+        "transaction-1.rename:durable/N.1.before.wiped",
+        "transaction-1.end_txn.1.before",
+        "transaction-1.end_txn.1.before.wiped",
+        "transaction-1.end_txn.1.late",
+    ]
+
+
 def test_both_sides_of_each_effect_by_its_number_in_the_phase() -> None:
     """What only asks has none, and what is no part of a transaction has none where only those are asked for."""
     names = [str(cut) for cut in cuts(TRACE, "txn", SIDES)]

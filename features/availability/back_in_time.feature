@@ -5,7 +5,7 @@ Feature: A recovery takes a limited time, and the report says how long
   Broken by: a dead member that is waited for until a long session ends, state that is read back by replaying everything.
   Costs: a session timeout that is short enough, and what it takes to read the state.
 
-  @G48.back-in-time
+  @G48.back-in-time @one-mode
   Scenario Outline: a design that died is back in time
     Given <program> in mode <mode> on 4 partitions
     And 4000 entries over 64 accounts wait in its input

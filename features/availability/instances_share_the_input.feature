@@ -5,7 +5,7 @@ Feature: Instances share the partitions, and none of them is needed
   Broken by: state that stays with its instance, work that goes on after the partition has gone, one identity for all.
   Costs: a pause at every change while the state of what was gained is read; after a death, the session timeout before it.
 
-  @G28.joins-and-leaves
+  @G28.joins-and-leaves @one-mode
   Scenario Outline: instances share the partitions, and work goes on when one joins or leaves
     Given <program> in mode <mode> on 4 partitions, in several instances, committing every 500 ms
     # small waves, one after the other: what arrives meanwhile is what counts
@@ -38,21 +38,6 @@ Feature: Instances share the partitions, and none of them is needed
       | ledger  | at_least_once |
       | ledger  | exactly_once  |
 
-  @G29.rebuilt-elsewhere
-  Scenario Outline: another instance rebuilds the state of a dead one
-    Given <program> in mode <mode> on 4 partitions, in several instances, committing every 500 ms
-    # small waves, one after the other: what arrives meanwhile is what counts
-    And 400 entries over 64 accounts wait in its input
-    When it starts and drains its input
-    And b joins and a is killed while more of them arrive
-    And it drains its input
-    Then the outputs are the model's, in the order and as often as <mode> allows
-    And nothing else changes on the broker
-
-    Examples:
-      | program | mode          |
-      | ledger  | at_least_once |
-
   @G29.behind-an-open-transaction
   Scenario Outline: what a dead instance left open hides no state from who takes over
     # its session ends after 2000 ms: the transaction is still open when another one takes over
@@ -69,7 +54,7 @@ Feature: Instances share the partitions, and none of them is needed
       | program | mode         |
       | ledger  | exactly_once |
 
-  @G52.back-to-back
+  @G52.back-to-back @one-mode
   Scenario Outline: no partition has two owners while instances come and go in quick succession
     Given <program> in mode <mode> on 4 partitions, in several instances, committing every 500 ms
     # small waves, one after the other: what arrives meanwhile is what counts

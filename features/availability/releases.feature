@@ -42,6 +42,20 @@ Feature: A release that goes wrong corrupts nothing
     And nothing else changes on the broker
 
     Examples:
+      | program | mode         |
+      | ledger  | exactly_once |
+
+  @G55.noticed
+  Scenario Outline: without transactions, two deployments under the same ids are noticed
+    # that is all: nothing keeps out what the displaced one has sent already, and it may be the last word on an account
+    Given <program> in mode <mode> on 4 partitions
+    # small waves, one after the other: both have something to do
+    And 400 entries over 64 accounts wait in its input
+    When it starts and drains its input
+    And a second deployment under the same ids starts while more of them arrive, and both are ended
+    Then one of the two has stopped loudly, or refused to start
+    And nothing else changes on the broker
+
+    Examples:
       | program | mode          |
       | ledger  | at_least_once |
-      | ledger  | exactly_once  |

@@ -19,7 +19,7 @@ Feature: A release switches between two clusters, and no reader notices
       | program | mode          |
       | ledger  | at_least_once |
 
-  @G31.undisturbed
+  @G31.undisturbed @one-mode
   Scenario Outline: a switch between two clusters loses nothing and repeats nothing
     Given <program> in mode <mode> on 4 partitions, in two clusters
     # small waves, one after the other: what arrives meanwhile is what counts

@@ -22,7 +22,7 @@ Feature: The table can be asked by key while the design runs
       | pulse   | at_least_once |
       | pulse   | exactly_once  |
 
-  @G16.never-wrong
+  @G16.never-wrong @one-mode
   Scenario Outline: a crash makes the table unavailable, and never wrong
     Given <program> in mode <mode> on 4 partitions
     And 4000 signals of 64 robots wait in its inputs

@@ -102,8 +102,9 @@ Feature: State lives in a store, and the store is written seldom and before the 
     And nothing else changes on the broker
 
     Examples:
-      | program | mode          | store |
-      | ledger  | at_least_once | redis |
+      | program | mode          | store     |
+      | ledger  | at_least_once | redis     |
+      | ledger  | at_least_once | cassandra |
 
   @G5.crash-before-the-commit
   Scenario Outline: an entry that is stored and not yet committed is replayed, and counted once

@@ -5,7 +5,7 @@ Feature: The fold of the changelog is the live state at every committed point
   Broken by: a state that goes on without its changelog, or a changelog whose rows are counted in once more.
   Costs: a state that is read back from the changelog, or kept where it can be compared with it.
 
-  @G61.after-a-crash
+  @G61.after-a-crash @one-mode
   Scenario Outline: after a crash the changelog, the committed input and the answers agree
     Given <program> in mode <mode> on 4 partitions
     And 100 names of 64 robots wait in its inputs

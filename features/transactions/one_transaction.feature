@@ -108,7 +108,7 @@ Feature: Output, state and input offsets are one transaction
       | program | mode         |
       | ledger  | exactly_once |
 
-  @G25.restored-state-is-the-commit
+  @G25.restored-state-is-the-commit @one-mode
   Scenario Outline: state restored without the local disk equals the committed offsets
     Given <program> in mode <mode> on 4 partitions
     And 4000 entries over 64 accounts wait in its input

@@ -26,6 +26,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from streamgate.adapter import Design, Failed
+from streamgate.impl.answered import answered
 from streamgate.impl.lag import lag
 from streamgate.impl.outside import Outside
 from streamgate.impl.plain.programs import (
@@ -128,6 +129,8 @@ class Plain(Design):
                 "session.timeout.ms": start["session_timeout_ms"],
                 "heartbeat.interval.ms": start["session_timeout_ms"] // 4,
                 "fetch.wait.max.ms": 50,
+                "topic.metadata.refresh.interval.ms": 1000,  # new partitions are heard of
+                "enable.partition.eof": True,  # the only sign of markers at the end, which no reader is given
             }
         )
         # A second one for the lag: the first hears nobody else while it is polled.
@@ -160,6 +163,8 @@ class Plain(Design):
         self.program = self.programs[self.start["program"]]()
         self.program.parameters = self.start["parameters"]
         self.committed = consumer.committed(partitions, 30)
+        self.settled = {(p.topic, p.partition): p.offset for p in self.committed}
+        self.look_for_a_gap(consumer)
         if self.store:
             for stage, part in self.program.stages().items():
                 part.take_up(self.store.rows(stage))
@@ -170,6 +175,14 @@ class Plain(Design):
         for name in kept:
             self.program.load(json.loads((self.folder / name).read_text()))
         self.kept, self.assigned = next(iter(kept), ""), True
+
+    def look_for_a_gap(self, consumer: Consumer) -> None:
+        """Stop where what is committed has been deleted: the client would go on behind the gap, as at a first start."""
+        for place in (place for place in self.committed if place.offset >= 0):
+            first, _ = consumer.get_watermark_offsets(place, 10)
+            if place.offset < first:
+                at = f"{place.topic}-{place.partition}@{place.offset}"
+                raise Failed("offset-lost", f"{at} is not in the log, which begins at {first}")
 
     def on_revoke(self, _: Consumer, __: list[TopicPartition]) -> None:
         """Leave nothing half done to the next owner: take it back where that is possible, else commit it."""
@@ -218,9 +231,8 @@ class Plain(Design):
         due = time.monotonic() + interval_s
         try:
             while not stopping.is_set():
-                self.process(
-                    self.pending or self.consumer.consume(CHUNK, max(0.005, min(0.05, due - time.monotonic())))
-                )
+                read = self.pending or self.consumer.consume(CHUNK, max(0.005, min(0.05, due - time.monotonic())))
+                self.process([each for each in read if not self.is_end(each)])
                 self.pending = []
                 if time.monotonic() >= due:
                     self.commit()
@@ -259,6 +271,14 @@ class Plain(Design):
             self.program.take(message)
             self.begin()
         self.send(self.program.changed())
+
+    def is_end(self, message: Message) -> bool:
+        """Whether it is the end of a partition; that is committed too, where nothing but markers lies before it."""
+        if not (error := message.error()) or error.code() != KafkaError._PARTITION_EOF:
+            return False
+        if (message.offset() or 0) > max(0, self.settled.get((message.topic() or "", message.partition() or 0), 0)):
+            self.begin()
+        return True
 
     def begin(self) -> None:
         """Something changes: open a transaction where the mode asks for one."""
@@ -301,11 +321,13 @@ class Plain(Design):
                 self.store.write(stage, part.unsaved or {})
                 part.unsaved = {}
         before, self.kept = self.kept, self.keep()
+        positions = self.positions()
         if self.exactly_once:
-            self.producer.send_offsets_to_transaction(self.positions(), self.membership(), 30)
+            answered(10, self.producer.send_offsets_to_transaction, positions, self.membership(), 10)
             self.producer.commit_transaction(30)
         else:
-            self.consumer.commit(offsets=self.positions(), asynchronous=False)
+            self.consumer.commit(offsets=positions, asynchronous=False)
+        self.settled |= {(p.topic, p.partition): p.offset for p in positions}
         self.in_transaction = self.dirty = False
         if before:
             (self.folder / before).unlink(missing_ok=True)

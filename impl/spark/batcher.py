@@ -1,8 +1,8 @@
 """batcher: events of `visits` wait per customer in `batches` until they fill one, or the clock sends them.
 
 The clock is input: ticks of a source of its own, which Spark logs with each batch like the records. So a batch that runs again
-flushes what it flushed before, and a clock that somebody sets moves nothing. A tick goes to every page of customers; so does
-the one that closes. Each page says what still waits, because nobody has to tick while nothing does.
+flushes what it flushed before, and a clock that somebody sets moves nothing. A tick goes to every page of customers and sends
+all that waits there; so does the one that closes. Each page says whether something waits, because else nobody has to tick.
 """
 
 import json
@@ -13,15 +13,16 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as sf
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from streamgate.impl.spark.clock import LEAD_MS, NEVER
-from streamgate.impl.spark.envelopes import OUTPUT
 from streamgate.impl.spark.joins import Table
+from streamgate.impl.spark.rows import OUTPUT
 
 READS, BESIDE, WRITES = ("visits",), (), "batches"
 MADE_UP = b'{"customerId": "a", "visitorId": "a", "action": "a"}'
 BATCH_RECORDS = 1_000_000
 ARROW_RECORDS = 100_000
 PAGES = 16  # fixed in a checkpoint when it is made
+TICK = -1  # the partition of a tick: it sorts before all that comes with it
+Waiting = dict[str, list[list[str]]]
 VISITS = Table("visits", customerId="text", visitorId="text", action="text")
 BAD = "concat_ws('', 'poison: ', topic, '-', partition, '@', offset, ' holds no visit')"
 
@@ -33,13 +34,13 @@ def build(records: DataFrame, ticks: DataFrame, start: dict[str, Any]) -> DataFr
         .withColumns({"name": sf.expr("cast(key as string)"), "visits": sf.expr(VISITS.read)})
         .withColumn("customer", sf.expr(f"if(coalesce({VISITS.is_row}, false), name, raise_error({BAD}))"))
         .selectExpr(
-            f"pmod(hash(customer), {PAGES}) as page", "0L as elapsed_ms", "false as closing",
-            "partition", "offset", "customer", "visits.row.visitorId as visitor", "visits.row.action as action",
+            f"pmod(hash(customer), {PAGES}) as page", "partition", "offset", "customer",
+            "visits.row.visitorId as visitor", "visits.row.action as action",
         )
     )  # fmt: skip
     clock = ticks.selectExpr(
-        f"explode(sequence(0, {PAGES - 1})) as page", "elapsed_ms", "closing", "0 as partition", "0L as offset",
-        "'' as customer", "'' as visitor", "'' as action",
+        f"explode(sequence(0, {PAGES - 1})) as page", f"{TICK} as partition", "0L as offset", "'' as customer",
+        "'' as visitor", "'' as action",
     )  # fmt: skip
     return (
         visits.union(clock).groupBy("page").transformWithState(Customers(start["parameters"]), OUTPUT, "Append", "None")
@@ -47,48 +48,39 @@ def build(records: DataFrame, ticks: DataFrame, start: dict[str, Any]) -> DataFr
 
 
 class Customers(StatefulProcessor):
-    """The customers of one page: {"now_ms": by the ticks, "customers": {customer: [since_ms, [[visitor, action], …]]}}."""
+    """The customers of one page: {customer: [[visitor, action], …]}."""
 
     def __init__(self, parameters: dict[str, Any]) -> None:
-        self.threshold, self.wait_ms = parameters["threshold"], max(parameters["interval_ms"] - LEAD_MS, 0)
+        self.threshold = parameters["threshold"]
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Name the state."""
         self.page = handle.getValueState("page", "customers string")
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:  # noqa: ARG002, N802, N803
-        """Fill batches in the order of the log, then let the clock go on, and say in how many ms the next one is due, if any."""
+        """Fill batches in the order of the log, send the rest if there was a tick, and say whether something waits."""
         stored = self.page.get()
-        state: dict[str, Any] = json.loads(stored[0]) if stored else {"now_ms": 0, "customers": {}}
+        waiting: Waiting = json.loads(stored[0]) if stored else {}
         arrived = sorted(tuple(row)[1:] for row in rows)  # a shuffle promises no order
-        yield from fill(state, [row[4:] for row in arrived if row[4]], self.threshold)
-        state["now_ms"] += sum(row[0] for row in arrived)
-        due_ms = state["now_ms"] if any(row[1] for row in arrived) else state["now_ms"] - self.wait_ms
-        yield from overdue(state, due_ms)
-        self.page.update((json.dumps(state),))
-        since_ms = min((since for since, _ in state["customers"].values()), default=None)
-        due_in_ms = NEVER if since_ms is None else since_ms + self.wait_ms - state["now_ms"]
-        yield Row(key=None, value=b"%d %d" % (key[0], due_in_ms), headers=None, timestamp_ms=0)
+        yield from fill(waiting, [row[2:] for row in arrived if row[0] != TICK], self.threshold)
+        if is_due := arrived[0][0] == TICK:
+            yield from (output(customer, batch) for customer, batch in waiting.items())
+            waiting = {}
+        self.page.update((json.dumps(waiting),))
+        how = b"sent" if is_due else b"waits" if waiting else b"idle"
+        yield Row(key=None, value=b"%d %s" % (key[0], how), headers=None, timestamp_ms=0)
 
 
-def fill(state: dict[str, Any], events: list[tuple[str, str, str]], threshold: int) -> Iterator[Row]:
+def fill(waiting: Waiting, events: list[tuple[str, str, str]], threshold: int) -> Iterator[Row]:
     """Put events into their customers' batches; a full one goes, and the next begins empty."""
-    customers = state["customers"]
     for customer, *event in events:
-        batch = customers.setdefault(customer, [state["now_ms"], []])[1]
+        batch = waiting.setdefault(customer, [])
         batch.append(event)
         if len(batch) >= threshold:
-            yield output(customer, customers.pop(customer)[1])
+            yield output(customer, waiting.pop(customer))
 
 
-def overdue(state: dict[str, Any], due_ms: int) -> Iterator[Row]:
-    """Send what has waited since then or longer."""
-    customers = state["customers"]
-    for customer in [customer for customer, (since_ms, _) in customers.items() if since_ms <= due_ms]:
-        yield output(customer, customers.pop(customer)[1])
-
-
-def output(customer: str, batch: list[tuple[str, str]]) -> Row:
+def output(customer: str, batch: list[list[str]]) -> Row:
     """A customer's batch."""
     events = [{"visitorId": visitor, "action": action} for visitor, action in batch]
     value = json.dumps({"customerId": customer, "events": events})

@@ -6,19 +6,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from google.protobuf.message import DecodeError
 from ptars import HandlerPool
-from pyspark.sql.types import ArrayType, BinaryType, LongType, StringType, StructType
 
 from streamgate.generators.envelope_pb2 import DESCRIPTOR, Envelope
 
 CODEC = HandlerPool([DESCRIPTOR]).get_for_message(Envelope.DESCRIPTOR)
-OUTPUT = (  # what every program turns its input into
-    StructType()
-    .add("key", BinaryType())
-    .add("value", BinaryType())
-    .add("headers", ArrayType(StructType().add("key", StringType()).add("value", BinaryType())))
-    .add("timestamp_ms", LongType())
-)
-NO_HEADERS = "cast(null as array<struct<key: string, value: binary>>)"
 HOP = ("topic", "partition", "offset", "topic_id")
 
 

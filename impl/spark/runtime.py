@@ -29,8 +29,8 @@ from streamgate.impl.spark import batcher, branches, ledger, pulse, relay
 from streamgate.impl.spark.checkpoint import Checkpoint, Positions
 from streamgate.impl.spark.clock import Clock
 from streamgate.impl.spark.election import Election
-from streamgate.impl.spark.envelopes import NO_HEADERS
 from streamgate.impl.spark.joins import JOINS
+from streamgate.impl.spark.rows import NO_HEADERS
 from streamgate.impl.spark.session import can_have_workers, open_session, use_local_disk, workers_of
 from streamgate.impl.spark.writer import Writer
 from streamgate.impl.stores import Store, open_store
@@ -53,6 +53,7 @@ CLOSE_DEADLINE_S = 5
 FAILURES = {  # what a query dies of -> the kind of failure
     r"poison: (?:\S+@\d|a record)[^\n]*": "poison",  # as said of a record; a plan that is quoted has the words alone
     r"CONCURRENT_STREAM_LOG_UPDATE[^\n]*": "fenced",
+    r"[^\n]*is out of range for partition[^\n]*": "offset-lost",
     r"(?i)[^\n]*data (?:may have been|was|were|loss)[^\n]*": "offset-lost",
 }
 COLUMNS = ("key", "value", "headers", "topic", "partition", "offset", "unix_millis(timestamp) AS timestamp_ms")
@@ -185,9 +186,8 @@ class Spark(Design):
 
     def due(self, table: pa.Table) -> pa.Table:
         """The rows whose last entry was read where no other cluster has read."""
-        return table.filter(
-            pa.array([is_at_or_above(self.after, row) for row in table["headers"].to_pylist()], pa.bool_())
-        )
+        are_due = [is_at_or_above(self.after, headers) for headers in table["headers"].to_pylist()]
+        return table.filter(pa.array(are_due, pa.bool_()))
 
     def begin(self) -> None:
         """Find out whether the batch that Spark has not finished is out, refuse any other disagreement, and start."""
@@ -203,8 +203,9 @@ class Spark(Design):
         is_its = names_it and self.settled == self.checkpoint.ends(batch)
         self.out = batch if self.writer.exactly_once and is_unfinished and is_its else None
         if self.out is None and any(offset > finished.get(place, 0) for place, offset in self.settled.items()):
-            group = self.writer.group
-            raise Failed("conflict", f"{group} is ahead of this checkpoint; start with the one it belongs to")
+            raise Failed(
+                "conflict", f"{self.writer.group} is ahead of this checkpoint; start with the one it belongs to"
+            )
         # An interval is waited for by the wall clock; where the time is input there is none, and the source is polled as often.
         self.session.conf.set("spark.sql.streaming.pollingDelay", f"{self.interval_ms}ms")
         self.stream = (
@@ -245,6 +246,7 @@ class Spark(Design):
                 self.sent = ends
                 self.under_way.set()
                 if self.clock:
+                    self.clock.sent()
                     self.clock.tick()  # for the next batch, which begins at once
             except Failed as failure:
                 self.failure = failure
@@ -310,6 +312,11 @@ class Spark(Design):
         for kept in (self.table, self.store, self.election):
             if kept:
                 kept.close()
+
+    def release(self, failure: Failed) -> bool:
+        """What one query died of is no concern of the session, unless its storage failed."""
+        self.close()
+        return failure.kind != "storage"
 
     def end(self) -> None:
         """Let what waits go, let the batch under way finish and be logged, let no other begin, and end the query."""

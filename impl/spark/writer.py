@@ -13,10 +13,12 @@ import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from streamgate.adapter import Failed
+from streamgate.impl.answered import answered
 from streamgate.impl.outside import Outside
 from streamgate.impl.spark.checkpoint import Positions
 
 BROKER_DEADLINE_S = 30
+OFFSETS_S = 10
 HEAR_EVERY = 100  # records; a refusal is heard of between them
 FENCED = {
     KafkaError._FENCED,
@@ -96,7 +98,7 @@ class Writer:
             self._send(rows)
         if self.exactly_once:
             group = self.offsets.consumer_group_metadata()
-            self.producer.send_offsets_to_transaction(_partitions(ends, token), group, BROKER_DEADLINE_S)
+            answered(OFFSETS_S, self.producer.send_offsets_to_transaction, _partitions(ends, token), group, OFFSETS_S)
             self.producer.commit_transaction(BROKER_DEADLINE_S)
         elif self.producer.flush(BROKER_DEADLINE_S) or self.refused:
             raise KafkaException(self.refused or KafkaError(KafkaError._TIMED_OUT))

@@ -43,6 +43,12 @@ class Broker(Protocol):
     def ended(self, within_s: float) -> bool:
         """Whether it ends by itself before so many seconds are over; nobody can say it of somebody else's."""
 
+    def kill(self) -> None:
+        """End it as a crash does, its data staying; only of one that is ours."""
+
+    def revive(self) -> None:
+        """Start it again on its data, and wait until it serves."""
+
     def close(self) -> None:
         """End it, if it is ours; a second call does nothing."""
 

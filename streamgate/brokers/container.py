@@ -7,6 +7,7 @@ of them can be put in its place. The container carries the run's label before it
 import contextlib
 import os
 import threading
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -44,6 +45,7 @@ class ContainerBroker:
     why: str
     container: Any = field(repr=False)
     log: "_KeptLog" = field(repr=False)
+    cluster_id: str
     client: dict[str, str] = field(default_factory=dict, repr=False)
     kind: Literal["container"] = "container"
     ours: Literal[True] = True
@@ -51,6 +53,17 @@ class ContainerBroker:
     def ended(self, within_s: float) -> bool:
         """Whether the container ends before so many seconds are over."""
         return self.log.ended(within_s)
+
+    def kill(self) -> None:
+        """SIGKILL; the container keeps its data."""
+        self.container.get_wrapped_container().kill()
+        self.log.ended(ENGINE_ANSWER_S)
+
+    def revive(self) -> None:
+        """Start the container again, at the same address and on the same data, and wait until it serves."""
+        self.container.get_wrapped_container().start()
+        self.log = self.log.anew()
+        await_ready(self.bootstrap, self.client, self.cluster_id, self.log.ended, self.log.path)
 
     def close(self) -> None:
         """Remove it with its data; its log has been kept."""
@@ -92,8 +105,10 @@ def _start(run: RunScope, log: Path, image: str, why: str) -> ContainerBroker:
         container.start()
         made = container.get_wrapped_container()
         run.container(made.id)
+        log.write_text("")
         kept = _KeptLog(made, log)
-        broker = ContainerBroker(f"{host}:{port}", f"image {image} ({made.image.short_id})", why, container, kept)
+        version = f"image {image} ({made.image.short_id})"
+        broker = ContainerBroker(f"{host}:{port}", version, why, container, kept, cluster_id)
         await_ready(broker.bootstrap, {}, cluster_id, kept.ended, log)
     except BaseException as failure:
         container.stop()
@@ -106,18 +121,21 @@ def _start(run: RunScope, log: Path, image: str, why: str) -> ContainerBroker:
 class _KeptLog:
     """Copies a container's log to a file while it runs: afterwards the engine has forgotten it."""
 
-    def __init__(self, container: Any, path: Path) -> None:
-        path.write_text("")
-        self._copying = threading.Thread(target=self._copy, args=(container, path), daemon=True)
+    def __init__(self, container: Any, path: Path, since: float | None = None) -> None:
+        self.path, self._container = path, container
+        self._copying = threading.Thread(target=self._copy, args=(since,), daemon=True)
         self._copying.start()
 
-    @staticmethod
-    def _copy(container: Any, path: Path) -> None:
+    def anew(self) -> "_KeptLog":
+        """Of the same container, which has been started again."""
+        return _KeptLog(self._container, self.path, time.time())
+
+    def _copy(self, since: float | None) -> None:
         with (
-            path.open("ab", buffering=0) as log,
+            self.path.open("ab", buffering=0) as log,
             contextlib.suppress(*EngineErrors),
         ):
-            for piece in container.logs(stream=True, follow=True):
+            for piece in self._container.logs(stream=True, follow=True, since=since):
                 log.write(piece)
 
     def ended(self, within_s: float) -> bool:

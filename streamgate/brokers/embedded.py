@@ -4,7 +4,9 @@ import contextlib
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Literal
 from uuid import uuid4
@@ -46,15 +48,26 @@ class EmbeddedBroker:
     why: str
     process: subprocess.Popen[bytes]
     log: Path
+    serve: Callable[[], subprocess.Popen[bytes]] = field(repr=False)
+    cluster_id: str
     client: dict[str, str] = field(default_factory=dict, repr=False)
     kind: Literal["embedded"] = "embedded"
     ours: Literal[True] = True
 
-    def close(self) -> None:
-        """Kill it: its data lives in the run's scratch folder, and nobody reads it again."""
+    def kill(self) -> None:
+        """SIGKILL; its data stays in the run's scratch folder."""
         with contextlib.suppress(ProcessLookupError):
             self.process.kill()
         self.process.wait()
+
+    def revive(self) -> None:
+        """Start it again, at the same address and on the same data, and wait until it serves."""
+        self.process = self.serve()
+        await_ready(self.bootstrap, self.client, self.cluster_id, self.ended, self.log)
+
+    def close(self) -> None:
+        """End it: nobody reads its data again."""
+        self.kill()
 
     def ended(self, within_s: float) -> bool:
         """Whether the process ends before so many seconds are over."""
@@ -109,8 +122,10 @@ class _Launch:
         (home / "server.properties").write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
         cluster_id = new_cluster_id()
         self._format(home, cluster_id)
-        broker = EmbeddedBroker(client, self._version(), self.why, self._serve(home), self.log, security.client)
-        self.run.session(broker.process.pid)
+        serve = partial(self._serve, home)
+        broker = EmbeddedBroker(
+            client, self._version(), self.why, serve(), self.log, serve, cluster_id, security.client
+        )
         try:
             await_ready(client, security.client, cluster_id, broker.ended, self.log)
         except BaseException:
@@ -130,7 +145,9 @@ class _Launch:
             raise explanation(self.log, "cannot format its storage")
 
     def _serve(self, home: Path) -> subprocess.Popen[bytes]:
-        return self._java(home, "kafka.Kafka")
+        process = self._java(home, "kafka.Kafka")
+        self.run.session(process.pid)
+        return process
 
     def _java(self, home: Path, *main: str) -> subprocess.Popen[bytes]:
         """One Java program over the node's properties, its output in the broker's log."""

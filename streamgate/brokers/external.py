@@ -45,6 +45,14 @@ class ExternalBroker:
         threading.Event().wait(within_s)
         return False
 
+    def kill(self) -> None:
+        """Nobody else's cluster is ended."""
+        raise AssertionError
+
+    def revive(self) -> None:
+        """Nor started."""
+        raise AssertionError
+
     def close(self) -> None:
         """Leave it as it is."""
 

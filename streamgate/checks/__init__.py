@@ -6,12 +6,22 @@ anomalies, or an empty list. What is legal depends on the mode, and each rule sa
 
 from collections.abc import Callable
 
-from streamgate.checks.delivery import available, below_the_commit, fold, once, promptly, recovered, relation, whole
+from streamgate.checks.delivery import (
+    available,
+    below_the_commit,
+    fold,
+    once,
+    paced,
+    promptly,
+    recovered,
+    relation,
+    whole,
+)
 from streamgate.checks.effects import told
 from streamgate.checks.fencing import handed_over, noticed, owners, released, silent
 from streamgate.checks.flush import bounded, filled, in_time
 from streamgate.checks.joins import forgotten, named, refused_or_right, result
-from streamgate.checks.lag import lag
+from streamgate.checks.lag import caught_up, gap_named, lag
 from streamgate.checks.lineage import preserved
 from streamgate.checks.merged import with_names
 from streamgate.checks.queries import answered, answers, committed_answers, online
@@ -29,6 +39,7 @@ CHECKS: dict[str, Check] = {
     "recovered": recovered,
     "available": available,
     "once": once,
+    "paced": paced,
     "below-the-commit": below_the_commit,
     "silent": silent,
     "released": released,
@@ -57,6 +68,8 @@ CHECKS: dict[str, Check] = {
     "answered": answered,
     "online": online,
     "lag": lag,
+    "caught-up": caught_up,
+    "gap-named": gap_named,
     "told": told,
 }
 _NO_STATE = ("phantom", "torn", "uncommitted-visible", "duplicated", "lost")  # what a value that no fold gives can be
@@ -79,6 +92,7 @@ ANOMALIES: dict[str, tuple[str, ...]] = {
     "recovered": ("late", *_NO_STATE),
     "available": ("late", *_NO_STATE),
     "once": ("duplicated",),
+    "paced": ("early", *_NO_STATE),
     "below-the-commit": ("duplicated",),
     "silent": ("fenced-but-emitting",),
     "released": ("stuck",),
@@ -107,5 +121,7 @@ ANOMALIES: dict[str, tuple[str, ...]] = {
     "answered": ("behind-commit", *_NO_STATE),
     "online": ("stuck",),
     "lag": ("misstated", *_NO_STATE),
+    "caught-up": ("stuck", *_NO_STATE),
+    "gap-named": ("lost", "stuck"),
     "told": _NO_STATE,
 }

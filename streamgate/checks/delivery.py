@@ -1,12 +1,13 @@
 """Was every input's effect delivered, as often as the mode allows, in order, whole and in time?"""
 
+from collections import Counter
 from itertools import accumulate, pairwise
 from math import inf
 
 from streamgate.checks.merged import cut_off, progressed
 from streamgate.checks.view import Output, View, show, text, view_of
 from streamgate.history import History
-from streamgate.history.events import Committed, Instance, Mark, Paused, Record
+from streamgate.history.events import Batch, Committed, Instance, Mark, Paused, Record
 from streamgate.programs import GONE, NOTHING, State
 from streamgate.verdicts import Anomaly, Inconclusive, NotOffered
 
@@ -256,6 +257,29 @@ def once(history: History, application: str) -> list[Anomaly]:
                 state = view.states[key][output.index]
                 said = f"{text(key)} shows {show(state.value)} at {first} and again at {output.record.at}"
                 found.append(view.anomaly("duplicated", said, key, state, output.record))
+    return found
+
+
+def paced(history: History, application: str) -> list[Anomaly]:
+    """Whether no output partition saw more transactions end than intervals had begun since the start (G27).
+
+    A start falls into the middle of an interval where these are counted by the clock, as Spark does, and ends it at once.
+    Inconclusive where no more waves of input came than transactions may end: nothing had to wait for the next one then.
+    """
+    view = view_of(history, application)
+    interval_ms = int(view.application.parameters["commit_interval_ms"])
+    started_ms = next(e.at_ms for e in history.of(Instance) if (e.application, e.event) == (application, "started"))
+    last_ms = max([started_ms, *(o.record.seen_ms for outputs in view.outputs.values() for o in outputs)])
+    may = (last_ms - started_ms) // interval_ms + 2
+    if len({r.seen_ms for r in view.inputs if r.seen_ms > started_ms}) <= may:
+        raise Inconclusive(f"{may} transactions may end in {last_ms - started_ms} ms, and no more waves of input came")
+    ended = Counter(b.partition for b in history.of(Batch) if b.topic == view.table and b.control)
+    found = list(view.foreign)
+    for partition, count in sorted(ended.items()):
+        if count > may:
+            said = f"{count} transactions ended in {view.table}-{partition} within {last_ms - started_ms} ms, "
+            said += f"where an interval lasts {interval_ms} ms"
+            found.append(Anomaly(name="early", text=said, expected=f"{may} at most", got=f"{count}"))
     return found
 
 

@@ -1,8 +1,10 @@
-"""Is a design as far behind as it says?"""
+"""Is a design as far behind as it says, and at last no longer behind? And does it say that some of its input is gone?"""
+
+import re
 
 from streamgate.checks.view import view_of
 from streamgate.history import History
-from streamgate.history.events import Lag
+from streamgate.history.events import Committed, Instance, Lag, Mark
 from streamgate.verdicts import Anomaly, Inconclusive, NotOffered
 
 AGE_MS = 1_000  # how old an answer may be: who asks Kafka once a second is no liar
@@ -35,3 +37,42 @@ def lag(history: History, application: str) -> list[Anomaly]:
     if not found and min(most for _, most in bounds) >= max(least for least, _ in bounds):
         raise Inconclusive("it was never far behind, or always, so whatever it says is true")
     return [*view.foreign, *found]
+
+
+def caught_up(history: History, application: str) -> list[Anomaly]:
+    """Whether the offsets committed at last are the ends of the log, markers and all. Inconclusive where every end is a record.
+
+    ``stuck`` is who stays behind: a monitor shows that lag for ever, and what waits until nothing is left never goes on.
+    """
+    view = view_of(history, application)
+    look = next(e for e in reversed(list(history.of(Committed))) if e.application == application and e.high_watermark)
+    ends, committed = look.high_watermark or {}, look.offsets or {}
+    last = {f"{record.topic}-{record.partition}": record for record in view.inputs if record.visible}
+    behind = [
+        Anomaly(
+            name="stuck",
+            text=f"{place}: committed is {committed.get(place, 0)}, and the log ends at {end}",
+            source=last[place].at if place in last else None,
+        )
+        for place, end in ends.items()
+        if committed.get(place, 0) < end
+    ]
+    if not behind and all(place in last and last[place].offset + 1 == end for place, end in ends.items()):
+        raise Inconclusive("every partition of the input ends in a record, so that there was nothing to pass")
+    return [*view.foreign, *behind]
+
+
+def gap_named(history: History, application: str) -> list[Anomaly]:
+    """Whether who found a gap in its input stopped and said where: naming a partition, whatever words it uses.
+
+    ``lost``: it went on, and nobody knows that records are missing.
+    """
+    view = view_of(history, application)
+    gaps = next(mark.evidence["gaps"] for mark in reversed(list(history.of(Mark))) if "gaps" in mark.evidence)
+    said = [e.detail for e in history.of(Instance) if e.application == application and e.event == "failed"]
+    if not said:
+        text = "{0}: what lay from {1} to {2} was deleted before it was read, and it went on without a word"
+        return [*view.foreign, *(Anomaly(name="lost", text=text.format(p, b, e - 1)) for p, (b, e) in gaps.items())]
+    if not any(re.search(rf"{re.escape(place)}(?!\d)", said[-1]) for place in gaps):
+        return [*view.foreign, Anomaly(name="stuck", text=f"it stopped and did not say where: {said[-1]}")]
+    return view.foreign

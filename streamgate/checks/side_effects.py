@@ -47,7 +47,10 @@ def no_topics(history: History, application: str) -> list[Anomaly]:
 
 
 def footprint(history: History, application: str, *, topics: int, partitions: int) -> list[Anomaly]:
-    """Whether a design keeps so many topics beside its table at most, none of them wider than that or a copy of its rows."""
+    """Whether a design keeps so many topics beside its table at most, none of them wider than that or a copy of its rows.
+
+    In all they have no more bytes for each byte of the table's rows than the design declares.
+    """
     view = view_of(history, application)
     kept = {each.topic: each for each in history.of(Kept) if each.application == application}
     beside = [topic for topic, each in kept.items() if topic not in {view.table, *_made(history)}]
@@ -56,6 +59,10 @@ def footprint(history: History, application: str, *, topics: int, partitions: in
     said += [f"{each.topic} repeats {each.repeated} rows of {view.table}" for each in kept.values() if each.repeated]
     if len(beside) > topics:
         said.append(f"beside its table it keeps {', '.join(sorted(beside))}, {topics} at most")
+    rows = (output.record for outputs in view.outputs.values() for output in outputs)
+    most = history.begun.bytes_beside_table * sum(len(row.key or b"") + len(row.value or b"") for row in rows)
+    if (size := sum(kept[topic].size_bytes for topic in beside)) > most:
+        said.append(f"beside its table it keeps {size} bytes, and declares {most:.0f} for what {view.table} holds")
     return [Anomaly(name="leaked-topic", text=each) for each in said]
 
 

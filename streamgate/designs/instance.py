@@ -15,6 +15,7 @@ import subprocess
 import threading
 import time
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
@@ -117,6 +118,7 @@ class Instance:
         name: str | None = None,
         time_scale: float = 1.0,
         environment: dict[str, str] | None = None,
+        launch: Callable[..., subprocess.Popen[bytes]] = subprocess.Popen,
     ) -> None:
         self.manifest = manifest
         self.environment = environment or {}  # what it has beyond the others of its design
@@ -132,13 +134,14 @@ class Instance:
         self._answer: Message | None = None
         self._half = b""
         self._unasked = 0
+        self._is_free = True  # of a start
         self._gone = False
         self._secrets: set[str] = set()  # as they are, and as JSON writes them
         tag = uuid.uuid4().hex
         log_dir.mkdir(parents=True, exist_ok=True)
         with self.stderr_path.open("wb") as stderr:
             try:
-                self._process = subprocess.Popen(
+                self._process = launch(
                     manifest.command,
                     cwd=manifest.folder,
                     env=_environment(manifest, run) | self.environment | {INSTANCE_TAG: tag},
@@ -181,6 +184,7 @@ class Instance:
         secrets = [value for key, value in request.client.items() if _SECRET.search(key)]
         for value in filter(None, (*secrets, *(urlsplit(address).password for address in request.stores.values()))):
             self._secrets |= {value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
+        self._is_free = False
         reply = self.ask(request, START_S)
         assert isinstance(reply, Ready | StandingBy | Unsupported | Error | Failed)
         return reply
@@ -273,6 +277,21 @@ class Instance:
             return self._process.wait(deadline_s)
         except subprocess.TimeoutExpired:
             return None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it works no more: it has said why, or has ended."""
+        return self.failed is not None or self.exit_code is not None
+
+    def takes_another_start(self) -> bool:
+        """Whether it has let go of its last start, by a stop or loudly, and is as good as new; then a loud stop is forgotten."""
+        if "reusable" not in self.manifest.capabilities or self.exit_code is not None:
+            return False
+        with self._heard:
+            if self.breach or self.environment or self._asked or not self._is_free:
+                return False
+            self.failed = None
+            return True
 
     def pids(self) -> list[int]:
         """Every living process of the instance."""
@@ -370,6 +389,9 @@ class Instance:
             return
         if isinstance(message, Failed):
             self.failed = self.failed or message
+            self._is_free = message.again
+            if isinstance(self._asked, Start | Activate):  # that is the answer; any other request has one of its own
+                self._asked = None
         elif self._asked is None:
             self._unasked += 1
             if self._unasked > MAX_UNASKED_LINES or not self.breach:
@@ -380,6 +402,7 @@ class Instance:
         elif not isinstance(message, REPLIES_TO[type(self._asked)]):
             self._broken(f"answered {_type(self._asked)} with {self._shown(line)}. {_expected(self._asked)}")
         else:
+            self._is_free = self._is_free or isinstance(message, Stopped)
             self._asked, self._answer = None, message
 
     # --- what a breach says

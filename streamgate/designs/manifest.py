@@ -19,7 +19,7 @@ from streamgate.errors import UsageProblem
 
 FILE_NAME = "design.toml"
 SHIPPED = Path(streamgate.__file__).parent / "impl"
-INHERITED = ("environment", "programs", "modes", "capabilities", "atomic", "local_state")
+INHERITED = ("environment", "programs", "modes", "capabilities", "atomic", "local_state", "bytes_beside_table")
 
 
 class Sin(BaseModel):
@@ -50,6 +50,9 @@ class Manifest(BaseModel):
     capabilities: tuple[str, ...] = ()
     atomic: Literal["batch", "shard"] = "batch"
     local_state: bool = True
+    bytes_beside_table: float = Field(
+        1.0, ge=0, description="in topics of its own, keys and values, for each byte of the rows of its table"
+    )
     known_failures: dict[str, tuple[str, str]] = Field({}, description="scenario id -> (reason, link)")
     sin: Sin | None = None
 

@@ -4,7 +4,9 @@ It is booted when it is asked for and not at every turn: a boot that nobody need
 that is being judged, and makes it late.
 """
 
+import subprocess
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 
@@ -18,8 +20,15 @@ KEPT = 2  # as many as one scenario has at a time, where a second cluster takes 
 class Pool:
     """The instances of one design: at most one fresh one waits, and one that was given back."""
 
-    def __init__(self, manifest: Manifest, run: Scope, log_dir: Path, time_scale: float = 1.0) -> None:
-        self.manifest, self.run, self.log_dir, self.time_scale = manifest, run, log_dir, time_scale
+    def __init__(
+        self,
+        manifest: Manifest,
+        run: Scope,
+        log_dir: Path,
+        time_scale: float = 1.0,
+        launch: Callable[..., subprocess.Popen[bytes]] = subprocess.Popen,
+    ) -> None:
+        self.manifest, self.run, self.log_dir, self.time_scale, self.launch = manifest, run, log_dir, time_scale, launch
         self._lock = threading.Lock()
         self._returned: list[Instance] = []
         self._booting: list[Future[Instance]] = []
@@ -58,12 +67,9 @@ class Pool:
         return future.result()
 
     def give_back(self, instance: Instance) -> None:
-        """Keep a reusable instance that was stopped properly for the next `take`; end any other."""
-        reusable = "reusable" in self.manifest.capabilities
+        """Keep a reusable instance that has let go of its start for the next `take`; end any other."""
         with self._lock:
-            spoiled = instance.breach or instance.failed or instance.environment
-            keep = reusable and len(self._returned) < KEPT and not (self._closed or spoiled)
-            if keep and instance.exit_code is None:
+            if len(self._returned) < KEPT and not self._closed and instance.takes_another_start():
                 self._returned.append(instance)
                 return
         instance.kill()
@@ -104,7 +110,12 @@ class Pool:
             if self._closed:
                 raise AdapterBreach(f"{self.manifest.name}: the pool is closed.")
             instance = Instance(
-                self.manifest, self.run, self.log_dir, time_scale=self.time_scale, environment=environment
+                self.manifest,
+                self.run,
+                self.log_dir,
+                time_scale=self.time_scale,
+                environment=environment,
+                launch=self.launch,
             )
             self._all.append(instance)
             return instance

@@ -207,11 +207,15 @@ class Stopped(Message):
 
 
 class Failed(Message):
-    """A loud stop, unasked: the instance gives up and exits after this line, leaving no open transaction."""
+    """A loud stop, unasked: the instance gives up, leaving no open transaction, and exits after this line.
+
+    ``again``: a reusable one stays instead, has let go of everything, and takes another start.
+    """
 
     type: Literal["failed"] = "failed"
     kind: Literal["fenced", "poison", "offset-lost", "conflict", "storage"]
     message: str
+    again: bool = False
 
 
 Request = Annotated[

@@ -39,6 +39,7 @@ _SCRATCH_PREFIX = "streamgate-"
 _ALIVE = ".alive"  # locked by harness and reaper together, so it is free only when both are gone
 _CONTAINERS = ".containers"  # its presence says that containers have to be looked for
 _BIRTH_S = 60.0
+_LOOK_S = 0.05
 _RUN_ID = re.compile(rf"^{_SCRATCH_PREFIX}([0-9a-f]{{12}})$")
 
 
@@ -152,6 +153,9 @@ def reap(run_id: str, scratch: Path, sessions: list[int], containers: list[str])
     if containers or (scratch / _CONTAINERS).exists():
         _remove_containers(run_id, containers)
     shutil.rmtree(scratch, ignore_errors=True)
+    while scratch.exists() and time.monotonic() < deadline:  # the reaper of a lane works in it still
+        time.sleep(_LOOK_S)
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def members(run_id: str, sessions: list[int]) -> list[int]:

@@ -30,14 +30,13 @@ def refuse_outputs(trial: Trial, application: Application) -> None:
     limit(MARKER_FITS_BYTES)
     instance = application.running["a"]
     trial.resume(application)
-    ended = trial.wait(trial.bench.progress_s, lambda: instance.exit_code is not None)
+    ended = trial.wait(trial.bench.progress_s, lambda: instance.is_over)
     limit(None)
     if not ended:
         raise MarkMissed(f"{trial.manifest.name} did not end, though the broker refused its outputs")
     ended_ms = trial.now_ms
-    del application.running["a"]
-    instance.kill()
     said = f"{instance.failed.kind}: {instance.failed.message}" if instance.failed else f"exit {instance.exit_code}"
+    trial.let_go(application, "a")
     trial.happened(application, "a", "failed", said)
     trial.settle(application, since_ms=ended_ms)
     if _fate(trial, application, evidence) != "abort":

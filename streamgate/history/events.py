@@ -51,6 +51,7 @@ class Begun(Event):
     design_version: str
     atomic: Literal["batch", "shard"]
     local_state: bool
+    bytes_beside_table: float = 1.0
     broker: str
     seed: int
     attempt: int
@@ -170,6 +171,7 @@ class Committed(Event):
     offsets: Offsets | None = Field(description="None where the design names no consumer group")
     stable_ms: int = Field(description="how long a reader waited for the last stable offset to reach the end")
     down: bool
+    high_watermark: Offsets | None = Field(default=None, description="of the inputs, where it was looked for")
 
 
 class Measured(Event):
@@ -231,6 +233,9 @@ class Connection(Event):
     name: str
     client: str
     asked: dict[str, int] = Field(description="API and version, such as `end_txn v4` -> how many")
+    changed: list[tuple[int, str, str]] = Field(
+        default=[], description="each change: when, by which API, and what befell it"
+    )
 
 
 class Answer(Event):

@@ -14,7 +14,7 @@ from confluent_kafka import (
     Producer,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic  # type: ignore[attr-defined]
+from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic  # type: ignore[attr-defined]
 
 from streamgate.errors import MachineProblem
 from streamgate.history.events import Offsets
@@ -51,10 +51,20 @@ class Reading:
             "log_level": 0,
             **client,
         }
-        self.admin = AdminClient(self.settings)
-        self.wire = Wire(bootstrap.split(",", maxsplit=1)[0], client)
+        self._client = client
         self._consumers: dict[tuple[str, bool], Consumer] = {}
+        self._connect()
         self._canary: tuple[Producer, Consumer, str] | None = None
+
+    def _connect(self) -> None:
+        self.admin = AdminClient(self.settings)
+        self.wire = Wire(str(self.settings["bootstrap.servers"]).split(",", maxsplit=1)[0], self._client)
+
+    def reconnect(self) -> None:
+        """Leave all connections to a broker that was away, and make new ones."""
+        self._forget(topic for topic, _ in list(self._consumers))
+        self.wire.close()
+        self._connect()
 
     def close(self) -> None:
         """Close every client."""
@@ -106,8 +116,18 @@ class Reading:
             wanted.append(NewTopic(name, partitions, config=config | stamps))
         for future in self.admin.create_topics(wanted).values():
             future.result(READ_S)
+        self._are_led(topics)
+
+    def grow(self, topic: str, partitions: int) -> None:
+        """Add partitions to a topic, up to so many."""
+        for future in self.admin.create_partitions([NewPartitions(topic, partitions)]).values():
+            future.result(READ_S)
+        self._are_led({topic: partitions})
+
+    def _are_led(self, topics: dict[str, int]) -> None:
+        """Wait until a Fetch of each partition is answered: what was created is not yet led."""
         deadline = time.monotonic() + READ_S
-        for name, partitions in topics.items():  # created is not yet led: wait until a Fetch is answered
+        for name, partitions in topics.items():
             while any(a.error_code for a in self.wire.fetch(name, dict.fromkeys(range(partitions), 0), 1).values()):
                 if time.monotonic() > deadline:
                     raise MachineProblem(f"topic {name} has no leader after {READ_S:g} s")
@@ -120,6 +140,13 @@ class Reading:
         self._forget(topics)
         for future in self.admin.delete_topics(topics).values():
             future.exception(READ_S)
+
+    def cut(self, begins: dict[str, int]) -> None:
+        """Delete what lies before these offsets (topic-partition -> the first that is kept)."""
+        split = ((*place.rpartition("-")[::2], begin) for place, begin in begins.items())
+        places = [TopicPartition(topic, int(partition), begin) for topic, partition, begin in split]
+        for future in self.admin.delete_records(places).values():
+            future.result(READ_S)
 
     def _forget(self, topics: Iterable[str]) -> None:
         for key in [key for key in self._consumers if key[0] in set(topics)]:

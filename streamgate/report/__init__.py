@@ -43,8 +43,12 @@ class RowResult(BaseModel):
     verdict: Verdict
     reason: str = ""
     known: str | None = None
-    anomalies: list[Anomaly] = []
+    anomalies: list[Anomaly] = []  # the worst ones, worst first
+    totals: dict[str, int] = {}  # of all of them, by name
     marks: list[dict[str, Any]] = []
+    timeline: list[str] = []  # of a violated row, as `report.timeline` draws it
+    log: list[str] = []  # the last lines of each of its instances
+    shrunk: list[str] = []  # the records that are enough for its first anomaly
     attempts: int = 1
     kills: int = 0
     entries: int = 0
@@ -54,6 +58,7 @@ class RowResult(BaseModel):
     waited_ms: dict[str, int] = {}  # of what arrived all along: the share of it that was visible by then
     seconds: float
     history: str = ""
+    picture: str = ""
 
     @property
     def fails(self) -> bool:
@@ -177,10 +182,14 @@ def card(row: RowResult, reproduce: str) -> str:
         ):
             if value:
                 lines.append(f"    {label:<9} {value}")
-    if len(row.anomalies) > 3:
-        lines.append(f"  and {len(row.anomalies) - 3} more anomalies")
+    if sum(row.totals.values()) > 3:
+        lines.append("  in all    " + ", ".join(f"{count} {name}" for name, count in row.totals.items()))
+    for label, shown in (("shrunk", row.shrunk), ("timeline", row.timeline), ("log", row.log)):
+        lines += [f"  {label if number == 0 else '':<9} {line}" for number, line in enumerate(shown)]
     if row.history:
         lines.append(f"  history   {row.history}")
+    if row.picture:
+        lines.append(f"  picture   {row.picture}")
     lines.append(f"  again     {reproduce}")
     return "\n".join(lines)
 

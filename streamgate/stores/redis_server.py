@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol, cast
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 from redis import ConnectionPool
 from redis import Redis as Client
@@ -118,6 +119,7 @@ class Redis:
         self._kept: list[tuple[str, str, str]] | None = None  # what is in it while it is down
         self._monitor: Any = None
         self._listener: threading.Thread | None = None
+        self._word, self._is_heard = uuid4().hex, threading.Event()
         try:
             self._serve()
         except BaseException:
@@ -154,6 +156,8 @@ class Redis:
             while True:
                 line = str(monitor.read_response())
                 words = _WORD.findall(line)
+                if words[:2] == ["ECHO", self._word]:
+                    self._is_heard.set()
                 if len(words) > 3 and words[0].lower() in _WRITES and words[1].startswith(self._prefix):
                     at_s, stage = float(line.split(" ", 1)[0]), words[1].removeprefix(self._prefix)
                     self._told += [(at_s, stage, key) for key in words[2::2]]
@@ -193,6 +197,7 @@ class Redis:
             raise NotOffered(f"the store at {shown(self.address)} is not ours to kill")
         self._client.client_pause(_HELD_MS, all=False)
         self._kept = self.rows()
+        self._hear_all()
         self._server.kill()
         self._unheard()
         try:
@@ -209,6 +214,13 @@ class Redis:
             self._client.delete(*self._client.scan_iter(f"{self._prefix}*"), self._prefix)
         self._unheard()
         self._client.close()
+
+    def _hear_all(self) -> None:
+        """Wait until the listener was told all that the server was: a kill takes what is on its way with it."""
+        self._is_heard.clear()
+        self._client.echo(self._word)
+        if not self._is_heard.wait(_UP_S):
+            raise MachineProblem(f"The store at {shown(self.address)} does not tell what is written there")
 
     def _unheard(self) -> None:
         """Listen no more."""

@@ -45,7 +45,14 @@ def transacted(broker: Broker) -> list[tuple[bytes | None, bytes | None]]:
         producer.produce("probe", value, b"key")
         producer.flush(DEADLINE_S)
         ends(DEADLINE_S)
-    consumer = Consumer(client | {"group.id": "probe", "auto.offset.reset": "earliest"})
+    return visible(broker)
+
+
+def visible(broker: Broker) -> list[tuple[bytes | None, bytes | None]]:
+    """The first record that a read_committed reader is given."""
+    client: dict[str, Any] = broker.client | {"bootstrap.servers": broker.bootstrap}
+    settings = {"group.id": "probe", "auto.offset.reset": "earliest", "enable.auto.commit": False}
+    consumer = Consumer(client | settings)
     consumer.subscribe(["probe"])
     message = consumer.poll(DEADLINE_S)
     consumer.close()
@@ -61,6 +68,20 @@ def test_the_embedded_broker_keeps_transactions_apart(run: RunScope, tmp_path: P
     assert (broker.kind, broker.why, broker.ours, broker.client) == ("embedded", "asked for", True, {})
     assert broker.version.startswith("Apache Kafka 4.3.1, Java ")
     assert "Kafka Server started" in (tmp_path / "broker.log").read_text()
+
+
+def test_a_killed_broker_comes_back_with_what_it_had(run: RunScope, tmp_path: Path) -> None:
+    """At the same address, when its old registration is over; what the two lives said stands in one log."""
+    broker = open_embedded(run, tmp_path, why="a test")
+    assert transacted(broker) == [(b"key", b"committed")]
+
+    broker.kill()
+
+    assert broker.ended(0)
+    broker.revive()
+    assert not broker.ended(0)
+    assert visible(broker) == [(b"key", b"committed")]
+    assert (tmp_path / "broker.log").read_text().count("Kafka Server started") == 2
 
 
 def test_a_secured_cluster_is_reached_with_the_properties_file_of_javas_tools(run: RunScope, tmp_path: Path) -> None:

@@ -54,6 +54,17 @@ def test_every_row_is_told(tmp_path: Path) -> None:
         hear(store, 7)
         assert [value for _, key, value in store.rows() if key == "z"] == ["6"]
 
+        before, kept = server.process.pid, store.rows()
+        with store.down():
+            assert (server.process.poll(), store.rows()) == (-9, kept)
+        assert server.process.pid != before
+        assert store.rows() == kept
+        assert {write[1:] for write in store.writes()} == {("totals", "z")}  # before it was killed
+        known = store.version()
+        design.write("totals", {"z": "7"})
+        hear(store, known + 1)
+        assert {write[1:] for write in store.writes()} == {("totals", "z")}
+
         known = store.version()
         design.session.execute("""INSERT INTO state JSON '{"stage": "balances", "key": "eve", "value": "5"}'""")
         hear(store, known + 1)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import psutil
 import pytest
 
 import streamgate.impl.plain
@@ -17,6 +18,7 @@ from streamgate.brokers import embedded
 from streamgate.brokers.embedded import EmbeddedBroker, open_embedded
 from streamgate.cli import main
 from streamgate.designs.reaper import RunScope, members
+from streamgate.judge import judge
 from streamgate.report import Summary, read
 
 STREAMGATE = str(Path(sys.executable).with_name("streamgate"))
@@ -218,6 +220,11 @@ class Started:
             assert time.monotonic() < deadline, self.said.read_text()
             time.sleep(LOOK_S)
 
+    def left(self) -> list[object]:
+        """What is there of it: folders, and processes, its reapers among them."""
+        processes = psutil.process_iter(["environ"])
+        return [*self.temporary.iterdir(), *(p for p in processes if str(self.temporary) in str(p.info["environ"]))]
+
     def end(self, number: signal.Signals) -> int:
         """Interrupt it, and see that nothing of it is left."""
         (scratch,) = (p for p in self.temporary.iterdir() if p.name.startswith("streamgate-"))
@@ -247,6 +254,41 @@ def test_an_interrupt_in_the_middle_leaves_a_partial_report_and_nothing_else(
     assert len(judged) in {1, 2}
     assert set(judged.values()) == {"upheld"}
     assert "partial: not every promised row was judged" in run.said.read_text()
+
+
+def test_two_lanes_leave_one_report_and_nothing_else(tmp_path: Path) -> None:
+    """Every row once, on brokers beside each other, and a history to judge again for each."""
+    run = Started(tmp_path, "--design", "plain", "--only", QUICK, "--broker", "embedded", "--lanes", "2")
+
+    assert run.process.wait(DEADLINE_S) == 0, run.said.read_text()
+
+    rows, summary = read(run.out / "report.jsonl")
+    assert {row.verdict for row in rows} == {"upheld"}
+    assert len({row.id for row in rows}) == len(rows) == summary.promised["plain"]
+    assert {row.history.partition("/")[0] for row in rows} == {"lane-1", "lane-2"}
+    assert judge(run.out / rows[0].history).verdict == "upheld"
+    assert list(run.temporary.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_run_that_is_cut_short_takes_its_lanes_with_it(number: signal.Signals, tmp_path: Path) -> None:
+    """What was judged stays judged; no lane, no broker, no design and no folder survives."""
+    run = Started(tmp_path, "--design", "plain", "--guarantee", "G1", "--broker", "embedded", "--lanes", "2")
+    report = run.out / "report.jsonl"
+    run.until(lambda: report.exists() and report.read_text().count("\n") == 1)
+
+    if number is signal.SIGKILL:
+        run.process.kill()
+        run.process.wait()
+    else:
+        assert run.end(number) == 130
+        assert verdicts(run.out)[1].partial
+    deadline = time.monotonic() + DEADLINE_S
+    while (left := run.left()) and time.monotonic() < deadline:
+        time.sleep(LOOK_S)
+
+    assert left == []
+    assert report.read_text().count("upheld") >= 1
 
 
 def test_an_interrupt_while_the_broker_boots_leaves_nothing(tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from streamgate.faults.disk import Disk
+
 STREAMGATE = str(Path(sys.executable).with_name("streamgate"))
 DEADLINE_S = 120.0
 
@@ -73,6 +75,20 @@ def test_what_is_found_is_shown_again_by_the_command_on_its_card(tmp_path: Path)
     assert code == 1, said
     again = next(line.split()[3:] for line in said.splitlines() if line.startswith("  again "))
     assert swept(tmp_path / "again", *again)[0] == 1
+
+
+@pytest.mark.skipif(bool(Disk.lacking()), reason=f"nobody can be watched here: {Disk.lacking()}")
+def test_whose_disk_comes_back_as_it_was(tmp_path: Path) -> None:
+    """A kill at a change to its disk is harmless while that is kept, and shows who never synced where it is rolled back."""
+    wrong = ("--design", "broken/syncs_the_first_alone", "--disk", "kept,rolled-back")
+    code, said = swept(tmp_path, *wrong, "--point", "transaction-3.close:a/N.1.*")
+
+    assert code == 1, said
+    _, kept, back = lines(tmp_path)
+    assert (kept["cut"]["left"], kept["verdict"]) == ("kept", "upheld")
+    assert (back["cut"]["left"], back["verdict"]) == ("rolled-back", "violated")
+    assert back["evidence"]["file"].startswith("a/")
+    assert "--disk kept,rolled-back --point transaction-3.close:a/N.1.before.rolled-back --seed " in said
 
 
 def test_who_is_wrong_with_no_fault_is_not_swept(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Miniature designs: each is small, and wrong in exactly one way that its name tells."""
 
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -28,6 +29,14 @@ class Run:
     """A run without a reaper."""
 
     environment: dict[str, str] = {}  # noqa: RUF012
+
+
+def until(true: Callable[[], bool]) -> None:
+    """Wait for what has to come soon."""
+    end = time.monotonic() + 5
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.005)
 
 
 def manifest(habit: str, **fields: object) -> Manifest:

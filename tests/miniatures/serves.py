@@ -23,8 +23,8 @@ class Miniature(Design):
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
         """Refuse, fail or begin."""
         print("a stray line")
-        if sys.argv[1] == "fails_at_start":
-            raise Failed("offset-lost", "the input begins above the committed offset")
+        if sys.argv[1] in {"offset-lost", "storage"}:
+            raise Failed(sys.argv[1], "it cannot begin")
         if start["standing_by"]:
             return {"type": "standing_by"}
         return {"type": "unsupported", "reason": "tired"} if sys.argv[1] == "refuses" else {}
@@ -38,10 +38,16 @@ class Miniature(Design):
         """Say that it stands where it began."""
         return {"type": "deactivated", "emitted_through": self.after}
 
+    def release(self, failure: Failed) -> bool:
+        """Stay, unless storage failed or it is fenced."""
+        return failure.kind in {"poison", "offset-lost"}
+
     def run(self, stopping: threading.Event) -> None:
         """Work until told to stop, or longer, or not at all."""
         if sys.argv[1] == "breaks":
             raise ZeroDivisionError("the engine broke")
+        if sys.argv[1] in {"poison", "fenced"}:
+            raise Failed(sys.argv[1], "it cannot go on")
         if sys.argv[1] == "breaks_in_c":  # as a client does whose callback failed: what it raises is no exception
             broke = [ctypes.py_object(each) for each in (str, "the engine broke")]
             for each in broke:

@@ -22,5 +22,9 @@ class WaitsForEveryPartition(Plain):
             super().process(self.waiting)
             self.waiting = []
 
+    def commit(self) -> None:
+        if not self.waiting:
+            super().commit()
+
 
 serve(WaitsForEveryPartition())

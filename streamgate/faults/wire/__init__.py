@@ -37,6 +37,23 @@ FRAME_BYTES = 1 << 28  # more than a broker takes, and less than the first bytes
 READY_S = 10.0
 FOLLOWED_S = 1.0  # who has more than one request under way sends the next by then
 
+TRANSACTION = (
+    "add_partitions_to_txn",
+    "add_offsets_to_txn",
+    "produce",
+    "txn_offset_commit",
+    "end_txn",
+    "offset_commit",
+)
+EFFECTS = (  # the others ask
+    *TRANSACTION,
+    "init_producer_id",
+    "join_group",
+    "sync_group",
+    "leave_group",
+    "create_topics",
+)
+
 Fault = Literal["close", "hold", "silence", "refuse"]
 Moment = Literal["before", "after"]
 Node = tuple[str, int]

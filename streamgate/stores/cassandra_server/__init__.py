@@ -6,16 +6,17 @@ What is written is read from the server's full query log, which tells every stat
 import re
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from streamgate.designs.reaper import RunScope
 from streamgate.errors import MachineProblem
 from streamgate.stores.cassandra_server.process import HOST, WRITERS, server_of
-from streamgate.verdicts import Inconclusive, NotOffered
+from streamgate.verdicts import Inconclusive
 
 _ANSWER_S = 20.0
+_AGAIN_S = 0.1
 _NAME_MAX = 48  # letters that Cassandra takes
 _KEYSPACE = "CREATE KEYSPACE {0} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
 _NOTHING = "DELETE FROM {0}.state WHERE stage = 'none' AND key = 'none'"
@@ -30,6 +31,7 @@ class Cassandra:
         self._keyspace = re.sub(r"\W", "_", application_id)[-_NAME_MAX:]
         self.address = f"cassandra://{HOST}:{self._server.port}/{self._keyspace}"
         self._asked = 0
+        self._kept: list[tuple[str, str, str]] | None = None  # while it is down
         self._cluster = _cluster(self._server.port)
         try:
             self._session = self._cluster.connect()
@@ -53,6 +55,8 @@ class Cassandra:
 
     def rows(self) -> list[tuple[str, str, str]]:
         """Stage, key and value of everything that is kept."""
+        if self._kept is not None:
+            return self._kept
         return sorted(
             (row.stage, row.key, row.value or "") for row in self._ask("SELECT stage, key, value FROM {0}.state")
         )
@@ -81,9 +85,31 @@ class Cassandra:
         finally:
             self._server.write_with(threads=WRITERS)
 
-    def down(self) -> AbstractContextManager[None]:
-        """It serves the run to its end."""
-        raise NotOffered("the Cassandra of a run is never down")
+    @contextmanager
+    def down(self) -> Iterator[None]:
+        """Meanwhile the server is killed; it comes back with what it had acknowledged, which `rows` tells all along."""
+        self._server.write_with(threads=0)
+        self._kept = self.rows()
+        self._server.kill()
+        try:
+            yield
+        finally:
+            self._server.serve_again()
+            self._kept, until = None, time.monotonic() + _ANSWER_S
+            while not self._is_back():
+                if time.monotonic() > until:
+                    self._ask(_NOTHING)
+
+    def _is_back(self) -> bool:
+        """Whether the driver has found it again; it has the threads that write from its first write on."""
+        from cassandra import DriverException  # noqa: PLC0415
+        from cassandra.cluster import NoHostAvailable  # noqa: PLC0415
+
+        with suppress(DriverException, NoHostAvailable):
+            self._session.execute(_NOTHING.format(self._keyspace))
+            return True
+        time.sleep(_AGAIN_S)
+        return False
 
     def close(self) -> None:
         """Let go of the keyspace; it ends with the server."""
@@ -94,7 +120,7 @@ def _cluster(port: int) -> Any:
     """The driver, told to look for no other nodes."""
     # Imported late: it takes a quarter of a second to load, and few scenarios need it.
     from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile  # noqa: PLC0415
-    from cassandra.policies import RoundRobinPolicy  # noqa: PLC0415
+    from cassandra.policies import ConstantReconnectionPolicy, RoundRobinPolicy  # noqa: PLC0415
 
     profile = ExecutionProfile(load_balancing_policy=RoundRobinPolicy(), request_timeout=_ANSWER_S)
     return Cluster(
@@ -103,6 +129,7 @@ def _cluster(port: int) -> Any:
         protocol_version=4,
         execution_profiles={EXEC_PROFILE_DEFAULT: profile},
         connect_timeout=_ANSWER_S,
+        reconnection_policy=ConstantReconnectionPolicy(_AGAIN_S, max_attempts=None),
         schema_metadata_enabled=False,
         token_metadata_enabled=False,
     )

@@ -6,6 +6,7 @@ import os
 import re
 import socket
 import subprocess
+import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -63,7 +64,7 @@ _LOGGING = """<configuration>
 """
 
 
-@dataclass(frozen=True)
+@dataclass
 class Server:
     """A Cassandra that answers; the run's reaper ends it."""
 
@@ -76,6 +77,16 @@ class Server:
         """Have so many of its threads write; with none, writes wait and time out, while reads are answered."""
         stage = "org.apache.cassandra.request:type=MutationStage"
         self.launch.tell(self.process.pid, stage, "-ms", "-f", "MaximumPoolSize", "-v", str(threads))
+
+    def kill(self) -> None:
+        """SIGKILL it; its disk and its port stay its own."""
+        self.process.kill()
+        self.process.wait()
+
+    def serve_again(self) -> None:
+        """Boot it on the same disk and port, with a log of its queries that goes on from here."""
+        self.process = self.launch.boot()
+        self.queries.go_on_in(self.launch.queries)
 
 
 @functools.cache
@@ -94,15 +105,21 @@ class _Launch:
     def __init__(self, run: RunScope, java: Java, jars: list[Path]) -> None:
         self.run, self.java, self.jars = run, java, jars
         self.home = run.scratch / f"cassandra-{uuid4().hex[:8]}"
-        self.log, self.queries = self.home / "log", self.home / "queries"
+        self.log = self.home / "log"
+        self.queries: Path  # of the last boot
         self.port, self.storage_port = free_ports(2)
 
     def start(self) -> Server:
-        """Boot it, and have it log its queries."""
-        for folder in (self.home, self.queries, self.home / "tmp"):
+        """Boot it for the first time."""
+        for folder in (self.home, self.home / "tmp"):
             folder.mkdir()
         (self.home / "logback.xml").write_text(_LOGGING)
         (self.home / "cassandra.yaml").write_text(json.dumps(self._settings()))
+        return Server(self.port, self.boot(), QueryLog(self.queries), self)
+
+    def boot(self) -> subprocess.Popen[bytes]:
+        """Boot it, and have it log its queries in a new folder: it would empty one that it has been in."""
+        self.queries = Path(tempfile.mkdtemp(prefix="queries-", dir=self.home))
         process = self._java(*self._server_options(), "org.apache.cassandra.service.CassandraDaemon")
         self.run.session(process.pid)
         try:
@@ -112,7 +129,7 @@ class _Launch:
             process.kill()
             process.wait()
             raise
-        return Server(self.port, process, QueryLog(self.queries), self)
+        return process
 
     def _have_queries_logged(self, pid: int) -> None:
         # It waits for its log, and archives nothing.

@@ -1,0 +1,40 @@
+@availability
+Feature: The input may get more partitions while somebody reads it
+  A topic grows when its readers are too few. What arrives in a new partition was never behind anybody, so it counts from the first record.
+  Documented in: beyond the articles. Kafka's clients hear of new partitions when they look at the topic again, by default within five minutes.
+  Broken by: new partitions that are read from their end, and state that belongs to a partition instead of a key.
+  Costs: a look at the topic every second, and a rebalance.
+
+  @G44.from-their-start
+  Scenario Outline: what lies in a new partition before anybody has heard of it is counted
+    Given <program> in mode <mode> on 4 partitions
+    And 4000 entries over 64 accounts wait in its input
+    When it starts and drains its input
+    And its input gets twice as many partitions
+    And 4000 entries over 64 accounts arrive in its input
+    And it drains its input
+    Then the outputs are the model's, in the order and as often as <mode> allows
+    And nothing else changes on the broker
+
+    Examples:
+      | program | mode          |
+      | ledger  | at_least_once |
+      | ledger  | exactly_once  |
+
+  @G44.state-stays-with-its-keys
+  Scenario Outline: an account whose entries come in a new partition goes on from its balance, whoever reads that
+    Given <program> in mode <mode> on 4 partitions, in several instances, committing every 500 ms
+    # small waves, one after the other: what arrives meanwhile is what counts
+    And 400 entries over 64 accounts wait in its input
+    When it starts
+    And b joins while more of them arrive
+    And it drains its input
+    And its input gets twice as many partitions
+    And 4000 entries over 64 accounts arrive in its input
+    And it drains its input
+    Then the outputs are the model's, in the order and as often as <mode> allows
+    And nothing else changes on the broker
+
+    Examples:
+      | program | mode         |
+      | ledger  | exactly_once |

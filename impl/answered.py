@@ -1,0 +1,29 @@
+"""Calls into a client that may never return, though they are given a time.
+
+librdkafka 2.16 waits for ever in `send_offsets_to_transaction` for a group coordinator that it has lost, whatever its timeout
+(its issue 5456): a broker that restarts in the middle of a transaction is enough.
+"""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from streamgate.adapter import Failed
+
+
+def answered(within_s: float, call: Callable[..., Any], *arguments: Any) -> None:
+    """Call it; a loud stop where it does not return in time, since a producer that is stuck is of no further use."""
+    over, raised = threading.Event(), list[BaseException]()
+
+    def go() -> None:
+        try:
+            call(*arguments)
+        except BaseException as error:  # noqa: BLE001 - it is raised again where it is waited for
+            raised.append(error)
+        over.set()
+
+    threading.Thread(target=go, name=call.__name__, daemon=True).start()
+    if not over.wait(within_s):
+        raise Failed("storage", f"Kafka's client has not come back from {call.__name__} in {within_s:g} s")
+    if raised:
+        raise raised[0]

@@ -1,0 +1,26 @@
+"""Begins at the end of a partition that it has never read, once it has read others.
+
+Whoever takes a partition without an offset for one in which nothing has come yet makes this mistake. It shows where a topic got
+partitions: what lay there before anybody had heard of them is not counted.
+"""
+
+from confluent_kafka import Consumer, TopicPartition
+
+from streamgate.adapter import serve
+from streamgate.impl.plain import Plain
+
+
+class BeginsAtTheEndOfWhatIsNew(Plain):
+    hello = Plain.hello | {"name": "broken/begins_at_the_end_of_what_is_new"}
+
+    def on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        places = consumer.committed(partitions, 30)
+        new = [place for place in places if place.offset < 0]
+        if 0 < len(new) < len(places):
+            for place in new:
+                place.offset = consumer.get_watermark_offsets(place, 10)[1]
+            consumer.commit(offsets=new, asynchronous=False)
+        super().on_assign(consumer, partitions)
+
+
+serve(BeginsAtTheEndOfWhatIsNew())

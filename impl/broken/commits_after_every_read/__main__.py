@@ -1,0 +1,22 @@
+"""Commits whenever it has read something.
+
+Whoever takes the commit interval for an upper bound makes this mistake. It shows in the number of transactions under steady
+traffic: each costs the same, however little is in it.
+"""
+
+from confluent_kafka import Message
+
+from streamgate.adapter import serve
+from streamgate.impl.plain import Plain
+
+
+class CommitsAfterEveryRead(Plain):
+    hello = Plain.hello | {"name": "broken/commits_after_every_read"}
+
+    def process(self, read: list[Message]) -> None:
+        super().process(read)
+        if read:
+            self.commit()
+
+
+serve(CommitsAfterEveryRead())

@@ -1,0 +1,30 @@
+"""Keeps every signal once more, in one narrow topic of its own, before it adds it up.
+
+Whoever merges by copying makes this mistake. It shows in bytes: they grow with the stream and not with the table.
+"""
+
+from typing import Any
+
+from confluent_kafka import Message
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+
+from streamgate.adapter import serve
+from streamgate.impl.plain import Plain
+
+
+class KeepsEverySignal(Plain):
+    hello = Plain.hello | {"name": "broken/keeps_every_signal"}
+
+    def open(self, start: dict[str, Any]) -> dict[str, Any]:
+        ready, self.all, self.admin = super().open(start), start["application_id"] + "-all", AdminClient(self.client)
+        self.admin.create_topics([NewTopic(self.all, 1)])[self.all].exception(10)
+        return ready | {"internal_topics": [self.all]}
+
+    def process(self, messages: list[Message]) -> None:
+        for message in messages:
+            self.begin()
+            self.producer.produce(self.all, message.value(), message.key())
+        super().process(messages)
+
+
+serve(KeepsEverySignal())

@@ -1,0 +1,30 @@
+"""Whoever trusts a write syncs its own disk once, and takes the newest file there for its state; a disk rolled back shows it."""
+
+import os
+import pickle
+from pathlib import Path
+from typing import Any
+
+from streamgate.adapter import serve
+from streamgate.impl.plain import Plain
+
+
+class SyncsTheFirstAlone(Plain):
+    hello = Plain.hello | {"name": "broken/syncs_the_first_alone", "programs": ["ledger"]}
+
+    def on_assign(self, *group: Any) -> None:
+        super().on_assign(*group)
+        self.disk, ends = Path(self.start["state_dir"]), sum(max(0, offset) for offset in self.settled.values())
+        if there := [number for number in range(ends + 1) if (self.disk / str(number)).exists()]:
+            vars(self.program)["rows"] = pickle.loads((self.disk / str(there[-1])).read_bytes())
+
+    def commit(self) -> None:
+        if self.dirty:
+            file = self.disk / str(sum(p.offset for p in self.positions()))
+            file.write_bytes(pickle.dumps(vars(self.program)["rows"]))
+            if len(list(self.disk.iterdir())) == 1:
+                os.fsync(os.open(file, os.O_RDONLY))
+        super().commit()
+
+
+serve(SyncsTheFirstAlone())

@@ -1,0 +1,112 @@
+"""A violated history, shrunk: the few records that show an anomaly all the same, out of the thousands that came with it.
+
+By delta debugging (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002): records are left out as
+long as the check finds the same anomaly, of the same key, input and values. What it finds besides is of no interest here.
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from streamgate.checks import CHECKS
+from streamgate.checks.view import View, show, text, view_of
+from streamgate.history import History
+from streamgate.history.events import Claim, Record
+from streamgate.programs import Unreadable
+from streamgate.verdicts import Anomaly, Outcome
+
+SHOWN, WIDTH = 12, 130
+
+Place = tuple[str, int, int]  # topic, partition, offset
+
+
+@dataclass
+class Shrunk:
+    """The records that are enough for an anomaly, in the order in which they were seen."""
+
+    anomaly: Anomaly
+    records: list[Record]
+    of: int
+    view: View  # of nothing but these
+
+    def lines(self) -> Iterator[str]:
+        """What is left of what, then a line for each of the last records: since when it was there, where, and what it says."""
+        yield f"{len(self.records)} of {self.of} records are enough for it" + (
+            ", at last" if self.records[SHOWN:] else ""
+        )
+        prefix = f"{self.view.application.application_id}-"
+        for record in self.records[-SHOWN:]:
+            said = f"{record.seen_ms:>7} ms  {record.at.removeprefix(prefix)}  {self._said(record)}"
+            yield said if len(said) <= WIDTH else f"{said[: WIDTH - 1]}…"
+
+    def _said(self, record: Record) -> str:
+        if not record.visible:
+            return "is aborted"
+        if record.topic == self.view.table:
+            try:
+                return f"shows {show(self.view.program.value_of(record))}"
+            except Unreadable as error:
+                return f"shows nothing: {error.why}"
+        states = (s for each in self.view.states.values() for s in each if s.source.at == record.at)
+        concerned = next((s for s in states if text(s.key) == self.anomaly.key), None)
+        return f"makes {show(concerned.value)}" if concerned else text(record.value or b"a tombstone")
+
+
+def shrink(history: History, anomaly: Anomaly, seconds: float) -> Shrunk | None:
+    """The fewest records found in so long; None where it concerns no record, no claim has found it, or all are needed."""
+    claim = next((event for event in reversed(history.events) if isinstance(event, Claim)), None)
+    if claim is None or not (anomaly.key or anomaly.source or anomaly.got):
+        return None
+    until, view = time.monotonic() + seconds, view_of(history, claim.application)
+    topics = {view.table, *(view.application.topics[role] for role in view.program.inputs)}
+    places = list(dict.fromkeys(_place(r) for r in history.of(Record) if r.topic in topics))
+
+    def only(kept: set[Place]) -> History:
+        left = (e for e in history.events if not isinstance(e, Record) or e.topic not in topics or _place(e) in kept)
+        return History(list(left))
+
+    def still(kept: list[Place]) -> bool:
+        try:
+            found = CHECKS[claim.check](only(set(kept)), claim.application, **claim.arguments)
+        except (Outcome, LookupError, StopIteration, TypeError, ValueError, Unreadable):
+            return False
+        return any(_same(each, anomaly) for each in found)
+
+    if not still(places):
+        return None
+    kept = places
+    if anomaly.key and still(of_key := [_place(r) for r in _of_key(history, topics, anomaly.key)]):
+        kept = list(dict.fromkeys(of_key))
+    parts = 2
+    while len(kept) > 1 and parts <= len(kept) and time.monotonic() < until:
+        size = -(-len(kept) // parts)
+        for begin in range(0, len(kept), size):
+            if time.monotonic() < until and still(rest := kept[:begin] + kept[begin + size :]):
+                kept, parts = rest, max(parts - 1, 2)
+                break
+        else:
+            if size == 1:
+                break
+            parts = min(2 * parts, len(kept))
+    if len(kept) == len(places):
+        return None
+    left = only(set(kept))
+    records = {_place(r): r for r in left.of(Record) if r.topic in topics}
+    return Shrunk(
+        anomaly, sorted(records.values(), key=lambda r: r.seen_ms), len(places), view_of(left, claim.application)
+    )
+
+
+def _place(record: Record) -> Place:
+    return record.topic, record.partition, record.offset
+
+
+def _of_key(history: History, topics: set[str], key: str) -> Iterator[Record]:
+    """The records that speak of a key, by their own key or somewhere in their value."""
+    name = key.encode()
+    return (r for r in history.of(Record) if r.topic in topics and (name in (r.key or b"") or name in (r.value or b"")))
+
+
+def _same(found: Anomaly, anomaly: Anomaly) -> bool:
+    """Whether it is the same one; its text may count what is gone."""
+    return found.model_copy(update={"text": ""}) == anomaly.model_copy(update={"text": ""})
