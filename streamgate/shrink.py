@@ -42,14 +42,17 @@ class Shrunk:
     def _said(self, record: Record) -> str:
         if not record.visible:
             return "is aborted"
-        if record.topic == self.view.table:
-            try:
-                return f"shows {show(self.view.program.value_of(record))}"
-            except Unreadable as error:
-                return f"shows nothing: {error.why}"
-        states = (s for each in self.view.states.values() for s in each if s.source.at == record.at)
-        concerned = next((s for s in states if text(s.key) == self.anomaly.key), None)
-        return f"makes {show(concerned.value)}" if concerned else text(record.value or b"a tombstone")
+        for stage in self.view.stages:
+            if record.topic == stage.table:
+                try:
+                    return f"shows {show(stage.program.value_of(record))}"
+                except Unreadable as error:
+                    return f"shows nothing: {error.why}"
+            states = stage.states.get((self.anomaly.key or "").encode(), [])
+            if concerned := next((s for s in states if s.source.at == record.at), None):
+                return f"makes {show(concerned.value)}"
+        said = text(record.value or b"a tombstone")
+        return said if said.isprintable() else repr(said)[1:-1]
 
 
 def shrink(history: History, anomaly: Anomaly, seconds: float) -> Shrunk | None:
@@ -58,7 +61,7 @@ def shrink(history: History, anomaly: Anomaly, seconds: float) -> Shrunk | None:
     if claim is None or not (anomaly.key or anomaly.source or anomaly.got):
         return None
     until, view = time.monotonic() + seconds, view_of(history, claim.application)
-    topics = {view.table, *(view.application.topics[role] for role in view.program.inputs)}
+    topics = {stage.table for stage in view.stages} | {view.application.topics[role] for role in view.program.inputs}
     places = list(dict.fromkeys(_place(r) for r in history.of(Record) if r.topic in topics))
 
     def only(kept: set[Place]) -> History:

@@ -231,6 +231,11 @@ class Application:
         return self.table or self.event.topics[self.program.writes]
 
     @property
+    def outputs(self) -> tuple[str, ...]:
+        """The output topics of all its stages, the last one's first."""
+        return self.writes, *(self.event.topics[stage.writes] for stage in self.program.stages[1:])
+
+    @property
     def commits(self) -> dict[str, int]:
         """The inputs whose committed offsets say how far the application is: topic -> partitions."""
         return {topic: self.inputs[topic] for topic in map(self.event.topics.__getitem__, self.program.commits)}
@@ -481,13 +486,19 @@ class Trial:
         if application.observed_ms is not None:
             application.blind_ms = max(application.blind_ms or 0, self.now_ms - application.observed_ms)
             application.observed_ms = self.now_ms
-        for message in self._new(application, application.writes, committed=True):
+        for topic in application.outputs:
+            self._look_at_output(application, topic)
+
+    def _look_at_output(self, application: Application, topic: str) -> None:
+        for message in self._new(application, topic, committed=True):
             self._record(message, visible=True)
-        position = application.positions.setdefault(("batches", True), dict.fromkeys(range(application.partitions), 0))
-        for partition, batch in self.reading.wire.batches(application.writes, position):
+        position = application.positions.setdefault(
+            (f"batches of {topic}", True), dict.fromkeys(range(application.partitions), 0)
+        )
+        for partition, batch in self.reading.wire.batches(topic, position):
             self.history.add(
                 events.Batch(
-                    topic=application.writes,
+                    topic=topic,
                     partition=partition,
                     base_offset=batch.base_offset,
                     last_offset=batch.last_offset,

@@ -16,12 +16,13 @@ def two_entries() -> tuple[Story, list[Record]]:
     return story, [entries[0], entries[2]]
 
 
-class TestTotals:
-    """What the outputs may say."""
+class TestOutputs:
+    """What the two output topics may say."""
 
     def test_all_postings_of_an_entry_are_its_branch_s(self) -> None:
-        """Whoever they are for."""
+        """Whoever they are for; and each account has its own."""
         story, (first, second) = two_entries()
+        accounts(story, first, second)
         story.row("north", 3, 2, first, of="branch")
         story.row("north", 10, 3, second, of="branch")
 
@@ -29,10 +30,33 @@ class TestTotals:
 
     def test_what_the_first_stage_kept_for_itself(self) -> None:
         """A total that lacks an entry is short by its postings."""
-        story, (_, second) = two_entries()
+        story, (first, second) = two_entries()
+        accounts(story, first, second)
         story.row("north", 7, 1, second, of="branch")
 
-        assert {name for name, _, _ in story.found("relation")} == {"lost"}
+        assert {(name, key) for name, key, _ in story.found("relation")} == {("lost", "north")}
+
+    def test_the_first_stage_is_silent(self) -> None:
+        """Right totals do not make up for accounts that nobody sees."""
+        story, (_, second) = two_entries()
+        story.row("north", 10, 3, second, of="branch")
+
+        assert story.found("relation") == [("lost", "ada", second.at), ("lost", "bob", "app-entries-0@0")]
+
+    def test_a_row_in_the_other_stage_s_topic(self) -> None:
+        """An account is no branch."""
+        story, (first, second) = two_entries()
+        accounts(story, first, second)
+        story.row("north", 10, 3, second, of="branch")
+        story.row("bob", -2, 1, first)
+
+        assert story.found("relation") == [("phantom", "bob", None)]
+
+
+def accounts(story: Story, first: Record, second: Record) -> None:
+    """The rows of the first stage."""
+    for account, cents, postings, entry in (("ada", 5, 1, first), ("bob", -2, 1, first), ("ada", 12, 2, second)):
+        story.row(account, cents, postings, entry, topic="app-balances")
 
 
 @pytest.mark.parametrize(

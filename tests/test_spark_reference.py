@@ -141,20 +141,20 @@ def test_two_stages():
     def batch_of(*entries):
         runs = pa.Table.from_batches(branches.fold_into_runs(iter([batch(list(entries))])))
         design = branches.Stored(Memory())
-        rows = [json.loads(row["value"]) for row in design.apply(runs).to_pylist()]
+        rows = [(row["role"], row["key"].decode(), json.loads(row["value"])) for row in design.apply(runs).to_pylist()]
         design.write()
-        return [(row["branch"], row["balance_cents"], row["postings"]) for row in rows]
+        return [(role, key, row["balance_cents"], row["postings"]) for role, key, row in rows]
 
     first, second = entry(7, ("a", 5), ("b", -2)), entry(8, ("a", 1))
-    assert batch_of(first) == [("branch", 3, 2)]
+    assert batch_of(first) == [("totals", "branch", 3, 2), ("balances", "a", 5, 1), ("balances", "b", -2, 1)]
     before = dict(stored)
-    assert batch_of(first, second) == [("branch", 4, 3)]
+    assert batch_of(first, second) == [("totals", "branch", 4, 3), ("balances", "a", 6, 2)]
     assert written == ["totals", "balances"] * 2
     stored["balances"] = before["balances"]
-    assert batch_of(first, second) == []
+    assert batch_of(first, second) == [("balances", "a", 6, 2)]
     assert json.loads(stored["balances"]["a"])["balance_cents"] == 6
     stored["totals"] = before["totals"]
-    assert batch_of(first, second) == [("branch", 4, 3)]
+    assert batch_of(first, second) == [("totals", "branch", 4, 3)]
 
 
 def test_output():

@@ -270,6 +270,8 @@ class Plain(Design):
                 raise KafkaException(error)
             self.program.take(message)
             self.begin()
+        for role, rows in self.program.upstream().items():
+            self.hand_over(rows, self.start["topics"][role])
         self.send(self.program.changed())
 
     def is_end(self, message: Message) -> bool:
@@ -288,6 +290,10 @@ class Plain(Design):
         self.dirty = True
 
     def send(self, rows: list[Row]) -> None:
+        """Send rows of the last stage."""
+        self.hand_over(rows, self.output)
+
+    def hand_over(self, rows: list[Row], topic: str) -> None:
         """Hand rows to the producer; a refusal shows at the next commit."""
         if rows:
             self.begin()
@@ -296,9 +302,7 @@ class Plain(Design):
             self.outside.tell(key, value)
             while True:
                 try:
-                    self.producer.produce(
-                        self.output, value, key, headers=headers, timestamp=timestamp_ms, on_delivery=heard
-                    )
+                    self.producer.produce(topic, value, key, headers=headers, timestamp=timestamp_ms, on_delivery=heard)
                     break
                 except BufferError:  # the queue is full: let deliveries make room
                     self.producer.poll(0.1)

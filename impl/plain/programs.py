@@ -88,6 +88,10 @@ class Program:
         """Take what is to be sent now."""
         return []
 
+    def upstream(self) -> dict[str, list[Row]]:
+        """Take what stages before the last one have to send, by the role of its topic."""
+        return {}
+
     def waiting(self) -> dict[str, Any]:
         """What was read and not yet sent, to be kept with the commit."""
         return {}
@@ -205,10 +209,9 @@ class Branches(Ledger):
                 posting.account = branch
             self.apply(message, envelope)
 
-    def changed(self) -> list[Row]:
-        """Take the last total of every branch touched."""
-        self.balances.changed()
-        return super().changed()
+    def upstream(self) -> dict[str, list[Row]]:
+        """Take the last state of every account touched."""
+        return {self.balances.writes: self.balances.changed()}
 
 
 VISIT: Fields = dict.fromkeys(("customerId", "visitorId", "action"), (str,))

@@ -1,4 +1,4 @@
-"""branches: what a ledger sums per account goes on per branch into `totals`, and a store keeps both stages.
+"""branches: a ledger's `balances`, and what it sums per account per branch in `totals`; a store keeps both stages.
 
 Both stages are folds of the same entries, each entry once by its first hop, so neither waits for the other's word: what one
 has stored and the other has not, a replay gives to just that one. Downstream is stored first all the same.
@@ -41,10 +41,14 @@ class Stored:
         self.stages = ledger.Stored(store, WRITES, "branch"), ledger.Stored(store)
 
     def apply(self, runs: pa.Table) -> pa.Table:
-        """Apply a batch's runs, each to its stage, and return the last row of each branch that changed."""
-        mine = [runs.filter(pc.equal(runs["stage"], each.stage)).drop_columns("stage") for each in self.stages]
-        totals, _ = (each.apply(part) for each, part in zip(self.stages, mine, strict=True))
-        return totals
+        """Apply a batch's runs, each to its stage, and return the last row of all that changed, with its stage."""
+        changed = []
+        for each in self.stages:
+            rows = each.apply(runs.filter(pc.equal(runs["stage"], each.stage)).drop_columns("stage"))
+            changed.append(
+                rows.add_column(0, "role", pa.array([each.stage] * len(rows)))
+            )  # the only one if there are none
+        return pa.concat_tables(changed, promote_options="default")
 
     def write(self) -> None:
         """Write what has changed."""

@@ -105,7 +105,7 @@ class Spark(Design):
         self.location = f"{self.durable}/checkpoint"
         self.checkpoint = Checkpoint(self.location)
         self.topics = [start["topics"][role] for role in self.program.READS]
-        self.writer = Writer(start, start["topics"][self.program.WRITES])
+        self.writer = Writer(start, self.program.WRITES)
         self.lock, self.closing, self.is_leading = threading.Lock(), False, False
         client, queries = self.writer.client, f"{self.writer.group}-queries"
         self.table = Table(client, queries, self.writer.topic) if self.program is pulse else None

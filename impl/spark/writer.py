@@ -32,8 +32,9 @@ FENCED = {
 class Writer:
     """A producer, and a consumer that never subscribes: it stands for the group whose offsets are committed."""
 
-    def __init__(self, start: dict[str, Any], topic: str) -> None:
-        self.topic, self.group = topic, f"{start['application_id']}-group"
+    def __init__(self, start: dict[str, Any], role: str) -> None:
+        self.topics, self.topic = start["topics"], start["topics"][role]
+        self.group = f"{start['application_id']}-group"
         self.exactly_once = start["mode"] == "exactly_once"
         self.refused: KafkaError | None = None
         self.outside = Outside(start)
@@ -115,12 +116,13 @@ class Writer:
 
     def _send(self, rows: pa.Table) -> None:
         columns = [column.to_pylist() for column in rows.columns]
-        for number, (key, value, headers, timestamp_ms) in enumerate(zip(*columns, strict=True)):
+        for number, (*role, key, value, headers, timestamp_ms) in enumerate(zip(*columns, strict=True)):
             self.outside.tell(key, value)
             pairs = [(header["key"], header["value"]) for header in headers] if headers else None
+            topic = self.topics[role[0]] if role else self.topic  # several stages say whose a row is
             while True:
                 try:
-                    self.producer.produce(self.topic, value, key, headers=pairs, timestamp=timestamp_ms)
+                    self.producer.produce(topic, value, key, headers=pairs, timestamp=timestamp_ms)
                     break
                 except BufferError:  # the queue is full: wait for room
                     self.producer.poll(0.1)

@@ -20,14 +20,16 @@ def relation(history: History, application: str) -> list[Anomaly]:
 
     exactly_once: in order, none twice, the last one last. at_least_once: an output may be repeated, and after each new
     start the key may step back once (what was sent before the crash was not yet committed), never before it; the last
-    one is still the last. A program that does not conflate skips none.
+    one is still the last. A program that does not conflate skips none. Each stage is judged by itself.
     """
     view = view_of(history, application)
-    found = list(view.foreign)
     if view.merged:
-        return found + progressed(view)
-    for key, states in view.states.items():
-        found += _order(view, key, states, [o for o in view.outputs.get(key, []) if not o.anomaly])
+        return view.foreign + progressed(view)
+    found = []
+    for stage in view.stages:
+        found += stage.foreign
+        for key, states in stage.states.items():
+            found += _order(stage, key, states, [o for o in stage.outputs.get(key, []) if not o.anomaly])
     return found
 
 

@@ -27,12 +27,13 @@ def unsettled(view: View, rows: Iterable[Row]) -> list[tuple[bytes, State, str]]
 def _kept(view: View, rows: Iterable[Row]) -> Iterator[tuple[bytes, list[State], tuple[object, ...] | None]]:
     """The states of each key of each stage, and the one that is kept of it; what is no row says so in its place."""
     said = {(stage, key.encode()): value for stage, key, value in rows}
-    for program, stage in view.stages:
-        assert program.stored_value
-        for key, states in stage.items():
-            value = said.get((program.writes, key))
+    for stage in view.stages:
+        stored_value, name = stage.program.stored_value, stage.program.writes
+        assert stored_value
+        for key, states in stage.states.items():
+            value = said.get((name, key))
             try:
-                yield key, states, None if value is None else program.stored_value(text(key), value)
+                yield key, states, None if value is None else stored_value(text(key), value)
             except Unreadable as error:
                 yield key, states, (error.why,)
 

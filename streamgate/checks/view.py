@@ -33,17 +33,22 @@ class Output:
 
 
 class View:
-    """One application of a history, with everything derived once."""
+    """One stage of an application of a history, the last one if no other is named, with everything derived once."""
 
-    def __init__(self, history: History, application: str) -> None:
+    def __init__(self, history: History, application: str, stage: Program | None = None) -> None:
         self.history = history
         self.application: Application = history.application(application)
-        self.program: Program = PROGRAMS[self.application.program]
+        self.program: Program = stage or PROGRAMS[self.application.program]
 
     @property
     def exactly_once(self) -> bool:
         """Whether the stricter face of the promise is judged."""
         return self.application.mode == "exactly_once"
+
+    @cached_property
+    def stages(self) -> "tuple[View, ...]":
+        """This stage, and those before it."""
+        return self, *(View(self.history, self.application.name, stage) for stage in self.program.stages[1:])
 
     @property
     def table(self) -> str:
@@ -61,7 +66,7 @@ class View:
     @cached_property
     def states(self) -> States:
         """The model's states: the fold of what a read_committed reader of the input sees."""
-        return self._derived("states", self._fold)
+        return self._derived(f"states of {self.program.name}", self._fold)
 
     def _fold(self) -> States:
         visible = [r for r in self.inputs if r.visible]
@@ -77,13 +82,6 @@ class View:
             self.history.derived[log] = fold()
         derived: Derived = self.history.derived[log]
         return derived
-
-    @property
-    def stages(self) -> Iterator[tuple[Program, States]]:
-        """What a store holds: the states of each stage."""
-        yield self.program, self.states
-        if upstream := self.program.upstream:
-            yield upstream, self._derived("upstream", lambda: upstream.model([r for r in self.inputs if r.visible]))
 
     @cached_property
     def merged(self) -> Merge | None:
@@ -197,9 +195,10 @@ class View:
 
     @property
     def is_settled(self) -> bool:
-        """Whether every key shows the model's last state."""
+        """Whether every key of every stage shows the model's last state."""
         last = {key: outputs[-1] for key, outputs in self.outputs.items()}
-        return all(self.shows(last.get(key), states[-1]) for key, states in self.states.items())
+        mine = all(self.shows(last.get(key), states[-1]) for key, states in self.states.items())
+        return mine and all(stage.is_settled for stage in self.stages[1:])
 
     @cached_property
     def _diagnose(self) -> Diagnose:

@@ -296,7 +296,7 @@ def between_the_stages(trial: Trial, application: Application) -> Aim:
     """One stage of an entry's partition is stored further than the other: between them. Some store both at once, and say so."""
     if "stages-at-once" in trial.manifest.capabilities:
         return stored_before_the_commit(trial, application)
-    stages, store = [program for program, _ in view_of(trial.history, application.name).stages], application.store
+    stages, store = application.program.stages, application.store
     assert store
 
     def evidence() -> Evidence | None:

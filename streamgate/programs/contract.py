@@ -92,7 +92,7 @@ class Program:
     where that is ``broadcast``, all of it is read at every start and no group commits it. One that reads ``others`` beside the
     first is ``merged``: its states are only whether a row is complete. ``stored_value``: what a key's value in a store, or in an
     answer, says, as ``value_of`` says it of an output. ``narrows``: the outputs have one partition for so many of the input.
-    ``upstream``: a stage of the same application before this one, whose states a store holds as well, and no topic.
+    ``upstream``: a stage of the same application before this one, with outputs and stored states of its own.
     """
 
     name: str
@@ -128,4 +128,9 @@ class Program:
     @property
     def topics(self) -> dict[str, str]:
         """Role -> input or output."""
-        return dict.fromkeys(self.inputs, "input") | {self.writes: "output"}
+        return dict.fromkeys(self.inputs, "input") | {stage.writes: "output" for stage in self.stages}
+
+    @property
+    def stages(self) -> "tuple[Program, ...]":
+        """What the application consists of, the last stage first: that is this program."""
+        return (self,) if self.upstream is None else (self, self.upstream)

@@ -1,0 +1,23 @@
+"""Sends what its last stage says, and keeps what the stages before it know to itself.
+
+Whoever takes the stages of one application for an inner affair makes this mistake: the totals are right, and nobody who
+reads the accounts hears of anything.
+"""
+
+from streamgate.adapter import serve
+from streamgate.impl.plain import Plain
+from streamgate.impl.plain.programs import Branches, Row
+
+
+class LastStageAlone(Branches):
+    def upstream(self) -> dict[str, list[Row]]:
+        self.balances.changed()
+        return {}
+
+
+class SendsItsLastStageAlone(Plain):
+    hello = Plain.hello | {"name": "broken/sends_its_last_stage_alone"}
+    programs = Plain.programs | {"branches": LastStageAlone}
+
+
+serve(SendsItsLastStageAlone())
