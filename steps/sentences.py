@@ -8,7 +8,7 @@ from functools import partial
 from pytest_bdd import given, parsers, step, then, when
 
 from streamgate.designs.protocol import Mode
-from streamgate.faults import broker, orderly
+from streamgate.faults import broker, failing_disk, orderly
 from streamgate.faults.aim import AIMS, hold
 from streamgate.faults.points import arrive, give_up, meet, out_of_reach
 from streamgate.faults.wall_clock import WallClock
@@ -46,6 +46,7 @@ CLAIMS = {  # a sentence that claims something of the history as it stands -> it
     "the others have answered all the time": "online",
     "all that is visible was told outside of Kafka, and more than that": "told",
     "its lag was at all times what Kafka said, or had said within the second before": "lag",
+    "it has gone on, or said which file is torn": "file-named",
 }
 CHANGE = "(?:a is killed with a transaction open|[a-d] (?:joins|leaves|is killed)|(?:a|another) worker is killed)"
 APART_S = 0.2  # between the small waves that arrive while instances come and go
@@ -70,6 +71,7 @@ def subjects(trial: Trial, who: str = "it") -> Iterator[Application]:
         r"(, keeping its state in (?P<store>\w+) every (?P<persistence_interval_ms>\d+) ms)?"
         r"(?P<rolls>, with its table in segments of a second)?(?P<wired>, with a proxy in between)?"
         r"(?P<asked>, asked all along how far it is behind)?(?P<tells>, telling each output outside of Kafka)?"
+        r"(, on disks of (?P<disks_mb>\d+) MB)?"
     )
 )
 def in_mode(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
@@ -92,6 +94,7 @@ def in_mode(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
     wired: str | None,
     asked: str | None,
     tells: str | None,
+    disks_mb: str | None,
 ) -> None:
     """Declare the application under test, with the program's own parameters and the usual transaction timeout or others."""
     for is_needed, capability, otherwise in (
@@ -115,6 +118,8 @@ def in_mode(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
     )
     subject.several, subject.workers, subject.is_wired = bool(several), int(workers or 0), bool(wired)
     subject.lag_due_ms = 0 if asked else None
+    if disks_mb:
+        failing_disk.mount(subject.directory, int(disks_mb))
 
 
 @given(parsers.re(r"the same in mode (?P<mode>\w+) beside it"))
@@ -198,7 +203,7 @@ def visits_trickle(trial: Trial, events: str, apart_ms: str, seconds: str | None
         r"(?P<who>it|the relay) starts(?P<again> again)?(?P<clock> under a wall clock that can be set)?"
         r"(?P<cold> with nothing prepared)?"
         r"(?P<drains> and drains its input)?"
-        r"(?P<default> with no mode set)?(?P<refuses>, unless it refuses to)?"
+        r"(?P<default> with no mode set)?(?P<refuses>, unless it refuses to)?(?P<mended>, from mended disks if it stops loudly)?"
     )
 )
 def starts(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
@@ -209,6 +214,7 @@ def starts(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
     drains: str | None,
     default: str | None,
     refuses: str | None,
+    mended: str | None,
 ) -> None:
     """Start instance a, and wait until it has drained its input where the sentence says so."""
     for application in subjects(trial, who):
@@ -216,7 +222,11 @@ def starts(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
             application.wall_clock = WallClock(application.directory)
         if not application.wave:  # what an instance upstream wrote meanwhile
             trial.look_at_input(application)
-        started = trial.start(application, cold=bool(cold), default_mode=bool(default), may_refuse=bool(refuses))
+        if mended:
+            failing_disk.start_torn(trial, application)
+            started: object = True
+        else:
+            started = trial.start(application, cold=bool(cold), default_mode=bool(default), may_refuse=bool(refuses))
         if drains and started:
             trial.drain(application)
 
@@ -375,17 +385,25 @@ def come_and_go(trial: Trial, changes: str, at_once: str | None) -> None:
 @when(
     parsers.re(
         r"(?P<what>its local state is wiped|its disks are kept as they are|its disks are set back to that"
-        r"|half of what it has not read falls off the log|its input gets twice as many partitions)"
+        r"|half of what it has not read falls off the log|its input (gets twice as many partitions|is deleted and made anew)"
+        r"|the file that it wrote last is torn|its disks run full until it stops loudly or is killed)"
+        r"(?P<is_fed>, while more of them arrive)?"
     )
 )
-def disks(trial: Trial, what: str) -> None:
+def disks(trial: Trial, what: str, is_fed: str | None) -> None:
     """While it is down: delete the instance's own disk; or copy every disk of the application, or put the copy in their place;
-    or have the broker delete records that are not committed yet, as when their retention is over. Or add partitions."""
+    or cut one file in half; or have the broker delete records that are not committed yet, as when their retention is over.
+    Or add partitions, or make another topic of that name; or leave no room on its disks."""
+    does: dict[str, Callable[[Application], object]]
     does = {"its local state is wiped": trial.wipe, "its disks are kept as they are": trial.keep_disks}
     does |= {"half of what it has not read falls off the log": trial.cut_the_log}
     does |= {"its input gets twice as many partitions": trial.grow}
+    does |= {"its input is deleted and made anew": trial.make_anew}
+    does |= {"the file that it wrote last is torn": partial(failing_disk.tear, trial)}
+    does |= {"its disks run full until it stops loudly or is killed": partial(failing_disk.run_full, trial)}
     for application in subjects(trial):
-        does.get(what, trial.set_disks_back)(application)
+        with trial.feeding(application, APART_S) if is_fed else nullcontext():
+            does.get(what, trial.set_disks_back)(application)
 
 
 @when("a second deployment under the same ids starts while more of them arrive, and both are ended")

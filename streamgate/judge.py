@@ -45,6 +45,7 @@ CLAIMS = {
     "it has refused, or": "refused-or-right",
     "it stops loudly and names the record": "named",
     "it stops loudly and names where": "gap-named",
+    "it has gone on, or said which file is torn": "file-named",
     "2 seconds after deletions": "forgotten",
     "while the input rests, its store": "stored",
     "its first new output": "recovered",

@@ -17,7 +17,7 @@ from streamgate.verdicts import Anomaly, Outcome
 
 SHOWN, WIDTH = 12, 130
 
-Place = tuple[str, int, int]  # topic, partition, offset
+Place = tuple[str, int, int, int]  # topic, incarnation, partition, offset
 
 
 @dataclass
@@ -101,7 +101,7 @@ def shrink(history: History, anomaly: Anomaly, seconds: float) -> Shrunk | None:
 
 
 def _place(record: Record) -> Place:
-    return record.topic, record.partition, record.offset
+    return record.topic, record.incarnation, record.partition, record.offset
 
 
 def _of_key(history: History, topics: set[str], key: str) -> Iterator[Record]:

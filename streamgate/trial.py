@@ -50,7 +50,7 @@ from streamgate.designs.protocol import (
     Value,
     WorkersReply,
 )
-from streamgate.designs.reaper import RunScope
+from streamgate.designs.reaper import RunScope, unmount
 from streamgate.faults.disk import Disk
 from streamgate.faults.wall_clock import WallClock
 from streamgate.faults.wire import EFFECTS, Proxy
@@ -190,6 +190,7 @@ class Application:
     appended: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     wave: Callable[..., list[Send]] | None = None
     count: Callable[[list[Send]], dict[str, int]] = facts
+    incarnations: Counter[str] = field(default_factory=Counter)  # how often a topic was made anew
     waves: int = 0
     ready_ms: int = 0
     positions: dict[tuple[str, bool], Position] = field(default_factory=dict)
@@ -424,6 +425,21 @@ class Trial:
             position |= {partition: position.get(partition, 0) for partition in range(partitions)}
         self.mark("partitions were added to its input", partitions=partitions)
 
+    def make_anew(self, application: Application) -> None:
+        """Delete the input topic, and make one of that name and size; nobody has read anything of that."""
+        topic = application.reads
+        partitions = application.inputs[topic]
+        self.reading.delete([topic])
+        self.reading.create({topic: partitions})
+        self.bench.feed.look_at(topic)
+        application.incarnations[topic] += 1
+        for position in (True, False):
+            application.positions.pop((topic, position), None)
+        for place in (f"{topic}-{partition}" for partition in range(partitions)):
+            application.input_ends.pop(place, None)
+            application.appended.pop(place, None)
+        self.mark("its input was deleted and made anew", committed=self.committed(application))
+
     @contextlib.contextmanager
     def feeding(self, application: Application, apart_s: float = 0) -> Iterator[None]:
         """Write wave after wave of the last workload meanwhile, so far apart, and read them back at the end."""
@@ -456,7 +472,8 @@ class Trial:
             visible = {(m.partition(), m.offset()) for m in reads[topic, True].result()}
             for message in reads[topic, False].result():
                 since_ms = application.appended_ms(f"{topic}-{message.partition()}", message.offset())
-                self._record(message, visible=(message.partition(), message.offset()) in visible, seen_ms=since_ms)
+                is_visible = (message.partition(), message.offset()) in visible
+                self._record(message, visible=is_visible, seen_ms=since_ms, incarnation=application.incarnations[topic])
             for partition, offset in visible:
                 place = f"{topic}-{partition}"
                 application.input_ends[place] = max(application.input_ends.get(place, 0), offset + 1)
@@ -466,7 +483,7 @@ class Trial:
         position = application.positions.setdefault((topic, committed), dict.fromkeys(range(partitions), 0))
         return self.reading.records(topic, position, committed=committed)
 
-    def _record(self, message: Any, *, visible: bool, seen_ms: int | None = None) -> None:
+    def _record(self, message: Any, *, visible: bool, seen_ms: int | None = None, incarnation: int = 0) -> None:
         self.history.add(
             events.Record(
                 topic=message.topic(),
@@ -477,6 +494,7 @@ class Trial:
                 value=message.value(),
                 headers=tuple(message.headers() or ()),
                 visible=visible,
+                incarnation=incarnation,
                 seen_ms=self.now_ms if seen_ms is None else seen_ms,
             )
         )
@@ -1352,6 +1370,7 @@ class Trial:
                 self._shut(application, name)
             if application.store:
                 application.store.close()
+            unmount(application.directory)
             shutil.rmtree(application.directory, ignore_errors=True)
             shutil.rmtree(application.kept, ignore_errors=True)
         made = {topic for application in self.applications.values() for topic in application.event.topics.values()}

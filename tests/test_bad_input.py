@@ -120,7 +120,7 @@ def test_what_was_typed(refused: Callable[..., Refused], line: str, says: str) -
 
 def test_nothing_chosen(refused: Callable[..., Refused]) -> None:
     """A choice that leaves nothing to judge is no success."""
-    end = refused("run", "--design", "plain", "--guarantee", "G43")
+    end = refused("run", "--design", "plain", "--guarantee", "G17", "--program", "relay")
 
     assert end.code == 5
     assert "nothing to judge" in end.sentence

@@ -3,6 +3,7 @@
 import pytest
 from histories import Story
 
+from streamgate.checks.lag import TORN
 from streamgate.history.events import Committed, Instance, Lag, Mark
 from streamgate.verdicts import Inconclusive, NotOffered
 
@@ -119,3 +120,29 @@ class TestGapNamed:
             story.history.add(Instance(at_ms=2, application="app", name="a", event="failed", detail=said))
 
         assert [name for name, _, _ in story.found("gap-named")] == found
+
+
+class TestFileNamed:
+    """Who finds half a file goes on, or says which file it is."""
+
+    @pytest.mark.parametrize(
+        ("torn", "said", "found"),
+        [
+            ("durable/waiting-7.json", "storage: waiting-7.json cannot be read", []),
+            ("durable/waiting-7.json", "storage: waiting-77.json cannot be read", ["stuck"]),
+            ("durable/waiting-7.json", "storage: a file cannot be read", ["stuck"]),
+            ("durable/checkpoint/offsets/3", "storage: Incomplete log file in file:/d/checkpoint/offsets/3", []),
+            ("durable/checkpoint/offsets/3", "storage: batch 3 cannot be read", ["stuck"]),  # a number says nothing
+            ("durable/waiting-7.json", None, []),
+        ],
+    )
+    def test_what_is_said(self, torn: str, said: str | None, found: list[str]) -> None:
+        """What was said before the file was torn is about something else."""
+        story = Story("batcher")
+        story.start()
+        story.history.add(Instance(at_ms=1, application="app", name="a", event="failed", detail="storage: 3"))
+        story.history.add(Mark(at_ms=2, fault=TORN, evidence={"file": torn}))
+        if said:
+            story.history.add(Instance(at_ms=3, application="app", name="a", event="failed", detail=said))
+
+        assert [name for name, _, _ in story.found("file-named")] == found

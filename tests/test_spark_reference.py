@@ -25,6 +25,7 @@ from pyspark.sql import functions as sf  # noqa: E402
 from streamgate.adapter import Failed  # noqa: E402
 from streamgate.generators.envelope_pb2 import Envelope, Hop, Posting  # noqa: E402
 from streamgate.impl.spark import batcher, branches, clock, joins, ledger, main, relay, runtime  # noqa: E402
+from streamgate.impl.spark.checkpoint import Checkpoint  # noqa: E402
 from streamgate.impl.spark.session import JVM, open_session  # noqa: E402
 from streamgate.impl.spark.writer import Writer  # noqa: E402
 
@@ -48,6 +49,7 @@ def batch(entries: list[tuple[int, Envelope]], **columns: object) -> pa.RecordBa
         "topic": pa.array(["entries"] * count, pa.string()),
         "partition": pa.array([3] * count, pa.int32()),
         "offset": pa.array([offset for offset, _ in entries], pa.int64()),
+        "topic_id": pa.array([b""] * count, pa.binary()),
         "timestamp_ms": pa.array([1000 + offset for offset, _ in entries], pa.int64()),
     }
     return pa.RecordBatch.from_pydict(fields | columns)
@@ -155,6 +157,53 @@ def test_two_stages():
     assert json.loads(stored["balances"]["a"])["balance_cents"] == 6
     stored["totals"] = before["totals"]
     assert batch_of(first, second) == [("totals", "branch", 4, 3)]
+
+
+def checkpoint_of(folder, *, finished=True):
+    """A checkpoint as Spark leaves it: one batch, in two topics."""
+    (folder / "offsets").mkdir()
+    (folder / "commits").mkdir()
+    ends = json.dumps({"a": {"0": 5, "1": 7}, "b": {"0": 9}})
+    (folder / "offsets" / "0").write_text(f"v1\n{{}}\n{ends}\n-")
+    (folder / "offsets" / ".0.crc").touch()
+    if finished:
+        (folder / "commits" / "0").write_text("v1\n{}")
+    return Checkpoint(f"file://{folder}")
+
+
+def test_a_topic_made_anew(tmp_path):
+    """It is read from its beginning, and the other one from where it was; once is enough."""
+    checkpoint = checkpoint_of(tmp_path)
+    checkpoint.compare({"a": b"1", "b": b"1"})
+    assert checkpoint.finished() == {("a", 0): 5, ("a", 1): 7, ("b", 0): 9}
+
+    checkpoint.compare({"a": b"2", "b": b"1"})
+    assert checkpoint.finished() == {("a", 0): 0, ("a", 1): 0, ("b", 0): 9}
+    assert (tmp_path / "offsets" / "0").read_text().splitlines()[::3] == ["v1", "-"]  # a clock's end stays
+    assert not (tmp_path / "offsets" / ".0.crc").exists()
+
+    (tmp_path / "offsets" / "0").write_text("v1\n{}\n" + json.dumps({"a": {"0": 3}}))
+    checkpoint.compare({"a": b"2", "b": b"1"})
+    assert checkpoint.finished() == {("a", 0): 3}
+
+
+def test_a_topic_made_anew_under_a_batch(tmp_path):
+    """Nobody knows what of that is out, so it stops loudly."""
+    checkpoint = checkpoint_of(tmp_path, finished=False)
+    checkpoint.compare({"a": b"1"})
+
+    with pytest.raises(Failed, match="was deleted while batch 0 was under way"):
+        checkpoint.compare({"a": b"2"})
+
+
+@pytest.mark.parametrize("torn", ["", "v1\n{}", 'v1\n{}\n{"a": {"0"'])
+def test_a_torn_log(tmp_path, torn):
+    """Half a file is no end of a batch, and its name is said."""
+    checkpoint = checkpoint_of(tmp_path)
+    (tmp_path / "offsets" / "0").write_text(torn)
+
+    with pytest.raises(Failed, match="offsets/0 is torn"):
+        checkpoint.finished()
 
 
 def test_output():

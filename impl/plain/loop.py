@@ -43,6 +43,7 @@ from streamgate.impl.plain.programs import (
 )
 from streamgate.impl.stores import open_store
 from streamgate.impl.tables import Table
+from streamgate.impl.topics import topic_ids
 
 CHUNK = 500  # records applied together; what they change is sent once
 LEAST = dict.fromkeys(("commit_interval_ms", "persistence_interval_ms", "threshold", "interval_ms"), 1)
@@ -161,7 +162,7 @@ class Plain(Design):
     def on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         """State before the first record: read it back, then play from the committed offsets."""
         self.program = self.programs[self.start["program"]]()
-        self.program.parameters = self.start["parameters"]
+        self.program.parameters, self.program.topic_ids = self.start["parameters"], self.topic_ids()
         self.committed = consumer.committed(partitions, 30)
         self.settled = {(p.topic, p.partition): p.offset for p in self.committed}
         self.look_for_a_gap(consumer)
@@ -173,8 +174,20 @@ class Plain(Design):
             self.program.restore([row for role in self.program.tables for row in self.table(role)])
         kept = {p.metadata for p in self.committed if p.metadata}
         for name in kept:
-            self.program.load(json.loads((self.folder / name).read_text()))
+            self.program.load(self.kept_as(name))
         self.kept, self.assigned = next(iter(kept), ""), True
+
+    def topic_ids(self) -> dict[str, bytes]:
+        """Of the topics that are read: what was applied of one that is gone says nothing of one that has its name."""
+        return topic_ids(self.client, [self.start["topics"][role] for role in self.program.reads])
+
+    def kept_as(self, name: str) -> dict[str, Any]:
+        """What waited at the commit of that name."""
+        try:
+            waiting: dict[str, Any] = json.loads((self.folder / name).read_text())
+        except (OSError, ValueError) as error:
+            raise Failed("storage", f"{name} cannot be read, and a commit names it: {error}") from None
+        return waiting
 
     def look_for_a_gap(self, consumer: Consumer) -> None:
         """Stop where what is committed has been deleted: the client would go on behind the gap, as at a first start."""
@@ -246,6 +259,8 @@ class Plain(Design):
                 self.rows.close()
         except KafkaException as error:
             self.give_up(error.args[0])
+        except OSError as error:  # no room on the disk
+            self.give_up(KafkaError(KafkaError._FS, str(error)))
 
     def measure(self) -> dict[str, Any]:
         """Count what the program knows, whatever it is for."""

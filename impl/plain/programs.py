@@ -24,13 +24,15 @@ def poison(message: Message, error: Exception) -> Failed:
     return Failed("poison", f"{message.topic()}-{message.partition()}@{message.offset()} cannot be read: {error!r}")
 
 
-def envelope_of(message: Message) -> Envelope:
+def envelope_of(message: Message, topic_ids: dict[str, bytes]) -> Envelope:
     """Decode a record's envelope and append where it was read; stop loudly on what cannot be read."""
+    topic = message.topic() or ""
     try:
         envelope = Envelope.FromString(message.value())  # type: ignore[arg-type]  # a null is refused below
     except (DecodeError, TypeError) as error:
         raise poison(message, error) from None
-    envelope.chain.append(Hop(topic=message.topic(), partition=message.partition(), offset=message.offset()))
+    hop = Hop(topic=topic, partition=message.partition(), offset=message.offset(), topic_id=topic_ids.get(topic))
+    envelope.chain.append(hop)
     return envelope
 
 
@@ -61,6 +63,7 @@ class Program:
     tables: tuple[str, ...] = ()  # the topics whose rows are its state
     is_asked = False  # by key, for the rows of its output
     parameters: dict[str, Any]
+    topic_ids: dict[str, bytes]  # of the topics that are read
     unsaved: dict[str, str] | None = None  # key -> the state that the store, if there is one, does not hold yet
 
     def stages(self) -> "dict[str, Program]":
@@ -79,7 +82,7 @@ class Program:
 
     def take(self, message: Message) -> None:
         """Apply a record, and the envelope that it holds."""
-        self.apply(message, envelope_of(message))
+        self.apply(message, envelope_of(message, self.topic_ids))
 
     def apply(self, message: Message, envelope: Envelope) -> None:
         """Apply an envelope."""
@@ -202,7 +205,7 @@ class Branches(Ledger):
 
     def take(self, message: Message) -> None:
         """Give the accounts what is theirs, and the branch all of it, if any was new."""
-        envelope, branch = envelope_of(message), (message.key() or b"").decode()
+        envelope, branch = envelope_of(message, self.topic_ids), (message.key() or b"").decode()
         self.balances.apply(message, envelope)
         if any(applied is envelope for applied, _ in self.balances.touched.values()):
             for posting in envelope.postings:

@@ -24,14 +24,14 @@ class Envelopes(NamedTuple):
 
 
 def decode(batch: pa.RecordBatch) -> Envelopes:
-    """Decode the column `value` of records with their topic, partition and offset; a record that cannot be read is poison."""
+    """Decode the column `value` of records, with the positions they were read from; a record that cannot be read is poison."""
     try:
         fields = CODEC.array_to_record_batch(batch["value"])
     except ValueError:
         raise ValueError(poison(batch)) from None
     if batch["key"].null_count or batch["value"].null_count:  # to the codec null is an empty envelope
         raise ValueError(poison(batch))
-    own = [batch["topic"], batch["partition"], batch["offset"], pa.array([b""] * len(batch), pa.binary())]
+    own = [batch[name] for name in HOP]
     own_hop = _encode(pa.StructArray.from_arrays(own, HOP), pa.array(range(len(batch) + 1), pa.int32()))
     chain, hops = fields["chain"], fields["chain"].flatten()
     empty = pc.equal(pc.list_value_length(chain), 0)

@@ -35,6 +35,7 @@ from streamgate.impl.spark.session import can_have_workers, open_session, use_lo
 from streamgate.impl.spark.writer import Writer
 from streamgate.impl.stores import Store, open_store
 from streamgate.impl.tables import Table
+from streamgate.impl.topics import topic_ids
 
 PROGRAMS: dict[str, Any] = {
     "relay": relay,
@@ -55,6 +56,7 @@ FAILURES = {  # what a query dies of -> the kind of failure
     r"CONCURRENT_STREAM_LOG_UPDATE[^\n]*": "fenced",
     r"[^\n]*is out of range for partition[^\n]*": "offset-lost",
     r"(?i)[^\n]*data (?:may have been|was|were|loss)[^\n]*": "offset-lost",
+    r"[^\n]*No space left on device[^\n]*": "storage",
 }
 COLUMNS = ("key", "value", "headers", "topic", "partition", "offset", "unix_millis(timestamp) AS timestamp_ms")
 
@@ -106,6 +108,7 @@ class Spark(Design):
         self.checkpoint = Checkpoint(self.location)
         self.topics = [start["topics"][role] for role in self.program.READS]
         self.writer = Writer(start, self.program.WRITES)
+        self.topic_ids = topic_ids(self.writer.client, self.topics)
         self.lock, self.closing, self.is_leading = threading.Lock(), False, False
         client, queries = self.writer.client, f"{self.writer.group}-queries"
         self.table = Table(client, queries, self.writer.topic) if self.program is pulse else None
@@ -127,12 +130,13 @@ class Spark(Design):
         use_local_disk(self.session, start["state_dir"])
         self.session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", program.ARROW_RECORDS)
         self.clock = None
-        records, beside = read(self.session.readStream, start, self.topics), None
+        records, beside = read(self.session.readStream, start, self.topic_ids), None
         if program is batcher:
             self.clock = Clock(f"{self.durable}/ticks", batcher.PAGES, start["parameters"]["interval_ms"])
             beside = self.clock.ticks(self.session)
         elif program.BESIDE:
-            beside = read(self.session.read, start | {"offset_reset": "earliest"}, [start["topics"][program.BESIDE[0]]])
+            topic = start["topics"][program.BESIDE[0]]
+            beside = read(self.session.read, start | {"offset_reset": "earliest"}, {topic: b""})
         try:
             self.rows = program.runs_of(records) if self.stored else program.build(records, beside, start)
         except PySparkException as error:
@@ -154,7 +158,7 @@ class Spark(Design):
         for place in self.writer.places:
             places[place.topic][place.partition] = committed.get((place.topic, place.partition), EARLIEST)
         from_there = self.start | {"offset_reset": json.dumps(places)}
-        records = read(self.session.readStream, from_there, self.topics, WARM_UP_RECORDS)
+        records = read(self.session.readStream, from_there, self.topic_ids, WARM_UP_RECORDS)
         warm_up(self.session, self.program, self.start["topics"], records)
 
     def names(self) -> dict[str, Any]:
@@ -192,6 +196,7 @@ class Spark(Design):
     def begin(self) -> None:
         """Find out whether the batch that Spark has not finished is out, refuse any other disagreement, and start."""
         self.failure: Failed | None = None
+        self.checkpoint.compare(self.topic_ids)
         self.under_way = threading.Event()
         self.sent: Positions | None = None
         self.token: dict[str, Any] = {"query": self.checkpoint.query_id(), "incarnation": uuid.uuid4().hex}
@@ -342,10 +347,11 @@ def is_at_or_above(places: Positions, headers: list[dict[str, Any]]) -> bool:
     return bool(hop.offset >= places.get((hop.topic, hop.partition), 0))
 
 
-def read(reader: Any, start: dict[str, Any], topics: list[str], at_most: int = 0) -> DataFrame:
-    """The topics' records, committed ones only, as a stream, in batches of so many at most, or as they are now."""
+def read(reader: Any, start: dict[str, Any], topic_ids: dict[str, bytes], at_most: int = 0) -> DataFrame:
+    """The records of topics, committed ones only, as a stream, in batches of so many at most, or as they are now."""
+    ids = " ".join(f"WHEN '{topic}' THEN unhex('{each.hex()}')" for topic, each in topic_ids.items())
     options = {
-        "subscribe": ",".join(topics),
+        "subscribe": ",".join(topic_ids),
         "startingOffsets": start["offset_reset"],
         "includeHeaders": "true",
         "kafka.bootstrap.servers": start["bootstrap"],
@@ -356,7 +362,7 @@ def read(reader: Any, start: dict[str, Any], topics: list[str], at_most: int = 0
         "maxOffsetsPerTrigger": at_most or PROGRAMS[start["program"]].BATCH_RECORDS,
         **security(start["client"]),
     }
-    return reader.format("kafka").options(**options).load().selectExpr(*COLUMNS)
+    return reader.format("kafka").options(**options).load().selectExpr(*COLUMNS, f"CASE topic {ids} END AS topic_id")
 
 
 def security(client: dict[str, str]) -> dict[str, str]:
@@ -416,8 +422,9 @@ def warm_up(
         topic = f"elt(cast(1 + value % {len(roles)} as int), {names}) as topic"
         row = "cast('a' as binary) as key", f"unhex('{program.MADE_UP.hex()}') as value", topic
         return numbers.selectExpr(
-            *row, "0 as partition", "value as offset", "0L as timestamp_ms", f"{NO_HEADERS} as headers"
-        )
+            *row, "0 as partition", "value as offset", "0L as timestamp_ms", f"{NO_HEADERS} as headers",
+            "cast('' as binary) as topic_id",
+        )  # fmt: skip
 
     numbers = session.readStream.format("rate-micro-batch").option("rowsPerBatch", WARM_UP_RECORDS).load()
     beside = made_up(session.range(1).toDF("value"), program.BESIDE) if program.BESIDE else None

@@ -21,7 +21,7 @@ from streamgate.checks.effects import told
 from streamgate.checks.fencing import handed_over, noticed, owners, released, silent
 from streamgate.checks.flush import bounded, filled, in_time
 from streamgate.checks.joins import forgotten, named, refused_or_right, result
-from streamgate.checks.lag import caught_up, gap_named, lag
+from streamgate.checks.lag import caught_up, file_named, gap_named, lag
 from streamgate.checks.lineage import preserved
 from streamgate.checks.merged import with_names
 from streamgate.checks.queries import answered, answers, committed_answers, online
@@ -70,6 +70,7 @@ CHECKS: dict[str, Check] = {
     "lag": lag,
     "caught-up": caught_up,
     "gap-named": gap_named,
+    "file-named": file_named,
     "told": told,
 }
 _NO_STATE = ("phantom", "torn", "uncommitted-visible", "duplicated", "lost")  # what a value that no fold gives can be
@@ -123,5 +124,6 @@ ANOMALIES: dict[str, tuple[str, ...]] = {
     "lag": ("misstated", *_NO_STATE),
     "caught-up": ("stuck", *_NO_STATE),
     "gap-named": ("lost", "stuck"),
+    "file-named": ("stuck", *_NO_STATE),
     "told": _NO_STATE,
 }

@@ -1,12 +1,14 @@
-"""Is a design as far behind as it says, and at last no longer behind? And does it say that some of its input is gone?"""
+"""Is a design as far behind as it says, and at last no longer behind? And does it say what it lacks: input, or half a file?"""
 
 import re
+from pathlib import PurePath
 
 from streamgate.checks.view import view_of
 from streamgate.history import History
 from streamgate.history.events import Committed, Instance, Lag, Mark
 from streamgate.verdicts import Anomaly, Inconclusive, NotOffered
 
+TORN = "a file is torn"
 AGE_MS = 1_000  # how old an answer may be: who asks Kafka once a second is no liar
 
 
@@ -76,3 +78,16 @@ def gap_named(history: History, application: str) -> list[Anomaly]:
     if not any(re.search(rf"{re.escape(place)}(?!\d)", said[-1]) for place in gaps):
         return [*view.foreign, Anomaly(name="stuck", text=f"it stopped and did not say where: {said[-1]}")]
     return view.foreign
+
+
+def file_named(history: History, application: str) -> list[Anomaly]:
+    """Whether a design that stopped after one of its files was torn said which file that was; one with a number by its folder."""
+    view, events = view_of(history, application), history.events
+    at, torn = next((n, e.evidence["file"]) for n, e in enumerate(events) if isinstance(e, Mark) and e.fault == TORN)
+    failed = (e for e in events[at:] if isinstance(e, Instance) and e.application == application)
+    said = next((e.detail for e in failed if e.event == "failed"), None)
+    path = PurePath(torn)
+    name = f"{path.parent.name}/{path.name}" if path.name.isdigit() else path.name
+    if said is None or re.search(rf"(?<!\w){re.escape(name)}(?!\w)", said):
+        return view.foreign
+    return [*view.foreign, Anomaly(name="stuck", text=f"{torn} is torn, and it stopped without naming it: {said}")]

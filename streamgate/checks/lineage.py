@@ -3,6 +3,7 @@
 from streamgate.checks.view import text, view_of
 from streamgate.history import History
 from streamgate.programs import Unreadable
+from streamgate.programs.relay import told
 from streamgate.verdicts import Anomaly
 
 
@@ -28,7 +29,7 @@ def preserved(history: History, application: str) -> list[Anomaly]:
             wrong = []
             if envelope_id != state.envelope_id:
                 wrong.append(f"id {envelope_id!r} instead of {state.envelope_id!r}")
-            if chain != state.chain:
+            if told(chain) != told(state.chain):
                 wrong.append(f"chain {chain} instead of {state.chain}")
             if record.timestamp_ms != state.source.timestamp_ms:
                 wrong.append(f"timestamp {record.timestamp_ms} instead of {state.source.timestamp_ms}")

@@ -60,7 +60,8 @@ class View:
     def inputs(self) -> list[Record]:
         """Every input record of the log, aborted ones too, in its order (an upstream's outputs are recorded twice)."""
         topics = {self.application.topics[role] for role in self.program.inputs}
-        log = {(r.topic, r.partition, r.offset): r for r in self.history.of(Record) if r.topic in topics}
+        records = (r for r in self.history.of(Record) if r.topic in topics)
+        log = {(r.topic, r.partition, r.incarnation, r.offset): r for r in records}
         return [log[place] for place in sorted(log)]
 
     @cached_property

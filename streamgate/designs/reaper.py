@@ -15,6 +15,7 @@ sweeps.
 """
 
 import contextlib
+import ctypes
 import fcntl
 import os
 import re
@@ -39,6 +40,7 @@ _SCRATCH_PREFIX = "streamgate-"
 _ALIVE = ".alive"  # locked by harness and reaper together, so it is free only when both are gone
 _CONTAINERS = ".containers"  # its presence says that containers have to be looked for
 _BIRTH_S = 60.0
+DETACH = 2  # of umount2
 _LOOK_S = 0.05
 _RUN_ID = re.compile(rf"^{_SCRATCH_PREFIX}([0-9a-f]{{12}})$")
 
@@ -150,12 +152,21 @@ def reap(run_id: str, scratch: Path, sessions: list[int], containers: list[str])
         if not found:
             break
         _kill(found, deadline)
+    unmount(scratch)
     if containers or (scratch / _CONTAINERS).exists():
         _remove_containers(run_id, containers)
     shutil.rmtree(scratch, ignore_errors=True)
     while scratch.exists() and time.monotonic() < deadline:  # the reaper of a lane works in it still
         time.sleep(_LOOK_S)
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def unmount(folder: Path) -> None:
+    """Take away every disk that is mounted below a folder, whoever still has a file open there."""
+    mounted = (line.split()[1] for line in Path("/proc/self/mounts").read_bytes().splitlines())
+    for place in (os.fsdecode(place.decode("unicode_escape").encode("latin-1")) for place in mounted):
+        if Path(place).is_relative_to(folder):
+            ctypes.CDLL(None).umount2(os.fsencode(place), DETACH)
 
 
 def members(run_id: str, sessions: list[int]) -> list[int]:

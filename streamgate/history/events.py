@@ -84,6 +84,7 @@ class Record(Event):
     value: Data | None
     headers: tuple[tuple[str, Data | None], ...] = ()
     visible: bool = True
+    incarnation: int = Field(default=0, description="how often its topic had been deleted and made anew before")
     seen_ms: int = Field(
         default=0, description="since when the harness knows that it is there, in milliseconds since the scenario began"
     )

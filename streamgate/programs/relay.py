@@ -1,6 +1,7 @@
 """relay: `input` -> `output`, one record for one record.
 
-The key, the headers and the timestamp are kept; the envelope's chain grows by the position that the relay read the record from.
+The key, the headers and the timestamp are kept; the envelope's chain grows by the position that the relay read the record from,
+with the topic's id or without it.
 Stateless: under at_least_once it may step back after a crash and repeat, in order; it never reorders, skips or invents.
 """
 
@@ -22,8 +23,14 @@ def chain_of(envelope: Envelope) -> Chain:
 
 
 def chain_after(record: Record, envelope: Envelope) -> Chain:
-    """The envelope's chain with the position that this record was read from."""
-    return (*chain_of(envelope), (record.topic, record.partition, record.offset, b""))
+    """The envelope's chain with the position that this record was read from; a topic made anew is another one."""
+    topic_id = b"%d" % record.incarnation if record.incarnation else b""
+    return (*chain_of(envelope), (record.topic, record.partition, record.offset, topic_id))
+
+
+def told(chain: Chain) -> tuple[Any, ...]:
+    """A chain as it compares: whether its last position names the topic's id is the design's affair."""
+    return (*chain[:-1], *(hop[:3] for hop in chain[-1:]))
 
 
 def canonical(envelope: Envelope, chain: Chain) -> tuple[Any, ...]:
@@ -31,7 +38,7 @@ def canonical(envelope: Envelope, chain: Chain) -> tuple[Any, ...]:
     return (
         envelope.id,
         envelope.timestamp_ms,
-        chain,
+        told(chain),
         tuple((p.account, p.amount_cents) for p in envelope.postings),
     )
 
