@@ -9,11 +9,12 @@ from confluent_kafka import KafkaException
 from streamgate.adapter import serve
 from streamgate.impl.plain import Plain
 
+NAME = "broken/passes_over_what_it_aborts"
 PATIENCE_S = 0.2  # less than it takes the client to try again
 
 
 class PassesOverWhatItAborts(Plain):
-    hello = Plain.hello | {"name": "broken/passes_over_what_it_aborts", "modes": ["exactly_once"]}
+    hello = Plain.hello | {"name": NAME, "programs": ["relay"], "modes": ["exactly_once"]}
 
     def commit(self) -> None:
         if not self.dirty:
