@@ -291,6 +291,20 @@ def test_a_transaction_that_is_refused_on_the_way(
     group.close()
 
 
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_offsets_that_are_refused_once(proxy: Proxy, topic: str, moment: Moment) -> None:
+    """A consumer commits them again where it finds its coordinator."""
+    proxy.arm(rule := Rule("a", "offset_commit", "refuse", moment, error=ErrorCode.not_coordinator, topic=topic))
+    group = Consumer({"bootstrap.servers": proxy.door("a"), "group.id": topic})
+    places = [TopicPartition(topic, 0, 1)]
+    group.commit(offsets=places, asynchronous=False)
+
+    assert rule.exchange
+    assert rule.exchange.told == ErrorCode.not_coordinator
+    assert [place.offset for place in group.committed(places, DEADLINE_S)] == [1]
+    group.close()
+
+
 @pytest.mark.parametrize(("is_idempotent", "times"), [(True, 1), (False, 2)])
 def test_what_is_there_and_refused_is_sent_again(
     proxy: Proxy, topic: str, reading: Reading, is_idempotent: bool, times: int
