@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from functools import partial
 
+from kio.schema.errors import ErrorCode
 from pytest_bdd import given, parsers, step, then, when
 
 from streamgate.designs.protocol import Mode
@@ -12,7 +13,8 @@ from streamgate.faults import broker, failing_disk, orderly
 from streamgate.faults.aim import AIMS, hold
 from streamgate.faults.points import arrive, give_up, meet, out_of_reach
 from streamgate.faults.wall_clock import WallClock
-from streamgate.faults.wire import Fault, Moment
+from streamgate.faults.wire import Fault
+from streamgate.faults.wire.errors import Moment
 from streamgate.generators.ledger import ledger
 from streamgate.generators.pulse import facts as signal_facts
 from streamgate.generators.pulse import names, signals
@@ -47,6 +49,12 @@ CLAIMS = {  # a sentence that claims something of the history as it stands -> it
     "all that is visible was told outside of Kafka, and more than that": "told",
     "its lag was at all times what Kafka said, or had said within the second before": "lag",
     "it has gone on, or said which file is torn": "file-named",
+}
+REFUSALS = {  # as a sentence says it -> what the client is told
+    "for want of replicas": ErrorCode.not_enough_replicas,
+    "as if too few replicas had it": ErrorCode.not_enough_replicas_after_append,
+    "as if the coordinator had moved": ErrorCode.not_coordinator,
+    "as if the coordinator were loading": ErrorCode.coordinator_load_in_progress,
 }
 CHANGE = "(?:a is killed with a transaction open|[a-d] (?:joins|leaves|is killed)|(?:a|another) worker is killed)"
 APART_S = 0.2  # between the small waves that arrive while instances come and go
@@ -428,20 +436,31 @@ def taken_over(trial: Trial) -> None:
         r"the broker refuses its outputs in the middle of a transaction|the broker is killed with a transaction open, and comes "
         r"(?P<back>back)"
         r"|(?P<answer>the answer to )?its next (?P<request>\w+) is (?P<how>lost with its connection|"
-        r"lost and nothing follows on its connection|refused for want of replicas)"
+        r"lost and nothing follows on its connection)|its next (?P<refused>\w+) is (?P<applied>applied, and )?refused "
+        r"(?P<why>for want of replicas|as if (too few replicas had it|the coordinator (had moved|were loading)))"
     )
 )
-def goes_wrong(trial: Trial, back: str | None, answer: str | None, request: str | None, how: str | None) -> None:
+def goes_wrong(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
+    trial: Trial,
+    back: str | None,
+    answer: str | None,
+    request: str | None,
+    how: str | None,
+    refused: str | None,
+    applied: str | None,
+    why: str,
+) -> None:
     """SIGKILL the broker under an open transaction, and start it again; or lower the output topic's max.message.bytes, and wait
     for the loud stop.
 
     Or strike a request of instance a, before the broker has it or with the answer unread: close its connection, or let that fall
-    silent until the client gives it up; or answer in the place of the broker, once.
+    silent until the client gives it up. Or answer in the place of the broker, once, before it has the request or when it is done.
     """
-    does: dict[str | None, Fault] = {"lost with its connection": "close", "refused for want of replicas": "refuse"}
     for application in subjects(trial):
-        if request:
-            fault = does.get(how, "silence")
+        if refused:
+            meet(trial, application, "refuse", "after" if applied else "before", refused, REFUSALS[why])
+        elif request:
+            fault: Fault = "close" if how == "lost with its connection" else "silence"
             rule = meet(trial, application, fault, "after" if answer else "before", request)
             if fault == "silence":
                 give_up(trial, application, rule)

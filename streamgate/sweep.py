@@ -28,7 +28,8 @@ from streamgate.designs.protocol import Mode
 from streamgate.errors import UsageProblem
 from streamgate.faults.disk import Hold
 from streamgate.faults.points import arrive, evidence_of
-from streamgate.faults.wire import EFFECTS, TRANSACTION, Moment, Rule
+from streamgate.faults.wire import EFFECTS, TRANSACTION, Rule
+from streamgate.faults.wire.errors import Moment
 from streamgate.generators.ledger import Send, ledger
 from streamgate.history import events
 from streamgate.plugin import judged

@@ -3,8 +3,9 @@
 import contextlib
 import io
 import struct
+from dataclasses import MISSING, fields, is_dataclass, replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, get_args, get_origin, get_type_hints
 from uuid import UUID
 
 import pytest
@@ -13,10 +14,12 @@ from hypothesis import strategies as st
 from kio.index import load_request_schema, load_response_schema
 from kio.schema.errors import ErrorCode
 from kio.schema.index import api_key_map, schema_name_map
-from kio.schema.types import BrokerId, TopicName
+from kio.schema.types import BrokerId, ProducerId
 from kio.serial import entity_writer
-from kio.static.primitive import i16, i32, i32Timedelta
+from kio.static.primitive import i16, i32, i32Timedelta, i64, i64Timedelta
 
+from streamgate.faults.wire import PLACED, Exchange, Rule
+from streamgate.faults.wire.errors import FIRST, GIVEN, LAST, Moment, is_given, refusal
 from streamgate.faults.wire.frames import (
     ADDRESSED,
     API_VERSIONS,
@@ -30,7 +33,8 @@ from streamgate.faults.wire.frames import (
     encode,
     error_of,
     parse,
-    refused,
+    parts,
+    places,
     told,
 )
 
@@ -206,41 +210,123 @@ def test_any_answer_is_read_or_refused(api_key: int, data: st.DataObject) -> Non
         told(Request(api_key, version, 7, None, b"", 0), data.draw(st.binary(max_size=200)), place)
 
 
-def produced(version: int) -> bytes:
-    """A Produce of nothing much to two partitions of one topic."""
-    key = {"topic_id": UUID(int=5)} if version >= 13 else {"name": TopicName("t")}
-    schema: Any = load_request_schema(PRODUCE, version)
-    module = __import__(schema.__module__, fromlist=["*"])
-    data = tuple(module.PartitionProduceData(index=i32(index), records=b"x") for index in (0, 3))
-    message = schema(acks=i16(-1), timeout=NEVER, topic_data=(module.TopicProduceData(**key, partition_data=data),))
+def asking(api: str, version: int, where: dict[Any, list[int]] | None = None, **said: Any) -> Request:
+    """A request for these partitions of topics, by name or id; nothing much else is in it."""
+    key = next(key for key, name in api_key_map.items() if name == api)
     body = io.BytesIO()
-    entity_writer(schema)(body, message)
-    return request(PRODUCE, version, body.getvalue())
+    schema = load_request_schema(key, version)
+    said = {"transactional_id": "t", "acks": i16(-1)} | said
+    entity_writer(schema)(body, filled(schema, where or {"t": [0, 3]}, said))
+    return parse(request(key, version, body.getvalue()))
 
 
-@pytest.mark.parametrize("version", [version for key, version in ALL if key == PRODUCE])
-def test_a_refusal_names_every_partition(version: int) -> None:
-    """It answers the request that it is for, in its version, with the error and no offset."""
-    asked = parse(produced(version))
+def filled(schema: Any, where: Any, said: dict[str, Any]) -> Any:
+    """A message or a part of one: topics where these are to be listed, partitions in a topic."""
+    plain = {i32Timedelta: NEVER, i64Timedelta: i64Timedelta.parse(timedelta(0)), bool: True, ProducerId: ProducerId(7)}
+    plain |= {i16: i16(0), i32: i32(0), i64: i64(0)}
+    kinds, values = get_type_hints(schema), dict[str, Any]()
+    for field in fields(schema):
+        name, kind = field.name, kinds[field.name]
+        if name in said:
+            values[name] = said[name]
+        elif get_origin(kind) is tuple and is_dataclass(get_args(kind)[0]):
+            pairs = where.items() if isinstance(where, dict) else [(number, ()) for number in where]
+            keys = ("name", "topic_id") if isinstance(where, dict) else ("index", "partition_index")
+            values[name] = tuple(filled(get_args(kind)[0], of, said | dict.fromkeys(keys, key)) for key, of in pairs)
+        elif get_origin(kind) is tuple:
+            values[name] = tuple(where)
+        elif field.default is MISSING:
+            values[name] = None if type(None) in get_args(kind) else plain.get(kind, "x")
+    return schema(**values)
 
-    header, message = decode(asked, refused(asked, ErrorCode.not_enough_replicas))
 
-    assert error_of(message) == ErrorCode.not_enough_replicas
-    assert header.correlation_id == asked.correlation_id
-    (topic,) = message.responses
-    assert [(p.index, p.error_code, p.base_offset) for p in topic.partition_responses] == [
-        (0, ErrorCode.not_enough_replicas, -1),
-        (3, ErrorCode.not_enough_replicas, -1),
+def told_of(message: Any) -> list[tuple[Any, int, ErrorCode]]:
+    """Every topic and partition of an answer, with its error."""
+    return [
+        (
+            getattr(topic, "name", None) or topic.topic_id,
+            getattr(part, "index", getattr(part, "partition_index", None)),
+            getattr(part, "error_code", getattr(part, "partition_error_code", None)),
+        )
+        for topic in parts(message)
+        for part in parts(topic)
     ]
 
 
+WHERE = {  # topics, by what they are called
+    kind: st.dictionaries(keys, st.lists(st.integers(0, 2**31 - 1), min_size=1, unique=True), min_size=1, max_size=4)
+    for kind, keys in {"name": st.text(min_size=1, max_size=20), "id": st.uuids()}.items()
+}
+BY_ID = {"produce": 13, "offset_commit": 10}  # from there on
+REFUSALS = [
+    (api, version, moment, error)
+    for api, moments in GIVEN.items()
+    for version in sorted(schema_name_map[api])
+    for moment, errors in moments.items()
+    for error in sorted(errors)
+    if FIRST.get((api, error), 0) <= version <= LAST.get(api, version)
+]
+
+
+@given(st.sampled_from(REFUSALS), st.data())
+def test_a_refusal_repeats_what_it_refuses(refused: tuple[str, int, Moment, ErrorCode], data: st.DataObject) -> None:
+    """It answers the request that it is for, in its version: the error at every place that was asked for, and at no other."""
+    api, version, moment, error = refused
+    where = data.draw(WHERE["id" if version >= BY_ID.get(api, version + 1) else "name"])
+    asked = asking(api, version, where)
+
+    header, message = decode(asked, refusal(asked, moment, error))
+
+    assert header.correlation_id == asked.correlation_id
+    assert error_of(message) == error
+    expected = [(topic, number, error) for topic, numbers in where.items() for number in numbers]
+    assert told_of(message) == (expected if api in PLACED else [])
+    assert places(asked) == {(topic, number) for topic, number, _ in told_of(message)}
+    assert {getattr(message, name, -1) for name in ("producer_id", "producer_epoch")} == {-1}
+
+
+@pytest.mark.parametrize("version", sorted(schema_name_map["produce"]))
+def test_what_is_refused_when_it_is_there_stays_where_it_is(version: int) -> None:
+    """The broker's own answer says at which offset, and so does the one in its place."""
+    topic: dict[Any, list[int]] = {UUID(int=5) if version >= 13 else "t": [0, 3]}
+    asked = asking("produce", version, topic)
+    _, own = decode(asked, refusal(asked, "after", ErrorCode.request_timed_out))
+    there = [
+        replace(part, error_code=ErrorCode.none, base_offset=i64(41 + part.index)) for part in parts(parts(own)[0])
+    ]
+    own = replace(own, responses=(replace(parts(own)[0], partition_responses=tuple(there)),))
+
+    _, message = decode(asked, refusal(asked, "after", ErrorCode.not_enough_replicas_after_append, own))
+
+    assert [part.base_offset for part in parts(parts(message)[0])] == [41, 44]
+    assert {error for _, _, error in told_of(message)} == {ErrorCode.not_enough_replicas_after_append}
+
+
+@given(st.sampled_from(sorted(api_key_map.values())), st.sampled_from(["before", "after"]), st.sampled_from(ErrorCode))
+def test_no_error_that_no_broker_gives(api: str, moment: Moment, error: ErrorCode) -> None:
+    """Any other API, moment or error is refused itself."""
+    if error in GIVEN.get(api, {}).get(moment, ()):
+        return
+    with pytest.raises(ValueError, match="no broker could make this"):
+        Rule("a", api, "refuse", moment, error=error)
+
+
 @pytest.mark.parametrize(
-    ("key", "error"), [(PRODUCE, ErrorCode.topic_already_exists), (METADATA, ErrorCode.not_enough_replicas)]
+    ("asked", "moment", "error"),
+    [
+        (asking("produce", 9, acks=i16(0)), "before", ErrorCode.not_leader_or_follower),
+        (asking("produce", 9, acks=i16(1)), "before", ErrorCode.not_enough_replicas),
+        (asking("produce", 9, acks=i16(1)), "after", ErrorCode.not_enough_replicas_after_append),
+        (asking("txn_offset_commit", 1), "before", ErrorCode.coordinator_load_in_progress),
+        (asking("init_producer_id", 4, transactional_id=None), "before", ErrorCode.not_coordinator),
+        (asking("add_partitions_to_txn", 4), "before", ErrorCode.not_coordinator),
+    ],
 )
-def test_no_refusal_that_no_broker_gives(key: int, error: ErrorCode) -> None:
-    """An error that is none of a leader's, or of another API, is refused itself."""
-    with pytest.raises(ValueError, match="is not refused with"):
-        refused(parse(request(key, 9)), error)
+def test_no_error_that_no_broker_gives_there(asked: Request, moment: Moment, error: ErrorCode) -> None:
+    """Nor where the version has no such error, nobody waits for replicas, no coordinator is asked, or a broker asks another."""
+    assert not is_given(asked, moment, error)
+    with pytest.raises(ValueError, match="no broker could make this"):
+        refusal(asked, moment, error)
 
 
 def test_where_all_is_well_there_is_no_error() -> None:
@@ -258,3 +344,47 @@ def test_where_all_is_well_there_is_no_error() -> None:
         )
         == 0
     )
+
+
+def meets(rule: Rule, *asked: tuple[str, str, str], names: dict[Any, str] | None = None) -> list[int]:
+    """The numbers of those that it would strike, of requests of an API, a client and a topic."""
+    met = list[int]()
+    for number, (api, client_id, topic) in enumerate(asked, 1):
+        request = asking(api, max(schema_name_map[api]) if names else 3, {topic: [0]})
+        rule.count(Exchange("a", 1, api, request.version, client_id, number, 0.0), request, dict(names or {}))
+        met += [number] if rule.exchange and rule.exchange.number == number else []
+    return met
+
+
+def test_a_rule_names_a_client_or_a_topic() -> None:
+    """And counts what concerns these alone."""
+    asked = [("produce", "x", "t"), ("produce", "y", "u"), ("produce", "x", "u"), ("produce", "y", "t")]
+
+    assert meets(Rule("a", "produce", "close", number=3), *asked) == [3]
+    assert meets(Rule("a", "produce", "close", client_id="y", number=2), *asked) == [4]
+    assert meets(Rule("a", "produce", "close", topic="u", number=2), *asked) == [3]
+    assert meets(Rule("a", "produce", "close", client_id="y", topic="t"), *asked) == [4]
+    assert meets(Rule("b", "produce", "close"), *asked) == []
+
+
+def test_a_topic_is_known_by_its_id() -> None:
+    """Clients that have been told it ask by it."""
+    known, other = UUID(int=1), UUID(int=2)
+    asked: list[Any] = [("produce", "x", other), ("produce", "x", known)]
+
+    assert meets(Rule("a", "produce", "close", topic="t"), *asked, names={known: "t"}) == [2]
+
+
+def test_a_rule_names_a_transaction() -> None:
+    """The n-th from here on; a commit that is asked for again does not end another one."""
+    asked = [(api, "x", "t") for api in ("produce", "end_txn", "end_txn", "produce", "produce", "end_txn", "produce")]
+
+    assert meets(Rule("a", "produce", "close", number=2, transaction=2), *asked) == [5]
+    assert meets(Rule("a", "end_txn", "close", transaction=2), *asked) == [6]
+    assert meets(Rule("a", "produce", "close", transaction=3), *asked) == [7]
+
+
+def test_what_names_no_topic_has_no_rule_for_one() -> None:
+    """It would never fire."""
+    with pytest.raises(ValueError, match="does not say which topics"):
+        Rule("a", "end_txn", "close", topic="t")

@@ -1,12 +1,14 @@
 """The proxy where nobody speaks Kafka: it lets nothing through that it cannot read, and holds on to nobody."""
 
 import socket
+import struct
 import threading
 from collections.abc import Iterator
 
 import pytest
+from kio.schema.errors import ErrorCode
 
-from streamgate.faults.wire import Proxy
+from streamgate.faults.wire import Proxy, Rule
 
 ANSWER_S = 5.0
 METADATA = b"\0\3\0\1\0\0\0\7\0\2me\0\0\0\0"  # version 1, correlation id 7, of all topics
@@ -109,3 +111,36 @@ def test_a_broker_that_is_not_there(broker: socket.socket) -> None:
     proxy.close()
 
     assert proxy.failure == ""
+
+
+def end_txn(number: int) -> bytes:
+    """A commit, in the oldest version."""
+    return struct.pack(">hhih2sh1sqh?", 26, 0, number, 2, b"me", 1, b"t", 7, 0, True)
+
+
+def ended(number: int, error: int) -> bytes:
+    """What a broker says to it."""
+    return struct.pack(">iih", number, 0, error)
+
+
+def test_what_is_not_done_is_not_told_to_be_done_and_refused(proxy: Proxy, broker: socket.socket) -> None:
+    """The broker's own errors pass, until it has done what was asked: that answer alone is replaced."""
+    proxy.arm(rule := Rule("a", "end_txn", "refuse", "after", error=ErrorCode.not_coordinator))
+    own = [ErrorCode.concurrent_transactions, ErrorCode.none, ErrorCode.none]
+    heard = list[bytes]()
+    with client(proxy) as asking:
+        there = None
+        for number, error in enumerate(own):
+            asking.sendall(framed(end_txn(number)))
+            there = there or broker.accept()[0]
+            there.settimeout(ANSWER_S)
+            assert there.recv(64) == framed(end_txn(number))
+            there.sendall(framed(ended(number, error)))
+            heard.append(asking.recv(64))
+        assert there
+        there.close()
+
+    told = [ErrorCode.concurrent_transactions, ErrorCode.not_coordinator, ErrorCode.none]
+    assert heard == [framed(ended(number, error)) for number, error in enumerate(told)]
+    assert rule.exchange
+    assert (rule.exchange.number, rule.exchange.error, rule.exchange.told) == (2, 0, ErrorCode.not_coordinator)

@@ -53,3 +53,20 @@ Feature: A lost acknowledgement leads to another try, and to no second copy
       | program | mode          |
       | relay   | at_least_once |
       | ledger  | exactly_once  |
+
+  @G21.applied-and-refused @wire
+  Scenario Outline: what the broker has, though it was refused for want of acknowledgements, does not stand there twice
+    Given <program> in mode <mode> on 4 partitions, with a proxy in between
+    And 4000 entries over 64 accounts wait in its input
+    When it starts
+    # the leader has it, and by the time that it is acknowledged too few replicas are left: nobody can tell whether it stays
+    And its next Produce is applied, and refused as if too few replicas had it
+    And it drains its input
+    Then no output stands there twice
+    And the outputs are the model's, in the order and as often as <mode> allows
+    And nothing else changes on the broker
+
+    Examples:
+      | program | mode          |
+      | relay   | at_least_once |
+      | ledger  | exactly_once  |

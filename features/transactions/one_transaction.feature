@@ -78,6 +78,41 @@ Feature: Output, state and input offsets are one transaction
       | relay   | exactly_once |
       | ledger  | exactly_once |
 
+  @G22.commit-applied-and-refused @wire
+  Scenario Outline: a commit that is made, and refused because its coordinator had moved, counts once
+    Given <program> in mode <mode> on 4 partitions, with a proxy in between
+    And 4000 entries over 64 accounts wait in its input
+    When it starts
+    # it is in the coordinator's log when that has ceased to be the coordinator: its successor makes the commit
+    And its next EndTxn is applied, and refused as if the coordinator had moved
+    And it drains its input, started again if it stops loudly
+    And it drains its input, and rests for 1 seconds
+    Then no output stands there twice
+    And the outputs are the model's, in the order and as often as <mode> allows
+    And nothing else changes on the broker
+
+    Examples:
+      | program | mode         |
+      | relay   | exactly_once |
+      | ledger  | exactly_once |
+
+  @G23.offsets-refused @wire
+  Scenario Outline: offsets that are refused once leave no transaction without them
+    Given <program> in mode <mode> on 4 partitions, with a proxy in between
+    And 4000 entries over 64 accounts wait in its input
+    When it starts
+    # a coordinator that has just come into office reads what is committed before it takes more
+    And its next TxnOffsetCommit is refused as if the coordinator were loading
+    And it drains its input, started again if it stops loudly
+    Then no output stands there twice
+    And the outputs are the model's, in the order and as often as <mode> allows
+    And nothing else changes on the broker
+
+    Examples:
+      | program | mode         |
+      | relay   | exactly_once |
+      | ledger  | exactly_once |
+
   @G23.aborted-is-never-visible
   Scenario Outline: an aborted transaction is never visible
     Given <program> in mode <mode> on 4 partitions

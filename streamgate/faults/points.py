@@ -9,8 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from kio.schema.errors import ErrorCode
+
 from streamgate.faults.aim import WAVES
-from streamgate.faults.wire import Exchange, Fault, Moment, Rule
+from streamgate.faults.wire import Exchange, Fault, Rule
+from streamgate.faults.wire.errors import Moment
 from streamgate.trial import Application, Trial
 from streamgate.verdicts import AdapterBreach, MarkMissed, NotOffered, Violated
 
@@ -20,12 +23,19 @@ ARRIVED_S = 5.0  # what was held is answered by then
 SILENT_S = 90.0  # half as much again as the longest request timeout that clients come with
 
 
-def meet(trial: Trial, application: Application, fault: Fault, moment: Moment, request: str) -> Rule:
+def meet(  # noqa: PLR0913, PLR0917 (what the sentence says)
+    trial: Trial,
+    application: Application,
+    fault: Fault,
+    moment: Moment,
+    request: str,
+    error: ErrorCode = ErrorCode.none,
+) -> Rule:
     """Strike the next such request of instance a, and mark it; one that has drained its input is given another wave, a few times.
 
     A request has Kafka's name for it, such as EndTxn. NotOffered where its clients never send one, MarkMissed where no more came.
     """
-    rule = Rule(application.door(), re.sub(r"(?<!^)(?=[A-Z])", "_", request).lower(), fault, moment)
+    rule = Rule(application.door(), re.sub(r"(?<!^)(?=[A-Z])", "_", request).lower(), fault, moment, error=error)
     trial.bench.wire.arm(rule)
     trial.bench.pool(trial.manifest).prepare()  # somebody may have to take over
     waves, until = 0, time.monotonic() + trial.bench.progress_s * trial.bench.time_scale
@@ -40,10 +50,14 @@ def meet(trial: Trial, application: Application, fault: Fault, moment: Moment, r
             waves += 1
             trial.feed_more(application)
     assert rule.exchange
-    if fault == "refuse" and not rule.exchange.is_over.wait(ARRIVED_S * trial.bench.time_scale):
-        raise MarkMissed(f"{trial.manifest.name} left before it was told that its {request} is refused")
+    if fault == "refuse":
+        rule.exchange.is_over.wait(ARRIVED_S * trial.bench.time_scale)
+        if rule.exchange.told is None:
+            raise MarkMissed(f"{trial.manifest.name} left before it was told that its {request} is refused")
     what = f"its {request} is {WHAT[fault]}"
-    trial.mark(what if moment == "before" else f"the answer to {what}", **evidence_of(rule.exchange))
+    if moment == "after":
+        what = f"its {request} is applied, and refused" if fault == "refuse" else f"the answer to {what}"
+    trial.mark(what, **evidence_of(rule.exchange))
     return rule
 
 
@@ -94,7 +108,12 @@ def _never(trial: Trial, rule: Rule, request: str) -> None:
 
 
 def evidence_of(exchange: Exchange) -> dict[str, Any]:
-    """What a mark says of a request that was struck."""
+    """What a mark says of a request that was struck; where it was done and is refused, that the broker knew of no error (0)."""
+    said: dict[str, Any] = {} if exchange.told is None else {"told": exchange.told.name}
+    if exchange.refusal and exchange.api == "produce":
+        said |= {"overtaken": exchange.overtaken.is_set()}
+    elif exchange.told and not exchange.refusal:
+        said |= {"broker_error": exchange.error}
     return {
         "befell": exchange.fault,
         "api": exchange.api,
@@ -103,5 +122,5 @@ def evidence_of(exchange: Exchange) -> dict[str, Any]:
         "client": exchange.client_id,
         "connection": exchange.connection,
         "answered": exchange.answered_s is not None,
-        **({"overtaken": exchange.overtaken.is_set()} if exchange.refusal else {}),
+        **said,
     }

@@ -6,16 +6,18 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from kio.schema.errors import ErrorCode
 
 from streamgate.brokers import Broker
 from streamgate.faults.wire import Exchange, Proxy, Rule
+from streamgate.faults.wire.errors import Moment
 from streamgate.history.reading import Reading
 
 DEADLINE_S = 20.0
 INVALID_PRODUCER_EPOCH, PRODUCER_FENCED = 47, 90
+NAMES = str.maketrans("[]", "..")  # a topic's has no brackets
 
 
 @pytest.fixture
@@ -38,8 +40,9 @@ def proxy(broker: Broker) -> Iterator[Proxy]:
 @pytest.fixture
 def topic(reading: Reading, request: pytest.FixtureRequest) -> str:
     """One for the test, with one partition."""
-    reading.create({request.node.name: 1})
-    return str(request.node.name)
+    name = str(request.node.name).translate(NAMES)
+    reading.create({name: 1})
+    return name
 
 
 def committed(reading: Reading, topic: str) -> list[bytes | None]:
@@ -236,7 +239,7 @@ def test_a_request_that_is_refused_once(proxy: Proxy, topic: str, reading: Readi
     producer.commit_transaction(DEADLINE_S)
 
     assert rule.exchange
-    assert rule.exchange.error == ErrorCode.not_enough_replicas
+    assert rule.exchange.told == ErrorCode.not_enough_replicas
     assert rule.exchange.answered_s is None
     assert committed(reading, topic) == [b"1"]
 
@@ -253,3 +256,79 @@ def test_what_is_sent_behind_a_refused_request_overtakes_it(proxy: Proxy, topic:
     assert rule.exchange
     assert rule.exchange.overtaken.is_set()
     assert committed(reading, topic)[0] == b"\2"
+
+
+@pytest.mark.parametrize(
+    "at",
+    [
+        ("init_producer_id", ErrorCode.concurrent_transactions),
+        ("add_partitions_to_txn", ErrorCode.concurrent_transactions),
+        ("add_offsets_to_txn", ErrorCode.not_coordinator),
+        ("txn_offset_commit", ErrorCode.coordinator_load_in_progress),
+        ("end_txn", ErrorCode.coordinator_not_available),
+    ],
+)
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_transaction_that_is_refused_on_the_way(
+    proxy: Proxy, topic: str, reading: Reading, at: tuple[str, ErrorCode], moment: Moment
+) -> None:
+    """Whether it is done or not, the client is told of an error and asks again; records and offsets count once."""
+    api, error = at if moment == "before" else (at[0], ErrorCode.not_coordinator)
+    proxy.arm(rule := Rule("a", api, "refuse", moment, error=error))
+    producer = transactional(proxy.door("a"))
+    producer.produce(topic, b"1")
+    group = Consumer({"bootstrap.servers": proxy.door("a"), "group.id": topic})
+    places = [TopicPartition(topic, 0, 1)]
+    producer.send_offsets_to_transaction(places, group.consumer_group_metadata(), DEADLINE_S)
+    producer.commit_transaction(DEADLINE_S)
+
+    assert rule.exchange
+    assert rule.exchange.told == error
+    assert rule.exchange.error == (0 if moment == "after" else None)
+    assert len(asked(proxy, api)) > rule.exchange.number
+    assert committed(reading, topic) == [b"1"]
+    assert [place.offset for place in group.committed(places, DEADLINE_S)] == [1]
+    group.close()
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_offsets_that_are_refused_once(proxy: Proxy, topic: str, moment: Moment) -> None:
+    """A consumer commits them again where it finds its coordinator."""
+    proxy.arm(rule := Rule("a", "offset_commit", "refuse", moment, error=ErrorCode.not_coordinator, topic=topic))
+    group = Consumer({"bootstrap.servers": proxy.door("a"), "group.id": topic})
+    places = [TopicPartition(topic, 0, 1)]
+    group.commit(offsets=places, asynchronous=False)
+
+    assert rule.exchange
+    assert rule.exchange.told == ErrorCode.not_coordinator
+    assert [place.offset for place in group.committed(places, DEADLINE_S)] == [1]
+    group.close()
+
+
+@pytest.mark.parametrize(("is_idempotent", "times"), [(True, 1), (False, 2)])
+def test_what_is_there_and_refused_is_sent_again(
+    proxy: Proxy, topic: str, reading: Reading, is_idempotent: bool, times: int
+) -> None:
+    """The broker knows what it has by its number, and by nothing else."""
+    error = ErrorCode.not_enough_replicas_after_append
+    proxy.arm(rule := Rule("a", "produce", "refuse", "after", error=error, topic=topic))
+    producer = Producer({"bootstrap.servers": proxy.door("a"), "enable.idempotence": is_idempotent})
+    producer.produce(topic, b"1")
+    producer.flush(DEADLINE_S)
+
+    assert rule.exchange
+    assert (rule.exchange.told, rule.exchange.error) == (error, 0)
+    assert committed(reading, topic) == [b"1"] * times
+
+
+def test_who_waits_for_no_replicas_is_not_told_of_them(proxy: Proxy, topic: str, reading: Reading) -> None:
+    """The rule waits for a request that a broker might refuse so."""
+    proxy.arm(rule := Rule("a", "produce", "refuse"))
+    for acks in (0, 1, -1):
+        producer = Producer({"bootstrap.servers": proxy.door("a"), "acks": acks})
+        producer.produce(topic, b"%d" % acks)
+        producer.flush(DEADLINE_S)
+
+    assert rule.exchange
+    assert rule.exchange.number == 3
+    assert wait_for(lambda: sorted(committed(reading, topic)) == [b"-1", b"0", b"1"])

@@ -1,4 +1,4 @@
-"""Whoever takes a broken connection for a failed transaction makes it again. It shows where only the answer is lost."""
+"""Whoever takes a lost connection or coordinator for a failed transaction makes it again. It shows where the commit was made."""
 
 from streamgate.adapter import serve
 from streamgate.impl.plain import Plain, Row
@@ -8,11 +8,11 @@ class MakesALostCommitAgain(Plain):
     hello = Plain.hello | {"name": "broken/makes_a_lost_commit_again", "modes": ["exactly_once"]}
 
     def transactional_id(self) -> str:
-        self.client["logger"], self.sent, self.is_broken = self, list[Row](), False
+        self.client["logger"], self.client["debug"], self.sent, self.is_broken = self, "eos", list[Row](), False
         return super().transactional_id()
 
     def log(self, *said: object) -> None:
-        self.is_broken |= "Disconnected" in str(said)
+        self.is_broken |= any(sign in str(said) for sign in ("Disconnected", "EndTxn returned NOT_COORDINATOR"))
 
     def send(self, rows: list[Row]) -> None:
         self.sent += rows

@@ -2,8 +2,8 @@
 addresses, records what is asked and answered, and strikes where a rule says.
 
 A rule names a moment: the n-th request of an API through a door. TCP loses nothing in the middle of a connection, so what does
-not arrive takes all that would follow on its connection with it. What the proxy cannot read it lets through to nobody, and
-says so.
+not arrive takes all that would follow on its connection with it. An error is told only where a broker might tell it. What the
+proxy cannot read it lets through to nobody, and says so.
 """
 
 import asyncio
@@ -18,16 +18,18 @@ from typing import Any, Literal, TypeVar
 
 from kio.schema.errors import ErrorCode
 
+from streamgate.faults.wire.errors import Moment, demand, is_given, refusal
 from streamgate.faults.wire.frames import (
+    METADATA,
     PRODUCE,
     Request,
     UnreadableError,
     correlation_id_of,
     decode,
     error_of,
+    names,
     parse,
     places,
-    refused,
     stand_in,
     told,
 )
@@ -37,14 +39,9 @@ FRAME_BYTES = 1 << 28  # more than a broker takes, and less than the first bytes
 READY_S = 10.0
 FOLLOWED_S = 1.0  # who has more than one request under way sends the next by then
 
-TRANSACTION = (
-    "add_partitions_to_txn",
-    "add_offsets_to_txn",
-    "produce",
-    "txn_offset_commit",
-    "end_txn",
-    "offset_commit",
-)
+# These say which topics they are for.
+PLACED = ("add_partitions_to_txn", "produce", "txn_offset_commit", "offset_commit")
+TRANSACTION = (*PLACED, "add_offsets_to_txn", "end_txn")
 EFFECTS = (  # the others ask
     *TRANSACTION,
     "init_producer_id",
@@ -55,7 +52,6 @@ EFFECTS = (  # the others ask
 )
 
 Fault = Literal["close", "hold", "silence", "refuse"]
-Moment = Literal["before", "after"]
 Node = tuple[str, int]
 Result = TypeVar("Result")
 
@@ -64,7 +60,7 @@ Result = TypeVar("Result")
 class Exchange:
     """A request and its answer: through which door, on which connection, what, when (monotonic, seconds), and what befell it.
 
-    The error is the broker's own code, read only where a rule struck.
+    The error is the broker's own code, read where a rule strikes; told is the one that the client had in its place.
     """
 
     door: str
@@ -77,7 +73,8 @@ class Exchange:
     answered_s: float | None = None
     fault: str = ""
     error: int | None = None
-    refusal: bytes = field(default=b"", repr=False)
+    told: ErrorCode | None = None
+    refusal: tuple[ErrorCode, bytes] | None = field(default=None, repr=False)  # and still to be told so
     overtaken: asyncio.Event = field(default_factory=asyncio.Event, repr=False)  # more went to the same place meanwhile
     is_over: threading.Event = field(default_factory=threading.Event, repr=False)  # answered, or its connection is gone
 
@@ -87,8 +84,9 @@ class Rule:
     """Strike the n-th request of an API through a door, before the broker has it or after it has answered it.
 
     close: both sides lose the connection. hold: it waits until it is released or lost, and what follows on its connection with
-    it; also when whoever asked is gone by then. silence: nothing passes on the connection any more. refuse: the broker never has
-    it, and it is answered with an error that the broker might have given.
+    it; also when whoever asked is gone by then. silence: nothing passes on the connection any more. refuse: it is answered with
+    an error that the broker might have given; before, the broker never has it, and after, it has done what was asked. Counted are
+    the requests that this can befall, of one client or for one topic if it names them, and of its n-th transaction from here on.
     """
 
     door: str
@@ -97,16 +95,49 @@ class Rule:
     moment: Moment = "before"
     number: int = 1
     error: ErrorCode = ErrorCode.not_enough_replicas
+    client_id: str | None = None
+    topic: str = ""
+    transaction: int = 0
+    counted: int = 0
+    ended: int = 0  # transactions
+    is_open: bool = False
     exchange: Exchange | None = None
     struck: threading.Event = field(default_factory=threading.Event, repr=False)
     released: asyncio.Event = field(default_factory=asyncio.Event, repr=False)
     is_lost: bool = False
     given_up: threading.Event = field(default_factory=threading.Event, repr=False)  # its connection is gone
 
-    def strikes(self, exchange: Exchange, moment: Moment) -> bool:
-        """Whether this is the one."""
-        place = (exchange.door, exchange.api, exchange.number, moment)
-        return place == (self.door, self.api, self.number, self.moment) and not self.struck.is_set()
+    def __post_init__(self) -> None:
+        """ValueError for what no broker could do."""
+        if self.fault == "refuse":
+            demand(self.api, self.moment, self.error)
+        if self.topic and self.api not in PLACED:
+            raise ValueError(f"{self.api} does not say which topics it is for")
+
+    def count(self, exchange: Exchange, request: Request, topics: dict[Any, str]) -> None:
+        """See what is asked, and take aim at the one."""
+        if exchange.door != self.door or self.struck.is_set():
+            return
+        if self._is_meant(exchange, request, topics):
+            self.counted += 1
+            if self.counted == self.number:
+                self.exchange = exchange
+        if self.client_id in (None, exchange.client_id) and exchange.api in TRANSACTION:
+            self.ended += self.is_open and exchange.api == "end_txn"  # once, however often it is asked for
+            self.is_open = exchange.api != "end_txn"
+
+    def _is_meant(self, exchange: Exchange, request: Request, topics: dict[Any, str]) -> bool:
+        return (
+            exchange.api == self.api
+            and self.client_id in (None, exchange.client_id)
+            and self.transaction in (0, self.ended + (self.is_open or exchange.api != "end_txn"))
+            and (self.fault != "refuse" or is_given(request, self.moment, self.error))
+            and (not self.topic or self.topic in {topics.get(topic, topic) for topic, _ in places(request)})
+        )
+
+    def pass_over(self) -> None:
+        """That one was not done, so it is the next one."""
+        self.exchange, self.counted = None, self.number - 1
 
 
 class Proxy:
@@ -118,6 +149,7 @@ class Proxy:
         self.exchanges: list[Exchange] = []
         self.failure = ""  # what it could not read
         self.rules: list[Rule] = []
+        self.topics: dict[Any, str] = {}  # id -> name, as clients were told
         self.connections = 0
         self._counts: Counter[tuple[str, str]] = Counter()
         self._listeners: dict[tuple[str, Node], tuple[Node, asyncio.Task[asyncio.Server]]] = {}
@@ -167,7 +199,6 @@ class Proxy:
         return self.place(door, self._bootstrap)
 
     async def _arm(self, rule: Rule) -> None:
-        rule.number += self._counts[rule.door, rule.api]
         self.rules.append(rule)
 
     async def _bar(self, door: str) -> int:
@@ -224,7 +255,14 @@ class Proxy:
         number = self._counts[door, request.api]
         exchange = Exchange(door, connection, request.api, request.version, request.client_id, number, time.monotonic())
         self.exchanges.append(exchange)
+        for rule in self.rules:
+            rule.count(exchange, request, self.topics)
         return exchange
+
+    def due(self, exchange: Exchange, moment: Moment) -> Rule | None:
+        """The rule that is to strike there and then."""
+        aimed = (rule for rule in self.rules if rule.exchange is exchange and rule.moment == moment)
+        return next((rule for rule in aimed if not rule.struck.is_set()), None)
 
 
 class _Lost(Exception):
@@ -277,6 +315,7 @@ class _Connection:
             for rule in self.proxy.rules:
                 if rule.exchange and rule.exchange.connection == self.number:
                     rule.given_up.set()
+                    rule.exchange.is_over.set()
 
     async def _ask(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while frame := await self._heard(reader):
@@ -288,8 +327,9 @@ class _Connection:
             if self.is_silent:
                 continue
             if rule and rule.fault == "refuse":
-                exchange.refusal, exchange.error = refused(request, rule.error), rule.error
-                self.refused.append((places(request), exchange))
+                exchange.refusal = rule.error, refusal(request, "before", rule.error)
+                if request.api_key == PRODUCE:
+                    self.refused.append((places(request), exchange))
                 frame = stand_in(request)  # answers come in the order of requests: this one's is replaced
             elif self.refused and request.api_key == PRODUCE:
                 for where, earlier in self.refused:
@@ -323,38 +363,53 @@ class _Connection:
                     f"an answer to {correlation_id_of(frame)} where {request.correlation_id} was asked"
                 )
             if exchange.refusal:  # once more is under way to the same place, if the client does so
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(exchange.overtaken.wait(), FOLLOWED_S)
+                if self.refused:
+                    with contextlib.suppress(TimeoutError):
+                        await asyncio.wait_for(exchange.overtaken.wait(), FOLLOWED_S)
                 self.refused.clear()
-                await _send(writer, exchange.refusal)
-                exchange.is_over.set()
+                await _tell(writer, exchange, *exchange.refusal)
                 continue
-            exchange.answered_s = time.monotonic()
-            if exchange.fault or any(rule.strikes(exchange, "after") for rule in self.proxy.rules):
-                exchange.error = error_of(decode(request, frame)[1])
-            exchange.is_over.set()
-            await self._meet(exchange, "after")
+            own = self._read(request, exchange, frame)
+            rule = await self._meet(exchange, "after")
             if self.is_silent:
+                continue
+            if rule and rule.fault == "refuse":
+                await _tell(writer, exchange, rule.error, refusal(request, "after", rule.error, own))
                 continue
             try:
                 await _send(writer, told(request, frame, lambda _, *node: self.proxy.place(self.door, node)))
             except OSError:  # nobody is there any more; what is held arrives all the same
                 if not self.is_held:
                     raise
+            exchange.is_over.set()
+
+    def _read(self, request: Request, exchange: Exchange, frame: bytes) -> Any:
+        """What the broker answers, where that is of interest here."""
+        exchange.answered_s = time.monotonic()
+        rule = self.proxy.due(exchange, "after")
+        if not rule and not exchange.fault and request.api_key != METADATA:
+            return None
+        own = decode(request, frame)[1]
+        if rule or exchange.fault:
+            exchange.error = error_of(own)
+        if rule and rule.fault == "refuse" and exchange.error:
+            rule.pass_over()
+        if request.api_key == METADATA:
+            self.proxy.topics |= names(own)
+        return own
 
     async def _meet(self, exchange: Exchange, moment: Moment) -> Rule | None:
-        for rule in self.proxy.rules:
-            if rule.strikes(exchange, moment):
-                exchange.fault, rule.exchange = f"{rule.fault} {moment}", exchange
-                rule.struck.set()
-                if rule.fault == "hold":
-                    self.is_held |= moment == "before"
-                    await rule.released.wait()
-                if rule.fault == "close" or rule.is_lost:
-                    raise _Lost
-                self.is_silent = rule.fault == "silence"
-                return rule
-        return None
+        if not (rule := self.proxy.due(exchange, moment)):
+            return None
+        exchange.fault = f"{rule.fault} {moment}"
+        rule.struck.set()
+        if rule.fault == "hold":
+            self.is_held |= moment == "before"
+            await rule.released.wait()
+        if rule.fault == "close" or rule.is_lost:
+            raise _Lost
+        self.is_silent = rule.fault == "silence"
+        return rule
 
 
 async def _frame(reader: asyncio.StreamReader) -> bytes:
@@ -373,3 +428,9 @@ async def _frame(reader: asyncio.StreamReader) -> bytes:
 async def _send(writer: asyncio.StreamWriter, frame: bytes) -> None:
     writer.write(len(frame).to_bytes(4) + frame)
     await writer.drain()
+
+
+async def _tell(writer: asyncio.StreamWriter, exchange: Exchange, error: ErrorCode, answer: bytes) -> None:
+    await _send(writer, answer)
+    exchange.told = error
+    exchange.is_over.set()

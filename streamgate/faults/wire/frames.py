@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 from kio.index import KioIndexError, load_request_schema, load_response_schema
 from kio.schema.errors import ErrorCode
@@ -18,7 +18,7 @@ from kio.schema.index import api_key_map, schema_name_map
 from kio.serial import entity_reader, entity_writer
 from kio.serial.errors import SerialError
 from kio.serial.readers import Reader, read_compact_string_nullable, read_nullable_legacy_string
-from kio.static.primitive import i16, i32, i64
+from kio.static.primitive import i16, i32
 
 PRODUCE, FETCH, METADATA, FIND_COORDINATOR, API_VERSIONS, DESCRIBE_CLUSTER = 0, 1, 3, 10, 18, 60
 UNSUPPORTED_VERSION = 35
@@ -30,8 +30,6 @@ ADDRESSED = {
     FIND_COORDINATOR: "coordinators",
     DESCRIBE_CLUSTER: "brokers",
 }
-# With these a leader refuses a batch that it has not taken, in every version, and a client tries again.
-REFUSALS = (ErrorCode.not_leader_or_follower, ErrorCode.not_enough_replicas)
 _HEAD = struct.Struct(">hhi")  # API key, version, correlation id
 
 Place = Callable[
@@ -62,15 +60,18 @@ class Request:
     @property
     def is_answered(self) -> bool:
         """Whether the broker answers it: all but a Produce with acks=0."""
-        if self.api_key != PRODUCE:
-            return True
+        return self.api_key != PRODUCE or self.acks != 0
+
+    @property
+    def acks(self) -> int:
+        """Whose acknowledgement a Produce waits for: nobody's, the leader's (1) or every replica's (-1)."""
         reader = read_compact_string_nullable if self.version >= 9 else read_nullable_legacy_string
         _, at = _read(reader, "a transactional id", self.frame, self.body)  # which stands before the acks
-        return self.frame[at : at + 2] != b"\0\0"
+        return int.from_bytes(self.frame[at : at + 2], signed=True)
 
     def decoded(self) -> Any:
         """The request's message."""
-        return _whole(_schemas(self.api_key, self.version)[0], self.frame, self.body)
+        return _whole(schemas(self.api_key, self.version)[0], self.frame, self.body)
 
 
 def parse(frame: bytes) -> Request:
@@ -78,7 +79,7 @@ def parse(frame: bytes) -> Request:
     if len(frame) < _HEAD.size:
         raise UnreadableError(f"a request of {len(frame)} bytes")
     api_key, version, correlation_id = _HEAD.unpack_from(frame)
-    header, body = _entity(_schemas(api_key, version)[0].__header_schema__, frame, 0)
+    header, body = _entity(schemas(api_key, version)[0].__header_schema__, frame, 0)
     return Request(api_key, version, correlation_id, header.client_id, frame, body)
 
 
@@ -91,20 +92,19 @@ def correlation_id_of(frame: bytes) -> int:
 
 def decode(request: Request, frame: bytes) -> tuple[Any, Any]:
     """Header and message of the answer to a request."""
-    schema = _schemas(request.api_key, request.version)[1]
+    schema = schemas(request.api_key, request.version)[1]
     if request.api_key == API_VERSIONS and int.from_bytes(frame[4:6], signed=True) == UNSUPPORTED_VERSION:
-        schema = _schemas(API_VERSIONS, 0)[1]
+        schema = schemas(API_VERSIONS, 0)[1]
     header, at = _entity(schema.__header_schema__, frame, 0)
     return header, _whole(schema, frame, at)
 
 
 def error_of(message: Any) -> int:
     """The first error code in an answer, wherever it stands; 0 where all is well."""
-    found = [message.error_code] if hasattr(message, "error_code") else []
-    for field in fields(message):
-        if isinstance(parts := getattr(message, field.name), tuple):
-            found += [error_of(part) for part in parts if is_dataclass(part)]
-    return next((int(code) for code in found if code), 0)
+    values = [getattr(message, field.name) for field in fields(message)]
+    found = [int(value) for value in values if isinstance(value, ErrorCode)]
+    found += [error_of(part) for value in values if isinstance(value, tuple) for part in value if is_dataclass(part)]
+    return next((code for code in found if code), 0)
 
 
 def encode(header: Any, message: Any) -> bytes:
@@ -115,48 +115,28 @@ def encode(header: Any, message: Any) -> bytes:
     return buffer.getvalue()
 
 
-def refused(request: Request, error: ErrorCode) -> bytes:
-    """The answer of a broker that takes nothing of a Produce; ValueError for another API, or an error it may not give there."""
-    if request.api_key != PRODUCE or error not in REFUSALS:
-        raise ValueError(f"{request.api} is not refused with {error.name}")
-    asked, schema = request.decoded(), _schemas(PRODUCE, request.version)[1]
-    of_topic, of_partition = _nested(schema, "responses"), _nested(_nested(schema, "responses"), "partition_responses")
-    topics = [
-        of_topic(
-            **{name: getattr(topic, name) for name in ("name", "topic_id") if hasattr(topic, name)},
-            partition_responses=tuple(
-                of_partition(
-                    index=partition.index,
-                    error_code=error,
-                    base_offset=i64(-1),
-                    **({"record_errors": ()} if request.version >= 8 else {}),
-                )
-                for partition in topic.partition_data
-            ),
-        )
-        for topic in asked.topic_data
-    ]
-    header = schema.__header_schema__(correlation_id=i32(request.correlation_id))
-    return encode(header, schema(responses=tuple(topics)))
+def parts(message: Any) -> tuple[Any, ...]:
+    """The first list in it: the topics of a message, the partitions of a topic."""
+    return next((value for field in fields(message) if isinstance(value := getattr(message, field.name), tuple)), ())
 
 
 def places(request: Request) -> set[tuple[Any, int]]:
-    """The topics, by name or id, and partitions that a Produce is for."""
+    """The topics, by name or id, and partitions that a request is for, where it lists them."""
     return {
-        (getattr(topic, "name", None) or topic.topic_id, partition.index)
-        for topic in request.decoded().topic_data
-        for partition in topic.partition_data
+        (getattr(topic, "name", None) or topic.topic_id, getattr(part, "index", getattr(part, "partition_index", part)))
+        for topic in parts(request.decoded())
+        for part in parts(topic)
     }
+
+
+def names(metadata: Any) -> dict[Any, str]:
+    """The topics that an answer to Metadata names, by their ids."""
+    return {topic.topic_id: topic.name for topic in metadata.topics if getattr(topic, "topic_id", None)}
 
 
 def stand_in(request: Request) -> bytes:
     """A request that changes nothing, and is answered in the place of another."""
     return _HEAD.pack(API_VERSIONS, 0, request.correlation_id) + b"\xff\xff"  # from nobody
-
-
-def _nested(schema: Any, name: str) -> Any:
-    """What a field holds an array of."""
-    return get_args(get_type_hints(schema)[name])[0]
 
 
 def told(request: Request, frame: bytes, place: Place) -> bytes:
@@ -200,7 +180,8 @@ def readdressed(request: Request, message: Any, place: Place) -> Any:
 
 
 @cache
-def _schemas(api_key: int, version: int) -> tuple[Any, Any]:
+def schemas(api_key: int, version: int) -> tuple[Any, Any]:
+    """Of a request and its answer; UnreadableError where none is known."""
     try:
         return load_request_schema(api_key, version), load_response_schema(api_key, version)
     except KioIndexError:

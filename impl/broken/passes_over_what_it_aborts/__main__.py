@@ -1,0 +1,30 @@
+"""Aborts a transaction whose offsets are not taken at once, and goes on behind it.
+
+Whoever takes an abort for the end of the matter, and does not go back to what was read for it, makes this mistake. It shows
+where a coordinator is busy for a moment.
+"""
+
+import time
+
+from streamgate.adapter import serve
+from streamgate.impl.plain import Plain
+
+NAME, PATIENCE_S = "broken/passes_over_what_it_aborts", 0.4  # its client tries again after half a second
+
+
+class PassesOverWhatItAborts(Plain):
+    hello = Plain.hello | {"name": NAME, "programs": ["relay"], "modes": ["exactly_once"]}
+
+    def commit(self) -> None:
+        began = time.monotonic()
+        if self.dirty:
+            self.producer.send_offsets_to_transaction(self.positions(), self.membership(), 10)
+        if not (is_late := time.monotonic() - began > PATIENCE_S) and self.dirty:
+            self.producer.commit_transaction(30)
+        self.in_transaction = self.dirty = False
+        if is_late:
+            self.producer.abort_transaction(30)
+            self.begin()
+
+
+serve(PassesOverWhatItAborts())
