@@ -24,7 +24,18 @@ from pyspark.sql import functions as sf  # noqa: E402
 
 from streamgate.adapter import Failed  # noqa: E402
 from streamgate.generators.envelope_pb2 import Envelope, Hop, Posting  # noqa: E402
-from streamgate.impl.spark import batcher, branches, clock, joins, ledger, main, relay, runtime  # noqa: E402
+from streamgate.impl.spark import (  # noqa: E402
+    batcher,
+    branches,
+    clock,
+    dead_letters,
+    envelopes,
+    joins,
+    ledger,
+    main,
+    relay,
+    runtime,
+)
 from streamgate.impl.spark.session import JVM, open_session  # noqa: E402
 from streamgate.impl.spark.writer import Writer  # noqa: E402
 
@@ -478,6 +489,49 @@ def test_no_row(session, record):
     with pytest.raises(PySparkException, match="poison: app-positions-3@1 ") as stopped:
         joins.changes(read, ROLES, joins.POSITIONS, joins.TICKERS, "ticker").collect()
     assert runtime.failure_of(str(stopped.value)).kind == "poison"
+
+
+def test_what_cannot_be_read_is_found_by_halves():
+    """Wherever it lies among others, and every one of them, each with its own reason."""
+    good = Envelope(id="a").SerializeToString()
+    keys, values = [b"a", None, b"a", b"a", b"a"], [good, good, b"\xff", None, b""]
+    for turn in range(5):
+        found = envelopes.flaws(
+            *(pa.array(each[turn:] + each[:turn], pa.binary()) for each in (keys, values))
+        ).to_pylist()
+        found = found[5 - turn :] + found[: 5 - turn]
+        assert (found[0], found[1], found[3], found[4]) == (None, "has no key", "has no value", None)
+        assert found[2].startswith("holds no envelope: ")
+
+
+def test_dead_letters(session, tmp_path):
+    """A stream parts in two and is one query again, on one source; a letter has its record's headers, and where it was read."""
+    good = relay.MADE_UP
+    rows = (b"a", good), (b"b", b"\xff"), (None, good), (b"c", None)
+    headers = "case when offset = 1 then array(struct('offset' as key, cast(null as binary) as value)) end as headers"
+    records(session, "app-input", *rows).selectExpr("*", headers).write.parquet(f"{tmp_path}/in")
+    schema = session.read.parquet(f"{tmp_path}/in").schema
+    readable, letters = dead_letters.split(session.readStream.schema(schema).parquet(f"{tmp_path}/in"))
+    out = []
+    query = (
+        dead_letters.beside(relay.build(readable), "output", letters)
+        .writeStream.foreachBatch(lambda rows, _: out.extend(rows.collect()))
+        .option("checkpointLocation", f"{tmp_path}/checkpoint")
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+
+    assert len(query.lastProgress["sources"]) == 1
+    assert [(row.role, row.key, row.timestamp_ms) for row in out if row.role == "output"] == [("output", b"a", 1000)]
+    where = [("topic", b"app-input"), ("partition", b"3"), ("offset", b"1")]
+    by_offset = {dict(map(tuple, row.headers))["offset"]: row for row in out if row.role == dead_letters.ROLE}
+    assert {offset: (row.key, row.value) for offset, row in by_offset.items()} == {
+        str(offset).encode(): rows[offset] for offset in (1, 2, 3)
+    }
+    own, reason, *rest = map(tuple, by_offset[b"1"].headers)
+    assert (own, reason[0], rest) == (("offset", None), "reason", where)
+    assert [tuple(header) for header in by_offset[b"2"].headers][:2] == [("reason", b"has no key"), where[0]]
 
 
 def test_a_quoted_plan_is_no_poison():

@@ -27,8 +27,10 @@ def poison(message: Message, error: Exception) -> Failed:
 def envelope_of(message: Message) -> Envelope:
     """Decode a record's envelope and append where it was read; stop loudly on what cannot be read."""
     try:
+        if message.key() is None:
+            raise ValueError("its key is null")  # noqa: TRY301
         envelope = Envelope.FromString(message.value())  # type: ignore[arg-type]  # a null is refused below
-    except (DecodeError, TypeError) as error:
+    except (DecodeError, TypeError, ValueError) as error:
         raise poison(message, error) from None
     envelope.chain.append(Hop(topic=message.topic(), partition=message.partition(), offset=message.offset()))
     return envelope

@@ -6,6 +6,7 @@ anomalies, or an empty list. What is legal depends on the mode, and each rule sa
 
 from collections.abc import Callable
 
+from streamgate.checks.dead_letters import set_aside
 from streamgate.checks.delivery import (
     available,
     below_the_commit,
@@ -71,6 +72,7 @@ CHECKS: dict[str, Check] = {
     "caught-up": caught_up,
     "gap-named": gap_named,
     "told": told,
+    "dead-letters": set_aside,
 }
 _NO_STATE = ("phantom", "torn", "uncommitted-visible", "duplicated", "lost")  # what a value that no fold gives can be
 _RELATION = (
@@ -124,4 +126,5 @@ ANOMALIES: dict[str, tuple[str, ...]] = {
     "caught-up": ("stuck", *_NO_STATE),
     "gap-named": ("lost", "stuck"),
     "told": _NO_STATE,
+    "dead-letters": ("lost", "duplicated", "phantom", "uncommitted-visible", "ahead-of-commit"),
 }

@@ -12,6 +12,7 @@ from streamgate.history.events import Record
 
 GONE: Final[tuple[Any, ...]] = ()  # what a tombstone says
 NOTHING: Final[tuple[Any, ...]] = ("nothing",)  # what is said where there has been nothing to say
+DEAD_LETTERS: Final = "dead_letters"  # the role of the topic for what cannot be read, where an application is given one
 
 
 @dataclass(frozen=True, slots=True)

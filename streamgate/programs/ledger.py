@@ -7,6 +7,7 @@ accounts, and one account may occur twice: they are one collection under one off
 duplicate and is discarded; any other first hop replaces it. The row's headers are the ``id`` and the ``chain`` (an
 Envelope that holds the chain alone, the ledger's own read position last) of the last entry applied, and its timestamp is
 that entry's.
+A record without a key or a value, or whose value is no Envelope, goes to `dead_letters` or stops the design, as relay says.
 Parameters: commit_interval_ms; or store and persistence_interval_ms: then the mode is at_least_once, outputs are acknowledged
 before states are stored (stage `balances`, by account, the row's fields and any others), and these before offsets are committed.
 """
@@ -37,6 +38,15 @@ def by_account(_: Record, envelope: Envelope) -> dict[str, list[int]]:
     for posting in envelope.postings:
         sums.setdefault(posting.account, []).append(posting.amount_cents)
     return sums
+
+
+def is_readable(record: Record) -> bool:
+    """Whether a record holds an envelope."""
+    try:
+        decode(record)
+    except Unreadable:
+        return False
+    return True
 
 
 def model(inputs: Iterable[Record], collections: Collections = by_account, *, forgetful: bool = False) -> States:
@@ -115,7 +125,7 @@ class Diagnostician:
     """
 
     def __init__(self, inputs: list[Record], collections: Collections = by_account) -> None:
-        self._inputs, self._collections = inputs, collections
+        self._inputs, self._collections = [record for record in inputs if is_readable(record)], collections
 
     @cached_property
     def _counting_aborted(self) -> Values:
