@@ -18,7 +18,7 @@ RUNTIME = lines(
     )
 )
 LIMITS = {
-    "the reference, programs": (lines("impl/spark/*.py") - RUNTIME, 816),
+    "the reference, programs": (lines("impl/spark/*.py") - RUNTIME, 822),
     "the reference, runtime": (RUNTIME, 1141),
     "the plain design": (lines("impl/plain/*.py"), 830),
     "the adapter": (lines("streamgate/adapter.py"), 136),

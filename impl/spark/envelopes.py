@@ -4,11 +4,13 @@ from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from google.protobuf.message import DecodeError
 from ptars import HandlerPool
 
 from streamgate.generators.envelope_pb2 import DESCRIPTOR, Envelope
 
 CODEC = HandlerPool([DESCRIPTOR]).get_for_message(Envelope.DESCRIPTOR)
+BEGINS = pa.array([b"", b"\x0a", b"\x10", b"\x1a", b"\x22"], pa.binary())  # the tag of a field that an envelope has
 HOP = ("topic", "partition", "offset", "topic_id")
 
 
@@ -75,9 +77,13 @@ def _fields(keys: pa.Array, values: pa.Array) -> pa.RecordBatch:
         if column.null_count:  # to the codec null is an empty envelope
             raise ValueError(f"has no {name}")
     try:
-        return CODEC.array_to_record_batch(values)
-    except ValueError as error:
+        fields = CODEC.array_to_record_batch(values)
+        # The codec lets any group end where another one does, so that some JSON is an envelope to it. Protobuf does not.
+        for value in values.filter(pc.invert(pc.is_in(pc.binary_slice(values, 0, 1), BEGINS))):
+            Envelope.FromString(value.as_py())
+    except (ValueError, DecodeError) as error:
         raise ValueError(f"holds no envelope: {error}") from None
+    return fields
 
 
 def _encode(hops: pa.StructArray, offsets: pa.Int32Array) -> pa.BinaryArray:
