@@ -6,14 +6,16 @@ float cannot hold one), aborted attempts stand between committed ones and end ev
 the same bytes in any process.
 """
 
+import json
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, cycle
 from typing import Final
 
 from faker import Faker
+from google.protobuf.message import DecodeError
 
 from streamgate.generators.envelope_pb2 import Envelope, Hop, Posting
 
@@ -22,6 +24,8 @@ WAVE_MS: Final = 24 * 3_600_000  # a wave begins a day after the one before it
 WAVE_OFFSETS: Final = 10_000_000  # and that far behind it in the topics upstream, where gaps are nothing new
 POSTINGS_MAX: Final = 8
 STEP_BACK_MAX: Final = 50
+FLAWED_MAX: Final = 4  # records one after the other that cannot be read
+FLAWS: Final = ("without a value", "without a key", "that is JSON", "that is cut short", "of other bytes")
 FLOAT_EXACT: Final = 2**53  # a double holds every integer up to here, and no odd one beyond
 
 _KINDS: Final = ("none", "zero", "huge", "twice", "cancels") + ("plain",) * 27
@@ -56,15 +60,17 @@ def ledger(  # noqa: PLR0913 (the knobs of a workload stand in the sentence that
     republished: bool = False,
     moved: bool = False,
     doomed: bool = False,
+    flawed: bool = False,
     wave: int = 0,
 ) -> list[Send]:
-    """Make the records of one workload; aborted and repeated ones come on top of `entries`.
+    """Make the records of one workload; aborted and repeated ones, and those that cannot be read, come on top of `entries`.
 
     With at least as many accounts as entries every account is touched, each in its turn, instead of by
     Zipf's law. `republished` gives each entry its first hop in a topic upstream, and repeats runs of up to 50
     entries as a relay does that stepped back. `moved` renames the upstream topic half-way for a third of the
     branches, changes its partition for another third and its id for the last; offsets start again from 0.
-    Of a `doomed` one all records belong to one transaction that is aborted.
+    Of a `doomed` one all records belong to one transaction that is aborted. Of a `flawed` one some records cannot be read: the
+    first and the last ones that count of every partition, runs of them in between, and some in what is aborted.
     A later `wave` of one seed is what arrives next: new entries of the same branches and accounts.
     """
     if not 1 <= partitions <= branches <= min(accounts, entries):
@@ -74,6 +80,7 @@ def ledger(  # noqa: PLR0913 (the knobs of a workload stand in the sentence that
     mint = _Mint(seed, wave, accounts=accounts, branches=branches, partitions=partitions, entries=entries)
     upstream = _Upstream(mint, moved=moved, first=wave * WAVE_OFFSETS) if republished or moved else None
     aborted_at = _stations(mint.rng, entries, aborted_transactions - 1)
+    flawed_at = mint.flawed_at(entries) if flawed else defaultdict[int, list[int]](list)
     sends: list[Send] = []
     played: list[list[Send]] = [[] for _ in range(partitions)]  # per partition, since its upstream last moved
     repeats = 0
@@ -84,8 +91,9 @@ def ledger(  # noqa: PLR0913 (the knobs of a workload stand in the sentence that
             for run in played:
                 run.clear()
         for _ in range(aborted_at[number]):
-            sends += mint.aborted(transaction, upstream)
+            sends += mint.aborted(transaction, upstream, flawed=flawed)
             transaction += 1
+        sends += mint.unreadable(flawed_at[number])
         branch = mint.pick_branch(number)
         send = mint.entry(branch, upstream)
         sends.append(send)
@@ -99,8 +107,9 @@ def ledger(  # noqa: PLR0913 (the knobs of a workload stand in the sentence that
         run = mint.rng.choice([run for run in played if run])
         sends += (again := run[-mint.rng.randint(1, STEP_BACK_MAX) :])
         repeats += len(again)
+    sends += mint.unreadable(flawed_at[entries])
     if aborted_transactions:
-        sends += mint.aborted(transaction, upstream)
+        sends += mint.aborted(transaction, upstream, flawed=flawed)
     return [replace(send, transaction=0) for send in sends] if doomed else sends
 
 
@@ -113,7 +122,10 @@ def facts(sends: Sequence[Send]) -> dict[str, int]:
         if send.aborted:
             count["aborted"] += 1
             continue
-        envelope = Envelope.FromString(send.value or b"")
+        envelope = _read(send)
+        if envelope is None:
+            count["unreadable"] += 1
+            continue
         if envelope.id in seen:
             count["repeated"] += 1
             continue
@@ -139,9 +151,19 @@ def facts(sends: Sequence[Send]) -> dict[str, int]:
     }
 
 
+def _read(send: Send) -> Envelope | None:
+    if send.key is None or send.value is None:
+        return None
+    try:
+        return Envelope.FromString(send.value)
+    except DecodeError:
+        return None
+
+
 _COUNTED: Final = (
     "aborted",
     "repeated",
+    "unreadable",
     "postings",
     "postings_zero",
     "postings_negative",
@@ -175,6 +197,7 @@ class _Mint:
         self._branch_weights = zipf(branches)
         self._account_weights = [zipf(len(names)) for names in self._accounts]
         self._kinds = self._deck()
+        self._flaws = cycle(FLAWS)
         self._untouched = [iter(names) for names in self._accounts] if accounts >= entries else None
         self._turns = [len(range(branch, entries, branches)) for branch in range(branches)]
         self._owed = [len(names) for names in self._accounts]
@@ -193,14 +216,31 @@ class _Mint:
             self._balance[posting.account] += posting.amount_cents
         return self._send(branch, postings, [upstream.hop(branch)] if upstream else [])
 
-    def aborted(self, transaction: int, upstream: "_Upstream | None") -> list[Send]:
-        """Make one transaction that is aborted: a failed attempt at a record or two of each partition."""
+    def aborted(self, transaction: int, upstream: "_Upstream | None", *, flawed: bool = False) -> list[Send]:
+        """Make one transaction that is aborted: a failed attempt at a record or two of each partition, and at a flawed one."""
         sends = []
         for partition in range(self.partitions):
             for step in range(self.rng.randint(1, 2)):
                 branch = self.rng.choice(range(partition, len(self.branches), self.partitions))
                 chain = [upstream.hop(branch, ahead=step)] if upstream else []
                 sends.append(self._send(branch, self._postings(branch, "plain", []), chain, transaction))
+        return sends + (self.unreadable(range(self.partitions), transaction) if flawed else [])
+
+    def flawed_at(self, entries: int) -> defaultdict[int, list[int]]:
+        """Choose before which entries records stand that cannot be read, and whose: each partition begins and ends with one."""
+        at = defaultdict[int, list[int]](list, {number: list(range(self.partitions)) for number in (0, entries)})
+        for number in _stations(self.rng, entries, max(1, entries // 100)).elements():
+            at[number] += [self.rng.randrange(len(self.branches))] * self.rng.randint(1, FLAWED_MAX)
+        return at
+
+    def unreadable(self, branches: Iterable[int], transaction: int | None = None) -> list[Send]:
+        """Make a record of each of these branches that nobody can read; some have no headers, and some those of a dead letter."""
+        sends = []
+        for branch in branches:
+            good = self._send(branch, self._postings(branch, "plain", []), [], transaction)
+            send = _spoiled(good, next(self._flaws), self.rng)
+            more: tuple[tuple[str, bytes], ...] = (("reason", b""), ("offset", b"0"))
+            sends.append(replace(send, headers=self.rng.choice([send.headers, (), (*send.headers, *more)])))
         return sends
 
     def _send(self, branch: int, postings: list[Posting], chain: list[Hop], transaction: int | None = None) -> Send:
@@ -306,6 +346,27 @@ class _Upstream:
         if ahead is None:
             self._next[place] += 1
         return Hop(topic=topic, partition=partition, offset=offset + (ahead or 0), topic_id=topic_id)
+
+
+def unreadable(seed: int, flaw: str) -> Send:
+    """One entry that cannot be read, of a workload without any other."""
+    [entry] = ledger(seed, entries=1, accounts=1, branches=1, partitions=1, aborted_transactions=0)
+    return _spoiled(entry, flaw, random.Random(seed))
+
+
+def _spoiled(send: Send, flaw: str, rng: random.Random) -> Send:
+    """An entry as no reader of envelopes can read it, whatever its library."""
+    value = send.value or b""
+    match flaw:
+        case "without a value":
+            return replace(send, value=None)
+        case "without a key":
+            return replace(send, key=None)
+        case "that is JSON":
+            return replace(send, value=json.dumps({"id": value.hex()}).encode())
+        case "that is cut short":
+            return replace(send, value=value[: -rng.randint(1, 5)])  # within its last field
+    return replace(send, value=b"\xff" + rng.randbytes(rng.randint(0, 30)))  # wire type 7, which there is none of
 
 
 def _stations(rng: random.Random, entries: int, transactions: int) -> Counter[int]:

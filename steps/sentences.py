@@ -34,6 +34,7 @@ CLAIMS = {  # a sentence that claims something of the history as it stands -> it
     "no partition has two owners": "owners",
     "only the active cluster has written|the old cluster was silent before the new one wrote": "handed-over",
     "the new cluster's first output was visible within 5 seconds|all of the input went on within 7 seconds": "recovered",
+    r"the dead letters are what cannot be read of the committed input, as often as \w+ allows": "dead-letters",
     r"99\.99 % of what arrived was counted in a visible output within 10 seconds": "available",
     "one of the two has stopped loudly, or refused to start": "noticed",
     "every output carries its input's id, timestamp and headers, and the chain of positions": "preserved",
@@ -80,6 +81,7 @@ def subjects(trial: Trial, who: str = "it") -> Iterator[Application]:
         r"(?P<rolls>, with its table in segments of a second)?(?P<wired>, with a proxy in between)?"
         r"(?P<asked>, asked all along how far it is behind)?(?P<tells>, telling each output outside of Kafka)?"
         r"(, on disks of (?P<disks_mb>\d+) MB)?"
+        r"(?P<letters>, with a dead-letter topic)?"
     )
 )
 def in_mode(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
@@ -103,6 +105,7 @@ def in_mode(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
     asked: str | None,
     tells: str | None,
     disks_mb: str | None,
+    letters: str | None,
 ) -> None:
     """Declare the application under test, with the program's own parameters and the usual transaction timeout or others."""
     for is_needed, capability, otherwise in (
@@ -111,6 +114,7 @@ def in_mode(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
         (clusters, "standby", "takes over from no other cluster"),
         (asked, "lag", "does not say how far it is behind"),
         (tells, "effects", "tells nothing outside of Kafka"),
+        (letters, "dead-letters", "sets nothing aside that it cannot read"),
     ):
         if is_needed and capability not in trial.manifest.capabilities:
             raise NotOffered(f"{trial.manifest.name} {otherwise} (capability {capability})")
@@ -122,7 +126,14 @@ def in_mode(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
     parameters |= ({"store": store} if store else {}) | ({"effects": 1} if tells else {})
     count, second, timeout = int(partitions), int(beside or 0), int(timeout_ms or 0)
     subject = trial.application(
-        program, mode, count, beside=second, timeout_ms=timeout, parameters=parameters, rolls=bool(rolls)
+        program,
+        mode,
+        count,
+        beside=second,
+        timeout_ms=timeout,
+        parameters=parameters,
+        rolls=bool(rolls),
+        sets_aside=bool(letters),
     )
     subject.several, subject.workers, subject.is_wired = bool(several), int(workers or 0), bool(wired)
     subject.lag_due_ms = 0 if asked else None
@@ -151,14 +162,15 @@ def fed_by_a_relay(trial: Trial, program: str, mode: Mode, partitions: str) -> N
 @step(
     parsers.re(
         r"(?P<entries>\d+) (?P<kind>\w+ )?entries over (?P<accounts>\d+) accounts (wait|arrive) in (?P<who>its|the relay's) input"
-        r"(?P<idle>, and one partition has none)?"
+        r"(?P<idle>, and one partition has none)?(?P<flawed>, and some between them cannot be read)?"
     )
 )
 def entries_wait(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
-    trial: Trial, entries: str, accounts: str, kind: str | None, who: str, idle: str | None
+    trial: Trial, entries: str, accounts: str, kind: str | None, who: str, idle: str | None, flawed: str | None
 ) -> None:
     """Write a workload: the usual one, `republished` with repeats, `moving` with a changing first hop, or all of it `aborted`."""
     kinds = {"republished": kind == "republished ", "moved": kind == "moving ", "doomed": kind == "aborted "}
+    kinds["flawed"] = bool(flawed)
     for application in subjects(trial, "the relay" if who == "the relay's" else "it"):
         size = partial(ledger, trial.seed, entries=int(entries), accounts=int(accounts))
         partitions = application.inputs[application.reads] - bool(idle)

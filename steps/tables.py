@@ -6,13 +6,16 @@ from functools import partial
 from pytest_bdd import given, parsers, step, then, when
 
 from streamgate.checks.joins import races
-from streamgate.generators.ledger import Send
+from streamgate.generators.ledger import FLAWS, Send, unreadable
 from streamgate.generators.tables import Tables, facts, spoiled, written
 from streamgate.steps.sentences import subjects
 from streamgate.trial import Application, Trial
 from streamgate.verdicts import MarkMissed
 
-FLAW = r"(?P<flaw>with a null key|that is no JSON|with text for a number|with a number for a text|without a field)"
+FLAW = (
+    r"(?P<flaw>with a null key|that is no JSON|with text for a number|with a number for a text|without a field"
+    f"|{'|'.join(FLAWS)})"
+)
 FORGOTTEN_WITHIN_MS = 2_000
 MORE_CHANGES = 400  # for designs that forget when something else comes
 TIMES = 2
@@ -85,7 +88,8 @@ def flawed(trial: Trial, flaw: str, which: str) -> None:
     """Write a record that the contract does not allow."""
     for application in subjects(trial):
         role = application.program.reads if which == "input" else application.program.beside
-        write(trial, application, lambda role=role: [spoiled(role, flaw)])  # type: ignore[misc]
+        make = partial(unreadable, trial.seed, flaw) if flaw in FLAWS else partial(spoiled, role, flaw)
+        write(trial, application, lambda make=make: [make()])  # type: ignore[misc]
 
 
 @when(

@@ -24,6 +24,7 @@ CLAIMS = {
     "no output stands there twice": "once",
     "no more transactions end": "paced",
     "nothing comes again": "below-the-commit",
+    "the dead letters are": "dead-letters",
     "nothing of the paused instance": "silent",
     "no partition has two owners": "owners",
     "one of the two has stopped": "noticed",

@@ -12,7 +12,7 @@ from streamgate.checks import CHECKS
 from streamgate.checks.view import View, show, text, view_of
 from streamgate.history import History
 from streamgate.history.events import Claim, Record
-from streamgate.programs import Unreadable
+from streamgate.programs import DEAD_LETTERS, Unreadable
 from streamgate.verdicts import Anomaly, Outcome
 
 SHOWN, WIDTH = 12, 130
@@ -40,8 +40,8 @@ class Shrunk:
             yield said if len(said) <= WIDTH else f"{said[: WIDTH - 1]}…"
 
     def _said(self, record: Record) -> str:
-        if not record.visible:
-            return "is aborted"
+        if not record.visible or record.at in {flawed.at for flawed in self.view.flawed}:
+            return "cannot be read" if record.visible else "is aborted"
         for stage in self.view.stages:
             if record.topic == stage.table:
                 try:
@@ -52,6 +52,8 @@ class Shrunk:
             if concerned := next((s for s in states if s.source.at == record.at), None):
                 return f"makes {show(concerned.value)}"
         said = text(record.value or b"a tombstone")
+        if record.topic == self.view.application.topics.get(DEAD_LETTERS):
+            said = f"is a dead letter: {text(dict(record.headers).get('reason') or b'')}"
         return said if said.isprintable() else repr(said)[1:-1]
 
 
@@ -62,6 +64,7 @@ def shrink(history: History, anomaly: Anomaly, seconds: float) -> Shrunk | None:
         return None
     until, view = time.monotonic() + seconds, view_of(history, claim.application)
     topics = {stage.table for stage in view.stages} | {view.application.topics[role] for role in view.program.inputs}
+    topics |= {letter.topic for letter in view.dead_letters}
     places = list(dict.fromkeys(_place(r) for r in history.of(Record) if r.topic in topics))
 
     def only(kept: set[Place]) -> History:

@@ -61,7 +61,7 @@ from streamgate.history import History, events
 from streamgate.history.reading import Pace, Position, Reading
 from streamgate.history.wire import Wire, is_left_open
 from streamgate.machine import Cores, own_bytes, younger
-from streamgate.programs import PROGRAMS, Program
+from streamgate.programs import DEAD_LETTERS, PROGRAMS, Program
 from streamgate.report import waiting
 from streamgate.stores import STORES, Store
 from streamgate.verdicts import AdapterBreach, HarnessError, MarkMissed, NotOffered, Violated, worst_first
@@ -233,8 +233,9 @@ class Application:
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """The output topics of all its stages, the last one's first."""
-        return self.writes, *(self.event.topics[stage.writes] for stage in self.program.stages[1:])
+        """The output topics of all its stages, the last one's first, and that of its dead letters."""
+        roles = [*(stage.writes for stage in self.program.stages[1:]), DEAD_LETTERS]
+        return self.writes, *(self.event.topics[role] for role in roles if role in self.event.topics)
 
     @property
     def commits(self) -> dict[str, int]:
@@ -325,14 +326,17 @@ class Trial:
         timeout_ms: int = 0,
         parameters: dict[str, int | str] | None = None,
         rolls: bool = False,
+        sets_aside: bool = False,
     ) -> Application:
         """Declare an application and create its topics; with an upstream its input is that application's output.
 
-        A second input has `beside` partitions, or as many as the first. A table that rolls has a new segment every second.
+        A second input has `beside` partitions, or as many as the first. A table that rolls has a new segment every second. One
+        that sets aside what it cannot read has a topic for that.
         """
         contract, name = PROGRAMS[program], name or program
         identity = f"{self.application_id}-{name}"
-        topics = {role: f"{identity}-{role}" for role in contract.topics}
+        roles = [*contract.topics, *([DEAD_LETTERS] if sets_aside else [])]
+        topics = {role: f"{identity}-{role}" for role in roles}
         new = dict(topics)
         if upstream:
             topics[contract.reads] = self.applications[upstream].writes
@@ -905,8 +909,12 @@ class Trial:
             committed = self.committed(application, stable=outputs_too)
             if committed is None or any(offset < application.input_ends.get(p, 0) for p, offset in committed.items()):
                 return False
-        stable, end = self.ends(application)
-        return stable == end or not outputs_too
+        return not outputs_too or self._all_decided(application)
+
+    def _all_decided(self, application: Application) -> bool:
+        """Whether no transaction is open on any of its outputs."""
+        ends = (self.reading.ends(topic, application.partitions) for topic in application.outputs)
+        return all(stable == end for stable, end in ends)
 
     def look_after(self, application: Application) -> None:
         """Ask every instance for the next key of its table, if it has one; Violated where one gave up or vanished by itself."""
@@ -1198,8 +1206,7 @@ class Trial:
                 committed = self.committed(application, stable=False)
                 self.observe(application)
                 return self._is_left_open(application)  # all the while: what was read in between belongs together
-            stable, end = self.ends(application)
-            if stable != end:
+            if not self._all_decided(application):
                 return False
             stable_ms, committed = stable_ms or self.now_ms, self.committed(application)
             return committed is not None or application.group is None
@@ -1250,8 +1257,10 @@ class Trial:
 
     def _is_left_open(self, application: Application) -> bool:
         """Whether all that readers do not see yet is of transactions without an outcome."""
-        stable, _ = self.ends(application)
-        above = [batch for _, batch in self.reading.wire.batches(application.writes, stable)]
+        above = []
+        for topic in application.outputs:
+            stable, _ = self.reading.ends(topic, application.partitions)
+            above += [batch for _, batch in self.reading.wire.batches(topic, stable)]
         return is_left_open(above, self.reading.wire.undecided())
 
     def paused_input(self, application: Application, promised_ms: int) -> None:

@@ -31,7 +31,7 @@ from streamgate.history.events import (
     Record,
     Stored,
 )
-from streamgate.programs import PROGRAMS
+from streamgate.programs import DEAD_LETTERS, PROGRAMS
 from streamgate.verdicts import Anomaly
 
 EPOCH_MS = 1_700_000_000_000
@@ -51,10 +51,11 @@ class Story:
         atomic: str = "batch",
         names_are_ours: bool = True,
         among: History | None = None,
+        sets_aside: bool = False,
         **parameters: int,
     ) -> None:
         self.program, self.name = PROGRAMS[program], name
-        topics = {role: f"{name}-{role}" for role in self.program.topics}
+        topics = {role: f"{name}-{role}" for role in (*self.program.topics, *([DEAD_LETTERS] if sets_aside else []))}
         self.reads, self.writes = topics[self.program.reads], topics[self.program.writes]
         self.second = topics.get(self.program.beside, "")
         self.history = among or History([_begun(atomic, names_are_ours)])
@@ -126,6 +127,13 @@ class Story:
         """An entry whose transaction was aborted upstream."""
         return self.entry(*postings, visible=False, **amounts)
 
+    def spoiled(self, value: bytes | None = b"\xff", **changes: Any) -> Record:
+        """A record in the input that is no entry."""
+        record = Record(
+            topic=self.reads, partition=0, offset=0, timestamp_ms=EPOCH_MS, key=b"north", value=value
+        ).model_copy(update=changes)
+        return self._append(record)
+
     def again(self, record: Record) -> Record:
         """The same envelope once more, as a relay upstream sends it that stepped back."""
         return self._append(record)
@@ -189,6 +197,13 @@ class Story:
         envelope = Envelope.FromString(entry.value or b"")
         envelope.chain.append(_hop(*(hop or (entry.topic, entry.partition, entry.offset))))
         return self._emit(entry, {"value": envelope.SerializeToString(), "partition": partition} | changes)
+
+    def letter(self, record: Record, *, reason: bytes = b"why", **changes: Any) -> Record:
+        """A dead letter of this record."""
+        where = {"topic": record.topic, "partition": record.partition, "offset": record.offset}
+        added = [("reason", reason), *((name, str(said).encode()) for name, said in where.items())]
+        letter = {"topic": f"{self.name}-{DEAD_LETTERS}", "visible": True, "headers": (*record.headers, *added)}
+        return self._append(record.model_copy(update=letter | changes))
 
     def visit(
         self, customer: str, visitor: str | None, *, seen_ms: int = 0, visible: bool = True, **changes: Any

@@ -3,6 +3,7 @@ from contextlib import nullcontext
 from typing import Any
 
 import pytest
+import test_dead_letters
 import test_effects
 import test_flush
 import test_joins
@@ -1398,7 +1399,7 @@ def test_every_check_names_its_anomalies() -> None:
     """Every check has its anomalies, for `explain`, and there is a class of tests for every check."""
     classes = [
         name
-        for module in (test_effects, test_flush, test_joins, test_lag, test_pulse, test_stores)
+        for module in (test_dead_letters, test_effects, test_flush, test_joins, test_lag, test_pulse, test_stores)
         for name in {**globals(), **vars(module)}
         if name.startswith("Test")
     ]

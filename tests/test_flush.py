@@ -90,6 +90,15 @@ class TestRelation:
 
         assert names(story.found("relation")) == ["phantom"]
 
+    def test_beside_an_event_that_cannot_be_read(self) -> None:
+        """A wrong batch has its name, whatever else lies in the input."""
+        story = batcher()
+        story.visits("ada", "a")
+        story.visit("ada", "b", value=b"{")
+        story.out("ada", "az")
+
+        assert names(story.found("relation")) == ["phantom"]
+
     def test_at_least_once_repeats_after_a_crash(self) -> None:
         """A step back for each new start, and none before."""
         story = batcher("at_least_once")

@@ -12,7 +12,7 @@ import pytest
 
 from streamgate.generators import tables
 from streamgate.generators.envelope_pb2 import Envelope, Hop
-from streamgate.generators.ledger import EPOCH_MS, Send, facts, ledger
+from streamgate.generators.ledger import EPOCH_MS, FLAWS, Send, facts, ledger, unreadable
 from streamgate.generators.pulse import names, signals
 from streamgate.generators.tables import Tables, spoiled, written
 from streamgate.history.events import Record
@@ -287,6 +287,42 @@ def test_headers_are_awkward_too() -> None:
     assert all(found[0][0] == "traceparent" for found in headers)
     assert any([name for name, _ in found].count("teller") == 2 for found in headers)
     assert any(value == b"" for found in headers for _, value in found)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_flawed_workload(seed: int) -> None:
+    """Each partition begins and ends with a record that cannot be read, and has several in a row; entries are as many as ever."""
+    sends = ledger(seed, flawed=True)
+    counts, flawed = facts(sends), [send for send in sends if not is_readable(send)]
+    kept = {send.headers[-2:] == (("reason", b""), ("offset", b"0")) for send in flawed}
+    for partition in range(4):
+        counting = [is_readable(send) for send in sends if send.partition == partition and not send.aborted]
+        assert (counting[0], counting[-1]) == (False, False)
+        assert any(not (before or after) for before, after in pairwise(counting[1:-1]))
+
+    assert (counts["entries"], counts["accounts"], counts["aborted_transactions"]) == (4_000, 64, 6)
+    assert counts["unreadable"] == sum(not send.aborted for send in flawed) > 40
+    assert {send.partition for send in flawed if send.aborted} == set(range(4))
+    assert {None, b"\xff", b"{"} < {send.value and send.value[:1] for send in flawed}
+    assert None in {send.key for send in flawed}
+    assert (kept, () in {send.headers for send in flawed}) == ({True, False}, True)
+    assert sends == ledger(seed, flawed=True)
+
+
+@pytest.mark.parametrize("flaw", FLAWS)
+@pytest.mark.parametrize("seed", range(20))
+def test_a_record_that_cannot_be_read(seed: int, flaw: str) -> None:
+    """Each flaw makes an entry of which no program that reads envelopes can make anything."""
+    assert not is_readable(unreadable(seed, flaw))
+
+
+def is_readable(send: Send) -> bool:
+    """Whether a relay can read it."""
+    place = {"topic": "app-input", "partition": send.partition, "offset": 0, "timestamp_ms": send.timestamp_ms}
+    try:
+        return bool(PROGRAMS["relay"].model([Record(key=send.key, value=send.value, **place)]))
+    except Unreadable:
+        return False
 
 
 @pytest.mark.parametrize(

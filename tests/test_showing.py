@@ -89,6 +89,22 @@ class TestShrink:
         assert shrink(history, anomaly, 60) is None
         assert shrink(history, anomaly.model_copy(update={"key": None, "source": None, "got": None}), 60) is None
 
+    def test_a_dead_letter(self) -> None:
+        """What cannot be read is said to be that, and its letter says why."""
+        story = Story(sets_aside=True)
+        for _ in range(3):
+            record = story.spoiled()
+            story.letter(record)
+        story.letter(record)
+        story.claims("dead-letters")
+        shrunk = shrink(story.history, story.judged("dead-letters")[0], 60)
+
+        assert shrunk
+        assert [line.split("  ")[-1] for line in list(shrunk.lines())[1:]] == [
+            "cannot be read",
+            *["is a dead letter: why"] * 2,
+        ]
+
     def test_an_anomaly_of_another_claim(self) -> None:
         """What the claim does not find cannot be shrunk."""
         (anomaly,) = crowded().judged("relation")

@@ -24,7 +24,18 @@ from pyspark.sql import functions as sf  # noqa: E402
 
 from streamgate.adapter import Failed  # noqa: E402
 from streamgate.generators.envelope_pb2 import Envelope, Hop, Posting  # noqa: E402
-from streamgate.impl.spark import batcher, branches, clock, joins, ledger, main, relay, runtime  # noqa: E402
+from streamgate.impl.spark import (  # noqa: E402
+    batcher,
+    branches,
+    clock,
+    dead_letters,
+    envelopes,
+    joins,
+    ledger,
+    main,
+    relay,
+    runtime,
+)
 from streamgate.impl.spark.checkpoint import Checkpoint  # noqa: E402
 from streamgate.impl.spark.session import JVM, open_session  # noqa: E402
 from streamgate.impl.spark.writer import Writer  # noqa: E402
@@ -479,9 +490,19 @@ def session() -> Iterator[SparkSession]:
 
 def records(session: SparkSession, topic: str, *rows: tuple[Any, Any]) -> DataFrame:
     """Records of a topic, given as key and value: bytes as they are, all else as JSON."""
-    schema = "key binary, value binary, topic string, partition int, offset bigint, timestamp_ms bigint"
+    schema = (
+        "key binary, value binary, topic string, partition int, offset bigint, timestamp_ms bigint, topic_id binary"
+    )
     values = [
-        (key, value if isinstance(value, bytes | None) else json.dumps(value).encode(), topic, 3, offset, 1000 + offset)
+        (
+            key,
+            value if isinstance(value, bytes | None) else json.dumps(value).encode(),
+            topic,
+            3,
+            offset,
+            1000 + offset,
+            b"",
+        )
         for offset, (key, value) in enumerate(rows)
     ]
     return session.createDataFrame(values, schema).coalesce(1)
@@ -527,6 +548,52 @@ def test_no_row(session, record):
     with pytest.raises(PySparkException, match="poison: app-positions-3@1 ") as stopped:
         joins.changes(read, ROLES, joins.POSITIONS, joins.TICKERS, "ticker").collect()
     assert runtime.failure_of(str(stopped.value)).kind == "poison"
+
+
+JSON = b'{"id": "0a183235363930343432343636313535342d302d3031353631311085f4a48de13122110a0b6c657769732d3035313831108cd50b"}'
+
+
+def test_what_cannot_be_read_is_found_by_halves():
+    """Wherever it lies among others, each with its own reason; what Protobuf refuses and the codec takes is among it."""
+    good = Envelope(id="a").SerializeToString()
+    read = [
+        *((b"a", good, None), (None, good, "has no key"), (b"a", b"\xff", "holds no envelope"), (b"a", b"", None)),
+        *((b"a", None, "has no value"), (b"a", JSON, "holds no envelope"), (b"a", b"\x78\x05" + good, None)),
+    ]
+    for turn in range(len(read)):
+        keys, values, whys = zip(*read[turn:], *read[:turn], strict=True)
+        found = envelopes.flaws(pa.array(keys, pa.binary()), pa.array(values, pa.binary())).to_pylist()
+        assert tuple(why and why.partition(":")[0] for why in found) == whys
+
+
+def test_dead_letters(session, tmp_path):
+    """A stream parts in two and is one query again, on one source; a letter has its record's headers, and where it was read."""
+    good = relay.MADE_UP
+    rows = (b"a", good), (b"b", b"\xff"), (None, good), (b"c", None)
+    headers = "case when offset = 1 then array(struct('offset' as key, cast(null as binary) as value)) end as headers"
+    records(session, "app-input", *rows).selectExpr("*", headers).write.parquet(f"{tmp_path}/in")
+    schema = session.read.parquet(f"{tmp_path}/in").schema
+    readable, letters = dead_letters.split(session.readStream.schema(schema).parquet(f"{tmp_path}/in"))
+    out = []
+    query = (
+        dead_letters.beside(relay.build(readable), "output", letters)
+        .writeStream.foreachBatch(lambda rows, _: out.extend(rows.collect()))
+        .option("checkpointLocation", f"{tmp_path}/checkpoint")
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+
+    assert len(query.lastProgress["sources"]) == 1
+    assert [(row.role, row.key, row.timestamp_ms) for row in out if row.role == "output"] == [("output", b"a", 1000)]
+    where = [("topic", b"app-input"), ("partition", b"3"), ("offset", b"1")]
+    by_offset = {dict(map(tuple, row.headers))["offset"]: row for row in out if row.role == dead_letters.ROLE}
+    assert {offset: (row.key, row.value) for offset, row in by_offset.items()} == {
+        str(offset).encode(): rows[offset] for offset in (1, 2, 3)
+    }
+    own, reason, *rest = map(tuple, by_offset[b"1"].headers)
+    assert (own, reason[0], rest) == (("offset", None), "reason", where)
+    assert [tuple(header) for header in by_offset[b"2"].headers][:2] == [("reason", b"has no key"), where[0]]
 
 
 def test_a_quoted_plan_is_no_poison():

@@ -67,7 +67,9 @@ class Plain(Design):
         "language": "python",
         "programs": ["relay", "ledger", "branches", "batcher", "clients", "tickers", "holdings", "pulse"],
         "modes": ["at_least_once", "exactly_once"],
-        "capabilities": ["reusable", "measure", "lag", "query", "scale", "standby", "sqlite", "redis", "effects"],
+        "capabilities": [
+            *("reusable", "measure", "lag", "query", "scale", "standby", "sqlite", "redis", "effects", "dead-letters"),
+        ],
     }
     programs: dict[str, type[Program]] = {  # noqa: RUF012
         "relay": Relay,
@@ -283,11 +285,23 @@ class Plain(Design):
                 if error.code() == KafkaError._TRANSPORT:  # the coordinator is out of reach; the client asks again
                     continue
                 raise KafkaException(error)
-            self.program.take(message)
+            try:
+                self.program.take(message)
+            except Failed as failure:
+                self.set_aside(message, failure)
             self.begin()
         for role, rows in self.program.upstream().items():
             self.hand_over(rows, self.start["topics"][role])
         self.send(self.program.changed())
+
+    def set_aside(self, message: Message, failure: Failed) -> None:
+        """Send what cannot be read to the dead letters, as an output like any other; stop where there is no topic for them."""
+        if failure.kind != "poison" or "dead_letters" not in self.start["topics"]:
+            raise failure
+        where = {"topic": message.topic(), "partition": message.partition(), "offset": message.offset()}
+        added = [(name, str(said).encode()) for name, said in ({"reason": failure} | where).items()]
+        letter = message.key(), message.value(), [*(message.headers() or []), *added], message.timestamp()[1]
+        self.hand_over([letter], self.start["topics"]["dead_letters"])
 
     def is_end(self, message: Message) -> bool:
         """Whether it is the end of a partition; that is committed too, where nothing but markers lies before it."""

@@ -28,8 +28,10 @@ def envelope_of(message: Message, topic_ids: dict[str, bytes]) -> Envelope:
     """Decode a record's envelope and append where it was read; stop loudly on what cannot be read."""
     topic = message.topic() or ""
     try:
+        if message.key() is None:
+            raise ValueError("its key is null")  # noqa: TRY301
         envelope = Envelope.FromString(message.value())  # type: ignore[arg-type]  # a null is refused below
-    except (DecodeError, TypeError) as error:
+    except (DecodeError, TypeError, ValueError) as error:
         raise poison(message, error) from None
     hop = Hop(topic=topic, partition=message.partition(), offset=message.offset(), topic_id=topic_ids.get(topic))
     envelope.chain.append(hop)

@@ -10,6 +10,7 @@ from ptars import HandlerPool
 from streamgate.generators.envelope_pb2 import DESCRIPTOR, Envelope
 
 CODEC = HandlerPool([DESCRIPTOR]).get_for_message(Envelope.DESCRIPTOR)
+BEGINS = pa.array([b"", b"\x0a", b"\x10", b"\x1a", b"\x22"], pa.binary())  # the tag of a field that an envelope has
 HOP = ("topic", "partition", "offset", "topic_id")
 
 
@@ -26,11 +27,9 @@ class Envelopes(NamedTuple):
 def decode(batch: pa.RecordBatch) -> Envelopes:
     """Decode the column `value` of records, with the positions they were read from; a record that cannot be read is poison."""
     try:
-        fields = CODEC.array_to_record_batch(batch["value"])
+        fields = _fields(batch["key"], batch["value"])
     except ValueError:
         raise ValueError(poison(batch)) from None
-    if batch["key"].null_count or batch["value"].null_count:  # to the codec null is an empty envelope
-        raise ValueError(poison(batch))
     own = [batch[name] for name in HOP]
     own_hop = _encode(pa.StructArray.from_arrays(own, HOP), pa.array(range(len(batch) + 1), pa.int32()))
     chain, hops = fields["chain"], fields["chain"].flatten()
@@ -55,17 +54,36 @@ def join(left: pa.BinaryArray, right: pa.BinaryArray) -> pa.BinaryArray:
 
 def poison(batch: pa.RecordBatch) -> str:
     """Say which record of a batch cannot be read, and why."""
-    for key, value, topic, partition, offset in zip(
-        *(batch[name].to_pylist() for name in ("key", "value", "topic", "partition", "offset")), strict=True
-    ):
-        where = f"poison: {topic}-{partition}@{offset}"
-        if key is None or value is None:
-            return f"{where} has no {'key' if key is None else 'value'}"
-        try:
-            Envelope.FromString(value)
-        except DecodeError as error:
-            return f"{where} holds no envelope: {error}"
-    return "poison: a record of this batch is no envelope"
+    number, why = next(found for found in enumerate(flaws(batch["key"], batch["value"]).to_pylist()) if found[1])
+    topic, partition, offset = (batch[name][number] for name in HOP[:3])
+    return f"poison: {topic}-{partition}@{offset} {why}"
+
+
+def flaws(keys: pa.Array, values: pa.Array) -> pa.Array:
+    """Why each record cannot be read, null where it can be; looked for by halves in what cannot be read as a whole."""
+    try:
+        _fields(keys, values)
+    except ValueError as error:
+        if len(values) == 1:
+            return pa.array([str(error)])
+        half = len(values) // 2
+        return pa.concat_arrays([flaws(keys[:half], values[:half]), flaws(keys[half:], values[half:])])
+    return pa.nulls(len(values), pa.string())
+
+
+def _fields(keys: pa.Array, values: pa.Array) -> pa.RecordBatch:
+    """The envelopes of records, in columns; ValueError where one of them cannot be read."""
+    for name, column in (("key", keys), ("value", values)):
+        if column.null_count:  # to the codec null is an empty envelope
+            raise ValueError(f"has no {name}")
+    try:
+        fields = CODEC.array_to_record_batch(values)
+        # The codec lets any group end where another one does, so that some JSON is an envelope to it. Protobuf does not.
+        for value in values.filter(pc.invert(pc.is_in(pc.binary_slice(values, 0, 1), BEGINS))):
+            Envelope.FromString(value.as_py())
+    except (ValueError, DecodeError) as error:
+        raise ValueError(f"holds no envelope: {error}") from None
+    return fields
 
 
 def _encode(hops: pa.StructArray, offsets: pa.Int32Array) -> pa.BinaryArray:

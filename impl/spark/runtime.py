@@ -25,7 +25,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from streamgate.adapter import Design, Failed
 from streamgate.generators.envelope_pb2 import Envelope
 from streamgate.impl.lag import lag
-from streamgate.impl.spark import batcher, branches, ledger, pulse, relay
+from streamgate.impl.spark import batcher, branches, dead_letters, ledger, pulse, relay
 from streamgate.impl.spark.checkpoint import Checkpoint, Positions
 from streamgate.impl.spark.clock import Clock
 from streamgate.impl.spark.election import Election
@@ -72,7 +72,7 @@ class Spark(Design):
         "modes": ["at_least_once", "exactly_once"],
         "capabilities": [
             *("reusable", "measure", "lag", "query", "scale", "workers", "standby"),
-            *("sqlite", "redis", "cassandra", "effects"),
+            *("sqlite", "redis", "cassandra", "effects", "dead-letters"),
         ],
     }
     session: SparkSession
@@ -93,14 +93,17 @@ class Spark(Design):
         kind, kept, processes = parameters.get("store"), {ledger, branches}, start.get("workers", 0)
         if (self.program not in kept or start["mode"] == "exactly_once") if kind else self.program is branches:
             return unsupported("a store keeps ledger and branches, the latter always, at_least_once")
-        if start.get("standing_by") and self.program is not ledger:
+        standing_by, letters = start.get("standing_by"), dead_letters.ROLE in start["topics"]
+        if letters and (kind or standing_by or self.program not in {ledger, relay}):
+            return unsupported("dead letters are those of relay and ledger, with their state in Spark")
+        if standing_by and self.program is not ledger:
             return unsupported("what other programs hold back cannot be told apart by where it was read")
         if processes and not can_have_workers(self.session):
             return unsupported("Spark's executors want a Java with jdk.incubator.vector")
         if processes != self.processes and str(self.session.sparkContext.master).startswith("local"):
             self.session.stop()
             self.session, self.processes, self.warm = open_session(workers=processes), processes, False
-        self.held: dict[bytes, dict[str, Any]] | None = {} if start.get("standing_by") else None
+        self.held: dict[bytes, dict[str, Any]] | None = {} if standing_by else None
         self.after: Positions = {}  # where another cluster has ended: what was read below is out
         self.interval_ms = parameters.get("persistence_interval_ms" if kind else "commit_interval_ms", 100)
         self.durable = f"{'' if '://' in start['durable_dir'] else 'file://'}{start['durable_dir']}"
@@ -130,7 +133,9 @@ class Spark(Design):
         use_local_disk(self.session, start["state_dir"])
         self.session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", program.ARROW_RECORDS)
         self.clock = None
-        records, beside = read(self.session.readStream, start, self.topic_ids), None
+        records, beside, letters = read(self.session.readStream, start, self.topic_ids), None, None
+        if dead_letters.ROLE in start["topics"]:
+            records, letters = dead_letters.split(records)
         if program is batcher:
             self.clock = Clock(f"{self.durable}/ticks", batcher.PAGES, start["parameters"]["interval_ms"])
             beside = self.clock.ticks(self.session)
@@ -141,6 +146,8 @@ class Spark(Design):
             self.rows = program.runs_of(records) if self.stored else program.build(records, beside, start)
         except PySparkException as error:
             raise failure_of(str(error)) from error
+        if letters is not None:
+            self.rows = dead_letters.beside(self.rows, program.WRITES, letters)
         self.begin()
         self.is_leading = True
         # What a query does before its first batch takes seconds, so ready is said when that begins; in a new session when it

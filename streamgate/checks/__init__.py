@@ -6,6 +6,7 @@ anomalies, or an empty list. What is legal depends on the mode, and each rule sa
 
 from collections.abc import Callable
 
+from streamgate.checks.dead_letters import set_aside
 from streamgate.checks.delivery import (
     available,
     below_the_commit,
@@ -72,6 +73,7 @@ CHECKS: dict[str, Check] = {
     "gap-named": gap_named,
     "file-named": file_named,
     "told": told,
+    "dead-letters": set_aside,
 }
 _NO_STATE = ("phantom", "torn", "uncommitted-visible", "duplicated", "lost")  # what a value that no fold gives can be
 _RELATION = (
@@ -126,4 +128,5 @@ ANOMALIES: dict[str, tuple[str, ...]] = {
     "gap-named": ("lost", "stuck"),
     "file-named": ("stuck", *_NO_STATE),
     "told": _NO_STATE,
+    "dead-letters": ("lost", "duplicated", "phantom", "uncommitted-visible", "ahead-of-commit"),
 }

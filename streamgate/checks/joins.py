@@ -101,7 +101,7 @@ def named(history: History, application: str) -> list[Anomaly]:
     """Whether the loud stop names the record that cannot be read, and nothing that comes of it is visible."""
     view = view_of(history, application)
     said = next(e.detail for e in history.of(Instance) if e.application == application and e.event == "failed")
-    flawed = [r for r in view.inputs if r.visible and view.is_flawed(r)]
+    flawed = [r for r in view.flawed if r.visible]
     found = list(view.foreign)
     if not any(re.search(rf"{re.escape(record.at)}(?!\d)", said) for record in flawed):
         found.append(Anomaly(name="stuck", text=f"it stopped and named no record that cannot be read: {said}"))

@@ -9,7 +9,19 @@ from typing import TypeVar
 
 from streamgate.history import History
 from streamgate.history.events import Application, Instance, Record
-from streamgate.programs import GONE, NOTHING, PROGRAMS, Diagnose, Diagnosis, Merge, Program, State, States, Unreadable
+from streamgate.programs import (
+    DEAD_LETTERS,
+    GONE,
+    NOTHING,
+    PROGRAMS,
+    Diagnose,
+    Diagnosis,
+    Merge,
+    Program,
+    State,
+    States,
+    Unreadable,
+)
 from streamgate.verdicts import Anomaly
 
 Derived = TypeVar("Derived")
@@ -67,14 +79,33 @@ class View:
     @cached_property
     def states(self) -> States:
         """The model's states: the fold of what a read_committed reader of the input sees."""
-        return self._derived(f"states of {self.program.name}", self._fold)
+        return self._folded(visible=True)[0]
 
-    def _fold(self) -> States:
-        visible = [r for r in self.inputs if r.visible]
+    @cached_property
+    def flawed(self) -> list[Record]:
+        """What lies in the input, aborted or not, and is nothing that the contract allows."""
+        return [*self._folded(visible=True)[1], *self._folded(visible=False)[1]]
+
+    def _folded(self, *, visible: bool) -> tuple[States, list[Record]]:
+        kind = "visible" if visible else "aborted"
+        return self._derived(f"fold of what is {kind} by {self.program.name}", lambda: self._fold(visible=visible))
+
+    def _fold(self, *, visible: bool) -> tuple[States, list[Record]]:
+        """The states, and what cannot be read: that is set aside or stops a design, and nothing else comes of it."""
+        records = [r for r in self.inputs if r.visible is visible]
         try:
-            return self.program.model(visible)
-        except Unreadable:  # what cannot be read stops a design, and nothing may come of it
-            return self.program.model([r for r in visible if not self.is_flawed(r)])
+            return self.program.model(records), []
+        except Unreadable:
+            sound, flawed = list[Record](), list[Record]()
+            for record in records:
+                (flawed if self.is_flawed(record) else sound).append(record)
+            return self.program.model(sound), flawed
+
+    @property
+    def dead_letters(self) -> list[Record]:
+        """What was set aside, in the order in which it was seen; nothing where there is no topic for it."""
+        topic = self.application.topics.get(DEAD_LETTERS)
+        return [r for r in self.history.of(Record) if r.topic == topic and r.visible]
 
     def _derived(self, what: str, fold: Callable[[], Derived]) -> Derived:
         """What follows from the input alone, folded once: a log only grows, so its length says which it is."""

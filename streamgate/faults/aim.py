@@ -13,7 +13,7 @@ from streamgate.checks.delivery import cut
 from streamgate.checks.view import view_of
 from streamgate.history.events import Offsets
 from streamgate.history.reading import Position
-from streamgate.programs import Program, States, Unreadable
+from streamgate.programs import DEAD_LETTERS, Program, States, Unreadable
 from streamgate.trial import Application, Trial
 from streamgate.verdicts import MarkMissed, NotOffered, Violated
 
@@ -126,9 +126,18 @@ def transaction_open(trial: Trial, application: Application) -> Aim:
             "open_records": sum(end.values()) - sum(stable.values()),
             "last_stable": {f"{topic}-{p}": o for p, o in stable.items()},
             "high_watermark": {f"{topic}-{p}": o for p, o in end.items()},
+            **_open_letters(trial, application),
         }
 
     return Aim("with a transaction open", glimpse, evidence)
+
+
+def _open_letters(trial: Trial, application: Application) -> Evidence:
+    """How many dead letters are in an open transaction, where there is a topic for them."""
+    if DEAD_LETTERS not in application.event.topics:
+        return {}
+    stable, end = trial.reading.ends(application.event.topics[DEAD_LETTERS], application.partitions)
+    return {"open_dead_letters": sum(end.values()) - sum(stable.values())}
 
 
 def before_its_offsets(trial: Trial, application: Application) -> Aim:

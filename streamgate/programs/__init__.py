@@ -2,7 +2,18 @@
 
 from streamgate.programs.batcher import BATCHER
 from streamgate.programs.branches import BRANCHES
-from streamgate.programs.contract import GONE, NOTHING, Diagnose, Diagnosis, Merge, Program, State, States, Unreadable
+from streamgate.programs.contract import (
+    DEAD_LETTERS,
+    GONE,
+    NOTHING,
+    Diagnose,
+    Diagnosis,
+    Merge,
+    Program,
+    State,
+    States,
+    Unreadable,
+)
 from streamgate.programs.joins import CLIENTS, HOLDINGS, TICKERS
 from streamgate.programs.ledger import LEDGER
 from streamgate.programs.pulse import PULSE
@@ -12,4 +23,16 @@ PROGRAMS: dict[str, Program] = {
     program.name: program for program in (RELAY, LEDGER, BRANCHES, BATCHER, CLIENTS, TICKERS, HOLDINGS, PULSE)
 }
 
-__all__ = ["GONE", "NOTHING", "PROGRAMS", "Diagnose", "Diagnosis", "Merge", "Program", "State", "States", "Unreadable"]
+__all__ = [
+    "DEAD_LETTERS",
+    "GONE",
+    "NOTHING",
+    "PROGRAMS",
+    "Diagnose",
+    "Diagnosis",
+    "Merge",
+    "Program",
+    "State",
+    "States",
+    "Unreadable",
+]

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from streamgate.history.events import Record
-from streamgate.programs.contract import Diagnose, Diagnosis, Program, State, States, Unreadable
+from streamgate.programs.contract import Diagnose, Diagnosis, Program, State, States, Unreadable, readable
 
 Visit = tuple[str, str]  # visitorId, action
 
@@ -63,7 +63,7 @@ def value_of(record: Record) -> tuple[Any, ...]:
 
 def diagnosis(inputs: list[Record]) -> Diagnose:
     """Name the anomaly of an event that is none of the customer's."""
-    by_visitor = {visit(record)[0]: record for record in inputs if record.value is not None}
+    by_visitor = {visit(record)[0]: record for record in readable(inputs, visit)}
 
     def diagnose(key: bytes, value: tuple[Any, ...], _: list[State]) -> Diagnosis:
         record = by_visitor.get(value[0])

@@ -4,7 +4,7 @@ A model turns the input, as it stands in the log, into the outputs that a right 
 states in order, each with the input record that caused it. It never sees a design's output.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -12,6 +12,7 @@ from streamgate.history.events import Record
 
 GONE: Final[tuple[Any, ...]] = ()  # what a tombstone says
 NOTHING: Final[tuple[Any, ...]] = ("nothing",)  # what is said where there has been nothing to say
+DEAD_LETTERS: Final = "dead_letters"  # the role of the topic for what cannot be read, where an application is given one
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,16 @@ class Unreadable(Exception):
     def __init__(self, why: str) -> None:
         super().__init__(why)
         self.why = why
+
+
+def readable(inputs: Iterable[Record], read: Callable[[Record], object]) -> Iterator[Record]:
+    """The records that are read without a refusal."""
+    for record in inputs:
+        try:
+            read(record)
+        except Unreadable:
+            continue
+        yield record
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ account belongs to one branch, so all its entries lie in one partition. An entry
 accounts, and one account may occur twice: they are one collection under one offset. ``applied`` is the entry's first hop
 (its own position if the chain is empty): the same topic, partition and topic id with an offset not above it is a
 duplicate and is discarded; any other first hop replaces it. A topic that was deleted and made anew is another topic.
-The row's headers are the ``id`` and the ``chain`` (an
-Envelope that holds the chain alone, the ledger's own read position last) of the last entry applied, and its timestamp is
-that entry's.
+The row's headers are the ``id`` and the ``chain`` (an Envelope that holds the chain alone, the ledger's own read position last)
+of the last entry applied, and its timestamp is that entry's.
+A record without a key or a value, or whose value is no Envelope, goes to `dead_letters` or stops the design, as relay says.
 Parameters: commit_interval_ms; or store and persistence_interval_ms: then the mode is at_least_once, outputs are acknowledged
 before states are stored (stage `balances`, by account, the row's fields and any others), and these before offsets are committed.
 """
@@ -22,7 +22,7 @@ from google.protobuf.message import DecodeError
 
 from streamgate.generators.envelope_pb2 import Envelope
 from streamgate.history.events import Record
-from streamgate.programs.contract import Diagnosis, Program, State, States, Unreadable
+from streamgate.programs.contract import Diagnosis, Program, State, States, Unreadable, readable
 from streamgate.programs.relay import Chain, chain_after, chain_of, decode
 
 Values = dict[bytes, set[tuple[Any, ...]]]  # balance in cents, postings, applied
@@ -116,7 +116,7 @@ class Diagnostician:
     """
 
     def __init__(self, inputs: list[Record], collections: Collections = by_account) -> None:
-        self._inputs, self._collections = inputs, collections
+        self._inputs, self._collections = list(readable(inputs, decode)), collections
 
     @cached_property
     def _counting_aborted(self) -> Values:

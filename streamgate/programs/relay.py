@@ -3,6 +3,11 @@
 The key, the headers and the timestamp are kept; the envelope's chain grows by the position that the relay read the record from,
 with the topic's id or without it.
 Stateless: under at_least_once it may step back after a crash and repeat, in order; it never reorders, skips or invents.
+A record without a key or a value, or whose value is no Envelope, cannot be read. Where the application has a topic
+`dead_letters` it goes there, and nothing else comes of it: the same key, value and headers, and four headers more at their
+end, as text: `reason`, which is not empty, and `topic`, `partition` and `offset` of where it was read. Under exactly_once it
+is there once, in the transaction that commits its offset; under at_least_once before that is committed, and after a crash
+maybe again. Without such a topic it stops the design: `poison`.
 """
 
 from collections.abc import Iterable
@@ -45,8 +50,10 @@ def canonical(envelope: Envelope, chain: Chain) -> tuple[Any, ...]:
 
 def decode(record: Record) -> Envelope:
     """The envelope that a record holds, or Unreadable."""
+    if record.key is None or record.value is None:
+        raise Unreadable(f"{record.at} has no {'key' if record.key is None else 'value'}")
     try:
-        return Envelope.FromString(record.value or b"")
+        return Envelope.FromString(record.value)
     except DecodeError as error:
         raise Unreadable(f"{record.at} holds no envelope: {error}") from None
 

@@ -83,7 +83,8 @@ def lanes(history: History, anomalies: list[Anomaly]) -> list[Lane]:
     for application in applications:
         prefix, view = f"{application.name} " if len(applications) > 1 else "", view_of(history, application.name)
         read = {application.topics[role] for role in view.program.inputs}
-        for name, topics in (("input", read), ("output", {view.table})):
+        set_aside = {letter.topic for letter in view.dead_letters}
+        for name, topics in (("input", read), ("letters", set_aside), ("output", {view.table})):
             records = {r.at: r for r in history.of(Record) if r.topic in topics and r.visible}
             moments = [Moment(r.seen_ms, at, "!" if at in named else "") for at, r in records.items()]
             found.append(Lane(prefix + name, sorted(moments, key=lambda m: m.at_ms)))

@@ -6,6 +6,7 @@ from time import monotonic
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+from google.protobuf.message import DecodeError
 from streamgate.adapter import Design, Failed, serve
 from streamgate.generators.envelope_pb2 import Envelope, Hop
 
@@ -13,9 +14,13 @@ PASSING = {KafkaError._PARTITION_EOF, KafkaError._TRANSPORT}  # the end, for now
 
 
 def transform(message: Any) -> bytes:
-    """Append the position that the record was read from."""
-    envelope = Envelope.FromString(message.value())
-    envelope.chain.append(Hop(topic=message.topic(), partition=message.partition(), offset=message.offset()))
+    """Append the position that the record was read from. What has no key, no value or no envelope stops the design."""
+    hop = Hop(topic=message.topic(), partition=message.partition(), offset=message.offset())
+    try:
+        envelope = Envelope.FromString(None if message.key() is None else message.value())  # type: ignore[arg-type]
+    except (DecodeError, TypeError) as error:
+        raise Failed("poison", f"{hop.topic}-{hop.partition}@{hop.offset} cannot be read: {error!r}") from None
+    envelope.chain.append(hop)
     return envelope.SerializeToString()
 
 
@@ -59,13 +64,13 @@ class Relay(Design):  # writes what it reads, and commits every interval; in exa
                 self.relay(self.consumer.consume(1_000, min(0.1, self.interval_s)))
             self.commit()
             self.consumer.close()
-        except (KafkaException, TimeoutError) as error:
+        except (KafkaException, TimeoutError, Failed) as error:
             try:
                 if self.in_transaction:
                     self.producer.abort_transaction(10)
             except KafkaException as end:
                 raise Failed("fenced" if end.args[0].fatal() else "storage", str(end)) from None
-            raise Failed("storage", str(error)) from None
+            raise error if isinstance(error, Failed) else Failed("storage", str(error)) from None
 
     def relay(self, batch: list[Any]) -> None:
         """Write a batch until it is acknowledged, and commit if it is time."""

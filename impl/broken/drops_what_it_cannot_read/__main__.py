@@ -1,0 +1,21 @@
+"""Writes what it cannot read into its log, and goes on.
+
+Whoever wants nothing to stop the stream makes this mistake. It shows wherever a record cannot be read.
+"""
+
+import sys
+
+from confluent_kafka import Message
+
+from streamgate.adapter import Failed, serve
+from streamgate.impl.plain import Plain
+
+
+class DropsWhatItCannotRead(Plain):
+    hello = Plain.hello | {"name": "broken/drops_what_it_cannot_read"}
+
+    def set_aside(self, message: Message, failure: Failed) -> None:
+        print(failure, file=sys.stderr)
+
+
+serve(DropsWhatItCannotRead())

@@ -1,0 +1,34 @@
+"""Dead letters: what cannot be read leaves the stream before the program, and comes out beside what the program makes.
+
+Both are branches of one query and go out in one batch, so one transaction has them. The records are read twice for that, and
+decoded twice more; where there is no topic for dead letters, none of this is in the query.
+"""
+
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.functions import arrow_udf
+from pyspark.sql.types import StringType
+
+from streamgate.impl.spark.envelopes import flaws
+from streamgate.impl.spark.rows import NO_HEADERS, OUTPUT
+
+ROLE = "dead_letters"
+ADDED = ", ".join(
+    f"struct('{name}' as key, cast(cast({name} as string) as binary) as value)"
+    for name in ("reason", "topic", "partition", "offset")
+)
+
+
+def split(records: DataFrame) -> tuple[DataFrame, DataFrame]:
+    """The records that can be read, and the dead letters of the others."""
+    why = arrow_udf(flaws, StringType())  # type: ignore[call-overload]  # its stub wants what it warns of
+    looked_at = records.withColumn("reason", why("key", "value"))
+    headers = f"concat(coalesce(headers, {NO_HEADERS.replace('null', 'array()')}), array({ADDED})) AS headers"
+    letters = looked_at.where("reason IS NOT NULL").selectExpr(
+        f"'{ROLE}' AS role", "key", "value", headers, "timestamp_ms"
+    )
+    return looked_at.where("reason IS NULL").drop("reason"), letters
+
+
+def beside(rows: DataFrame, role: str, letters: DataFrame) -> DataFrame:
+    """The dead letters and a program's rows, each with the role of its topic."""
+    return letters.union(rows.selectExpr(f"'{role}' AS role", *OUTPUT.names))
