@@ -1,4 +1,4 @@
-"""Calls into a client that may never return, though they are given a time.
+"""Calls into a client that may never return, though they are given a time, and calls out of it that may raise.
 
 librdkafka 2.16 waits for ever in `send_offsets_to_transaction` for a group coordinator that it has lost, whatever its timeout
 (its issue 5456): a broker that restarts in the middle of a transaction is enough.
@@ -7,6 +7,8 @@ librdkafka 2.16 waits for ever in `send_offsets_to_transaction` for a group coor
 import threading
 from collections.abc import Callable
 from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
 
 from streamgate.adapter import Failed
 
@@ -27,3 +29,16 @@ def answered(within_s: float, call: Callable[..., Any], *arguments: Any) -> None
         raise Failed("storage", f"Kafka's client has not come back from {call.__name__} in {within_s:g} s")
     if raised:
         raise raised[0]
+
+
+def heard(callback: Callable[..., None], give_up: Callable[[KafkaError], object]) -> Callable[..., None]:
+    """A callback after whose errors the caller gives up: the client would pass them on as what is no exception, to be caught by
+    nobody."""
+
+    def call(*arguments: Any) -> None:
+        try:
+            callback(*arguments)
+        except KafkaException as error:
+            give_up(error.args[0])
+
+    return call

@@ -20,7 +20,7 @@ from streamgate.generators.pulse import facts as signal_facts
 from streamgate.generators.pulse import names, signals
 from streamgate.generators.visits import facts as visit_facts
 from streamgate.generators.visits import visits
-from streamgate.trial import SETTLE_S, TRANSACTION_TIMEOUT_MS, Application, Trial
+from streamgate.trial import ON_A_CLUSTER, SETTLE_S, TRANSACTION_TIMEOUT_MS, Application, Trial
 from streamgate.verdicts import NotOffered
 
 CLAIMS = {  # a sentence that claims something of the history as it stands -> its check
@@ -73,6 +73,7 @@ def subjects(trial: Trial, who: str = "it") -> Iterator[Application]:
 @given(
     parsers.re(
         r"(?P<program>\w+) in mode (?P<mode>\w+) on (?P<partitions>\d+)( and (?P<beside>\d+))? partitions"
+        rf"({ON_A_CLUSTER})?"  # which a trial has from its beginning
         r"(?P<several>, in several instances)?(?P<clusters>, in two clusters)?(, on (?P<workers>\d+) workers)?"
         r"(, committing every (?P<interval_ms>\d+) ms)?(, with a transaction timeout of (?P<timeout_ms>\d+) ms)?"
         r"(, with batches of (?P<threshold>\d+) events or (?P<wait_ms>\d+) ms)?"
@@ -447,6 +448,8 @@ def taken_over(trial: Trial) -> None:
     parsers.re(
         r"the broker refuses its outputs in the middle of a transaction|the broker is killed with a transaction open, and comes "
         r"(?P<back>back)"
+        r"|the broker that coordinates its transactions is killed with one open, and comes back when another coordinates "
+        r"(?P<moves>them)"
         r"|(?P<answer>the answer to )?its next (?P<request>\w+) is (?P<how>lost with its connection|"
         r"lost and nothing follows on its connection)|its next (?P<refused>\w+) is (?P<applied>applied, and )?refused "
         r"(?P<why>for want of replicas|as if (too few replicas had it|the coordinator (had moved|were loading)))"
@@ -455,6 +458,7 @@ def taken_over(trial: Trial) -> None:
 def goes_wrong(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
     trial: Trial,
     back: str | None,
+    moves: str | None,
     answer: str | None,
     request: str | None,
     how: str | None,
@@ -462,8 +466,8 @@ def goes_wrong(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
     applied: str | None,
     why: str,
 ) -> None:
-    """SIGKILL the broker under an open transaction, and start it again; or lower the output topic's max.message.bytes, and wait
-    for the loud stop.
+    """SIGKILL the broker under an open transaction, or the one of three that coordinates it, and start it again; or lower the
+    output topic's max.message.bytes, and wait for the loud stop.
 
     Or strike a request of instance a, before the broker has it or with the answer unread: close its connection, or let that fall
     silent until the client gives it up. Or answer in the place of the broker, once, before it has the request or when it is done.
@@ -478,6 +482,8 @@ def goes_wrong(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
                 give_up(trial, application, rule)
         elif back:
             broker.restart(trial, application)
+        elif moves:
+            broker.move_coordinator(trial, application)
         else:
             orderly.refuse_outputs(trial, application)
 

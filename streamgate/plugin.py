@@ -29,7 +29,7 @@ from streamgate.history import events
 from streamgate.machine import Memory
 from streamgate.report import COLOURS, RowResult, Summary, Writer, card, exit_code, median_seconds
 from streamgate.report.timeline import illustrate
-from streamgate.trial import Bench, Trial
+from streamgate.trial import ON_A_CLUSTER, Bench, Trial
 from streamgate.verdicts import HarnessError, Inconclusive, MarkMissed, NotOffered, Outcome, Verdict, Violated
 
 ATTEMPTS = 5
@@ -223,7 +223,12 @@ class Gate(Account):
         item = request.node
         attempt = item.stash[ATTEMPT] + repetition * ATTEMPTS
         nth = f"-{repetition + 1}" if repetition else ""  # each repetition keeps its history: one of them may be red
-        trial = Trial(self.bench, design, self.row(item)[1].id, attempt, nth)
+        bench = self.bench
+        if any(ON_A_CLUSTER in step.text for step in self.row(item)[1].steps):
+            bench = bench.on_a_cluster()
+        else:
+            bench.end_cluster()
+        trial = Trial(bench, design, self.row(item)[1].id, attempt, nth)
         item.stash[TRIAL] = trial
         pool = self.bench.pool(design)
         if any(step.text.startswith(TIMED) for step in self.row(item)[1].steps):
@@ -318,10 +323,9 @@ class Gate(Account):
                 return f"The disk of {place} is full, so nothing more can be judged; make room there."
         if isinstance(ended, OSError) and ended.errno in FULL:
             return f"Nothing more can be written below {self.bench.out} ({ended.strerror}); make room there."
-        if self.bench.broker.ended(0):
-            return (
-                f"The broker ended by itself; the last words of {self.bench.out / 'logs' / 'broker.log'} may say why."
-            )
+        for bench, log in ((self.bench, "broker.log"), (self.bench.cluster, "cluster.log")):
+            if bench and bench.broker.ended(0):
+                return f"The broker ended by itself; the last words of {self.bench.out / 'logs' / log} may say why."
         return None
 
     # --- the end

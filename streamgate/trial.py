@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from hashlib import sha256
 from itertools import chain
@@ -59,7 +59,7 @@ from streamgate.generators.ledger import Send, facts
 from streamgate.generators.tables import Tables
 from streamgate.history import History, events
 from streamgate.history.reading import Pace, Position, Reading
-from streamgate.history.wire import Wire, is_left_open
+from streamgate.history.wire import Wires, is_left_open
 from streamgate.machine import Cores, own_bytes, younger
 from streamgate.programs import DEAD_LETTERS, PROGRAMS, Program
 from streamgate.report import waiting
@@ -87,6 +87,7 @@ DIED = "an instance died beside others"
 BESIDE_MS = 1_000  # how long two clusters run beside each other before one takes over, and after it
 TRANSACTION_TIMEOUT_MS = 3_000
 SESSION_TIMEOUT_MS = 2_000
+ON_A_CLUSTER = ", on a cluster of three brokers"  # a row with these words runs on one
 ABORT_CHECK_MS = 500  # how often our brokers look for overdue transactions; the features' figures are for these
 
 
@@ -105,6 +106,29 @@ class Bench:
     proxy: Proxy | None = None
     pools: dict[str, Pool] = field(default_factory=dict)
     disk: Disk | None = None  # where designs are watched
+    cluster: "Bench | None" = None  # the same on three brokers, while rows want them
+
+    def on_a_cluster(self) -> "Bench":
+        """The same on a cluster of three brokers, started for the first row that wants them; on a broker that is not ours
+        NotOffered."""
+        if not self.broker.ours:
+            raise NotOffered("no node of somebody else's cluster is killed")
+        if self.cluster is None:
+            from streamgate.brokers.cluster import open_cluster  # noqa: PLC0415  (a run may have no such row)
+
+            with waiting("a cluster of three brokers starts"):
+                broker = open_cluster(self.run, self.out / "logs", why="one of its nodes is to die")
+            reading = Reading(broker.bootstrap, broker.client)
+            feed = Feed(reading.settings, self.run.run_id)
+            self.cluster = replace(self, broker=broker, reading=reading, feed=feed, proxy=None)
+        return self.cluster
+
+    def end_cluster(self) -> None:
+        """End the three brokers, if there are any: the memory is wanted elsewhere."""
+        if self.cluster:
+            self.cluster.reading.close()
+            self.cluster.broker.close()
+            self.cluster = None
 
     @cached_property
     def pace(self) -> Pace:
@@ -134,7 +158,8 @@ class Bench:
                 other.close()
             launch = self.disk.launch if self.disk else subprocess.Popen
             pool = Pool(manifest, self.run, self.out / "logs", time_scale=self.time_scale, launch=launch)
-            self.pools = {manifest.name: pool}
+            self.pools.clear()
+            self.pools[manifest.name] = pool
         return self.pools[manifest.name]
 
     def take(self, manifest: Manifest, environment: dict[str, str] | None = None) -> Instance:
@@ -157,7 +182,8 @@ class Bench:
         return self.proxy
 
     def close(self) -> None:
-        """End every instance and client; the broker is its owner's."""
+        """End every instance and client, and the cluster; the broker is its owner's."""
+        self.end_cluster()
         for pool in self.pools.values():
             pool.close()
         if self.proxy:
@@ -1176,7 +1202,7 @@ class Trial:
 
         def watch() -> None:
             deadline = began + self.decided_s(application) * self.bench.time_scale
-            wire = Wire(broker.bootstrap.split(",", 1)[0], broker.client)
+            wire = Wires(broker.bootstrap, broker.client)
             while time.monotonic() < deadline:
                 stable, _ = wire.ends(application.writes, dict.fromkeys(range(partitions), 0))
                 if all(stable[p] >= end for p, end in wanted.items()):

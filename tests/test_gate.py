@@ -105,6 +105,8 @@ class Run:
             broker=SimpleNamespace(kind="no", version="1", why="a test", ours=True, ended=lambda _: self.broker_ends),
             reading=SimpleNamespace(delete=self.delete),
             pool=lambda _: SimpleNamespace(prepare=lambda: None, rest=lambda: None),
+            cluster=None,
+            end_cluster=lambda: None,
             out=self.out,
             seed=7,
         )

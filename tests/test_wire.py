@@ -1,8 +1,11 @@
 import struct
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from streamgate.history.wire import HEADER, BatchHeader, is_left_open, parse
+from streamgate.errors import MachineProblem
+from streamgate.history.wire import HEADER, BatchHeader, Wires, is_left_open, parse
 
 TRANSACTIONAL, CONTROL = 0x10, 0x20
 COMPRESSED = 0x03
@@ -117,3 +120,82 @@ def header(producer_id: int, control: str | None = None) -> BatchHeader:
 def test_what_a_dead_writer_left_open(above: list[BatchHeader], expected: bool) -> None:
     """Producer 7 is undecided: all is of it alone, or readers may still come to see something."""
     assert is_left_open(above, {7}) is expected
+
+
+class Nodes:
+    """A cluster of nodes 1 to 3, of which some are dead, that lead partitions 0 to 2; metadata may be older than the truth."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.dead = set[int]()
+        self.leads = {0: 1, 1: 2, 2: 3}
+        self.believed = [self.leads]  # what metadata says, the last word for good
+        self.ids = {1: {"one": 7}, 2: {"two": 8, "another": 9}, 3: {}}
+        monkeypatch.setattr("streamgate.history.wire.Wire", lambda address, _: _Node(self, int(address[-1])))
+        self.wires = Wires("no:1,no:2,no:3", {})
+
+
+class _Node:
+    def __init__(self, nodes: Nodes, number: int) -> None:
+        self._nodes, self._number = nodes, number
+        self._demand_alive()
+
+    def _demand_alive(self) -> None:
+        if self._number in self._nodes.dead:
+            raise MachineProblem(f"node {self._number} does not answer")
+
+    def close(self) -> None:
+        pass
+
+    def metadata(self, *topics: str) -> Any:
+        self._demand_alive()
+        believed = self._nodes.believed
+        leaders = (believed.pop(0) if len(believed) > 1 and topics else believed[0]).items()
+        brokers = [SimpleNamespace(node_id=n, host="no", port=n) for n in (1, 2, 3) if n not in self._nodes.dead]
+        partitions = [SimpleNamespace(partition_index=p, leader_id=n) for p, n in leaders]
+        return SimpleNamespace(brokers=brokers, topics=[SimpleNamespace(partitions=partitions)])
+
+    def fetch(self, _: str, offsets: dict[int, int], __: int) -> dict[int, Any]:
+        self._demand_alive()
+        errors = {p: 0 if self._nodes.leads[p] == self._number else 6 for p in offsets}
+        return {p: SimpleNamespace(error_code=e, high_watermark=p, last_stable_offset=p) for p, e in errors.items()}
+
+    def transactions(self, *_: str) -> Any:
+        self._demand_alive()
+        known = self._nodes.ids[self._number].items()
+        return [SimpleNamespace(transactional_id=name, producer_id=producer) for name, producer in known]
+
+
+def test_each_partition_is_asked_of_its_leader(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answers of three nodes are one, and what each of them coordinates too."""
+    wires = Nodes(monkeypatch).wires
+
+    assert wires.ends("topic", {0: 0, 1: 0, 2: 0}) == ({0: 0, 1: 1, 2: 2}, {0: 0, 1: 1, 2: 2})
+    assert wires.transactional_ids() == {"one", "two", "another"}
+    assert wires.undecided() == {7, 8, 9}
+
+
+def test_another_leader_is_found_when_one_has_died_or_leads_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the other nodes do not know it yet; the answers that came are kept."""
+    nodes = Nodes(monkeypatch)
+    nodes.wires.ends("topic", {0: 0, 1: 0, 2: 0})
+
+    nodes.dead, nodes.leads = {3}, {0: 2, 1: 2, 2: 1}
+    nodes.believed = [{0: 2, 1: 2, 2: 3}, {0: 2, 1: 2}, nodes.leads]
+
+    assert nodes.wires.ends("topic", {0: 0, 1: 0, 2: 0})[1] == {0: 0, 1: 1, 2: 2}
+    assert nodes.wires.coordinated() == {1: {"one": 7}, 2: {"two": 8, "another": 9}}
+
+
+def test_a_partition_without_a_leader_and_a_cluster_without_a_node_are_the_machines(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first is waited for, the second has nobody to wait for."""
+    nodes = Nodes(monkeypatch)
+    nodes.believed = [{0: 1}]
+    monkeypatch.setattr("streamgate.history.wire.LED_S", 0.05)
+
+    with pytest.raises(MachineProblem, match=r"^topic topic has partitions without a leader after 0\.05 s"):
+        nodes.wires.ends("topic", {0: 0, 1: 0})
+    nodes.dead = {1, 2, 3}
+    with pytest.raises(MachineProblem, match="does not answer"):
+        nodes.wires.ends("topic", {0: 0})

@@ -26,7 +26,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from streamgate.adapter import Design, Failed
-from streamgate.impl.answered import answered
+from streamgate.impl.answered import answered, heard
 from streamgate.impl.lag import lag
 from streamgate.impl.outside import Outside
 from streamgate.impl.plain.programs import (
@@ -139,9 +139,8 @@ class Plain(Design):
         # A second one for the lag: the first hears nobody else while it is polled.
         self.monitor = Consumer(self.client | {"group.id": self.group})
         self.in_transaction, self.dirty, self.assigned = False, False, False
-        self.consumer.subscribe(
-            [start["topics"][role] for role in self.program.reads], on_assign=self.on_assign, on_revoke=self.on_revoke
-        )
+        called = {name: heard(getattr(self, name), self.give_up) for name in ("on_assign", "on_revoke")}
+        self.consumer.subscribe([start["topics"][role] for role in self.program.reads], **called)
         deadline = time.monotonic() + 50
         while not self.assigned:
             if time.monotonic() > deadline:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 from uuid import uuid4
 
 from streamgate.brokers.jars import jar_set
@@ -31,9 +31,9 @@ from streamgate.designs.reaper import RunScope
 from streamgate.errors import MachineProblem
 
 _FORMAT_DEADLINE_S = 60.0
+T = TypeVar("T")
 _LOGGING = {
     "showDateTime": "true",
-    "dateTimeFormat": "yyyy-MM-dd'T'HH:mm:ss.SSS",
     "showShortLogName": "true",
     "log.org.apache.kafka.common.config.AbstractConfig": "warn",  # hundreds of lines, all ours
 }
@@ -80,52 +80,61 @@ def open_embedded(
     run: RunScope, log_dir: Path, *, why: str, port: int | None = None, secured: bool = False
 ) -> EmbeddedBroker:
     """A broker that serves transactions and groups; `port` is kept if given; secured is SASL_SSL."""
-    launch = _Launch(run, log_dir / "broker.log", why, find_java(), jar_set("kafka"), secured)
-    for _ in range(PORT_TRIES):
+    launch = Launch(run, log_dir / "broker.log", why, find_java(), jar_set("kafka"))
+
+    def start() -> EmbeddedBroker:
         try:
-            return launch.start(port)
+            return launch.start(port, secured=secured)
         except PortTakenError:
-            if port is not None:
-                raise MachineProblem(
-                    f"Port {port} of 127.0.0.1 is taken; end what listens there, or leave the choice to us."
-                ) from None
-        except OSError as failure:
+            if port is None:
+                raise
             raise MachineProblem(
-                f"The embedded broker cannot be set up in {run.scratch} or {log_dir} ({failure.strerror}); "
-                "make room there."
+                f"Port {port} of 127.0.0.1 is taken; end what listens there, or leave the choice to us."
             ) from None
-    raise MachineProblem(f"No free port for the embedded broker was found in {PORT_TRIES} tries; free some.")
+
+    return launch.on_free_ports(start)
 
 
 @dataclass(frozen=True)
-class _Launch:
+class Launch:
+    """What nodes of ours are started with."""
+
     run: RunScope
     log: Path
     why: str
     java: Java
     jars: list[Path]
-    secured: bool
+    heap: str = HEAP
 
-    def start(self, asked_port: int | None) -> EmbeddedBroker:
+    def on_free_ports(self, start: Callable[[], T]) -> T:
+        """What that starts; once more on other ports where one was taken in the last moment."""
+        for _ in range(PORT_TRIES):
+            try:
+                self.log.parent.mkdir(parents=True, exist_ok=True)
+                self.log.write_text("")
+                return start()
+            except PortTakenError:
+                continue
+            except OSError as failure:
+                raise MachineProblem(
+                    f"The embedded broker cannot be set up in {self.run.scratch} or {self.log.parent} "
+                    f"({failure.strerror}); make room there."
+                ) from None
+        raise MachineProblem(f"No free port for the embedded broker was found in {PORT_TRIES} tries; free some.")
+
+    def start(self, asked_port: int | None, *, secured: bool) -> EmbeddedBroker:
+        """A single node, serving."""
         if asked_port is not None and not is_free(asked_port):
             raise PortTakenError
-        home = self.run.scratch / f"broker-{uuid4().hex[:8]}"
-        (home / "tmp").mkdir(parents=True)
-        self.log.parent.mkdir(parents=True, exist_ok=True)
-        self.log.write_text("")
-        security = secure_listener(home, self.java) if self.secured else PLAINTEXT
+        home = self.home()
+        security = secure_listener(home, self.java) if secured else PLAINTEXT
         ports = free_ports(3)
         ports[0] = asked_port or ports[0]
         client, internal, controller = (f"127.0.0.1:{port}" for port in ports)
         addresses = listeners((client, client), internal, controller, security.protocol)
-        settings = addresses | {"log.dirs": str(home / "data")} | security.broker | SETTINGS
-        (home / "server.properties").write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
         cluster_id = new_cluster_id()
-        self._format(home, cluster_id)
-        serve = partial(self._serve, home)
-        broker = EmbeddedBroker(
-            client, self._version(), self.why, serve(), self.log, serve, cluster_id, security.client
-        )
+        self.format(home, cluster_id, addresses | security.broker | SETTINGS)
+        broker = self.node(home, cluster_id, client, security.client)
         try:
             await_ready(client, security.client, cluster_id, broker.ended, self.log)
         except BaseException:
@@ -134,7 +143,16 @@ class _Launch:
             raise
         return broker
 
-    def _format(self, home: Path, cluster_id: str) -> None:
+    def home(self, name: str = "broker") -> Path:
+        """A folder of a node's own, its disk in it."""
+        home = self.run.scratch / f"{name}-{uuid4().hex[:8]}"
+        (home / "tmp").mkdir(parents=True)
+        return home
+
+    def format(self, home: Path, cluster_id: str, settings: dict[str, str | int]) -> None:
+        """Write down a node's settings, and have Kafka format its disk."""
+        lines = (f"{name}={value}\n" for name, value in (settings | {"log.dirs": str(home / "data")}).items())
+        (home / "server.properties").write_text("".join(lines))
         formatting = self._java(home, "kafka.tools.StorageTool", "format", "-t", cluster_id, "-c")
         try:
             formatting.wait(_FORMAT_DEADLINE_S)
@@ -144,16 +162,22 @@ class _Launch:
         if not (home / "data" / "meta.properties").exists():
             raise explanation(self.log, "cannot format its storage")
 
+    def node(self, home: Path, cluster_id: str, address: str, client: dict[str, str]) -> EmbeddedBroker:
+        """A node on its formatted disk, which has just been started."""
+        serve = partial(self._serve, home)
+        return EmbeddedBroker(address, self._version(), self.why, serve(), self.log, serve, cluster_id, client)
+
     def _serve(self, home: Path) -> subprocess.Popen[bytes]:
         process = self._java(home, "kafka.Kafka")
         self.run.session(process.pid)
         return process
 
     def _java(self, home: Path, *main: str) -> subprocess.Popen[bytes]:
-        """One Java program over the node's properties, its output in the broker's log."""
+        """One Java program over the node's properties, its output in the broker's log, each line with the node's name."""
+        logging = _LOGGING | {"dateTimeFormat": f"yyyy-MM-dd'T'HH:mm:ss.SSS' {home.name}'"}
         command = [
-            str(self.java.path), HEAP, *JVM_FLAGS, f"-Djava.io.tmpdir={home / 'tmp'}",
-            *(f"-Dorg.slf4j.simpleLogger.{name}={value}" for name, value in _LOGGING.items()),
+            str(self.java.path), self.heap, *JVM_FLAGS, f"-Djava.io.tmpdir={home / 'tmp'}",
+            *(f"-Dorg.slf4j.simpleLogger.{name}={value}" for name, value in logging.items()),
             "-cp", ":".join(map(str, self.jars)), *main, str(home / "server.properties"),
         ]  # fmt: skip
         with self.log.open("ab") as log:

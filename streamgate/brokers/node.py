@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import ClusterMetadata  # type: ignore[attr-defined]
 
 from streamgate.errors import MachineProblem
 
@@ -113,9 +114,10 @@ def is_free(port: int) -> bool:
 def await_ready(
     bootstrap: str, client: dict[str, str], cluster_id: str, ended: Callable[[float], bool], log: Path
 ) -> None:
-    """Return once the node serves transactions and groups; if it ends or is silent too long, quote its log.
+    """Return once every node of the bootstrap is there and serves transactions and groups; if one ends or is silent too long,
+    quote the log.
 
-    `ended` waits up to some seconds for the end of the node: that is also what paces the questions.
+    `ended` waits up to some seconds for the end of a node: that is also what paces the questions.
     """
     deadline = time.monotonic() + READY_DEADLINE_S
 
@@ -126,16 +128,18 @@ def await_ready(
             raise explanation(log, f"is not ready within {READY_DEADLINE_S:.0f} s")
         return True
 
-    host, _, port = bootstrap.rpartition(":")
-    while still_possible():
-        with contextlib.suppress(OSError), socket.create_connection((host, int(port)), 1):
-            break
+    for address in bootstrap.split(","):
+        host, _, port = address.rpartition(":")
+        while still_possible():
+            with contextlib.suppress(OSError), socket.create_connection((host, int(port)), 1):
+                break
     if _await_coordinators(bootstrap, client, still_possible) != cluster_id:
         raise PortTakenError  # somebody else's broker answered on the port that was free a moment ago
 
 
 def _await_coordinators(bootstrap: str, client: dict[str, str], still_possible: Callable[[], bool]) -> str:
-    """The cluster's id, once both coordinators answer, so that the first design does not wait for them."""
+    """The cluster's id, once both coordinators answer, so that the first design does not wait for them, and nothing lacks a
+    replica."""
     quiet: dict[str, Any] = client | {
         "bootstrap.servers": bootstrap,
         "log_level": 0,
@@ -149,9 +153,18 @@ def _await_coordinators(bootstrap: str, client: dict[str, str], still_possible: 
         cluster_id = _patiently(lambda: producer.list_topics(timeout=_ANSWER_S).cluster_id, still_possible)
         _patiently(lambda: producer.init_transactions(_ANSWER_S), still_possible)
         _patiently(lambda: consumer.committed(nowhere, _ANSWER_S), still_possible)
+        nodes = len(bootstrap.split(","))
+        while not _is_whole(_patiently(lambda: producer.list_topics(timeout=_ANSWER_S), still_possible), nodes):
+            still_possible()
     finally:
         consumer.close()
     return str(cluster_id)
+
+
+def _is_whole(found: ClusterMetadata, nodes: int) -> bool:
+    """Whether so many nodes are up, and each partition's replicas all have what its leader has."""
+    partitions = (partition for topic in found.topics.values() for partition in topic.partitions.values())
+    return len(found.brokers) == nodes and all(len(each.isrs) == len(each.replicas) for each in partitions)
 
 
 def _patiently(ask: Callable[[], T], still_possible: Callable[[], bool]) -> T:

@@ -18,7 +18,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, Ne
 
 from streamgate.errors import MachineProblem
 from streamgate.history.events import Offsets
-from streamgate.history.wire import Wire
+from streamgate.history.wire import Wires
 
 READ_S = 30.0
 _JUDGED_MS = 24 * 3_600_000  # no compaction of what is younger
@@ -42,7 +42,7 @@ _PACES = {
 
 
 class Reading:
-    """The harness's own clients on one broker; nothing here belongs to a design."""
+    """The harness's own clients on one broker, or on a cluster; nothing here belongs to a design."""
 
     def __init__(self, bootstrap: str, client: dict[str, str]) -> None:
         self.settings: dict[str, str | int | float | bool] = {
@@ -58,7 +58,7 @@ class Reading:
 
     def _connect(self) -> None:
         self.admin = AdminClient(self.settings)
-        self.wire = Wire(str(self.settings["bootstrap.servers"]).split(",", maxsplit=1)[0], self._client)
+        self.wire = Wires(str(self.settings["bootstrap.servers"]), self._client)
 
     def reconnect(self) -> None:
         """Leave all connections to a broker that was away, and make new ones."""
@@ -126,11 +126,8 @@ class Reading:
 
     def _are_led(self, topics: dict[str, int]) -> None:
         """Wait until a Fetch of each partition is answered: what was created is not yet led."""
-        deadline = time.monotonic() + READ_S
         for name, partitions in topics.items():
-            while any(a.error_code for a in self.wire.fetch(name, dict.fromkeys(range(partitions), 0), 1).values()):
-                if time.monotonic() > deadline:
-                    raise MachineProblem(f"topic {name} has no leader after {READ_S:g} s")
+            self.wire.fetch(name, dict.fromkeys(range(partitions), 0), 1)
 
     def delete(self, topics: Iterable[str]) -> None:
         """Delete topics, so that a long run does not slow its own broker down."""
@@ -190,6 +187,8 @@ class Reading:
                 KafkaError.UNSTABLE_OFFSET_COMMIT,
                 KafkaError._TIMED_OUT,
                 KafkaError.COORDINATOR_NOT_AVAILABLE,
+                KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+                KafkaError.NOT_COORDINATOR,
             }:
                 return None
             if error.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:

@@ -1,13 +1,14 @@
 """Raw Fetch: the headers of record batches, which say who wrote them and whether inside a transaction.
 
 No client library shows producer id, epoch and control batches to its user, so this speaks the protocol itself, with kio's
-schemas, over its own connection. Batch layout: Kafka protocol guide, "Record Batch".
+schemas, over its own connections. Batch layout: Kafka protocol guide, "Record Batch".
 """
 
 import io
 import socket
 import ssl
 import struct
+import time
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -17,6 +18,8 @@ from kio.schema.fetch.v11 import request as fetch_request
 from kio.schema.fetch.v11 import response as fetch_response
 from kio.schema.list_transactions.v0.request import ListTransactionsRequest
 from kio.schema.list_transactions.v0.response import ListTransactionsResponse
+from kio.schema.metadata.v9 import request as metadata_request
+from kio.schema.metadata.v9 import response as metadata_response
 from kio.schema.sasl_authenticate.v1 import request as auth_request
 from kio.schema.sasl_authenticate.v1 import response as auth_response
 from kio.schema.sasl_handshake.v1 import request as handshake_request
@@ -29,6 +32,8 @@ from streamgate.errors import MachineProblem
 
 HEADER = struct.Struct(">qiibIhiqqqhii")  # base offset … record count: the 61 bytes of a record batch header
 TRANSACTIONAL, CONTROL = 0x10, 0x20
+LED_S, POLL_S = 30.0, 0.02  # by then a partition has another leader; how often it is asked for
+NOT_LED = {3, 5, 6}  # UNKNOWN_TOPIC_OR_PARTITION, LEADER_NOT_AVAILABLE, NOT_LEADER_OR_FOLLOWER
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +49,7 @@ class BatchHeader:
 
 
 class Wire:
-    """One connection to one broker, which must lead the partitions asked for (each of our shared brokers is one node)."""
+    """One connection to one node; what is asked of it, it has to lead or to coordinate."""
 
     def __init__(self, address: str, client: Mapping[str, str], *, timeout_s: float = 10) -> None:
         host, _, port = address.rpartition(":")
@@ -122,8 +127,93 @@ class Wire:
         answer = self._ask(request, fetch_response.FetchResponse)
         return {p.partition_index: p for t in answer.responses for p in t.partitions}
 
+    def transactions(self, *states: str) -> tuple[Any, ...]:
+        """Every transactional id that this node coordinates or has not forgotten yet; or those in one of these states."""
+        answer = self._ask(ListTransactionsRequest(state_filters=states), ListTransactionsResponse)
+        return tuple(answer.transaction_states)
+
+    def metadata(self, *topics: str) -> Any:
+        """What this node knows of the cluster's nodes, and of these topics."""
+        named = tuple(metadata_request.MetadataRequestTopic(name=TopicName(topic)) for topic in topics)
+        request = metadata_request.MetadataRequest(
+            topics=named,
+            allow_auto_topic_creation=False,
+            include_cluster_authorized_operations=False,
+            include_topic_authorized_operations=False,
+        )
+        return self._ask(request, metadata_response.MetadataResponse)
+
+
+class Wires:
+    """A connection to every node of a cluster; each is asked for what it leads or coordinates."""
+
+    def __init__(self, bootstrap: str, client: Mapping[str, str]) -> None:
+        self._bootstrap, self._client = bootstrap.split(","), client
+        self._open: dict[str, Wire] = {}  # address -> its connection
+        self._leaders: dict[str, dict[int, str]] = {}  # topic -> partition -> the address of its leader
+        self.nodes: dict[int, str] = {}  # node id -> address
+        self._look_up()
+
+    def close(self) -> None:
+        """Close the connections."""
+        for wire in self._open.values():
+            wire.close()
+
+    def _wire(self, address: str) -> Wire:
+        if address not in self._open:
+            self._open[address] = Wire(address, self._client)
+        return self._open[address]
+
+    def _leave(self, address: str) -> None:
+        if wire := self._open.pop(address, None):
+            wire.close()
+
+    def _look_up(self, *topics: str) -> Any:
+        """What the first node that answers says, its word on the nodes kept."""
+        known = list(dict.fromkeys([*self.nodes.values(), *self._bootstrap]))
+        for address in known:
+            try:
+                found = self._wire(address).metadata(*topics)
+            except (OSError, MachineProblem):
+                self._leave(address)
+                if address == known[-1]:
+                    raise
+            else:
+                self.nodes = {int(node.node_id): f"{node.host}:{node.port}" for node in found.brokers}
+                return found
+        raise AssertionError
+
+    def _led_by(self, topic: str) -> dict[int, str]:
+        """The leader of each partition that has one."""
+        if topic not in self._leaders:
+            found = self._look_up(topic).topics[0].partitions
+            self._leaders[topic] = {
+                int(each.partition_index): self.nodes[each.leader_id] for each in found if each.leader_id in self.nodes
+            }
+        return self._leaders[topic]
+
+    def fetch(self, topic: str, offsets: Mapping[int, int], max_bytes: int) -> dict[int, Any]:
+        """Fetch each partition from its leader; one that has none is waited for. Partition -> the answer's partition data."""
+        found, deadline = dict[int, Any](), time.monotonic() + LED_S
+        while True:
+            leaders = self._led_by(topic)
+            for address in dict.fromkeys(leaders.values()):
+                own = {p: o for p, o in offsets.items() if leaders.get(p) == address and p not in found}
+                try:
+                    answers = self._wire(address).fetch(topic, own, max_bytes) if own else {}
+                except (OSError, MachineProblem):  # it has died, and somebody else leads what it led
+                    self._leave(address)
+                    continue
+                found |= {p: answer for p, answer in answers.items() if answer.error_code not in NOT_LED}
+            if len(found) == len(offsets):
+                return found
+            del self._leaders[topic]
+            if time.monotonic() > deadline:
+                raise MachineProblem(f"topic {topic} has partitions without a leader after {LED_S:g} s")
+            time.sleep(POLL_S)
+
     def ends(self, topic: str, from_offsets: Mapping[int, int]) -> tuple[dict[int, int], dict[int, int]]:
-        """Last stable offset and high watermark of every partition, in one round trip."""
+        """Last stable offset and high watermark of every partition, in one round trip to each leader."""
         answers = self.fetch(topic, from_offsets, 1)
         return (
             {p: a.last_stable_offset for p, a in answers.items()},
@@ -145,15 +235,29 @@ class Wire:
 
     def undecided(self) -> set[int]:
         """The producer ids whose transaction is open and has no outcome yet, by the word of its coordinator."""
-        return {int(state.producer_id) for state in self._transactions("Ongoing")}
+        return {
+            int(state.producer_id) for address in self._all() for state in self._wire(address).transactions("Ongoing")
+        }
 
     def transactional_ids(self) -> set[str]:
-        """Every transactional id that this broker coordinates or has not forgotten yet."""
-        return {str(state.transactional_id) for state in self._transactions()}
+        """Every transactional id that a node coordinates or has not forgotten yet."""
+        return {str(state.transactional_id) for address in self._all() for state in self._wire(address).transactions()}
 
-    def _transactions(self, *states: str) -> Iterable[Any]:
-        answer = self._ask(ListTransactionsRequest(state_filters=states), ListTransactionsResponse)
-        return tuple(answer.transaction_states)
+    def _all(self) -> tuple[str, ...]:
+        self._look_up()
+        return tuple(self.nodes.values())
+
+    def coordinated(self) -> dict[int, dict[str, int]]:
+        """Of each node that answers, which transactional ids it coordinates, with the producer id of each."""
+        found = dict[int, dict[str, int]]()
+        for number, address in self.nodes.items():
+            try:
+                states = self._wire(address).transactions()
+            except (OSError, MachineProblem):
+                self._leave(address)
+            else:
+                found[number] = {str(state.transactional_id): int(state.producer_id) for state in states}
+        return found
 
 
 def is_left_open(above: Iterable[BatchHeader], undecided: Container[int]) -> bool:

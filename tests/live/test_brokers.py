@@ -4,6 +4,7 @@ import os
 import socket
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,17 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from streamgate.brokers import Broker, open_broker
+from streamgate.brokers.cluster import open_cluster
 from streamgate.brokers.container import kafka_image
 from streamgate.brokers.embedded import EmbeddedBroker, open_embedded
 from streamgate.brokers.engine import NoContainerError
-from streamgate.designs.reaper import RUN_LABEL, RunScope
+from streamgate.designs.reaper import RUN_LABEL, RunScope, members
 from streamgate.errors import MachineProblem, UsageProblem
+from streamgate.faults.broker import id_in, log_of
+from streamgate.history.reading import Reading
 
 DEADLINE_S = 30.0
+POLL_S = 0.02
 
 
 @pytest.fixture
@@ -82,6 +87,56 @@ def test_a_killed_broker_comes_back_with_what_it_had(run: RunScope, tmp_path: Pa
     assert not broker.ended(0)
     assert visible(broker) == [(b"key", b"committed")]
     assert (tmp_path / "broker.log").read_text().count("Kafka Server started") == 2
+
+
+def test_a_cluster_outlives_each_of_its_nodes_and_ends_with_its_run(tmp_path: Path) -> None:
+    """Another node commits what the dead one coordinated; the dead one comes back, and the cluster can spare another."""
+    with RunScope() as run:
+        cluster = open_cluster(run, tmp_path, why="a test")
+        assert (cluster.kind, cluster.ours, len(members(run.run_id, []))) == ("embedded", True, 3)
+        assert cluster.version.endswith(", 3 nodes")
+        assert transacted(cluster) == [(b"key", b"committed")]
+        reading = Reading(cluster.bootstrap, cluster.client)
+        reading.create({"replicated": 1})
+        for number in cluster.nodes:
+            name = f"streamgate-probe-{number}"
+            ids = (name, id_in(log_of(name), "streamgate-twin"))
+            producers = [Producer(reading.settings | {"transactional.id": each}) for each in ids]
+            for producer in producers:
+                producer.init_transactions(DEADLINE_S)
+                producer.begin_transaction()
+                producer.produce("replicated", b"value")
+                producer.flush(DEADLINE_S)
+            old = coordinators(reading, *ids)
+            assert len(old) == 1
+
+            cluster.kill(*old)
+
+            assert not cluster.ended(0)
+            deadline = time.monotonic() + DEADLINE_S
+            while not (new := coordinators(reading, *ids)):
+                assert time.monotonic() < deadline
+                time.sleep(POLL_S)
+            for producer in producers:
+                producer.commit_transaction(DEADLINE_S)
+            cluster.revive()
+            assert new != old
+            assert sorted(reading.wire.coordinated()) == [1, 2, 3]
+        all_of_it = {0: 2 * 2 * len(cluster.nodes)}  # a record and a marker for each transaction
+        deadline = time.monotonic() + DEADLINE_S
+        while reading.ends("replicated", 1) != (all_of_it, all_of_it):  # markers are written after the answer
+            assert time.monotonic() < deadline
+            time.sleep(POLL_S)
+        reading.close()
+
+    assert members(run.run_id, []) == []
+    assert (tmp_path / "cluster.log").read_text().count("Kafka Server started") == 6
+
+
+def coordinators(reading: Reading, *transactional_ids: str) -> set[int]:
+    """The nodes that coordinate these ids."""
+    known = reading.wire.coordinated().items()
+    return {node for node, ids in known if ids.keys() & set(transactional_ids)}
 
 
 def test_a_secured_cluster_is_reached_with_the_properties_file_of_javas_tools(run: RunScope, tmp_path: Path) -> None:

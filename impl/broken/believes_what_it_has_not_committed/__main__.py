@@ -1,0 +1,30 @@
+"""Keeps state before it commits. Whoever stops when a commit is slow swallows a batch then: a coordinator that moves shows it."""
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+from streamgate.adapter import serve
+from streamgate.impl.answered import answered
+from streamgate.impl.plain import Plain, Row
+
+
+class BelievesWhatItHasNotCommitted(Plain):
+    hello = Plain.hello | {"name": "broken/believes_what_it_has_not_committed", "programs": ["ledger"]}
+
+    def on_assign(self, *group: Any) -> None:
+        super().on_assign(*group)
+        self.disk = Path(self.start["state_dir"]) / "states"
+        vars(self.program)["rows"] |= pickle.loads(self.disk.read_bytes()) if self.disk.exists() else {}
+        self.patience_s = 10 if self.disk.exists() or not self.exactly_once else 0.5
+
+    def send(self, rows: list[Row]) -> None:
+        if rows:
+            self.disk.write_bytes(pickle.dumps(vars(self.program)["rows"]))
+        super().send(rows)
+
+    def commit(self) -> None:
+        answered(self.patience_s, super().commit)
+
+
+serve(BelievesWhatItHasNotCommitted())
