@@ -9,7 +9,7 @@ Feature: A broker that dies in mid-transaction takes nothing with it, and nothin
   @G58.comes-back @one-program
   Scenario Outline: a broker that is killed in mid-transaction and comes back costs neither a loss nor a duplicate
     # a killed broker is registered anew when its old session is over, after 9 s; the open transaction is still there then
-    Given <program> in mode <mode> on 4 partitions, with a transaction timeout of 30000 ms
+    Given <program> in mode <mode> on 4 partitions, committing every 1000 ms, with a transaction timeout of 30000 ms
     # 20000 accounts: one transaction has to stay open long enough to be met
     And 20000 entries over 20000 accounts wait in its input
     When it starts
@@ -26,7 +26,7 @@ Feature: A broker that dies in mid-transaction takes nothing with it, and nothin
   @G58.coordinator-moves @one-program
   Scenario Outline: a transaction whose coordinator dies goes on with another one, and costs neither a loss nor a duplicate
     # the old coordinator may have been the group's too, and a client may wait for that for good: then it stops loudly, after 10 s
-    Given <program> in mode <mode> on 4 partitions, on a cluster of three brokers, with a transaction timeout of 30000 ms
+    Given <program> in mode <mode> on 4 partitions, on a cluster of three brokers, committing every 1000 ms, with a transaction timeout of 30000 ms
     # 20000 accounts: one transaction has to stay open long enough to be met
     And 20000 entries over 20000 accounts wait in its input
     When it starts
