@@ -1,10 +1,13 @@
 """Two stages in one application: the totals of `branches`, and what a store holds of either stage."""
 
+import gc
 import json
+import weakref
 
 import pytest
 from histories import Story
 
+from streamgate.checks.view import view_of
 from streamgate.history.events import Record, Stored
 
 
@@ -87,3 +90,17 @@ def test_the_last_states(ada: int | None, north: int | None, missing: list[str])
 
     assert [key for _, key, _ in story.found("stored")] == missing
     assert [key for _, key, _ in story.found("stored-first")] == missing
+
+
+def test_nothing_holds_a_history_that_is_done_with() -> None:
+    """Not even itself: a run has hundreds, of tens of megabytes each, and none waits for the collector of cycles."""
+    story, _ = two_entries()
+    story.found("relation")
+    views = [weakref.ref(stage) for stage in view_of(story.history, "app").stages]
+    gc.disable()
+    try:
+        story.history.close()
+
+        assert [view() for view in views] == [None, None]
+    finally:
+        gc.enable()

@@ -1,4 +1,4 @@
-@transactions
+@transactions @beyond
 Feature: A broker that dies in mid-transaction takes nothing with it, and nothing is counted twice
   What it has acknowledged is still known, open transactions and half-made commits among it, when it is back or when another
   broker has taken its part over; the client asks once more.

@@ -57,10 +57,14 @@ class View:
         """Whether the stricter face of the promise is judged."""
         return self.application.mode == "exactly_once"
 
-    @cached_property
+    @property
     def stages(self) -> "tuple[View, ...]":
         """This stage, and those before it."""
-        return self, *(View(self.history, self.application.name, stage) for stage in self.program.stages[1:])
+        return self, *self._before
+
+    @cached_property
+    def _before(self) -> "tuple[View, ...]":
+        return tuple(View(self.history, self.application.name, stage) for stage in self.program.stages[1:])
 
     @property
     def table(self) -> str:
