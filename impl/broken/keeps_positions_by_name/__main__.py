@@ -9,7 +9,7 @@ from streamgate.impl.plain import Plain
 
 
 class KeepsPositionsByName(Plain):
-    hello = Plain.hello | {"name": "broken/keeps_positions_by_name"}
+    hello = Plain.hello | {"name": "broken/keeps_positions_by_name", "programs": ["ledger"]}
 
     def topic_ids(self) -> dict[str, bytes]:
         return {}
