@@ -8,8 +8,9 @@ from functools import partial
 from kio.schema.errors import ErrorCode
 from pytest_bdd import given, parsers, step, then, when
 
+from streamgate.application import Application
 from streamgate.designs.protocol import Mode
-from streamgate.faults import broker, failing_disk, orderly
+from streamgate.faults import broker, disks, instances, log, orderly, stores
 from streamgate.faults.aim import AIMS, hold
 from streamgate.faults.points import arrive, give_up, meet, out_of_reach
 from streamgate.faults.wall_clock import WallClock
@@ -20,7 +21,7 @@ from streamgate.generators.pulse import facts as signal_facts
 from streamgate.generators.pulse import names, signals
 from streamgate.generators.visits import facts as visit_facts
 from streamgate.generators.visits import visits
-from streamgate.trial import ON_A_CLUSTER, SETTLE_S, TRANSACTION_TIMEOUT_MS, Application, Trial
+from streamgate.trial import ON_A_CLUSTER, SETTLE_S, TRANSACTION_TIMEOUT_MS, Trial
 from streamgate.verdicts import NotOffered
 
 CLAIMS = {  # a sentence that claims something of the history as it stands -> its check
@@ -139,7 +140,7 @@ def in_mode(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
     subject.several, subject.workers, subject.is_wired = bool(several), int(workers or 0), bool(wired)
     subject.lag_due_ms = 0 if asked else None
     if disks_mb:
-        failing_disk.mount(subject.directory, int(disks_mb))
+        disks.mount(subject.directory, int(disks_mb))
 
 
 @given(parsers.re(r"the same in mode (?P<mode>\w+) beside it"))
@@ -244,7 +245,7 @@ def starts(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
         if not application.wave:  # what an instance upstream wrote meanwhile
             trial.look_at_input(application)
         if mended:
-            failing_disk.start_torn(trial, application)
+            disks.start_torn(trial, application)
             started: object = True
         else:
             started = trial.start(application, cold=bool(cold), default_mode=bool(default), may_refuse=bool(refuses))
@@ -269,7 +270,7 @@ def go_on_arriving(trial: Trial, seconds: str | None, how: str | None, away: str
         until_ms, length_ms = trial.now_ms + 1000 * int(seconds), 1000 * int(of_them or seconds)
         with trial.feeding(application, APART_S):
             if how:
-                trial.disturb_store(application, how, length_ms)
+                stores.disturb(trial, application, how, length_ms)
             elif away:
                 with out_of_reach(trial, application):
                     trial.watch(application, trial.now_ms + length_ms)
@@ -388,7 +389,7 @@ def come_and_go(trial: Trial, changes: str, at_once: str | None) -> None:
     does: dict[str, Callable[[Application, str], object]]
     does = {"joins": trial.start, "leaves": trial.stop, "is killed": trial.kill}
     if not at_once:
-        does["is killed"] = partial(trial.lose, within_ms=WENT_ON_WITHIN_MS)
+        does["is killed"] = partial(instances.lose, trial, within_ms=WENT_ON_WITHIN_MS)
     for application in subjects(trial):
         with trial.feeding(application, APART_S):
             for name, change, moment in re.findall(
@@ -396,11 +397,11 @@ def come_and_go(trial: Trial, changes: str, at_once: str | None) -> None:
             ):
                 if moment:
                     hold(trial, application, AIMS[moment.strip()](trial, application))
-                (trial.kill_worker if "worker" in name else does[change])(application, name)
+                (partial(instances.kill_worker, trial) if "worker" in name else does[change])(application, name)
                 if not at_once:
-                    trial.share(application)
+                    instances.share(trial, application)
             if at_once:
-                trial.share(application)
+                instances.share(trial, application)
 
 
 @when(
@@ -411,20 +412,24 @@ def come_and_go(trial: Trial, changes: str, at_once: str | None) -> None:
         r"(?P<is_fed>, while more of them arrive)?"
     )
 )
-def disks(trial: Trial, what: str, is_fed: str | None) -> None:
+def befall(trial: Trial, what: str, is_fed: str | None) -> None:
     """While it is down: delete the instance's own disk; or copy every disk of the application, or put the copy in their place;
     or cut one file in half; or have the broker delete records that are not committed yet, as when their retention is over.
     Or add partitions, or make another topic of that name; or leave no room on its disks."""
     does: dict[str, Callable[[Application], object]]
-    does = {"its local state is wiped": trial.wipe, "its disks are kept as they are": trial.keep_disks}
-    does |= {"half of what it has not read falls off the log": trial.cut_the_log}
-    does |= {"its input gets twice as many partitions": trial.grow}
-    does |= {"its input is deleted and made anew": trial.make_anew}
-    does |= {"the file that it wrote last is torn": partial(failing_disk.tear, trial)}
-    does |= {"its disks run full until it stops loudly or is killed": partial(failing_disk.run_full, trial)}
+    does = {
+        "its local state is wiped": partial(disks.wipe, trial),
+        "its disks are kept as they are": disks.keep,
+        "its disks are set back to that": partial(disks.set_back, trial),
+        "half of what it has not read falls off the log": partial(log.cut, trial),
+        "its input gets twice as many partitions": partial(log.grow, trial),
+        "its input is deleted and made anew": partial(log.make_anew, trial),
+        "the file that it wrote last is torn": partial(disks.tear, trial),
+        "its disks run full until it stops loudly or is killed": partial(disks.run_full, trial),
+    }
     for application in subjects(trial):
         with trial.feeding(application, APART_S) if is_fed else nullcontext():
-            does.get(what, trial.set_disks_back)(application)
+            does[what](application)
 
 
 @when("a second deployment under the same ids starts while more of them arrive, and both are ended")
@@ -432,7 +437,7 @@ def deployed_twice(trial: Trial) -> None:
     """Start it with the same settings and other disks; the two have 10 seconds to notice."""
     for application in subjects(trial):
         with trial.feeding(application, APART_S):
-            trial.start_another(application)
+            instances.start_another(trial, application)
 
 
 @when("a second cluster stands by, and takes over while more of them arrive")
@@ -441,7 +446,7 @@ def taken_over(trial: Trial) -> None:
     for application in subjects(trial):
         trial.start(application, "green", apart=True, cluster="green")
         with trial.feeding(application, APART_S):
-            trial.switch_clusters(application, TAKEN_OVER_WITHIN_MS)
+            instances.switch_clusters(trial, application, TAKEN_OVER_WITHIN_MS)
 
 
 @when(

@@ -5,11 +5,13 @@ from functools import partial
 
 from pytest_bdd import given, parsers, step, then, when
 
+from streamgate.application import Application
 from streamgate.checks.joins import races
+from streamgate.faults import log
 from streamgate.generators.ledger import FLAWS, Send, unreadable
 from streamgate.generators.tables import Tables, facts, spoiled, written
 from streamgate.steps.sentences import subjects
-from streamgate.trial import Application, Trial
+from streamgate.trial import Trial
 from streamgate.verdicts import MarkMissed
 
 FLAW = (
@@ -145,7 +147,7 @@ def stops_loudly(trial: Trial, what: str) -> None:
     """`failed` of the kind poison, with topic, partition and offset; or of any kind, with the topic and partition of a gap."""
     for application in subjects(trial):
         if what == "where":
-            trial.expect_gap(application)
+            log.expect_gap(trial, application)
         else:
             trial.expect_failure(application)
         check = "gap-named" if what == "where" else "named"

@@ -449,10 +449,10 @@ def opened_bench(
     arguments: argparse.Namespace, designs: list[Any], out: Path, say: Any, stores: dict[str, str]
 ) -> Iterator[Any]:
     """A broker that answers and all that is shared on it, these designs prepared; nothing of it is left behind."""
+    from streamgate.bench import Bench  # noqa: PLC0415
     from streamgate.designs.reaper import RunScope  # noqa: PLC0415
     from streamgate.feed import Feed  # noqa: PLC0415
     from streamgate.history.reading import Reading  # noqa: PLC0415
-    from streamgate.trial import Bench  # noqa: PLC0415
 
     run, seed = RunScope(), seed_of(arguments)
     bench = broker = None

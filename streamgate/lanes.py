@@ -25,11 +25,11 @@ import pytest
 from rich.console import Console
 
 import streamgate
+from streamgate.bench import Bench
 from streamgate.designs.reaper import RunScope
 from streamgate.errors import MachineProblem, Problem, UsageProblem
 from streamgate.plugin import Account, Choice, Gate
 from streamgate.report import RowResult
-from streamgate.trial import Bench
 from streamgate.verdicts import Verdict
 
 VARIABLE = "STREAMGATE_LANE"  # in a lane's environment: the id of its run

@@ -22,6 +22,7 @@ from pytest_bdd.scenario import scenario_wrapper_template_registry
 from rich.console import Console
 
 import streamgate
+from streamgate.bench import Bench
 from streamgate.catalogue import Catalogue, Row, Scenario
 from streamgate.designs.manifest import Manifest
 from streamgate.errors import Problem
@@ -29,7 +30,7 @@ from streamgate.history import events
 from streamgate.machine import Memory
 from streamgate.report import COLOURS, RowResult, Summary, Writer, card, exit_code, median_seconds
 from streamgate.report.timeline import illustrate
-from streamgate.trial import ON_A_CLUSTER, Bench, Trial
+from streamgate.trial import ON_A_CLUSTER, Trial
 from streamgate.verdicts import HarnessError, Inconclusive, MarkMissed, NotOffered, Outcome, Verdict, Violated
 
 ATTEMPTS = 5

@@ -23,9 +23,11 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 from rich.table import Table
 
+from streamgate.bench import Bench
 from streamgate.designs.manifest import Manifest
 from streamgate.designs.protocol import Mode
 from streamgate.errors import UsageProblem
+from streamgate.faults import disks
 from streamgate.faults.disk import Hold
 from streamgate.faults.points import arrive, evidence_of
 from streamgate.faults.wire import EFFECTS, TRANSACTION, Rule
@@ -33,7 +35,7 @@ from streamgate.faults.wire.errors import Moment
 from streamgate.generators.ledger import Send, ledger
 from streamgate.history import events
 from streamgate.plugin import judged
-from streamgate.trial import SETTLE_S, Bench, Trial
+from streamgate.trial import SETTLE_S, Trial
 from streamgate.verdicts import Anomaly, MarkMissed, Verdict, Violated
 
 Points = Literal["txn", "all"]
@@ -379,7 +381,7 @@ class _Life:
             kept, lost = self.bench.disk.roll_back(self.application.directory / OWN)
             self.trial.mark("rolled back to what was synced", files=kept + lost, lost=lost)
         elif left == "wiped":
-            self.trial.wipe(self.application, OWN, may_be_empty=True)
+            disks.wipe(self.trial, self.application, OWN, may_be_empty=True)
 
     def _succeed(self, rule: Rule) -> None:
         """Have a successor drain the input, let the request arrive, and let a zombie go on with what it has of an answer."""

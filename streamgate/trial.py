@@ -7,35 +7,25 @@ times scale with `time_scale`, promised tolerances never do.
 import contextlib
 import json
 import shutil
-import subprocess
 import threading
 import time
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from hashlib import sha256
-from itertools import chain
 from math import ceil, inf
-from pathlib import Path
 from typing import Any
 
-import psutil
-
-from streamgate.brokers import Broker
+from streamgate.application import Application
+from streamgate.bench import Bench
 from streamgate.checks import CHECKS
 from streamgate.checks.delivery import waits_of
-from streamgate.checks.fencing import HANDED_OVER
 from streamgate.checks.stores import unsettled
 from streamgate.checks.view import view_of
 from streamgate.designs.instance import Instance, Silence
 from streamgate.designs.manifest import Manifest
-from streamgate.designs.pool import Pool
 from streamgate.designs.protocol import (
-    Deactivated,
     Error,
     Failed,
     Lagging,
@@ -48,235 +38,30 @@ from streamgate.designs.protocol import (
     Stopped,
     Unsupported,
     Value,
-    WorkersReply,
 )
-from streamgate.designs.reaper import RunScope, unmount
-from streamgate.faults.disk import Disk
-from streamgate.faults.wall_clock import WallClock
-from streamgate.faults.wire import EFFECTS, Proxy
-from streamgate.feed import Feed
+from streamgate.designs.reaper import unmount
+from streamgate.faults.wire import EFFECTS
 from streamgate.generators.ledger import Send, facts
-from streamgate.generators.tables import Tables
 from streamgate.history import History, events
-from streamgate.history.reading import Pace, Position, Reading
+from streamgate.history.reading import Position
 from streamgate.history.wire import Wires, is_left_open
-from streamgate.machine import Cores, own_bytes, younger
-from streamgate.programs import DEAD_LETTERS, PROGRAMS, Program
-from streamgate.report import waiting
-from streamgate.stores import STORES, Store
+from streamgate.machine import Cores, own_bytes
+from streamgate.programs import DEAD_LETTERS, PROGRAMS
+from streamgate.stores import STORES
 from streamgate.verdicts import AdapterBreach, HarnessError, MarkMissed, NotOffered, Violated, worst_first
 
-PROGRESS_S = 20.0  # an input that moves no further for so long is stuck
 SETTLE_S = 1.5  # how long nothing may follow a recorded end
 POLL_S = 0.02
-MOVES = 3  # how often all of a shared input is seen to move on
 STOP_MS = 10_000
-NOTICED_S = 10.0  # two deployments under the same ids have noticed by then
 LAG_EVERY_MS = 100
 BLIND_MS = 1_500  # what is visible is seen later by so much, at most
-STORE_HELD_MS, STORE_FREE_MS = (
-    1_000,
-    300,
-)  # a slow store takes nothing for so long, and everything for so long, by turns
 CLEANED_MS = 500  # how often the cleaner has a look on our brokers
 SHARES = {"50 %": 0.5, "99 %": 0.99, "99.99 %": 0.9999}
 ASKED_AT_ONCE = 16  # keys of a table, when an instance has just said that it is ready
 COLD = "started with nothing prepared"
 SWITCHED = "another cluster takes over"
-DIED = "an instance died beside others"
-BESIDE_MS = 1_000  # how long two clusters run beside each other before one takes over, and after it
 TRANSACTION_TIMEOUT_MS = 3_000
-SESSION_TIMEOUT_MS = 2_000
 ON_A_CLUSTER = ", on a cluster of three brokers"  # a row with these words runs on one
-ABORT_CHECK_MS = 500  # how often our brokers look for overdue transactions; the features' figures are for these
-
-
-@dataclass
-class Bench:
-    """What the scenarios of one run share: the broker and the harness's own clients on it."""
-
-    run: RunScope
-    broker: Broker
-    reading: Reading
-    feed: Feed
-    out: Path
-    seed: int
-    time_scale: float
-    stores: dict[str, str] = field(default_factory=dict)  # kind -> the address of one that was given
-    proxy: Proxy | None = None
-    pools: dict[str, Pool] = field(default_factory=dict)
-    disk: Disk | None = None  # where designs are watched
-    cluster: "Bench | None" = None  # the same on three brokers, while rows want them
-
-    def on_a_cluster(self) -> "Bench":
-        """The same on a cluster of three brokers, started for the first row that wants them; on a broker that is not ours
-        NotOffered."""
-        if not self.broker.ours:
-            raise NotOffered("no node of somebody else's cluster is killed")
-        if self.cluster is None:
-            from streamgate.brokers.cluster import open_cluster  # noqa: PLC0415  (a run may have no such row)
-
-            with waiting("a cluster of three brokers starts"):
-                broker = open_cluster(self.run, self.out / "logs", why="one of its nodes is to die")
-            reading = Reading(broker.bootstrap, broker.client)
-            feed = Feed(reading.settings, self.run.run_id)
-            self.cluster = replace(self, broker=broker, reading=reading, feed=feed, proxy=None)
-        return self.cluster
-
-    def end_cluster(self) -> None:
-        """End the three brokers, if there are any: the memory is wanted elsewhere."""
-        if self.cluster:
-            self.cluster.reading.close()
-            self.cluster.broker.close()
-            self.cluster = None
-
-    @cached_property
-    def pace(self) -> Pace:
-        """What the broker makes its clients wait for; ours is quick, a cluster of somebody else may not be."""
-        return self.reading.pace()
-
-    @property
-    def session_timeout_ms(self) -> int:
-        """The shortest that the broker allows, from ours up."""
-        return max(SESSION_TIMEOUT_MS, self.pace.min_session_ms)
-
-    @property
-    def later_abort_ms(self) -> int:
-        """How much later than by ours an overdue transaction may be aborted."""
-        return max(0, self.pace.abort_check_ms - ABORT_CHECK_MS)
-
-    @property
-    def progress_s(self) -> float:
-        """An input that moves no further for so long is stuck: a dead member, a rebalance and an abort are waited for."""
-        slower_ms = self.session_timeout_ms - SESSION_TIMEOUT_MS + self.pace.abort_check_ms + self.pace.rebalance_ms
-        return PROGRESS_S + slower_ms / 1000
-
-    def pool(self, manifest: Manifest) -> Pool:
-        """The pool of warm instances of one design."""
-        if manifest.name not in self.pools:
-            for other in self.pools.values():  # one design at a time keeps memory and the two cores for itself
-                other.close()
-            launch = self.disk.launch if self.disk else subprocess.Popen
-            pool = Pool(manifest, self.run, self.out / "logs", time_scale=self.time_scale, launch=launch)
-            self.pools.clear()
-            self.pools[manifest.name] = pool
-        return self.pools[manifest.name]
-
-    def take(self, manifest: Manifest, environment: dict[str, str] | None = None) -> Instance:
-        """A warm instance, or a new one with that environment; what boots in view is told."""
-        first = manifest.name not in self.pools
-        pool = self.pool(manifest)
-        own = environment is not None
-        with waiting(f"{manifest.name} boots") if first or own else nullcontext():
-            return pool.take() if environment is None else pool.boot(environment)
-
-    @property
-    def wire(self) -> Proxy:
-        """The proxy before the broker; NotOffered where nobody can read what travels."""
-        if self.broker.client.get("security.protocol", "plaintext") != "plaintext":
-            raise NotOffered("what a secured connection carries cannot be read, and no request on it can be met")
-        if self.proxy is None:
-            self.proxy = Proxy(self.broker.bootstrap)
-        if self.proxy.failure:
-            raise HarnessError(self.proxy.failure)
-        return self.proxy
-
-    def close(self) -> None:
-        """End every instance and client, and the cluster; the broker is its owner's."""
-        self.end_cluster()
-        for pool in self.pools.values():
-            pool.close()
-        if self.proxy:
-            self.proxy.close()
-        self.reading.close()
-
-
-@dataclass
-class Application:
-    """One program in one mode, on topics of its own."""
-
-    name: str
-    program: Program
-    event: events.Application
-    partitions: int  # of the outputs
-    inputs: dict[str, int]  # topic -> partitions
-    directory: Path
-    several: bool = False  # whether instances are to run beside each other
-    workers: int = 0  # how many processes share the work of an instance; 0: as it likes
-    is_wired: bool = False  # whether its instances reach the broker through the proxy
-    doors: set[str] = field(default_factory=set)  # of those that did
-    group: str | None = None
-    running: dict[str, Instance] = field(default_factory=dict)
-    fed_ms: int = 0
-    fed: set[str] = field(default_factory=set)  # the topics that the last wave was for
-    is_fed: bool = False  # all the time, by a thread of its own
-    observed_ms: int | None = None  # from the first feeding until it is drained: when its outputs were looked for
-    blind_ms: int | None = None  # and how long they were not, at most
-    # topic-partition -> each wave's end, and when it was there
-    appended: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
-    wave: Callable[..., list[Send]] | None = None
-    count: Callable[[list[Send]], dict[str, int]] = facts
-    incarnations: Counter[str] = field(default_factory=Counter)  # how often a topic was made anew
-    waves: int = 0
-    ready_ms: int = 0
-    positions: dict[tuple[str, bool], Position] = field(default_factory=dict)
-    input_ends: dict[str, int] = field(
-        default_factory=dict
-    )  # topic-partition -> the offset after its last visible record
-    workload: dict[str, int] = field(default_factory=dict)
-    tables: Tables | None = None  # of a join: what its inputs say
-    table: str | None = None  # the topic that is the table, where that is one of the design's own
-    keys: list[str] = field(default_factory=list)  # what it is asked for
-    asked: int = 0
-    lag_due_ms: int | None = None  # when it is asked again how far it is behind, if it is
-    store: Store | None = None  # what keeps its state, where that is not its own affair
-    wall_clock: WallClock | None = None  # what its instances are started with, if theirs can be set
-
-    @property
-    def kept(self) -> Path:
-        """Where a copy of its disks may be."""
-        return self.directory.with_name(f"{self.directory.name}-kept")
-
-    def door(self, name: str = "a") -> str:
-        """What the proxy knows an instance by."""
-        return f"{self.event.application_id}/{name}"
-
-    def appended_ms(self, place: str, offset: int) -> int | None:
-        """When the wave of this record was in the log; None where it was none of ours, or ends in aborted records."""
-        waves = self.appended.get(place, [])
-        wave = bisect_right(waves, offset, key=lambda wave: wave[0])
-        return waves[wave][1] if wave < len(waves) else None
-
-    @property
-    def reads(self) -> str:
-        """The input topic, of a join the one whose keys the results have."""
-        return self.event.topics[self.program.reads]
-
-    @property
-    def writes(self) -> str:
-        """The output topic."""
-        return self.table or self.event.topics[self.program.writes]
-
-    @property
-    def outputs(self) -> tuple[str, ...]:
-        """The output topics of all its stages, the last one's first, and that of its dead letters."""
-        roles = [*(stage.writes for stage in self.program.stages[1:]), DEAD_LETTERS]
-        return self.writes, *(self.event.topics[role] for role in roles if role in self.event.topics)
-
-    @property
-    def commits(self) -> dict[str, int]:
-        """The inputs whose committed offsets say how far the application is: topic -> partitions."""
-        return {topic: self.inputs[topic] for topic in map(self.event.topics.__getitem__, self.program.commits)}
-
-    @property
-    def places(self) -> list[str]:
-        """Every topic-partition of those inputs, sorted."""
-        return sorted(f"{topic}-{p}" for topic, count in self.commits.items() for p in range(count))
-
-    @property
-    def mode(self) -> Mode:
-        """At_least_once or exactly_once."""
-        return self.event.mode
 
 
 class Trial:
@@ -440,36 +225,6 @@ class Trial:
         for name, count in application.count(sends).items():
             application.workload[name] = application.workload.get(name, 0) + count
 
-    def grow(self, application: Application) -> None:
-        """Give the input twice as many partitions; what is fed next goes there as well.
-
-        A branch of the ledger stays where it is or goes from partition p of n to p + n, which lies behind it in the log, so the
-        states of its accounts stay in order.
-        """
-        topic = application.reads
-        partitions = application.inputs[topic] = 2 * application.inputs[topic]
-        self.reading.grow(topic, partitions)
-        self.bench.feed.look_at(topic)
-        for committed in (True, False):
-            position = application.positions.setdefault((topic, committed), {})
-            position |= {partition: position.get(partition, 0) for partition in range(partitions)}
-        self.mark("partitions were added to its input", partitions=partitions)
-
-    def make_anew(self, application: Application) -> None:
-        """Delete the input topic, and make one of that name and size; nobody has read anything of that."""
-        topic = application.reads
-        partitions = application.inputs[topic]
-        self.reading.delete([topic])
-        self.reading.create({topic: partitions})
-        self.bench.feed.look_at(topic)
-        application.incarnations[topic] += 1
-        for position in (True, False):
-            application.positions.pop((topic, position), None)
-        for place in (f"{topic}-{partition}" for partition in range(partitions)):
-            application.input_ends.pop(place, None)
-            application.appended.pop(place, None)
-        self.mark("its input was deleted and made anew", committed=self.committed(application))
-
     @contextlib.contextmanager
     def feeding(self, application: Application, apart_s: float = 0) -> Iterator[None]:
         """Write wave after wave of the last workload meanwhile, so far apart, and read them back at the end."""
@@ -564,39 +319,6 @@ class Trial:
         rows = tuple(store.rows())
         writes = tuple((self.now_ms - round(1000 * ago_s), stage, key) for ago_s, stage, key in store.writes())
         self.history.add(events.Stored(at_ms=self.now_ms, application=application.name, rows=rows, writes=writes))
-
-    def disturb_store(self, application: Application, how: str, length_ms: int) -> None:
-        """Have the store locked, slow or down for so long; record at the end of it what is committed, and what is stored.
-
-        A slow one is locked most of the time, and takes in between what waits. MarkMissed where nothing came out meanwhile that
-        is to be stored, or where nothing was written to a slow one.
-        """
-        store = application.store
-        assert store
-        self.observe(application)
-        known, version, until_ms = self._outputs(application), store.version(), self.now_ms + length_ms
-        self.weigh(application)
-        while how == "slow" and self.now_ms + STORE_HELD_MS + STORE_FREE_MS < until_ms:
-            with store.held():
-                self.watch(application, self.now_ms + STORE_HELD_MS)
-            self.watch(application, self.now_ms + STORE_FREE_MS)
-        if how == "slow" and store.version() == version:
-            raise MarkMissed(f"{self.manifest.name} wrote nothing to its store while it was slow")
-        with store.down() if how == "down" else store.held():
-            self.watch(application, self.now_ms + (STORE_HELD_MS if how == "slow" else length_ms))
-            offsets = self.committed(application)
-            self.history.add(
-                events.Committed(
-                    at_ms=self.now_ms, application=application.name, offsets=offsets, stable_ms=0, down=False
-                )
-            )
-            self.weigh(application)
-            self.look_at_store(application)
-        if not (new := self._outputs(application) - known):
-            raise MarkMissed(
-                f"{self.manifest.name} sent nothing while its store took nothing, so it had nothing to store"
-            )
-        self.mark(f"the store is {how}", outputs_meanwhile=new, committed=offsets)
 
     def weigh(self, application: Application) -> None:
         """Record what the processes of instance a have in memory, and no others."""
@@ -765,31 +487,6 @@ class Trial:
         self.happened(application, name, "killed", f"{len(pids)} processes")
         return pids
 
-    def kill_worker(self, application: Application, which: str) -> None:
-        """SIGKILL the oldest of an instance's workers when all of them are there; mark which they were."""
-        there: list[psutil.Process] = []
-
-        def complete() -> bool:
-            nonlocal there
-            self.look_after(application)
-            reply = application.running["a"].workers()
-            if not isinstance(reply, WorkersReply):
-                raise AdapterBreach(f"{self.manifest.name} answered workers with an error: {reply}")
-            try:
-                there = younger(reply.pids)
-            except ValueError as error:
-                said = f"{self.manifest.name} names process {error} as a worker, which is older than this run"
-                raise AdapterBreach(said) from None
-            return len(there) >= application.workers
-
-        if not self.wait(self.bench.progress_s, complete):
-            said = f"{self.manifest.name} has {len(there)} workers, and was to have {application.workers}"
-            raise Violated.one("stuck", said)
-        struck = min(there, key=psutil.Process.create_time)
-        struck.kill()
-        self.kills += 1
-        self.mark(f"{which} is killed", pid=struck.pid, of=[process.pid for process in there])
-
     def stop(self, application: Application, name: str = "a", *, twice: bool = False) -> None:
         """Close an instance gracefully; one that still runs then is told again where the scenario does so."""
         instance = application.running.pop(name)
@@ -837,82 +534,6 @@ class Trial:
         if not left:
             raise MarkMissed(f"{self.manifest.name} had drained its input before it was stopped")
         self.mark("stopped in the middle of its input", offsets_left=left)
-
-    def wipe(self, application: Application, name: str = "a", *, may_be_empty: bool = False) -> None:
-        """Delete the instance's own disk, and mark what was there; MarkMissed where that should have been something."""
-        folder = application.directory / name
-        files = [f for f in folder.rglob("*") if f.is_file()]
-        size = sum(f.stat().st_size for f in files)
-        shutil.rmtree(folder)
-        if not (size or may_be_empty) and self.manifest.local_state:
-            raise MarkMissed(f"{self.manifest.name} keeps local state by its manifest, and its state_dir holds no byte")
-        self.mark("wiped", files=len(files), size_bytes=size, local_state=self.manifest.local_state)
-
-    def keep_disks(self, application: Application) -> None:
-        """Copy every disk of an application that is down."""
-        shutil.copytree(application.directory, application.kept)
-
-    def set_disks_back(self, application: Application) -> None:
-        """Put the copy in the place of the disks; MarkMissed where nothing has changed on them that should have."""
-        now, then = _files(application.directory), _files(application.kept)
-        if now == then and self.manifest.local_state:
-            raise MarkMissed(
-                f"{self.manifest.name} keeps local state by its manifest, and nothing changed on its disks"
-            )
-        shutil.rmtree(application.directory)
-        shutil.copytree(application.kept, application.directory)
-        self.mark(
-            "disks set back", files_before=len(then), changed=len(now ^ then), local_state=self.manifest.local_state
-        )
-
-    def start_another(self, application: Application) -> None:
-        """Start a second deployment under the ids of the first; when one of them has noticed, or the time is up, end both."""
-        running = application.running
-        first, second = running["a"], self.start(application, "b", in_place_of="a", apart=True, may_refuse=True)
-        if second is None:
-            self.let_go(application, "b")
-
-        def stopped() -> list[str]:
-            return [name for name, instance in running.items() if instance.is_over]
-
-        self.wait(NOTICED_S, lambda: second is None or bool(stopped()))
-        for name in stopped():
-            if running[name].failed is None:
-                self.look_after(application)
-            self.gave_up(application, name)
-        self.mark("two deployments under the same ids", second_refused=second is None, first_failed=bool(first.failed))
-        for name in list(running):
-            self.kill(application, name)
-        self.settle(application)
-
-    def switch_clusters(self, application: Application, within_ms: int) -> None:
-        """Let the cluster that stands by take over from the first, and see when its first output is visible."""
-        old, new = application.running["a"], application.running["green"]
-        self.watch(application, self.now_ms + BESIDE_MS)
-        self.mark(SWITCHED)
-        handed_over = old.deactivate()
-        if not isinstance(handed_over, Deactivated):
-            raise AdapterBreach(f"{self.manifest.name} answered deactivate with an error: {handed_over}")
-        self.happened(application, "a", "inactive", str(handed_over.emitted_through))
-        self.ends(application, HANDED_OVER)
-        self.observe(application)
-        known = self._outputs(application)
-        ready = new.activate(handed_over.emitted_through)
-        if not isinstance(ready, Ready):
-            raise AdapterBreach(f"{self.manifest.name} answered activate with an error: {ready}")
-        self.happened(application, "green", "active", ready=ready)
-        application.group = ready.consumer_group
-        self.first_output(application, within_ms, known)
-
-        def goes_on() -> bool:
-            self.look_after(application)
-            self.observe(application)
-            return self._outputs(application) > known
-
-        if not self.wait(self.bench.progress_s, goes_on):
-            raise Violated.one("stuck", f"no output is visible since another cluster of {self.manifest.name} took over")
-        self.watch(application, self.now_ms + BESIDE_MS)
-        self.stop(application, "a")
 
     # --- waiting for the design
 
@@ -1056,36 +677,6 @@ class Trial:
         self.gave_up(application, name)
         self.settle(application)
 
-    def cut_the_log(self, application: Application) -> None:
-        """Have the broker delete the first half of what is not committed, in each partition; mark from where to where.
-
-        MarkMissed where that was no record that a reader is given.
-        """
-        self._demand_group(application, "how far it is")
-        seen = [r for r in self.history.of(events.Record) if r.visible]
-        gaps = {}
-        for place, begin in (self.committed(application) or {}).items():
-            unread = sorted(r.offset for r in seen if f"{r.topic}-{r.partition}" == place and r.offset >= begin)
-            if unread:
-                gaps[place] = (begin, unread[len(unread) // 2] + 1)
-        if not gaps:
-            raise MarkMissed("nothing was left that had not been read")
-        self.reading.cut({place: end for place, (_, end) in gaps.items()})
-        self.mark("some of its input fell off the log before it was read", gaps=gaps)
-
-    def expect_gap(self, application: Application) -> None:
-        """Wait until an instance that has lost some of its input says so, or has gone on without a word; it may have refused."""
-        instance = application.running["a"]
-        if any(e.event == "failed" for e in self.history.of(events.Instance)):
-            self.let_go(application, "a")
-        elif not self.wait(self.bench.progress_s, lambda: instance.failed is not None or self.is_drained(application)):
-            raise Violated.one("stuck", f"{self.manifest.name} neither went on nor said why not, on a gap in its input")
-        elif instance.failed:
-            self.gave_up(application, "a")
-        else:
-            return
-        self.settle(application)
-
     def gave_up(self, application: Application, name: str) -> None:
         """Take away an instance that has said why it goes on no more, and record that."""
         failed = application.running[name].failed
@@ -1097,55 +688,10 @@ class Trial:
         """End an instance that works no more, unless it takes another start."""
         self.bench.pool(self.manifest).give_back(application.running.pop(name))
 
-    def _demand_group(self, application: Application, what: str) -> None:
+    def demand_group(self, application: Application, what: str) -> None:
+        """NotOffered where that can be seen by its group alone, and it names none."""
         if application.group is None:
             raise NotOffered(f"{self.manifest.name} names no consumer group, so nobody can see {what}")
-
-    def share(self, application: Application) -> None:
-        """Wait until all who run hold some of the input by the word of their group, and all of it moves on; mark who does."""
-        self._demand_group(application, "who holds what")
-        busy = min(len(application.running), len(application.places))
-        held: list[list[str]] | None = None
-        before: events.Offsets = {}
-
-        def agreed() -> bool:
-            nonlocal held
-            self.look_after(application)
-            self.observe(application)
-            held = self.reading.members(application.group or "")
-            if held == []:  # it assigns by itself: what it writes says who did
-                return True
-            return held is not None and sum(map(bool, held)) == busy and sorted(chain(*held)) == application.places
-
-        def moved() -> bool:
-            nonlocal before
-            now = self._moved_on(application, before)
-            before = now or before
-            return now is not None
-
-        if not (
-            self.wait(self.bench.progress_s, agreed)
-            and all(self.wait(self.bench.progress_s, moved) for _ in range(MOVES))
-        ):
-            said = f"its offsets rest at {before}" if before else f"its members hold {held}"
-            raise Violated.one("stuck", f"{len(application.running)} instances of {self.manifest.name} run, and {said}")
-        self.mark("the input is shared", held=held)
-
-    def lose(self, application: Application, name: str, within_ms: int) -> None:
-        """SIGKILL an instance beside others, and see all of the input move on again; mark how long that took."""
-        before = self.committed(application, stable=False) or {}
-        self.mark(DIED)
-        since_ms = self.now_ms
-        self.kill(application, name)
-        self._recovers(application, since_ms, within_ms, lambda: self._moved_on(application, before) is not None)
-
-    def _moved_on(self, application: Application, before: events.Offsets) -> events.Offsets | None:
-        """What is committed, if that is beyond those offsets on every partition that is fed."""
-        self.look_after(application)
-        self.observe(application)
-        now = self.committed(application)
-        fed = (place for place in application.places if place.rpartition("-")[0] in application.fed)
-        return now if now and all(now[place] > before.get(place, -1) for place in fed) else None
 
     def drain(self, application: Application, *, outputs_too: bool = True) -> None:
         """Wait until the input is drained; an input that moves no further is stuck."""
@@ -1186,7 +732,10 @@ class Trial:
             nonlocal left, written
             self.watch(application, self.now_ms + CLEANED_MS)
             start = dict.fromkeys(range(application.partitions), 0)
-            left, written = self.reading.records(application.writes, start, committed=True), self._outputs(application)
+            left, written = (
+                self.reading.records(application.writes, start, committed=True),
+                self.outputs_seen(application),
+            )
             return 2 * len(left) < written
 
         if not self.wait(self.bench.progress_s, cleaned):
@@ -1254,7 +803,7 @@ class Trial:
 
     def catch_up(self, application: Application, within_ms: int) -> None:
         """Wait until the committed offsets are the ends of the input's log; record both as they are then, or at the end."""
-        self._demand_group(application, "how far it is")
+        self.demand_group(application, "how far it is")
         began, ends = self.now_ms, dict[str, int]()
         committed: events.Offsets | None = None
 
@@ -1329,16 +878,16 @@ class Trial:
         """Look for an output that is new since the last cold start or switch, beyond those that are known; mark how long it
         took, and record when it was looked for."""
         since_ms = next(m.at_ms for m in reversed(list(self.history.of(events.Mark))) if m.fault in {COLD, SWITCHED})
-        known = self._outputs(application) if known is None else known
+        known = self.outputs_seen(application) if known is None else known
 
         def is_new() -> bool:
             self.look_after(application)
             self.observe(application)
-            return self._outputs(application) > known
+            return self.outputs_seen(application) > known
 
-        self._recovers(application, since_ms, within_ms, is_new)
+        self.recovers(application, since_ms, within_ms, is_new)
 
-    def _recovers(self, application: Application, since_ms: int, within_ms: int, reached: Callable[[], bool]) -> None:
+    def recovers(self, application: Application, since_ms: int, within_ms: int, reached: Callable[[], bool]) -> None:
         """Look until it is back, or the time is up; mark how long it took, and record when it was looked for."""
         cores, canary_ms = Cores(), self.reading.canary_ms()
         while not (is_back := reached()) and self.now_ms < since_ms + within_ms:
@@ -1348,7 +897,8 @@ class Trial:
             self.mark("recovered", after_ms=looked_ms - since_ms)
         self._look_ends(application, since_ms, looked_ms, within_ms, canary_ms, cores)
 
-    def _outputs(self, application: Application) -> int:
+    def outputs_seen(self, application: Application) -> int:
+        """How many visible outputs are in the history."""
         return sum(r.topic == application.writes and r.visible for r in self.history.of(events.Record))
 
     # --- judging
@@ -1412,8 +962,3 @@ class Trial:
         self.reading.delete(made | {topic for e in self.history.of(events.Instance) for topic in e.internal_topics})
         if any(application.doors for application in self.applications.values()):
             _ = self.bench.wire  # which says what it could not read
-
-
-def _files(folder: Path) -> set[tuple[str, int]]:
-    """The files under a folder, with their sizes in bytes."""
-    return {(str(file.relative_to(folder)), file.stat().st_size) for file in folder.rglob("*") if file.is_file()}

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from streamgate.bench import Bench
 from streamgate.brokers.cluster import Cluster
 from streamgate.faults import broker
 from streamgate.faults.broker import id_in, log_of, move_coordinator
-from streamgate.trial import Bench
 from streamgate.verdicts import HarnessError, MarkMissed, NotOffered
 
 

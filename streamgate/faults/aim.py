@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from streamgate.application import Application
 from streamgate.checks.delivery import cut
 from streamgate.checks.view import view_of
 from streamgate.history.events import Offsets
 from streamgate.history.reading import Position
 from streamgate.programs import DEAD_LETTERS, Program, States, Unreadable
-from streamgate.trial import Application, Trial
+from streamgate.trial import Trial
 from streamgate.verdicts import MarkMissed, NotOffered, Violated
 
 Evidence = dict[str, Any]

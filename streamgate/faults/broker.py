@@ -12,10 +12,11 @@ from uuid import uuid4
 
 from confluent_kafka import KafkaException, Producer
 
+from streamgate.application import Application
 from streamgate.brokers.cluster import Cluster
 from streamgate.brokers.node import SETTINGS
 from streamgate.faults.aim import AIMS, hold
-from streamgate.trial import Application, Trial
+from streamgate.trial import Trial
 from streamgate.verdicts import HarnessError, Inconclusive, MarkMissed, NotOffered
 
 CONTROL = b"control"

@@ -2,8 +2,9 @@
 
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource  # type: ignore[attr-defined]
 
+from streamgate.application import Application
 from streamgate.faults.aim import AIMS, Evidence, hold
-from streamgate.trial import Application, Trial
+from streamgate.trial import Trial
 from streamgate.verdicts import MarkMissed
 
 # A transaction marker is a batch of 78 bytes, an output one of more than 150. Below a marker's size the broker could not

@@ -11,10 +11,11 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
+from streamgate.application import Application
 from streamgate.faults.aim import WAVES
 from streamgate.faults.wire import Exchange, Fault, Rule
 from streamgate.faults.wire.errors import Moment
-from streamgate.trial import Application, Trial
+from streamgate.trial import Trial
 from streamgate.verdicts import AdapterBreach, MarkMissed, NotOffered, Violated
 
 WHAT: dict[Fault, str] = {"close": "lost", "silence": "lost", "hold": "held", "refuse": "refused"}

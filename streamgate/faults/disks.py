@@ -1,4 +1,4 @@
-"""Disks of an application that fail as disks do: one has no room left, or of a file only the beginning is there after a crash.
+"""What becomes of an application's disks: wiped, set back, with no room left, or with half of a file after a crash.
 
 A disk that can be filled is a small file system in memory, which the kernel lets nobody mount but root.
 """
@@ -6,12 +6,14 @@ A disk that can be filled is a small file system in memory, which the kernel let
 import contextlib
 import ctypes
 import os
+import shutil
 import stat
 from pathlib import Path
 
+from streamgate.application import Application
 from streamgate.checks.lag import TORN
-from streamgate.trial import Application, Trial
-from streamgate.verdicts import NotOffered
+from streamgate.trial import Trial
+from streamgate.verdicts import MarkMissed, NotOffered
 
 FULL_S = 3.0
 PIECE_BYTES = 1 << 16
@@ -29,8 +31,9 @@ def mount(folder: Path, size_mb: int) -> None:
 
 def run_full(trial: Trial, application: Application) -> None:
     """Leave no room on the disks of an application that writes to them, until instance a stops loudly or is killed; mark it."""
-    first, instance, filler = files_of(application), application.running["a"], application.directory / "filler"
-    if not trial.wait(trial.bench.progress_s, lambda: files_of(application) != first):
+    folder, instance = application.directory, application.running["a"]
+    first, filler = files_of(folder), folder / "filler"
+    if not trial.wait(trial.bench.progress_s, lambda: files_of(folder) != first):
         raise NotOffered(f"{trial.manifest.name} writes to no disk while more of its input arrives")
     try:
         with filler.open("wb", buffering=0) as file:
@@ -51,7 +54,7 @@ def run_full(trial: Trial, application: Application) -> None:
 
 def tear(trial: Trial, application: Application) -> None:
     """Of the file that was written last on a disk of an application that is down, leave the first half; mark which it is."""
-    files = [(changed_ns, file) for file, size_bytes, changed_ns in files_of(application) if size_bytes]
+    files = [(changed_ns, file) for file, size_bytes, changed_ns in files_of(application.directory) if size_bytes]
     if not files:
         raise NotOffered(f"{trial.manifest.name} keeps no file that could be torn")
     _, torn = max(files)
@@ -71,18 +74,18 @@ def start_torn(trial: Trial, application: Application) -> None:
         trial.gave_up(application, "a")
     else:
         trial.let_go(application, "a")
-    trial.set_disks_back(application)
+    set_back(trial, application)
     trial.start(application)
 
 
-def files_of(application: Application) -> set[tuple[str, int, int]]:
-    """The files on the disks of an application: name, size in bytes, and when it was changed (nanoseconds)."""
+def files_of(folder: Path) -> set[tuple[str, int, int]]:
+    """The files under a folder: name, size in bytes, and when it was changed (nanoseconds)."""
     found = set()
-    for file in application.directory.rglob("*"):
+    for file in folder.rglob("*"):
         with contextlib.suppress(FileNotFoundError):  # it has gone meanwhile, or has another name
             known = file.stat()
             if stat.S_ISREG(known.st_mode) and file.suffix != CHECKSUM:
-                found.add((str(file.relative_to(application.directory)), known.st_size, known.st_mtime_ns))
+                found.add((str(file.relative_to(folder)), known.st_size, known.st_mtime_ns))
     return found
 
 
@@ -92,3 +95,31 @@ def _takes(file: int) -> bool:
         return os.write(file, bytes(PIECE_BYTES)) > 0
     except OSError:
         return False
+
+
+def wipe(trial: Trial, application: Application, name: str = "a", *, may_be_empty: bool = False) -> None:
+    """Delete the instance's own disk, and mark what was there; MarkMissed where that should have been something."""
+    folder = application.directory / name
+    files = [f for f in folder.rglob("*") if f.is_file()]
+    size = sum(f.stat().st_size for f in files)
+    shutil.rmtree(folder)
+    if not (size or may_be_empty) and trial.manifest.local_state:
+        raise MarkMissed(f"{trial.manifest.name} keeps local state by its manifest, and its state_dir holds no byte")
+    trial.mark("wiped", files=len(files), size_bytes=size, local_state=trial.manifest.local_state)
+
+
+def keep(application: Application) -> None:
+    """Copy every disk of an application that is down."""
+    shutil.copytree(application.directory, application.kept)
+
+
+def set_back(trial: Trial, application: Application) -> None:
+    """Put the copy in the place of the disks; MarkMissed where nothing has changed on them that should have."""
+    now, then = files_of(application.directory), files_of(application.kept)
+    if now == then and trial.manifest.local_state:
+        raise MarkMissed(f"{trial.manifest.name} keeps local state by its manifest, and nothing changed on its disks")
+    shutil.rmtree(application.directory)
+    shutil.copytree(application.kept, application.directory)
+    trial.mark(
+        "disks set back", files_before=len(then), changed=len(now ^ then), local_state=trial.manifest.local_state
+    )
