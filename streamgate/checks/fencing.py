@@ -129,4 +129,4 @@ def owners(history: History, application: str) -> list[Anomaly]:
             said += f", while instances came and went {changes} times"
             last = Anomaly(name="fenced-but-emitting", text=said, key=text(turns[-1].key or b""), got=turns[-1].at)
             found[source_partition] = passed, last
-    return [*(anomaly for _, anomaly in found.values()), *view.foreign]  # what two owners wrote may be no state at all
+    return [anomaly for _, anomaly in found.values()] or view.foreign  # what two owners wrote may be no state at all

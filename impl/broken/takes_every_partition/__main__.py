@@ -3,6 +3,8 @@
 Whoever assigns partitions by hand in a group makes this mistake. It shows when there are two instances.
 """
 
+import threading
+
 from confluent_kafka import Consumer, TopicPartition
 
 from streamgate.adapter import serve
@@ -17,6 +19,10 @@ class TakesEveryPartition(Plain):
         everything = [TopicPartition(topic, p) for p in consumer.list_topics(topic, 10).topics[topic].partitions]
         super().on_assign(consumer, everything)
         consumer.assign(everything)
+
+    def run(self, stopping: threading.Event) -> None:
+        self.start["parameters"]["commit_interval_ms"] = 50  # by turns with the others, on a slow machine too
+        super().run(stopping)
 
 
 serve(TakesEveryPartition())
