@@ -151,12 +151,11 @@ def test_a_worker_and_the_driver_are_killed(ledger: Ledger, cluster: Cluster) ->
 
 
 def test_its_executors_are_killed(cluster: Cluster, tmp_path: Path) -> None:
-    """A row with workers is upheld on executors of a standalone cluster too."""
+    """The rows with workers are upheld on executors of a standalone cluster too."""
     manifest = (FOLDER / "design.toml").read_text(encoding="utf-8")
     folder, submit = tmp_path / "design", " ".join((*cluster.options, "pyspark-shell"))
     folder.mkdir()
     (folder / "design.toml").write_text(f'{manifest}PYSPARK_SUBMIT_ARGS = "{submit}"\n', encoding="utf-8")
-    row = ("--only", "@G28.loses-a-worker", "--mode", "exactly_once")
-    command = [BINARIES / "streamgate", "run", "--design", folder, *row]
+    command = [BINARIES / "streamgate", "run", "--design", folder, "--only", "@G28.loses-a-worker"]
 
     assert subprocess.run([*command, "--broker", "embedded", "--out", tmp_path / "out"], check=False).returncode == 0
