@@ -115,7 +115,7 @@ def keep(application: Application) -> None:
 
 def set_back(trial: Trial, application: Application) -> None:
     """Put the copy in the place of the disks; MarkMissed where nothing has changed on them that should have."""
-    now, then = files_of(application.directory), files_of(application.kept)
+    now, then = ({file[:2] for file in files_of(folder)} for folder in (application.directory, application.kept))
     if now == then and trial.manifest.local_state:
         raise MarkMissed(f"{trial.manifest.name} keeps local state by its manifest, and nothing changed on its disks")
     shutil.rmtree(application.directory)
