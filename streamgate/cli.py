@@ -248,7 +248,11 @@ def _sweep(to: argparse.ArgumentParser) -> None:
         "--pairs", action="store_true", help="also die once more at each request of the recovery from a first death"
     )
     to.add_argument(
-        "--point", metavar="NAME", help="only these, such as transaction-2.end_txn.1.after, or 'transaction-2.*'"
+        "--point",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="only these, such as transaction-2.end_txn.1.after, or 'transaction-2.*'; repeatable",
     )
     _seed(to)
     to.add_argument("--json", action="store_true", help="print the results as JSON (progress goes to stderr)")
@@ -702,7 +706,7 @@ def sweep_design(arguments: argparse.Namespace) -> int:
         arguments.disk = ()
     with opened_bench(arguments, designs, out, say, {}) as bench:
         bench.disk = Disk(bench.run.scratch) if arguments.disk else None
-        results = sweep.run(bench, design, record, say.print, point=arguments.point, is_paired=arguments.pairs)
+        results = sweep.run(bench, design, record, say.print, points=arguments.point, is_paired=arguments.pairs)
     if arguments.json:
         print(json.dumps([result.model_dump(mode="json") for result in results], indent=2))
     else:

@@ -12,7 +12,7 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -461,7 +461,7 @@ def run(  # noqa: PLR0913 (what to do of it is by name)
     record: Record,
     say: Callable[[str], None],
     *,
-    point: str | None = None,
+    points: Sequence[str] = (),
     is_paired: bool = False,
 ) -> list[Result]:
     """Do what is left of a sweep, or of those points whose names match; all of it where nothing is left.
@@ -470,31 +470,35 @@ def run(  # noqa: PLR0913 (what to do of it is by name)
     is not right with no fault at all it is that alone.
     """
     sweep = Sweep(bench, manifest, record.program, record.mode)
-    first, _, second = (point or "*").partition("+")
-    is_paired |= bool(second)
-    if not record.cuts or (point is None and not record.left(record.cuts, is_paired=is_paired)):
+    wanted = [point for point in points if "+" in point]
+    is_paired |= bool(wanted)
+    if not record.cuts or (not points and not record.left(record.cuts, is_paired=is_paired)):
         trace, golden = sweep.golden()
         if golden.verdict is not Verdict.UPHELD:
             return [golden]
         record.begin(list(cuts(trace, record.points, record.sides, record.left_behind)), bench.seed)
-    asked = _named(first, record.cuts) if point else record.cuts
+    asked = _named([point.partition("+")[0] for point in points], record.cuts) if points else record.cuts
     left = record.left(asked)
-    _meet(sweep, record, left if left or second else asked, say, LIVES if is_paired else 1)
+    _meet(sweep, record, left if left or wanted else asked, say, LIVES if is_paired else 1)
     twice = [pair for cut in asked for pair in pairs(record.results[cut])] if is_paired else []
+    if wanted:
+        twice = _named(wanted, twice)
+        asked = _named([point for point in points if point not in wanted], asked)
     if twice:
-        twice = _named(f"*+{second}", twice) if second else twice
         _meet(sweep, record, record.left(twice) or twice, say)
-        asked = twice if second else asked + twice
-    return [record.results[cut] for cut in asked]
+    return [record.results[cut] for cut in (*asked, *twice)]
 
 
-def _named(pattern: str, there: list[Cut]) -> list[Cut]:
-    """Those of that name, or whose names match; UsageProblem where there are none."""
-    found = [cut for cut in there if fnmatchcase(str(cut), pattern)]
-    if not found:
-        near = get_close_matches(pattern, map(str, there), n=1)
-        raise UsageProblem(f"There is no point {pattern}.{f' Did you mean {near[0]}?' if near else ''}")
-    return found
+def _named(patterns: Iterable[str], there: list[Cut]) -> list[Cut]:
+    """Those of these names, or whose names match, in their order; UsageProblem where one has none."""
+    found = set[Cut]()
+    for pattern in patterns:
+        named = {cut for cut in there if fnmatchcase(str(cut), pattern)}
+        if not named:
+            near = get_close_matches(pattern, map(str, there), n=1)
+            raise UsageProblem(f"There is no point {pattern}.{f' Did you mean {near[0]}?' if near else ''}")
+        found |= named
+    return [cut for cut in there if cut in found]
 
 
 def _meet(sweep: Sweep, record: Record, due: list[Cut], say: Callable[[str], None], lives: int = 1) -> None:

@@ -27,21 +27,24 @@ def lines(out: Path) -> list[dict[str, Any]]:
 
 
 def test_a_place_that_is_upheld_and_one_that_is_not_there(tmp_path: Path) -> None:
-    """It is met at the named request, with the evidence; the record is gone on with, and who mistypes a place is told."""
-    code, said = swept(tmp_path, "--design", "plain", "--point", "transaction-2.end_txn.1.after")
+    """Each is met at its named request, with the evidence; the record is gone on with, and who mistypes a place is told."""
+    points = ["--point", "transaction-2.end_txn.1.after", "--point", "start.init_producer_id.1.bef*"]
+    code, said = swept(tmp_path, "--design", "plain", "--points", "all", *points)
 
     assert code == 0, said
-    head, result = lines(tmp_path)
+    head, first, result = lines(tmp_path)
+    assert (first["verdict"], first["evidence"]["api"]) == ("upheld", "init_producer_id")
     assert {cut["api"] for cut in head["cuts"]} >= {"produce", "txn_offset_commit", "end_txn"}
     assert result["verdict"] == "upheld"
     assert result["evidence"]["api"] == "end_txn"
     assert result["evidence"]["answered"] is True
 
-    code, said = swept(tmp_path, "--design", "plain", "--point", "transaction-2.end_txn.1.afer")
+    points = ["--point", "transaction-2.end_txn.1.after", "--point", "transaction-2.end_txn.1.afer"]
+    code, said = swept(tmp_path, "--design", "plain", "--points", "all", *points)
 
     assert code == 4
     assert "Did you mean transaction-2.end_txn.1.after?" in said
-    assert lines(tmp_path) == [head, result]
+    assert lines(tmp_path) == [head, first, result]
 
 
 def test_who_dies_again_on_the_way_back(tmp_path: Path) -> None:
