@@ -52,6 +52,8 @@ class Writer:
         if self.exactly_once:
             settings["transactional.id"] = f"{start['application_id']}-writer"
             settings["transaction.timeout.ms"] = start["transaction_timeout_ms"]
+            # Where all brokers are away it would forget them, and the group's coordinator is waited for by their old names.
+            settings["metadata.recovery.strategy"] = "none"
         else:
             settings["socket.timeout.ms"] = 10_000  # a silent connection is given up well before a flush is
         self.producer = Producer(self.client | settings)

@@ -4,10 +4,14 @@ Whoever leaves enable.auto.commit on, or acknowledges on receipt, makes this mis
 between the two: the harness strikes as soon as a commit is seen, or while the outputs are still undecided.
 """
 
+import time
+
 from confluent_kafka import Message
 
 from streamgate.adapter import serve
 from streamgate.impl.plain import Plain
+
+BETWEEN_S = 0.1  # long enough for a commit to be seen before what it was of
 
 
 class CommitsBeforeOutput(Plain):
@@ -16,6 +20,7 @@ class CommitsBeforeOutput(Plain):
     def process(self, messages: list[Message]) -> None:
         if messages:
             self.consumer.commit(asynchronous=False)
+            time.sleep(BETWEEN_S)
         super().process(messages)
 
 
