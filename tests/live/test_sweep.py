@@ -61,13 +61,13 @@ def test_who_dies_again_on_the_way_back(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("options", [(), ("--pairs",)])
 def test_a_wrong_design_is_caught_where_it_is_wrong(tmp_path: Path, options: tuple[str, ...]) -> None:
-    """Who commits before the output has lost it where nothing is sent yet, and has no recovery to die in again."""
+    """Who commits before the output has lost it as soon as that is done, and has no recovery to die in again."""
     wrong = ("--design", "broken/commits_before_output", *options)
-    code, said = swept(tmp_path, *wrong, "--point", "transaction-1.produce.1.before")
+    code, said = swept(tmp_path, *wrong, "--point", "transaction-1.offset_commit.1.after")
 
     assert code == 1, said
     assert "behind-commit" in said
-    assert "--point transaction-1.produce.1.before --seed " in said
+    assert "--point transaction-1.offset_commit.1.after --seed " in said
 
 
 def test_what_is_found_is_shown_again_by_the_command_on_its_card(tmp_path: Path) -> None:
