@@ -61,7 +61,7 @@ def test_who_dies_again_on_the_way_back(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("options", [(), ("--pairs",)])
 def test_a_wrong_design_is_caught_where_it_is_wrong(tmp_path: Path, options: tuple[str, ...]) -> None:
-    """Who commits before the output has lost it as soon as that is done, and has no recovery to die in again."""
+    """Who commits before the output has lost it once the commit is done, and has no recovery to die in again."""
     wrong = ("--design", "broken/commits_before_output", *options)
     code, said = swept(tmp_path, *wrong, "--point", "transaction-1.offset_commit.1.after")
 
