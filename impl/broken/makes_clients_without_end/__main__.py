@@ -1,30 +1,30 @@
 """Whoever takes a new client for every try, and lets go of none, makes this mistake. It shows while its broker is away."""
 
 import threading
+import time
 from typing import Any
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
 
 from streamgate.adapter import serve
 from streamgate.impl.plain import Plain
 
 
 class MakesClientsWithoutEnd(Plain):
-    hello = Plain.hello | {"name": "broken/makes_clients_without_end"}
+    hello = Plain.hello | {"name": "broken/makes_clients_without_end", "capabilities": []}
 
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
-        self.clients, self.silence = list[Producer](), threading.Event()
-        threading.Thread(target=self.try_others, args=[start["bootstrap"]], daemon=True).start()
-        return super().open(start | {"client": start["client"] | {"error_cb": lambda _: self.silence.set()}})
+        threading.Thread(target=self.ask, args=[start["bootstrap"]], daemon=True).start()
+        return super().open(start)
 
-    def try_others(self, bootstrap: str) -> None:
-        while self.silence.wait():
-            self.clients.append(Producer({"bootstrap.servers": bootstrap}))
-            threading.Event().wait(0.02)
-
-    def begin(self) -> None:
-        super().begin()
-        self.silence.clear()
+    def ask(self, bootstrap: str) -> None:
+        clients = [Producer({"bootstrap.servers": bootstrap})]
+        while True:
+            try:
+                clients[-1].list_topics(timeout=0.02)
+                time.sleep(0.02)
+            except KafkaException:
+                clients.append(Producer({"bootstrap.servers": bootstrap}))
 
 
 serve(MakesClientsWithoutEnd())
