@@ -34,7 +34,7 @@ CLAIMS = {  # a sentence that claims something of the history as it stands -> it
     "nothing of the paused instance is visible": "silent",
     "no partition has two owners": "owners",
     "only the active cluster has written|the old cluster was silent before the new one wrote": "handed-over",
-    "the new cluster's first output was visible within 5 seconds|all of the input went on within 7 seconds": "recovered",
+    "the new cluster's first output was visible within 5 seconds|all of the input went on within 10 seconds": "recovered",
     r"the dead letters are what cannot be read of the committed input, as often as \w+ allows": "dead-letters",
     r"99\.99 % of what arrived was counted in a visible output within 10 seconds": "available",
     "one of the two has stopped loudly, or refused to start": "noticed",
@@ -62,8 +62,10 @@ CHANGE = "(?:a is killed with a transaction open|[a-d] (?:joins|leaves|is killed
 APART_S = 0.2  # between the small waves that arrive while instances come and go
 UPSTREAM = "upstream"
 TAKEN_OVER_WITHIN_MS = 5_000  # from the order on: half of the 10 seconds that the article's service level allows
-WENT_ON_WITHIN_MS = 7_000  # from the death on: half of what a start with nothing prepared may take
+WENT_ON_WITHIN_MS = 10_000  # from the death on: half of what a start with nothing prepared may take
 VISIBLE_WITHIN_MS = 2_000  # on top of the commit interval, promised by every program's contract
+FILLED_WITHIN_MS = 4_000  # two batches of a Spark on half a machine, and far from the minute that the clock takes there
+FLUSHED_WITHIN_MS = 3_000  # on top of the interval of the batches: the look at the clock, and two such batches
 
 
 def subjects(trial: Trial, who: str = "it") -> Iterator[Application]:
@@ -573,20 +575,20 @@ def is_answered(trial: Trial) -> None:
         trial.claim("answered", application, "for every robot it answers with the last row of its table")
 
 
-@then("within 2 seconds every full batch is out, and nothing else")
+@then("within 4 seconds every full batch is out, and nothing else")
 def is_filled(trial: Trial) -> None:
     """The threshold, while the clock is far."""
     for application in subjects(trial):
-        trial.paused_input(application, VISIBLE_WITHIN_MS)
-        trial.claim("filled", application, "within 2 seconds every full batch is out, and nothing else")
+        trial.paused_input(application, FILLED_WITHIN_MS)
+        trial.claim("filled", application, "within 4 seconds every full batch is out, and nothing else")
 
 
-@then("no event waits longer than the interval and 2 seconds")
+@then("no event waits longer than the interval and 3 seconds")
 def is_in_time(trial: Trial) -> None:
     """The clock, for whoever does not reach the threshold."""
     for application in subjects(trial):
-        trial.paused_input(application, int(application.event.parameters["interval_ms"]) + VISIBLE_WITHIN_MS)
-        trial.claim("in-time", application, "no event waits longer than the interval and 2 seconds")
+        trial.paused_input(application, int(application.event.parameters["interval_ms"]) + FLUSHED_WITHIN_MS)
+        trial.claim("in-time", application, "no event waits longer than the interval and 3 seconds")
 
 
 @then("nothing else changes on the broker")

@@ -18,7 +18,7 @@ from streamgate.history.reading import Pace, Reading
 from streamgate.report import waiting
 from streamgate.verdicts import HarnessError, NotOffered
 
-PROGRESS_S = 20.0  # an input that moves no further for so long is stuck
+PROGRESS_S = 40.0  # an input that moves no further for so long is stuck
 SESSION_TIMEOUT_MS = 2_000
 ABORT_CHECK_MS = 500  # how often our brokers look for overdue transactions; the features' figures are for these
 

@@ -13,7 +13,7 @@ Feature: A recovery takes a limited time, and the report says how long
     And it is killed <moment>
     And 1000 entries over 64 accounts arrive in its input
     And it starts again with nothing prepared
-    Then its first new output is visible within 15 seconds
+    Then its first new output is visible within 20 seconds
     And nothing else changes on the broker
 
     Examples:

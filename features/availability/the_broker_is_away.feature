@@ -25,7 +25,7 @@ Feature: A broker that is away, and a partition in which nothing happens, cost n
 
   @G49.one-partition-is-idle @one-mode
   Scenario Outline: what arrives in the other partitions does not wait for one in which nothing happens
-    Given <program> in mode <mode> on 4 partitions
+    Given <program> in mode <mode> on 4 partitions, committing every 1000 ms
     And 4000 entries over 64 accounts wait in its input, and one partition has none
     When it starts and drains its input
     Then while the input rests, its outcome is visible within the commit interval and 2 seconds

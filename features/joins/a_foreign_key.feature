@@ -52,7 +52,7 @@ Feature: Two large tables are joined on a foreign key
 
   @G67.reference-changes @one-mode
   Scenario Outline: when a partner changes, every row that refers to it is emitted again
-    Given <program> in mode <mode> on 4 partitions
+    Given <program> in mode <mode> on 4 partitions, committing every 1000 ms
     And 4000 changes of 600 rows with 40 partners wait in its inputs
     When it starts and drains its input
     And every partner changes
@@ -67,7 +67,7 @@ Feature: Two large tables are joined on a foreign key
 
   @G67.reference-goes
   Scenario Outline: when a partner goes, the rows that refer to it go on without
-    Given <program> in mode <mode> on 4 partitions
+    Given <program> in mode <mode> on 4 partitions, committing every 1000 ms
     And 4000 changes of 600 rows with 40 partners wait in its inputs
     When it starts and drains its input
     And every partner goes
@@ -98,7 +98,7 @@ Feature: Two large tables are joined on a foreign key
 
   @G66.one-tombstone
   Scenario Outline: a row that goes leaves one tombstone
-    Given <program> in mode <mode> on 4 partitions
+    Given <program> in mode <mode> on 4 partitions, committing every 1000 ms
     And 4000 changes of 600 rows with 40 partners wait in its inputs
     When it starts and drains its input
     And every row goes

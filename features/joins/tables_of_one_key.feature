@@ -7,7 +7,7 @@ Feature: Two tables of one key are joined
 
   @G33.tables-of-one-key @one-mode
   Scenario Outline: every change of either table is joined with the other
-    Given <program> in mode <mode> on 4 partitions
+    Given <program> in mode <mode> on 4 partitions, committing every 1000 ms
     And 4000 changes of 400 rows with 400 partners wait in its inputs
     When it starts and drains its input
     And 1000 changes of 400 rows with 400 partners arrive in its inputs

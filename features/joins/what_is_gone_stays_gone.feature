@@ -39,7 +39,7 @@ Feature: Deletions and older results never overtake
 
   @G36.gone-for-good @one-mode
   Scenario Outline: a row that went does not come back with its partner
-    Given <program> in mode <mode> on 4 partitions
+    Given <program> in mode <mode> on 4 partitions, committing every 1000 ms
     And 4000 changes of 600 rows with 40 partners wait in its inputs
     When it starts and drains its input
     And every row goes

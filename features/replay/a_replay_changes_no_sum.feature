@@ -23,7 +23,7 @@ Feature: A replay changes no sum
 
   @G2.in-the-order-of-the-partition
   Scenario Outline: entries of one key are applied in the order of their partition
-    Given <program> in mode <mode> on 4 partitions
+    Given <program> in mode <mode> on 4 partitions, committing every 1000 ms
     And 4000 entries over 64 accounts wait in its input
     When it starts and drains its input
     And 1000 entries over 64 accounts arrive in its input

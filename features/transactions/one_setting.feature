@@ -7,7 +7,7 @@ Feature: One setting chooses the guarantee, and changes nothing else
 
   @G26.default-is-at-least-once @one-program
   Scenario Outline: a design with no mode set keeps at_least_once
-    Given <program> in mode <mode> on 4 partitions
+    Given <program> in mode <mode> on 4 partitions, committing every 1000 ms
     And 4000 entries over 64 accounts wait in its input
     When it starts with no mode set
     And it is killed between output and commit

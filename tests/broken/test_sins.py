@@ -59,7 +59,8 @@ def test_is_caught(name: str, run: Run) -> None:
         for row, result in run.rows[name].items()
     }
 
-    assert found == expected
+    others = [row for row in run.rows[name].values() if found[row.id] != expected.get(row.id)]
+    assert found == expected, [(row.id, row.reason, *(each.text for each in row.anomalies[:2])) for row in others]
 
 
 def test_the_run_fails(run: Run) -> None:
