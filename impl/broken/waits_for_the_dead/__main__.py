@@ -15,7 +15,7 @@ class WaitsForTheDead(Plain):
     hello = Plain.hello | {"name": "broken/waits_for_the_dead"}
 
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
-        return super().open(start | {"session_timeout_ms": 30_000, "instance": uuid4().hex})
+        return super().open(start | {"session_timeout_ms": 25_000, "instance": uuid4().hex})
 
 
 serve(WaitsForTheDead())
