@@ -1,6 +1,5 @@
 """Every wrong design is caught where it says, as what it says, and passes its control; one run judges them all."""
 
-import json
 import subprocess
 import sys
 from collections import defaultdict
@@ -9,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from streamgate import catalogue
+from streamgate import catalogue, report
 from streamgate.checks import CHECKS
 from streamgate.cli import rows_of_the_sin
 from streamgate.designs.manifest import load, shipped
@@ -40,9 +39,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     command = [sys.executable, "-m", "streamgate.cli", "run", *options]
     done = subprocess.run(command, timeout=RUN_S, check=False)
     rows: dict[str, dict[str, RowResult]] = defaultdict(dict)
-    for line in (out / "report.jsonl").read_text().splitlines():
-        if (entry := json.loads(line))["kind"] == "row":
-            rows[entry["design"]][entry["id"]] = RowResult.model_validate(entry)
+    for row in report.read(out / "report.jsonl")[0]:
+        rows[row.design][row.id] = row
     return Run(done.returncode, out, rows)
 
 
