@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 import streamgate
 from streamgate import catalogue
-from streamgate.errors import MachineProblem, Problem, UsageProblem
+from streamgate.errors import MachineProblem, Problem, UsageProblem, is_interrupt
 from streamgate.report import Writer, console, table, waiting
 from streamgate.verdicts import Verdict
 
@@ -55,9 +55,6 @@ def main(argv: list[str] | None = None) -> int:
         sentence = f"streamgate: {problem}"
         print(sentence if sentence.endswith((".", "?")) else f"{sentence}.", file=sys.stderr)
         return problem.exit_code
-    except KeyboardInterrupt:
-        print("streamgate: interrupted", file=sys.stderr)
-        return INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -65,7 +62,10 @@ def main(argv: list[str] | None = None) -> int:
         where = f" ({error.filename})" if error.filename else ""
         print(f"streamgate: the machine refused: {error.strerror or error}{where}.", file=sys.stderr)
         return MachineProblem.exit_code
-    except Exception as error:  # whatever it is, 1 would read as a verdict
+    except (KeyboardInterrupt, Exception) as error:  # whatever it is, 1 would read as a verdict
+        if is_interrupt(error):
+            print("streamgate: interrupted", file=sys.stderr)
+            return INTERRUPTED
         if sys.flags.dev_mode:
             raise
         said = " ".join(f"{type(error).__name__}: {error}".split())

@@ -15,3 +15,10 @@ class UsageProblem(Problem):
     """What the user typed or wrote cannot be understood (exit 4)."""
 
     exit_code = 4
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Whether it is Ctrl-C; inside a call of confluent-kafka Python makes a SystemError of that (its issue 1708)."""
+    return isinstance(error, KeyboardInterrupt) or (
+        isinstance(error, SystemError) and isinstance(error.__cause__, KeyboardInterrupt)
+    )

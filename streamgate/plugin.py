@@ -9,7 +9,7 @@ import shutil
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
@@ -25,7 +25,7 @@ import streamgate
 from streamgate.bench import Bench
 from streamgate.catalogue import Catalogue, Row, Scenario
 from streamgate.designs.manifest import Manifest
-from streamgate.errors import Problem
+from streamgate.errors import Problem, is_interrupt
 from streamgate.history import events
 from streamgate.machine import Memory
 from streamgate.report import COLOURS, RowResult, Summary, Writer, card, exit_code, median_seconds
@@ -265,6 +265,18 @@ class Gate(Account):
     def is_last_word(self, _: RowResult) -> bool:
         """Whether the row is not judged again."""
         return True
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self) -> Generator[None, object, object]:
+        """Ctrl-C ends the run, in whatever guise it comes."""
+        try:
+            return (yield)
+        except SystemError as error:
+            if is_interrupt(error):
+                raise KeyboardInterrupt from error
+            raise
+
+    pytest_runtest_setup = pytest_runtest_teardown = pytest_runtest_call
 
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
         """Keep the first thing that ended the attempt."""

@@ -376,6 +376,19 @@ def test_a_fault_of_ours_is_no_verdict(refused: Callable[..., Refused], monkeypa
     assert set(EXIT_CODES) >= {end.code}
 
 
+def test_an_interrupt_in_a_call_of_the_client_is_one_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Python makes a SystemError of it there, which is no failure of the harness."""
+
+    def load() -> None:
+        raise SystemError("<built-in method> returned a result with an exception set") from KeyboardInterrupt()
+
+    monkeypatch.setattr(catalogue, "load", load)
+
+    assert (main(["list"]), capsys.readouterr().err) == (130, "streamgate: interrupted\n")
+
+
 def test_an_interrupt_while_it_is_imported_is_one_sentence() -> None:
     """Ctrl-C at any moment, also before there is anything to end."""
     program = (

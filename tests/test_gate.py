@@ -215,9 +215,15 @@ def test_a_limit_of_memory_fails_the_run(run: Run, monkeypatch: pytest.MonkeyPat
     assert (summary.exit_code, summary.limits_broken) == (1, ["300 MiB of at most 200 MiB"])
 
 
-def test_an_interrupt_leaves_a_report_that_says_partial(run: Run) -> None:
-    """What was judged stays, the summary says that it is not all, and the code is the shell's."""
-    COMING["G1.second"] = [KeyboardInterrupt()]
+def in_a_call_of_the_client() -> None:
+    """What Python makes of Ctrl-C there."""
+    raise SystemError("<built-in method> returned a result with an exception set") from KeyboardInterrupt()
+
+
+@pytest.mark.parametrize("end", [KeyboardInterrupt(), in_a_call_of_the_client])
+def test_an_interrupt_leaves_a_report_that_says_partial(run: Run, end: Any) -> None:
+    """What was judged stays, the summary says that it is not all, and the code is the shell's; the client hides none."""
+    COMING["G1.second"] = [end]
 
     verdicts, summary = run.judge()
 
