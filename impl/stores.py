@@ -6,10 +6,6 @@ from collections.abc import Mapping
 from typing import Any, Protocol, cast
 from urllib.parse import urlsplit
 
-import redis
-from redis.backoff import ConstantBackoff
-from redis.retry import Retry
-
 LOCKED_S, AGAIN_S = 60.0, 0.2  # how long a write waits for a store that does not answer, and how often it is tried
 
 
@@ -56,6 +52,10 @@ class Redis:
     """A hash `APPLICATION_ID:STAGE` for each stage."""
 
     def __init__(self, address: str, application_id: str) -> None:
+        import redis  # noqa: PLC0415 (it takes half of a start, and few starts have a store)
+        from redis.backoff import ConstantBackoff  # noqa: PLC0415
+        from redis.retry import Retry  # noqa: PLC0415
+
         again = Retry(ConstantBackoff(AGAIN_S), int(LOCKED_S / AGAIN_S))  # what is written twice is the same
         self.client = redis.Redis.from_url(address, decode_responses=True, retry=again)
         self.prefix = f"{application_id}:"

@@ -21,7 +21,7 @@ from streamgate.generators.envelope_pb2 import Envelope, Posting
 from streamgate.history.reading import Reading
 from streamgate.impl.spark import main
 
-DEADLINE_S = 90.0
+DEADLINE_S = 240.0
 LOOK_S = 0.1
 WAVE = 50  # entries
 CENTS = 7

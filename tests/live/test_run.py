@@ -25,7 +25,7 @@ STREAMGATE = str(Path(sys.executable).with_name("streamgate"))
 QUICK = "@G40.aborted-upstream"
 ROW_ID = "G40.aborted-upstream[ledger-exactly_once]"
 ROW = ["--program", "ledger", "--mode", "exactly_once", "--only", QUICK]
-DEADLINE_S = 90.0
+DEADLINE_S = 240.0
 LOOK_S = 0.05
 
 

@@ -11,7 +11,7 @@ import pytest
 from streamgate.faults.disk import Disk
 
 STREAMGATE = str(Path(sys.executable).with_name("streamgate"))
-DEADLINE_S = 120.0
+DEADLINE_S = 240.0
 
 
 def swept(out: Path, *options: str) -> tuple[int, str]:
