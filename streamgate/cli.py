@@ -360,16 +360,23 @@ def demand_known(found: catalogue.Catalogue, designs: list[Any]) -> None:
 
 
 def rows_of_the_sin(found: catalogue.Catalogue, design: Any) -> set[str]:
-    """The rows on which a wrong design has to be caught, and the one that it has to pass."""
+    """The rows on which a wrong design has to be caught, and the one that it has to pass.
+
+    Of a scenario that is the first row of each program; where another shows something of its own, it is named.
+    """
     promised = {row.id for row in found.promised(design)}
     chosen: set[str] = set()
     for name in filter(None, (*design.sin.scenarios, design.sin.control)):
         if name not in found.by_id and name not in found.by_row:
             raise UsageProblem(f"{design.file}: [sin] names {name}, and there is no such scenario or row.")
-        rows = {name} if name in found.by_row else {row.id for row in found.by_id[name].rows}
-        if not rows & promised:
+        scenario = found.by_row.get(name) or found.by_id[name]
+        named = {name} if name in found.by_row else {row.id for row in scenario.rows}
+        first: dict[str | None, str] = {}
+        for row in (row for row in scenario.rows if row.id in named & promised):
+            first.setdefault(row.program, row.id)
+        if not first:
             raise UsageProblem(f"{design.file}: [sin] names {name}, which the design's programs and modes leave out.")
-        chosen |= rows & promised
+        chosen |= set(first.values())
     return chosen
 
 

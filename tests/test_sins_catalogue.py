@@ -84,3 +84,13 @@ def test_a_sin_that_nothing_can_show(scenarios: tuple[str, ...], says: str) -> N
 
     with pytest.raises(UsageProblem, match=says):
         chosen_rows(EVERYTHING, FOUND, [design])
+
+
+def test_one_row_of_each_program() -> None:
+    """Of a scenario that a sin names the first row of each program is judged, and whichever rows it names besides."""
+    design, _ = sinful("broken/reads_uncommitted")
+
+    assert {row for row in rows_of_the_sin(FOUND, design) if row.startswith("G40.aborted-upstream")} == {
+        "G40.aborted-upstream[ledger-at_least_once]",
+        "G40.aborted-upstream[relay-at_least_once]",
+    }
