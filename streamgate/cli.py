@@ -370,13 +370,10 @@ def rows_of_the_sin(found: catalogue.Catalogue, design: Any) -> set[str]:
         if name not in found.by_id and name not in found.by_row:
             raise UsageProblem(f"{design.file}: [sin] names {name}, and there is no such scenario or row.")
         scenario = found.by_row.get(name) or found.by_id[name]
-        named = {name} if name in found.by_row else {row.id for row in scenario.rows}
-        first: dict[str | None, str] = {}
-        for row in (row for row in scenario.rows if row.id in named & promised):
-            first.setdefault(row.program, row.id)
-        if not first:
+        rows = [row for row in scenario.rows if row.id in promised and name in {row.id, scenario.id}]
+        if not rows:
             raise UsageProblem(f"{design.file}: [sin] names {name}, which the design's programs and modes leave out.")
-        chosen |= set(first.values())
+        chosen.update({row.program: row.id for row in reversed(rows)}.values())  # the first of each
     return chosen
 
 
