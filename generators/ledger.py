@@ -9,8 +9,9 @@ the same bytes in any process.
 import json
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import accumulate, cycle
 from typing import Final
 
@@ -27,6 +28,8 @@ STEP_BACK_MAX: Final = 50
 FLAWED_MAX: Final = 4  # records one after the other that cannot be read
 FLAWS: Final = ("without a value", "without a key", "that is JSON", "that is cut short", "of other bytes")
 FLOAT_EXACT: Final = 2**53  # a double holds every integer up to here, and no odd one beyond
+
+KEPT: Final = 8  # workloads of 1,000 to 20,000 records, and what is counted in them
 
 _KINDS: Final = ("none", "zero", "huge", "twice", "cancels") + ("plain",) * 27
 
@@ -49,6 +52,7 @@ class Send:
         return self.transaction is not None
 
 
+@lru_cache(maxsize=KEPT)
 def ledger(  # noqa: PLR0913 (the knobs of a workload stand in the sentence that asks for it, all by name)
     seed: int,
     *,
@@ -62,7 +66,7 @@ def ledger(  # noqa: PLR0913 (the knobs of a workload stand in the sentence that
     doomed: bool = False,
     flawed: bool = False,
     wave: int = 0,
-) -> list[Send]:
+) -> tuple[Send, ...]:
     """Make the records of one workload; aborted and repeated ones, and those that cannot be read, come on top of `entries`.
 
     With at least as many accounts as entries every account is touched, each in its turn, instead of by
@@ -110,10 +114,11 @@ def ledger(  # noqa: PLR0913 (the knobs of a workload stand in the sentence that
     sends += mint.unreadable(flawed_at[entries])
     if aborted_transactions:
         sends += mint.aborted(transaction, upstream, flawed=flawed)
-    return [replace(send, transaction=0) for send in sends] if doomed else sends
+    return tuple(replace(send, transaction=0) for send in sends) if doomed else tuple(sends)
 
 
-def facts(sends: Sequence[Send]) -> dict[str, int]:
+@lru_cache(maxsize=KEPT)
+def facts(sends: tuple[Send, ...]) -> dict[str, int]:
     """Count what a report states about a workload and what a test demands of it."""
     seen: set[str] = set()
     touched: set[str] = set()

@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -40,8 +40,8 @@ class Application:
     blind_ms: int | None = None  # and how long they were not, at most
     # topic-partition -> each wave's end, and when it was there
     appended: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
-    wave: Callable[..., list[Send]] | None = None
-    count: Callable[[list[Send]], dict[str, int]] = facts
+    wave: Callable[..., Sequence[Send]] | None = None
+    count: Callable[[tuple[Send, ...]], dict[str, int]] = facts
     incarnations: Counter[str] = field(default_factory=Counter)  # how often a topic was made anew
     waves: int = 0
     ready_ms: int = 0

@@ -9,7 +9,7 @@ from typing import ClassVar
 import psutil
 
 LEAST_CORE_S = 1.0  # processes are charged by ticks of 10 ms: what a moment took cannot be told
-MEMORY_LOOK_S = 2.0  # a look walks the page tables of every process: 30 ms where Spark runs
+MEMORY_LOOK_S = 4.0  # a look walks the page tables of every process: 30 ms where Spark runs
 
 
 def _tree() -> Iterator[psutil.Process]:

@@ -145,9 +145,10 @@ class Gate(Account):
     # --- collection
 
     def pytest_configure(self, config: pytest.Config) -> None:
-        """Bring the sentences."""
+        """Bring the sentences; one that fails leaves Python's own traceback, since pytest's parses the source of every frame."""
         from streamgate.steps import sentences, tables  # noqa: PLC0415  (steps register themselves where they are imported)
 
+        config.option.tbstyle = "native"
         config.pluginmanager.register(sentences, "streamgate-sentences")
         config.pluginmanager.register(tables, "streamgate-sentences-on-tables")
 

@@ -78,11 +78,11 @@ def shrink(history: History, anomaly: Anomaly, seconds: float) -> Shrunk | None:
             return False
         return any(_same(each, anomaly) for each in found)
 
-    if not still(places):
-        return None
-    kept = places
-    if anomaly.key and still(of_key := [_place(r) for r in _of_key(history, topics, anomaly.key)]):
-        kept = list(dict.fromkeys(of_key))
+    kept = list(dict.fromkeys(_place(r) for r in _of_key(history, topics, anomaly.key))) if anomaly.key else places
+    if not still(kept):
+        if kept is places or not still(places):
+            return None
+        kept = places
     parts = 2
     while len(kept) > 1 and parts <= len(kept) and time.monotonic() < until:
         size = -(-len(kept) // parts)

@@ -6,7 +6,7 @@ program's turn, since what follows would only repeat it.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
@@ -180,7 +180,7 @@ class _Turn:
         return Check(check, False, f"none visible to read_committed in {seconds:g} s; see {instance.stderr_path}")
 
 
-def _sends(program: str) -> list[Send]:
+def _sends(program: str) -> Sequence[Send]:
     if PROGRAMS[program].beside:
         tables = Tables(1, program, rows=_ENTRIES, partners=8, partitions=PARTITIONS, beside=PARTITIONS)
         return tables.partner_changes() + tables.insertions()

@@ -10,7 +10,7 @@ import shutil
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from hashlib import sha256
@@ -70,7 +70,8 @@ class Trial:
     def __init__(self, bench: Bench, manifest: Manifest, scenario: str, attempt: int, suffix: str = "") -> None:
         self.bench, self.manifest, self.scenario, self.attempt = bench, manifest, scenario, attempt
         self.reading = bench.reading
-        self.seed = int.from_bytes(sha256(f"{bench.seed}:{scenario}:{attempt}".encode()).digest()[:6])
+        # The same for every row: what one has made of it is there for the next.
+        self.seed = int.from_bytes(sha256(f"{bench.seed}:{attempt}".encode()).digest()[:6])
         stem = sha256(f"{manifest.name}:{scenario}:{attempt}:{time.time_ns()}".encode()).hexdigest()[:8]
         self.application_id = f"sg-{bench.run.run_id[:6]}-{stem}"
         self.began = time.monotonic()
@@ -190,8 +191,8 @@ class Trial:
     def feed(
         self,
         application: Application,
-        wave: Callable[..., list[Send]],
-        count: Callable[[list[Send]], dict[str, int]] = facts,
+        wave: Callable[..., Sequence[Send]],
+        count: Callable[[tuple[Send, ...]], dict[str, int]] = facts,
     ) -> None:
         """Write the next wave of a workload to the application's input, and read back what the log made of it."""
         application.wave, application.count = wave, count
@@ -212,7 +213,7 @@ class Trial:
 
     def _write(self, application: Application) -> None:
         assert application.wave
-        sends = application.wave(wave=application.waves)
+        sends = tuple(application.wave(wave=application.waves))
         ends = self.bench.feed.write(application.event.topics, application.program.reads, sends)
         application.fed_ms = self.now_ms
         for place, end in ends.items():

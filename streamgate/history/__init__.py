@@ -1,5 +1,6 @@
 """The history of one scenario: appended to as it happens, kept in memory for the checks and on disk for the judge."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +19,7 @@ class History:
 
     def __init__(self, events: list[AnyEvent] | None = None, *, path: Path | None = None) -> None:
         self.events: list[AnyEvent] = []
+        self._of: dict[type[Event], list[Any]] = defaultdict(list)  # the same, by kind
         self.facts = 0  # how many of them say more than what was judged
         self.derived: dict[Any, Any] = {}  # what the checks draw from the facts, so that they draw it once
         self._file = path.open("w", encoding="utf-8") if path else None
@@ -27,6 +29,7 @@ class History:
     def add(self, event: AnyEvent) -> None:
         """Append one event."""
         self.events.append(event)
+        self._of[type(event)].append(event)
         self.facts += not isinstance(event, Claim)
         if self._file:
             self._file.write(event.model_dump_json(exclude_defaults=False) + "\n")
@@ -53,7 +56,7 @@ class History:
 
     def of(self, kind: type[E]) -> Iterator[E]:
         """Every event of one kind, in order."""
-        return (event for event in self.events if isinstance(event, kind))
+        return iter(self._of[kind])
 
     def upto(self, count: int) -> "History":
         """The history as it was when it had that many events."""
