@@ -260,11 +260,11 @@ class View:
 
 
 def view_of(history: History, application: str) -> View:
-    """The application's view as the history stands, the same one until more is known."""
+    """The application's view as the history stands, the same one until there is more of what it is drawn from."""
     known, view = history.derived.get(application, (None, None))
-    if known != history.facts:
+    if known != (count := history.count(Record, Instance)):
         view = View(history, application)
-        history.derived[application] = history.facts, view
+        history.derived[application] = count, view
     assert isinstance(view, View)
     return view
 

@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar
 from pydantic import ValidationError
 
 from streamgate.errors import UsageProblem
-from streamgate.history.events import EVENT, AnyEvent, Application, Begun, Claim, Ended, Event
+from streamgate.history.events import EVENT, AnyEvent, Application, Begun, Ended, Event
 
 E = TypeVar("E", bound=Event)
 
@@ -20,7 +20,6 @@ class History:
     def __init__(self, events: list[AnyEvent] | None = None, *, path: Path | None = None) -> None:
         self.events: list[AnyEvent] = []
         self._of: dict[type[Event], list[Any]] = defaultdict(list)  # the same, by kind
-        self.facts = 0  # how many of them say more than what was judged
         self.derived: dict[Any, Any] = {}  # what the checks draw from the facts, so that they draw it once
         self._file = path.open("w", encoding="utf-8") if path else None
         for event in events or []:
@@ -30,7 +29,6 @@ class History:
         """Append one event."""
         self.events.append(event)
         self._of[type(event)].append(event)
-        self.facts += not isinstance(event, Claim)
         if self._file:
             self._file.write(event.model_dump_json(exclude_defaults=False) + "\n")
 
@@ -57,6 +55,10 @@ class History:
     def of(self, kind: type[E]) -> Iterator[E]:
         """Every event of one kind, in order."""
         return iter(self._of[kind])
+
+    def count(self, *kinds: type[Event]) -> int:
+        """How many events of these kinds there are: as long as that stays, so does what was drawn from them."""
+        return sum(len(self._of[kind]) for kind in kinds)
 
     def upto(self, count: int) -> "History":
         """The history as it was when it had that many events."""
