@@ -21,7 +21,7 @@ class Feed:
             | {
                 "partitioner": "murmur2_random",
                 "enable.idempotence": True,
-                "linger.ms": 2,
+                "linger.ms": 50,
             }
         )
         self._id = f"streamgate-feed-{run_id}"

@@ -27,7 +27,8 @@ WAVE = 50  # entries
 CENTS = 7
 FOLDER = Path(main.__file__).parent
 BINARIES = Path(sys.executable).parent
-HERE = os.environ | {"PYSPARK_PYTHON": sys.executable}  # Spark's scripts look for themselves by this Python
+# Spark's scripts look for themselves by this Python; and none of these JVMs lives for long enough to be worth its compiler.
+HERE = os.environ | {"PYSPARK_PYTHON": sys.executable, "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 
 
 def wait(what: str, reached: Callable[[], bool]) -> None:

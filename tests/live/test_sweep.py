@@ -59,10 +59,9 @@ def test_who_dies_again_on_the_way_back(tmp_path: Path) -> None:
     assert (second["verdict"], second["evidence"]["answered"]) == ("upheld", True)
 
 
-@pytest.mark.parametrize("options", [(), ("--pairs",)])
-def test_a_wrong_design_is_caught_where_it_is_wrong(tmp_path: Path, options: tuple[str, ...]) -> None:
+def test_a_wrong_design_is_caught_where_it_is_wrong(tmp_path: Path) -> None:
     """Who commits before the output has lost it once the commit is done, and has no recovery to die in again."""
-    wrong = ("--design", "broken/commits_before_output", *options)
+    wrong = ("--design", "broken/commits_before_output", "--pairs")
     code, said = swept(tmp_path, *wrong, "--point", "transaction-1.offset_commit.1.after")
 
     assert code == 1, said
