@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Literal
 
 from streamgate.brokers.embedded import EmbeddedBroker, Launch
-from streamgate.brokers.jars import jar_set
-from streamgate.brokers.java import find_java
 from streamgate.brokers.node import SETTINGS, await_ready, free_ports, listeners, new_cluster_id
 from streamgate.designs.reaper import RunScope
 
@@ -91,7 +89,7 @@ class Cluster:
 
 def open_cluster(run: RunScope, log_dir: Path, *, why: str) -> Cluster:
     """Three nodes that serve transactions and groups."""
-    launch = Launch(run, log_dir / "cluster.log", why, find_java(), jar_set("kafka"), SMALL_HEAP)
+    launch = Launch.found(run, log_dir / "cluster.log", why, SMALL_HEAP)
     return launch.on_free_ports(lambda: _start(launch))
 
 

@@ -5,12 +5,13 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Literal, TypeVar
 from uuid import uuid4
 
+from streamgate.brokers import classes
 from streamgate.brokers.jars import jar_set
 from streamgate.brokers.java import Java, find_java
 from streamgate.brokers.node import (
@@ -31,6 +32,7 @@ from streamgate.designs.reaper import RunScope
 from streamgate.errors import MachineProblem
 
 _FORMAT_DEADLINE_S = 60.0
+_END_DEADLINE_S = 60.0
 T = TypeVar("T")
 _LOGGING = {
     "showDateTime": "true",
@@ -80,7 +82,7 @@ def open_embedded(
     run: RunScope, log_dir: Path, *, why: str, port: int | None = None, secured: bool = False
 ) -> EmbeddedBroker:
     """A broker that serves transactions and groups; `port` is kept if given; secured is SASL_SSL."""
-    launch = Launch(run, log_dir / "broker.log", why, find_java(), jar_set("kafka"))
+    launch = Launch.found(run, log_dir / "broker.log", why)
 
     def start() -> EmbeddedBroker:
         try:
@@ -105,6 +107,22 @@ class Launch:
     java: Java
     jars: list[Path]
     heap: str = HEAP
+    classes: tuple[str, ...] = ()  # where the JVM takes them from
+
+    @classmethod
+    def found(cls, run: RunScope, log: Path, why: str, heap: str = HEAP) -> "Launch":
+        """With the Java and the jars of this machine, and the classes that it keeps of them."""
+        bare = cls(run, log, why, find_java(), jar_set("kafka"), heap)
+
+        def live(flags: tuple[str, ...]) -> None:
+            """Start a node and have it end in order, which is when its JVM archives."""
+            launch = replace(bare, log=run.scratch / "classes.log", classes=flags)
+            broker = launch.on_free_ports(lambda: launch.start(None, secured=False))
+            broker.process.terminate()
+            if not broker.ended(_END_DEADLINE_S):
+                broker.close()
+
+        return replace(bare, classes=classes.flags(bare.java, bare.jars, live))
 
     def on_free_ports(self, start: Callable[[], T]) -> T:
         """What that starts; once more on other ports where one was taken in the last moment."""
@@ -176,7 +194,7 @@ class Launch:
         """One Java program over the node's properties, its output in the broker's log, each line with the node's name."""
         logging = _LOGGING | {"dateTimeFormat": f"yyyy-MM-dd'T'HH:mm:ss.SSS' {home.name}'"}
         command = [
-            str(self.java.path), self.heap, *JVM_FLAGS, f"-Djava.io.tmpdir={home / 'tmp'}",
+            str(self.java.path), self.heap, *JVM_FLAGS, *self.classes, f"-Djava.io.tmpdir={home / 'tmp'}",
             *(f"-Dorg.slf4j.simpleLogger.{name}={value}" for name, value in logging.items()),
             "-cp", ":".join(map(str, self.jars)), *main, str(home / "server.properties"),
         ]  # fmt: skip

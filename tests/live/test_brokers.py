@@ -76,8 +76,13 @@ def test_the_embedded_broker_keeps_transactions_apart(run: RunScope, tmp_path: P
 
 
 def test_a_killed_broker_comes_back_with_what_it_had(run: RunScope, tmp_path: Path) -> None:
-    """At the same address, when its old registration is over; what the two lives said stands in one log."""
+    """At the same address, when its old registration is over; what the two lives said stands in one log.
+
+    Where Java has an archive of its own classes, the node takes Kafka's from one as well.
+    """
     broker = open_embedded(run, tmp_path, why="a test")
+    mapped = Path(f"/proc/{broker.process.pid}/maps").read_text()
+    assert ("/classes.jsa" in mapped) == ("/streamgate/kafka-" in mapped)
     assert transacted(broker) == [(b"key", b"committed")]
 
     broker.kill()
