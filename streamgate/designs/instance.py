@@ -272,11 +272,10 @@ class Instance:
         return code
 
     def wait_exit(self, deadline_s: float) -> int | None:
-        """Wait for its first process to end, as it must after `failed`; None where it did not."""
-        try:
-            return self._process.wait(deadline_s)
-        except subprocess.TimeoutExpired:
-            return None
+        """Wait for its first process to end, as it must after `failed`, and for its last words; None where it did not end."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(deadline_s)
+        return self.exit_code
 
     @property
     def is_over(self) -> bool:
