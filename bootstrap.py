@@ -17,19 +17,25 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ENVIRONMENT = HERE / ".venv"
 PYTHON = ENVIRONMENT / "bin" / "python"
+STORED = ["--config-settings", "--build-option=--compression=stored"]
 
 
 def install(extras: str) -> None:
     """Have these extras of pyproject.toml in the environment; a stamp tells what it holds already, and for which Python."""
     stamp = ENVIRONMENT / f"installed-{extras}"
-    needs = f"{sys.version}\n{(HERE / 'pyproject.toml').read_text()}"
+    import tomllib  # noqa: PLC0415 - whoever has an older Python is told so first
+
+    project = (HERE / "pyproject.toml").read_text()
+    needs = f"{sys.version}\n{project}"
     if stamp.is_file() and stamp.read_text() == needs:
         return
     print(f"installing into {ENVIRONMENT} (pyspark is 450 MB: a minute or two)", file=sys.stderr, flush=True)
     if not any(made.read_text().startswith(sys.version) for made in ENVIRONMENT.glob("installed-*")):
         venv.create(ENVIRONMENT, with_pip=True, clear=True)  # another Python's, or one that was left half made
-    pip = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
-    subprocess.run([*pip, "-e", f".[{extras}]"], check=True, cwd=HERE, stdout=sys.stderr)
+    pip = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-compile"]
+    # pyspark is built here, into a wheel that is unpacked at once: it need not be compressed. What is named gets the setting.
+    spark = [*tomllib.loads(project)["project"]["optional-dependencies"]["spark"], *STORED]
+    subprocess.run([*pip, "-e", f".[{extras}]", *spark], check=True, cwd=HERE, stdout=sys.stderr)
     stamp.write_text(needs)
 
 
