@@ -31,10 +31,10 @@ class Run:
 
 @pytest.fixture(scope="session")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """One run of every wrong design, two rows at a time; its seed is in the report and in every card."""
+    """One run of every wrong design, three rows at a time; its seed is in the report and in every card."""
     out = tmp_path_factory.mktemp("broken")
     designs = [argument for name in SINS for argument in ("--design", name)]
-    options = ["--broker", "embedded", "--lanes", "2", "--out", str(out), *designs]
+    options = ["--broker", "embedded", "--lanes", "3", "--out", str(out), *designs]
     command = [sys.executable, "-m", "streamgate.cli", "run", *options]
     done = subprocess.run(command, timeout=RUN_S, check=False)
     rows: dict[str, dict[str, RowResult]] = defaultdict(dict)
