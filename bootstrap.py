@@ -23,12 +23,12 @@ STORED = ["--config-settings", "--build-option=--compression=stored"]
 def install(extras: str) -> None:
     """Have these extras of pyproject.toml in the environment; a stamp tells what it holds already, and for which Python."""
     stamp = ENVIRONMENT / f"installed-{extras}"
-    import tomllib  # noqa: PLC0415 - whoever has an older Python is told so first
-
     project = (HERE / "pyproject.toml").read_text()
     needs = f"{sys.version}\n{project}"
     if stamp.is_file() and stamp.read_text() == needs:
         return
+    import tomllib  # noqa: PLC0415 - whoever has an older Python is told so first
+
     print(f"installing into {ENVIRONMENT} (pyspark is 450 MB: a minute or two)", file=sys.stderr, flush=True)
     if not any(made.read_text().startswith(sys.version) for made in ENVIRONMENT.glob("installed-*")):
         venv.create(ENVIRONMENT, with_pip=True, clear=True)  # another Python's, or one that was left half made
