@@ -274,7 +274,7 @@ def _seed(to: argparse.ArgumentParser) -> None:
         "--seed",
         metavar="N",
         type=int,
-        help="derives data, fault and timing seeds of every scenario (default: a random one, printed)",
+        help="makes the records that every row of a run reads (default: a random one, printed)",
     )
     to.add_argument(
         "--time-scale",
