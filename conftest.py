@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 
 from streamgate.brokers import Broker, open_broker
+from streamgate.depths import DEFAULT, DEPTHS
 from streamgate.designs.reaper import RunScope
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Take how much the wrong designs are judged on."""
+    parser.addoption("--depth", choices=DEPTHS, default=DEFAULT, help="of tests/broken: quick, core or full")
 
 
 def pytest_configure() -> None:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, Self, cast
 
@@ -21,6 +20,7 @@ from gherkin.parser import Parser
 from gherkin.pickles.compiler import Compiler
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from streamgate.depths import Depth, Share, depth_of, is_within
 from streamgate.errors import UsageProblem
 
 FEATURES: Final = Path(__file__).parent / "features"
@@ -93,6 +93,12 @@ class Row:
     cells: Mapping[str, str]
     steps: tuple[Step, ...]
     line: int
+    tags: frozenset[str] = frozenset()  # its Examples table's, its scenario's and the feature's, each with its @
+
+    @property
+    def depth(self) -> Depth:
+        """The least depth at which a run judges it."""
+        return depth_of(self.tags)
 
     def offered(self, programs: Collection[str], modes: Collection[str]) -> bool:
         """Whether a design with these programs and modes has promised to uphold the row."""
@@ -153,6 +159,24 @@ class Scenario:
         return ASKED_FOR not in self.tags
 
 
+Chosen = Callable[[Scenario, Row], bool]
+
+
+def is_usual(scenario: Scenario, _: Row) -> bool:
+    """Choose every row that is not kept for those who ask for it."""
+    return scenario.is_usual
+
+
+def within(depth: Depth, share: Share | None = None) -> Chosen:
+    """Choose the usual rows of a depth, and of the others a share."""
+
+    def chosen(scenario: Scenario, row: Row) -> bool:
+        is_chosen = is_within(row.depth, depth) or (share is not None and share.holds(row.id))
+        return scenario.is_usual and is_chosen
+
+    return chosen
+
+
 class Manifest(Protocol):
     """What the catalogue asks of a design: what it has promised to be judged on."""
 
@@ -184,20 +208,20 @@ class Catalogue:
         """The scenario that each row belongs to."""
         return {row.id: scenario for scenario in self.scenarios for row in scenario.rows}
 
-    def rows(self, chosen: Callable[[Scenario], bool] = attrgetter("is_usual")) -> Iterator[Row]:
-        """Go through the rows of the chosen scenarios."""
-        return (row for scenario in self.scenarios if chosen(scenario) for row in scenario.rows)
+    def rows(self, chosen: Chosen = is_usual) -> Iterator[Row]:
+        """Go through the chosen rows."""
+        return (row for scenario in self.scenarios for row in scenario.rows if chosen(scenario, row))
 
     def promised(
         self,
         manifest: Manifest,
-        chosen: Callable[[Scenario], bool] = attrgetter("is_usual"),
+        chosen: Chosen = is_usual,
         modes: Collection[str] = MODES,
     ) -> tuple[Row, ...]:
-        """The rows that a design has to be judged on: of its programs, in its modes, or in one of them where that is enough."""
+        """The chosen rows that a design has promised: of its programs, in its modes, or in one of them where that is enough."""
         found: list[Row] = []
         has = [mode for mode in MODES if mode in modes and mode in manifest.modes]
-        for scenario in filter(chosen, self.scenarios):
+        for scenario in self.scenarios:
             rows = [row for row in scenario.rows if row.offered(manifest.programs, has)]
             if ONE_MODE in scenario.tags:
                 rows.sort(key=lambda row: has.index(row.mode or ""))
@@ -205,32 +229,32 @@ class Catalogue:
             if ONE_PROGRAM in scenario.tags:
                 rows.sort(key=lambda row: PROGRAMS.index(row.program or ""))
                 rows = list({row.mode: row for row in rows}.values())
-            found += rows
+            found += (row for row in rows if chosen(scenario, row))
         return tuple(found)
 
-    def chooser(self, *, only: str | None = None, guarantees: Iterable[str] = ()) -> Callable[[Scenario], bool]:
-        """Turn `--only` (a Cucumber tag expression) and `--guarantee` into one question to a scenario.
+    def chooser(self, *, only: str | None = None, guarantees: Iterable[str] = ()) -> Chosen:
+        """Turn `--only` (a Cucumber tag expression) and `--guarantee` into one question to a row.
 
         A tag may be written without its @, and a guarantee's id stands for all its usual scenarios.
         """
         ids = {self.guarantee(name).id for name in guarantees}
         if only is None:
-            return lambda scenario: scenario.is_usual and (not ids or scenario.guarantee in ids)
+            return lambda scenario, _: scenario.is_usual and (not ids or scenario.guarantee in ids)
         try:
             expression = parse_tags(only)
         except TagExpressionError as error:
             reason = " ".join(str(error).split()).partition(" Expression:")[0]
             raise UsageProblem(f"--only {only!r} is no tag expression: {reason.rstrip('.')}.") from None
         known = {f"@{name}" for name in (*self.guarantees, *self.tags)}
-        known.update(*(scenario.tags for scenario in self.scenarios))
+        known.update(*(row.tags for scenario in self.scenarios for row in scenario.rows))
         named = {f"@{name.removeprefix('@')}" for name in _tag_names(expression)}
         for name in sorted(named - known):
             raise UsageProblem(
                 f"--only: nothing is tagged {name}.{_near(name, known)} `streamgate list` shows all ids."
             )
 
-        def chosen(scenario: Scenario) -> bool:
-            tags = scenario.tags | {f"@{scenario.guarantee}"}
+        def chosen(scenario: Scenario, row: Row) -> bool:
+            tags = row.tags | {f"@{scenario.guarantee}"}
             values = tags | {tag.removeprefix("@") for tag in tags}
             asked_for = scenario.is_usual or named & {ASKED_FOR, f"@{scenario.id}"}
             return (not ids or scenario.guarantee in ids) and bool(asked_for and expression.evaluate(values))
@@ -247,18 +271,18 @@ class Catalogue:
     def listing(
         self,
         manifests: Iterable[Manifest] = (),
-        chosen: Callable[[Scenario], bool] = attrgetter("is_usual"),
+        chosen: Chosen = is_usual,
     ) -> dict[str, Any]:
         """What `streamgate list --json` prints: the rows, and the counts that a run is held to."""
         untested = [guarantee for guarantee in self.guarantees.values() if not guarantee.specified]
-        scenarios = [scenario for scenario in self.scenarios if chosen(scenario)]
+        rows = [(scenario, row) for scenario in self.scenarios for row in scenario.rows if chosen(scenario, row)]
         return {
             "guarantees": {
                 "all": len(self.guarantees),
                 "specified": len(self.guarantees) - len(untested),
                 "untested": len(untested),
             },
-            "scenarios": len(scenarios),
+            "scenarios": len({scenario.id for scenario, _ in rows}),
             "rows": [
                 {
                     "id": row.id,
@@ -267,11 +291,11 @@ class Catalogue:
                     "name": scenario.name,
                     "program": row.program,
                     "mode": row.mode,
+                    "depth": row.depth,
                     "family": scenario.family,
-                    "tags": sorted(scenario.tags),
+                    "tags": sorted(row.tags),
                 }
-                for scenario in scenarios
-                for row in scenario.rows
+                for scenario, row in rows
             ],
             "untested": [{"id": guarantee.id, "why": guarantee.why} for guarantee in untested],
             "designs": {
@@ -460,7 +484,8 @@ def _row(pickle: Mapping[str, Any], scenario: str, cells: Mapping[str, str], lin
         needs.add((program, mode))
     kept = [cells[name] for name in ("store", "side", "request") if name in cells]
     name = f"{scenario}[{'-'.join([program, mode, *kept])}]" if program and mode else scenario
-    return Row(name, program, mode, frozenset(needs), cells, steps, line)
+    tags = frozenset(tag["name"] for tag in pickle["tags"])
+    return Row(name, program, mode, frozenset(needs), cells, steps, line, tags)
 
 
 def _tag_names(expression: Any) -> Iterator[str]:

@@ -10,14 +10,18 @@ import shutil
 import signal
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
 import streamgate
 from streamgate import catalogue
+from streamgate.depths import DEFAULT, DEPTHS, share_of
 from streamgate.errors import MachineProblem, Problem, UsageProblem, is_interrupt
 from streamgate.report import Writer, console, table, waiting
+from streamgate.selection import Request, chosen_rows, demand_known
 from streamgate.verdicts import Verdict
 
 INTERRUPTED = 130
@@ -212,6 +216,22 @@ def _choice(to: argparse.ArgumentParser) -> None:
         metavar="TAGS",
         help="a Cucumber tag expression, such as '@G22 and not @G22.dies-after-a-commit'",
     )
+    to.add_argument(
+        "--depth",
+        choices=DEPTHS,
+        help="how much is judged: quick, core or full (default: core; every match where --only or --guarantee is given)",
+    )
+    to.add_argument(
+        "--slice",
+        metavar="K/N",
+        help="also the K-th of N fixed parts of the rows that the depth leaves out",
+    )
+    to.add_argument(
+        "--rows",
+        metavar="FILE",
+        type=Path,
+        help="only the rows that a file names, a design and a row's id a line, as in a report",
+    )
 
 
 def _sweep(to: argparse.ArgumentParser) -> None:
@@ -243,6 +263,12 @@ def _sweep(to: argparse.ArgumentParser) -> None:
         default=(),
         help="also die before each rename, unlink and fsync, and each close of a file that was written; whoever comes back "
         "finds its own disk kept, rolled-back to what was synced, or wiped: one of these, or several with commas (Linux)",
+    )
+    to.add_argument(
+        "--depth",
+        choices=DEPTHS,
+        help="how many of the points: quick is the last request of the second transaction, core that transaction, full all "
+        "(default: core; --point chooses among all)",
     )
     to.add_argument(
         "--pairs", action="store_true", help="also die once more at each request of the recovery from a first death"
@@ -320,61 +346,25 @@ def manifests(arguments: argparse.Namespace) -> list[Any]:
     return loaded
 
 
+def request_of(arguments: argparse.Namespace) -> Request:
+    """What the options choose."""
+    if arguments.rows and (arguments.only or arguments.guarantee or arguments.program or arguments.mode):
+        raise UsageProblem("--rows names each row; leave out --only, --guarantee, --program and --mode.")
+    return Request(
+        only=arguments.only,
+        guarantees=arguments.guarantee,
+        programs=arguments.program or (),
+        modes=arguments.mode or (),
+        depth=arguments.depth,
+        share=share_of(arguments.slice, "--slice") if arguments.slice else None,
+        file=arguments.rows,
+    )
+
+
 def given(arguments: argparse.Namespace) -> list[str]:
     """The designs as they were named."""
     names = arguments.design or ([arguments.default_design] if arguments.default_design else [])
     return list(dict.fromkeys(names))
-
-
-def chosen_rows(arguments: argparse.Namespace, found: catalogue.Catalogue, designs: list[Any]) -> dict[str, set[str]]:
-    """Design -> the ids of the rows that it promises and that the options choose."""
-    chooser = found.chooser(only=arguments.only, guarantees=arguments.guarantee)
-    for given, known, what in (
-        (arguments.program, catalogue.PROGRAMS, "program"),
-        (arguments.mode, catalogue.MODES, "mode"),
-    ):
-        for name in given or ():
-            if name not in known:
-                raise UsageProblem(f"There is no {what} {name!r}; there are {', '.join(known)}.")
-    narrowed = arguments.only or arguments.guarantee or arguments.program or arguments.mode
-    return {
-        design.name: rows_of_the_sin(found, design)
-        if design.sin and not narrowed
-        else {
-            row.id
-            for row in found.promised(design, chooser, arguments.mode or catalogue.MODES)
-            if not arguments.program or row.program in arguments.program
-        }
-        for design in designs
-    }
-
-
-def demand_known(found: catalogue.Catalogue, designs: list[Any]) -> None:
-    """Refuse a known failure of something that does not exist: it would hide nothing, and look as if it did."""
-    for design in designs:
-        for known in design.known_failures:
-            if known not in found.by_id and known not in found.by_row:
-                raise UsageProblem(
-                    f"{design.file}: known_failures names {known}, and there is no such scenario or row."
-                )
-
-
-def rows_of_the_sin(found: catalogue.Catalogue, design: Any) -> set[str]:
-    """The rows on which a wrong design has to be caught, and the one that it has to pass.
-
-    Of a scenario that is the first row of each program; where another shows something of its own, it is named.
-    """
-    promised = {row.id for row in found.promised(design)}
-    chosen: set[str] = set()
-    for name in filter(None, (*design.sin.scenarios, design.sin.control)):
-        if name not in found.by_id and name not in found.by_row:
-            raise UsageProblem(f"{design.file}: [sin] names {name}, and there is no such scenario or row.")
-        scenario = found.by_row.get(name) or found.by_id[name]
-        rows = [row for row in scenario.rows if row.id in promised and name in {row.id, scenario.id}]
-        if not rows:
-            raise UsageProblem(f"{design.file}: [sin] names {name}, which the design's programs and modes leave out.")
-        chosen.update({row.program: row.id for row in reversed(rows)}.values())  # the first of each
-    return chosen
 
 
 def out_folder(given: Path | None = None) -> Path:
@@ -504,7 +494,7 @@ def run_designs(arguments: argparse.Namespace) -> int:
     demand_known(found, designs)
     if stores and arguments.lanes > 1:
         raise UsageProblem("--store names one server, which lanes would lock for each other; leave out --lanes.")
-    rows = chosen_rows(arguments, found, designs)
+    rows = chosen_rows(request_of(arguments), found, designs)
     if not any(rows.values()):
         print(
             "streamgate: nothing to judge: no promised row is chosen; `streamgate list` shows the rows.",
@@ -621,24 +611,26 @@ def closing(summary: Any, out: Path) -> str:
 def list_rows(arguments: argparse.Namespace) -> int:
     """List."""
     found, designs = catalogue.load(), manifests(arguments)
-    chosen = found.chooser(only=arguments.only, guarantees=arguments.guarantee)
-    listing = found.listing(designs, chosen)
-    rows = chosen_rows(arguments, found, designs)
-    for name, ids in rows.items():
-        listing["designs"][name] = {"promised": len(ids), "rows": sorted(ids)}
+    request = request_of(arguments)
+    if not arguments.depth:  # whoever lists wants to see what there is
+        request = replace(request, depth="full")
+    listing = found.listing(designs, request.chooser(found))
+    everything = chosen_rows(Request(depth="full"), found, designs)
+    for name, ids in chosen_rows(request, found, designs).items():
+        listing["designs"][name] = {"promised": len(everything[name]), "chosen": len(ids), "rows": sorted(ids)}
     if arguments.json:
         print(json.dumps(listing, indent=2))
         return 0
     for row in listing["rows"]:
-        print(f"{row['id']:<70} {row['name']}")
+        print(f"{row['depth']:<5} {row['id']:<70} {row['name']}")
     for untested in listing["untested"]:
-        print(f"{untested['id']:<70} untested: {untested['why']}")
-    counts = listing["guarantees"]
-    print(
-        f"{counts['all']} guarantees, {counts['specified']} specified, {counts['untested']} untested; {len(listing['rows'])} rows"
-    )
-    for name, ids in rows.items():
-        print(f"{name} promises {len(ids)} rows")
+        print(f"{'-':<5} {untested['id']:<70} untested: {untested['why']}")
+    counts, depths = listing["guarantees"], Counter(row["depth"] for row in listing["rows"])
+    each = ", ".join(f"{depths[depth]} {depth}" for depth in DEPTHS)
+    print(f"{counts['all']} guarantees, {counts['specified']} specified, {counts['untested']} untested")
+    print(f"{len(listing['rows'])} rows ({each}; a depth holds those before it)")
+    for name, design in listing["designs"].items():
+        print(f"{name} promises {design['promised']} rows; {design['chosen']} of them are chosen here")
     return 0
 
 
@@ -710,7 +702,10 @@ def sweep_design(arguments: argparse.Namespace) -> int:
         arguments.disk = ()
     with opened_bench(arguments, designs, out, say, {}) as bench:
         bench.disk = Disk(bench.run.scratch) if arguments.disk else None
-        results = sweep.run(bench, design, record, say.print, points=arguments.point, is_paired=arguments.pairs)
+        depth = arguments.depth or DEFAULT
+        results = sweep.run(
+            bench, design, record, say.print, points=arguments.point, depth=depth, is_paired=arguments.pairs
+        )
     if arguments.json:
         print(json.dumps([result.model_dump(mode="json") for result in results], indent=2))
     else:

@@ -24,6 +24,7 @@ from pydantic import BaseModel, ConfigDict
 from rich.table import Table
 
 from streamgate.bench import Bench
+from streamgate.depths import Depth
 from streamgate.designs.manifest import Manifest
 from streamgate.designs.protocol import Mode
 from streamgate.errors import UsageProblem
@@ -46,6 +47,7 @@ LATER: tuple[Side, ...] = ("late", "zombie")
 LEFT: tuple[Left, ...] = ("kept", "rolled-back", "wiped")
 OWN = "a"  # the instance, and its own folder
 NO_FAULT, RECOVERY = "no fault", "recovery"
+TYPICAL = "transaction-2"  # the phase that the others repeat
 WAVES = 3  # each of them a transaction
 ENTRIES, ACCOUNTS, BRANCHES, PARTITIONS = 24, 8, 4, 2  # of a wave
 TRIES = 3
@@ -162,6 +164,20 @@ def cuts(
                 if side in SIDES or phase.startswith("transaction"):
                     for each in left if side in SIDES else LEFT[:1]:
                         yield Cut(phase=phase, api=api, number=counted[phase, api], side=side, left=each)
+
+
+def within(depth: Depth, there: Sequence[Cut]) -> list[Cut]:
+    """Those of a depth: full is all of them, core what the second wave does, quick its last request.
+
+    A later wave repeats what the second does; the first one comes with what is done once, and so do start and stop.
+    """
+    if depth == "full":
+        return list(there)
+    second = [cut for cut in there if cut.phase == TYPICAL]
+    if depth == "core":
+        return second
+    last = [(cut.api, cut.number) for cut in second if not is_on_disk(cut.api)][-1:]
+    return [cut for cut in second if (cut.api, cut.number) in last]
 
 
 def pairs(result: Result) -> Iterator[Cut]:
@@ -462,9 +478,10 @@ def run(  # noqa: PLR0913 (what to do of it is by name)
     say: Callable[[str], None],
     *,
     points: Sequence[str] = (),
+    depth: Depth = "full",
     is_paired: bool = False,
 ) -> list[Result]:
-    """Do what is left of a sweep, or of those points whose names match; all of it where nothing is left.
+    """Do what is left of a sweep within its depth, or of those points whose names match; all of that where nothing is left.
 
     Each is written down before the next begins; the results are in the order of the cuts, and pairs follow them. Of a design that
     is not right with no fault at all it is that alone.
@@ -472,12 +489,14 @@ def run(  # noqa: PLR0913 (what to do of it is by name)
     sweep = Sweep(bench, manifest, record.program, record.mode)
     wanted = [point for point in points if "+" in point]
     is_paired |= bool(wanted)
-    if not record.cuts or (not points and not record.left(record.cuts, is_paired=is_paired)):
+    due = within(depth, record.cuts)
+    if not record.cuts or (not points and not record.left(due, is_paired=is_paired)):
         trace, golden = sweep.golden()
         if golden.verdict is not Verdict.UPHELD:
             return [golden]
         record.begin(list(cuts(trace, record.points, record.sides, record.left_behind)), bench.seed)
-    asked = _named([point.partition("+")[0] for point in points], record.cuts) if points else record.cuts
+    named = [point.partition("+")[0] for point in points]
+    asked = _named(named, record.cuts) if points else within(depth, record.cuts)
     left = record.left(asked)
     _meet(sweep, record, left if left or wanted else asked, say, LIVES if is_paired else 1)
     twice = [pair for cut in asked for pair in pairs(record.results[cut])] if is_paired else []

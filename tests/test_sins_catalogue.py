@@ -1,22 +1,21 @@
 """The wrong designs are short, name what is there, and leave no anomaly without somebody who shows it."""
 
 import ast
-from argparse import Namespace
 from pathlib import Path
 
 import pytest
 
 from streamgate import catalogue
 from streamgate.checks import ANOMALIES
-from streamgate.cli import chosen_rows, rows_of_the_sin
 from streamgate.designs.manifest import Manifest, Sin, load, shipped
 from streamgate.errors import UsageProblem
 from streamgate.judge import anomalies_of
+from streamgate.selection import Request, chosen_rows, rows_of_the_sin
 
 SINS = [name for name in shipped() if name.startswith("broken/")]
 LINES_MAX = 30
 UNSHOWN: dict[str, str] = {}  # an anomaly that no wrong design shows -> why
-EVERYTHING = Namespace(only=None, guarantee=[], program=None, mode=None)
+EVERYTHING = Request(depth="full")
 FOUND = catalogue.load()
 
 
@@ -64,7 +63,7 @@ def test_every_anomaly_is_shown() -> None:
 def test_judged_on_more_where_asked() -> None:
     """A choice on the command line counts more than what the sin names."""
     design, _ = sinful("broken/reads_uncommitted")
-    asked = Namespace(only="@G1", guarantee=[], program=None, mode=["at_least_once"])
+    asked = Request(only="@G1", modes=["at_least_once"])
 
     assert chosen_rows(asked, FOUND, [design])[design.name] == {"G1.replayed-after-a-crash[ledger-at_least_once]"}
 

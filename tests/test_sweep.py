@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from streamgate.depths import DEPTHS
 from streamgate.errors import UsageProblem
 from streamgate.sweep import (
     AGREED,
@@ -19,6 +20,7 @@ from streamgate.sweep import (
     pairs,
     shortest,
     table,
+    within,
 )
 from streamgate.verdicts import Anomaly, Verdict
 
@@ -70,6 +72,18 @@ def test_both_sides_of_each_effect_by_its_number_in_the_phase() -> None:
         "start.init_producer_id.1.after",
         *names,
     ]
+
+
+def test_a_depth_is_how_many_of_the_points() -> None:
+    """Core is the second wave, which the others repeat; quick its last request; full is all there is."""
+    trace = [*TRACE, ("transaction-2", "end_txn"), ("transaction-2", "rename:durable/N"), ("shutdown", "produce")]
+    there = list(cuts(trace, "all", SIDES))
+
+    found = {depth: [str(cut) for cut in within(depth, there)] for depth in DEPTHS}
+
+    assert found["full"] == [str(cut) for cut in there]
+    assert found["core"] == [name for name in found["full"] if name.startswith("transaction-2.")]
+    assert found["quick"] == ["transaction-2.end_txn.1.before", "transaction-2.end_txn.1.after"]
 
 
 def test_a_trace_is_believed_when_its_fewest_effects_came_often_enough() -> None:

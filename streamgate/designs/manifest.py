@@ -28,6 +28,7 @@ class Sin(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     scenarios: tuple[str, ...] = Field(min_length=1)
+    core: tuple[str, ...] = Field((), description="the rows that are enough below full depth")
     anomaly: str
     control: str | None = None
 
