@@ -27,6 +27,10 @@ from streamgate.catalogue import (
     Step,
     load,
 )
+from streamgate.cover import breaches
+from streamgate.depths import DEPTH_TAGS
+from streamgate.designs.manifest import Manifest, shipped
+from streamgate.designs.manifest import load as load_design
 
 LAST_STEP: Final = "nothing else changes on the broker"
 STEP_DEFINITIONS_MAX: Final = 40
@@ -39,14 +43,28 @@ USUAL_ENTRIES: Final = 4000
 Rule = Callable[[Catalogue], Iterator[str]]
 
 
-def lint(features: Path = FEATURES, steps: Sequence[StepFunctionContext] | None = None) -> list[str]:
-    """Find what is wrong with a folder of features and with the sentences that they are written in."""
+def lint(
+    features: Path = FEATURES,
+    steps: Sequence[StepFunctionContext] | None = None,
+    wrong: Sequence[Manifest] | None = None,
+) -> list[str]:
+    """Find what is wrong with a folder of features, with the sentences that they are written in, and with their depths.
+
+    ``wrong``: the wrong designs that `core` has to catch, those that are shipped if none are given.
+    """
     catalogue = load(features)
     definitions = step_definitions() if steps is None else steps
+    designs = shipped_wrong() if wrong is None else wrong
     findings = [finding for rule in _RULES for finding in rule(catalogue)]
     findings += _sentences(catalogue, definitions)
     findings += _plain_words(features)
+    findings += [f"depths: {breach}, and the features do not have it so." for breach in breaches(catalogue, designs)]
     return findings
+
+
+def shipped_wrong() -> list[Manifest]:
+    """Load the wrong designs that come with the package."""
+    return [design for design in map(load_design, shipped()) if design.sin]
 
 
 def step_definitions(package: str = "streamgate.steps") -> list[StepFunctionContext]:
@@ -112,7 +130,8 @@ def _tags(catalogue: Catalogue) -> Iterator[str]:
             if not ID_TAG.fullmatch(tag) and tag.removeprefix("@") not in catalogue.tags:
                 yield f"{scenario.place}: the tag {tag} is unknown; drop it or add it to {FILE_NAME}."
         for tag in scenario.example_tags:
-            yield f"{scenario.place}: {tag} on Examples is not seen by the run; tag the scenario."
+            if tag not in DEPTH_TAGS:
+                yield f"{scenario.place}: {tag} on Examples is not seen by the run; tag the scenario."
         if f"@{scenario.family}" not in scenario.tags:
             yield f"{scenario.place}: the tag @{scenario.family} of its family, its folder, is missing."
 
@@ -172,7 +191,21 @@ def _rows(catalogue: Catalogue) -> Iterator[str]:
                 yield f"{where}: {named[row.id]} rows are called {row.id}; each program and mode comes once."
 
 
-_RULES: Final[tuple[Rule, ...]] = (_heads, _names, _ids, _tags, _guarantees, _shapes, _rows)
+def _depths(catalogue: Catalogue) -> Iterator[str]:
+    """Every row has one depth, which stands above its Examples table."""
+    for scenario in catalogue.scenarios:
+        for tag in sorted(scenario.tags & set(DEPTH_TAGS)) if scenario.columns else ():
+            yield f"{scenario.place}: {tag} stands above the scenario; it belongs above its Examples."
+        for row in scenario.rows:
+            given = [tag for tag in DEPTH_TAGS if tag in row.tags]
+            if len(given) != 1:
+                said = " and ".join(given) or "none"
+                one_of = " or ".join(DEPTH_TAGS)
+                place = f"{scenario.feature.file}:{row.line}"
+                yield f"{place}: a row has one depth, {one_of}, above its Examples; this one has {said}."
+
+
+_RULES: Final[tuple[Rule, ...]] = (_heads, _names, _ids, _tags, _depths, _guarantees, _shapes, _rows)
 
 
 def _sentences(catalogue: Catalogue, definitions: Sequence[StepFunctionContext]) -> Iterator[str]:

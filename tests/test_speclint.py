@@ -1,5 +1,5 @@
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -7,11 +7,14 @@ import pytest
 from pytest_bdd import parsers
 from pytest_bdd.steps import StepFunctionContext
 
+from streamgate.designs.manifest import Manifest
 from streamgate.speclint import lint, step_definitions
 
 GUARANTEES = """
 [tags]
 replay = "again"
+core = "judged usually"
+full = "judged whole"
 [G1]
 promise = "A replay changes no sum."
 family = "replay"
@@ -38,12 +41,13 @@ Feature: Replays
     When it is killed
     Then nothing else changes on the broker
 
+    @core
     Examples:
       | program |
       | ledger  |
 """
 SECOND = """
-  @G1.replayed-again
+  @G1.replayed-again @core
   Scenario: a second replay changes no balance
     Given ledger runs in mode exactly_once on 4 partitions
     When it is killed
@@ -75,6 +79,7 @@ def linted(tmp_path: Path) -> Linted:
         guarantees: str = GUARANTEES,
         steps: list[StepFunctionContext] = STEPS,
         file: str = "replay/replays.feature",
+        wrong: Sequence[Manifest] = (),
     ) -> list[str]:
         feature = FEATURE + more
         for old, new in changes:
@@ -83,7 +88,7 @@ def linted(tmp_path: Path) -> Linted:
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).write_text(feature)
         (tmp_path / "guarantees.toml").write_text(guarantees)
-        return lint(tmp_path, steps)
+        return lint(tmp_path, steps, wrong)
 
     return lint_with
 
@@ -110,7 +115,7 @@ def test_a_sound_suite_has_no_findings(linted: Linted) -> None:
         ([("@G1.replayed", "@G2.replayed")], "guarantees.toml: G1 has no scenario"),
         ([("@replay\n", "@replay @fast\n")], "the tag @fast is unknown"),
         ([("@replay\n", "")], "the tag @replay of its family"),
-        ([("    Examples", "    @wide\n    Examples")], "@wide on Examples is not seen by the run"),
+        ([("    @core\n", "    @core @wide\n")], "@wide on Examples is not seen by the run"),
         ([("it is killed", "it is kicked")], ":10: no step definition matches “it is kicked” as a when"),
         ([("When it is killed", "Then it is killed")], "no step definition matches “it is killed” as a then"),
         ([("    Then nothing else changes on the broker\n", "")], ":10: a scenario ends on its side effects"),
@@ -120,15 +125,28 @@ def test_a_sound_suite_has_no_findings(linted: Linted) -> None:
         ([("      | ledger  |\n", "")], ":8: the Examples have no rows, so nothing is judged"),
         ([("| program |", "| proggy  |")], "<program> is no column of the Examples"),
         ([("| program |", "| proggy  |")], "no sentence uses the column proggy"),
-        ([("| ledger  |", "| legder  |")], ":15: legder is no program"),
-        ([("| ledger  |", "| relay   |")], ":15: G1 is promised of ledger in guarantees.toml, not of relay"),
+        ([("| ledger  |", "| legder  |")], ":16: legder is no program"),
+        ([("| ledger  |", "| relay   |")], ":16: G1 is promised of ledger in guarantees.toml, not of relay"),
         (
             [("| ledger  |", "| ledger  |\n      | ledger  |")],
             "2 rows are called G1.replayed[ledger-exactly_once]",
         ),
-        ([("runs in mode exactly_once", "runs")], ":15: no sentence says what runs"),
-        ([("mode exactly_once", "mode quickly")], ":15: no sentence says what runs"),
+        ([("runs in mode exactly_once", "runs")], ":16: no sentence says what runs"),
+        ([("mode exactly_once", "mode quickly")], ":16: no sentence says what runs"),
         ([("Outline: a replay changes no balance", "Outline:")], ":8: the scenario has no name"),
+        (
+            [("    @core\n", "")],
+            ":15: a row has one depth, @quick or @core or @full, above its Examples; this one has none",
+        ),
+        (
+            [("    @core\n", "    @core @full\n")],
+            ":16: a row has one depth, @quick or @core or @full, above its Examples; this",
+        ),
+        ([("@G1.replayed\n", "@G1.replayed @core\n")], ":8: @core stands above the scenario"),
+        ([("@core", "@full")], "depths: core: G1 has a row on ledger"),
+        ([("@core", "@full")], "depths: core: the check side-effects is called"),
+        ([("@core", "@full")], "depths: core: the anomaly leaked-topic can be named"),
+        ([("@core", "@full")], "depths: core: ledger runs in mode exactly_once"),
     ],
 )
 def test_a_wrong_feature_is_found(linted: Linted, changes: list[tuple[str, str]], finding: str) -> None:
@@ -144,7 +162,7 @@ def test_a_mode_that_is_none_is_found(linted: Linted) -> None:
         ("| ledger  |", "| ledger | twice |"),
     )
 
-    assert found == ["replay/replays.feature:15: twice is no mode; there are at_least_once and exactly_once."]
+    assert found == ["replay/replays.feature:16: twice is no mode; there are at_least_once and exactly_once."]
 
 
 @pytest.mark.parametrize("other_file", [False, True])
@@ -179,14 +197,14 @@ def test_a_duplicate_id_is_found(linted: Linted) -> None:
     found = linted(more=SECOND.replace("@G1.replayed-again", "@G1.replayed"))
 
     [taken] = found
-    assert ":18: the id G1.replayed is taken by replay/replays.feature:8; ids are never reused" in taken
+    assert ":19: the id G1.replayed is taken by replay/replays.feature:8; ids are never reused" in taken
 
 
 def test_a_scenario_with_no_steps_is_found(linted: Linted) -> None:
     """pytest-bdd passes it."""
-    found = linted(more="\n  @G1.empty\n  Scenario: nothing happens\n")
+    found = linted(more="\n  @G1.empty @core\n  Scenario: nothing happens\n")
 
-    assert found == ["replay/replays.feature:18: the scenario has no steps, so it would pass."]
+    assert found == ["replay/replays.feature:19: the scenario has no steps, so it would pass."]
 
 
 def test_a_feature_with_no_scenario_is_found(linted: Linted, tmp_path: Path) -> None:
@@ -194,7 +212,7 @@ def test_a_feature_with_no_scenario_is_found(linted: Linted, tmp_path: Path) -> 
     linted()
     (tmp_path / "replay" / "empty.feature").write_text(FEATURE.split("  @G1", maxsplit=1)[0])
 
-    assert lint(tmp_path, STEPS) == ["replay/empty.feature:3: the feature has no scenario."]
+    assert lint(tmp_path, STEPS, []) == ["replay/empty.feature:3: the feature has no scenario."]
 
 
 def test_a_feature_outside_of_its_family_is_found(linted: Linted) -> None:

@@ -19,6 +19,7 @@ Feature: With somebody who stands by, a death is over in seconds
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @quick
     Examples:
       | program | mode          |
       | ledger  | at_least_once |

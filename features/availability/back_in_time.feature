@@ -16,6 +16,7 @@ Feature: A recovery takes a limited time, and the report says how long
     Then its first new output is visible within 20 seconds
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode          | moment                    |
       | ledger  | at_least_once | between output and commit |

@@ -17,6 +17,7 @@ Feature: Instances share the partitions, and none of them is needed
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode          |
       | ledger  | at_least_once |
@@ -33,6 +34,7 @@ Feature: Instances share the partitions, and none of them is needed
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @full
     Examples:
       | program | mode          |
       | ledger  | at_least_once |
@@ -50,6 +52,7 @@ Feature: Instances share the partitions, and none of them is needed
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @quick
     Examples:
       | program | mode         |
       | ledger  | exactly_once |
@@ -66,6 +69,7 @@ Feature: Instances share the partitions, and none of them is needed
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode          |
       | ledger  | at_least_once |
@@ -82,6 +86,7 @@ Feature: Instances share the partitions, and none of them is needed
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @quick
     Examples:
       | program | mode          |
       | ledger  | at_least_once |
@@ -97,6 +102,7 @@ Feature: Instances share the partitions, and none of them is needed
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @full
     Examples:
       | program | mode         |
       | ledger  | exactly_once |

@@ -16,6 +16,7 @@ Feature: The input may get more partitions while somebody reads it
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode          |
       | ledger  | at_least_once |
@@ -35,6 +36,7 @@ Feature: The input may get more partitions while somebody reads it
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @full
     Examples:
       | program | mode         |
       | ledger  | exactly_once |

@@ -22,11 +22,16 @@ Feature: A release that goes wrong corrupts nothing
     Then it has refused, or the outputs are the model's
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode          | first                         | more                          | inputs |
       | ledger  | at_least_once | 4000 entries over 64 accounts | 1000 entries over 64 accounts | input  |
-      | ledger  | exactly_once  | 4000 entries over 64 accounts | 1000 entries over 64 accounts | input  |
       | pulse   | exactly_once  | 4000 signals of 64 robots     | 1000 signals of 64 robots     | inputs |
+
+    @full
+    Examples:
+      | program | mode          | first                         | more                          | inputs |
+      | ledger  | exactly_once  | 4000 entries over 64 accounts | 1000 entries over 64 accounts | input  |
 
   @G55.deployed-twice
   Scenario Outline: two deployments under the same ids are noticed, and do no harm
@@ -41,6 +46,7 @@ Feature: A release that goes wrong corrupts nothing
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode         |
       | ledger  | exactly_once |
@@ -56,6 +62,7 @@ Feature: A release that goes wrong corrupts nothing
     Then one of the two has stopped loudly, or refused to start
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode          |
       | ledger  | at_least_once |

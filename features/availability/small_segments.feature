@@ -17,6 +17,7 @@ Feature: A changelog in small segments is short when it is read back
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @quick
     Examples:
       | program | mode          |
       | ledger  | at_least_once |
@@ -35,6 +36,7 @@ Feature: A changelog in small segments is short when it is read back
     And no answer is wrong, uncommitted or older than what was visible before
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode         |
       | pulse   | exactly_once |

@@ -18,9 +18,14 @@ Feature: A broker that is away, and a partition in which nothing happens, cost n
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode          |
       | ledger  | at_least_once |
+
+    @full
+    Examples:
+      | program | mode          |
       | ledger  | exactly_once  |
 
   @G49.one-partition-is-idle @one-mode
@@ -32,6 +37,7 @@ Feature: A broker that is away, and a partition in which nothing happens, cost n
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode          |
       | ledger  | at_least_once |

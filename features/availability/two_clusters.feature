@@ -15,6 +15,7 @@ Feature: A release switches between two clusters, and no reader notices
     Then only the active cluster has written
     And nothing else changes on the broker
 
+    @quick
     Examples:
       | program | mode          |
       | ledger  | at_least_once |
@@ -30,6 +31,7 @@ Feature: A release switches between two clusters, and no reader notices
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode          |
       | ledger  | at_least_once |
@@ -45,6 +47,7 @@ Feature: A release switches between two clusters, and no reader notices
     Then the old cluster was silent before the new one wrote
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode         |
       | ledger  | exactly_once |
@@ -59,6 +62,7 @@ Feature: A release switches between two clusters, and no reader notices
     Then the new cluster's first output was visible within 5 seconds
     And nothing else changes on the broker
 
+    @full
     Examples:
       | program | mode         |
       | ledger  | exactly_once |
@@ -74,6 +78,7 @@ Feature: A release switches between two clusters, and no reader notices
     Then 99.99 % of what arrived was counted in a visible output within 10 seconds
     And nothing else changes on the broker
 
+    @quick
     Examples:
       | program | mode         |
       | ledger  | exactly_once |

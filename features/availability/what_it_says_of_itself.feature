@@ -16,6 +16,7 @@ Feature: A design is as ready and as far behind as it says
     Then while the input rests, its outcome is visible within the commit interval and 2 seconds
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode          |
       | ledger  | at_least_once |
@@ -32,6 +33,7 @@ Feature: A design is as ready and as far behind as it says
     Then its lag was at all times what Kafka said, or had said within the second before
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode          |
       | ledger  | at_least_once |

@@ -19,9 +19,14 @@ Feature: A disk that fails is said aloud, and costs nothing once it is mended
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode          |
       | batcher | at_least_once |
+
+    @full
+    Examples:
+      | program | mode          |
       | batcher | exactly_once  |
 
   @G57.torn-checkpoint
@@ -38,10 +43,15 @@ Feature: A disk that fails is said aloud, and costs nothing once it is mended
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @core
+    Examples:
+      | program | mode          | down                      |
+      | ledger  | exactly_once  | killed after a commit     |
+
+    @full
     Examples:
       | program | mode          | down                      |
       | ledger  | at_least_once | stopped gracefully        |
-      | ledger  | exactly_once  | killed after a commit     |
 
   @G57.full-disk
   Scenario Outline: who has no room left on its disk stops loudly or waits, and when there is room again nothing is lost
@@ -56,7 +66,12 @@ Feature: A disk that fails is said aloud, and costs nothing once it is mended
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode          |
       | batcher | at_least_once |
+
+    @full
+    Examples:
+      | program | mode          |
       | batcher | exactly_once  |

@@ -18,6 +18,7 @@ Feature: Who finds a gap in its input says so
     And the visible outputs are the fold of the committed input
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode          |
       | relay   | at_least_once |

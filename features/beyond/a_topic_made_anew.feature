@@ -18,9 +18,14 @@ Feature: A topic that was deleted and made anew is a new topic
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode          | entries |
       | relay   | exactly_once  | 1000    |
-      | relay   | at_least_once | 6000    |
       | ledger  | at_least_once | 1000    |
+
+    @full
+    Examples:
+      | program | mode          | entries |
+      | relay   | at_least_once | 6000    |
       | ledger  | exactly_once  | 6000    |

@@ -14,9 +14,14 @@ Feature: What cannot be read is set aside, or stops the design
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode          |
       | relay   | at_least_once |
+
+    @full
+    Examples:
+      | program | mode          |
       | relay   | exactly_once  |
       | ledger  | at_least_once |
       | ledger  | exactly_once  |
@@ -35,11 +40,16 @@ Feature: What cannot be read is set aside, or stops the design
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @core
+    Examples:
+      | program | mode          | moment                    |
+      | ledger  | exactly_once  | with a transaction open   |
+
+    @full
     Examples:
       | program | mode          | moment                    |
       | relay   | at_least_once | between output and commit |
       | relay   | exactly_once  | with a transaction open   |
-      | ledger  | exactly_once  | with a transaction open   |
 
   @G46.loud-without-one
   Scenario Outline: without a dead-letter topic, what cannot be read stops the design loudly
@@ -51,7 +61,12 @@ Feature: What cannot be read is set aside, or stops the design
     And the visible outputs are the fold of the committed input
     And nothing else changes on the broker
 
+    @core
+    Examples:
+      | program | mode          | flaw              |
+      | ledger  | exactly_once  | that is cut short |
+
+    @full
     Examples:
       | program | mode          | flaw              |
       | relay   | at_least_once | without a key     |
-      | ledger  | exactly_once  | that is cut short |

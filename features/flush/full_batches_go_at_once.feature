@@ -16,6 +16,7 @@ Feature: A full batch goes out at once
     And no batch is larger than the threshold, and none below it goes out early
     And nothing else changes on the broker
 
+    @quick
     Examples:
       | program | mode          |
       | batcher | at_least_once |
@@ -30,6 +31,7 @@ Feature: A full batch goes out at once
     And it keeps no topic of its own
     And nothing else changes on the broker
 
+    @quick
     Examples:
       | program | mode          |
       | batcher | at_least_once |

@@ -14,6 +14,7 @@ Feature: No event waits longer than the interval
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @quick
     Examples:
       | program | mode          |
       | batcher | at_least_once |
@@ -29,6 +30,7 @@ Feature: No event waits longer than the interval
     Then no event waits longer than the interval and 3 seconds
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode          |
       | batcher | at_least_once |
@@ -44,6 +46,7 @@ Feature: No event waits longer than the interval
     And no batch is larger than the threshold, and none below it goes out early
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode          |
       | batcher | at_least_once |
@@ -62,6 +65,7 @@ Feature: No event waits longer than the interval
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode          |
       | batcher | at_least_once |

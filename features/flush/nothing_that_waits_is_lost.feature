@@ -17,9 +17,14 @@ Feature: What waits for its batch is not lost
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode          |
       | batcher | at_least_once |
+
+    @full
+    Examples:
+      | program | mode          |
       | batcher | exactly_once  |
 
   @G19.nulls-are-left-out @one-mode
@@ -31,6 +36,7 @@ Feature: What waits for its batch is not lost
     And no batch is larger than the threshold, and none below it goes out early
     And nothing else changes on the broker
 
+    @quick
     Examples:
       | program | mode          |
       | batcher | at_least_once |
@@ -47,6 +53,7 @@ Feature: What waits for its batch is not lost
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode          |
       | batcher | at_least_once |
@@ -65,6 +72,7 @@ Feature: What waits for its batch is not lost
     And no batch is larger than the threshold, and none below it goes out early
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode          |
       | batcher | at_least_once |

@@ -17,6 +17,7 @@ Feature: The table can be asked by key while the design runs
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @full
     Examples:
       | program | mode          |
       | pulse   | at_least_once |
@@ -35,6 +36,7 @@ Feature: The table can be asked by key while the design runs
     And no answer is wrong, uncommitted or older than what was visible before
     And nothing else changes on the broker
 
+    @quick
     Examples:
       | program | mode          |
       | pulse   | at_least_once |
@@ -53,6 +55,7 @@ Feature: The table can be asked by key while the design runs
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode          |
       | pulse   | at_least_once |
@@ -67,6 +70,7 @@ Feature: The table can be asked by key while the design runs
     Then no answer holds what is not committed
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode          |
       | pulse   | at_least_once |

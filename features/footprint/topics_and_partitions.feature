@@ -15,6 +15,7 @@ Feature: What a design keeps on the broker is little, and none of it twice
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @quick
     Examples:
       | program | mode          |
       | pulse   | at_least_once |
@@ -31,6 +32,7 @@ Feature: What a design keeps on the broker is little, and none of it twice
     And beside its table it keeps 1 topic of 1 partition at most
     And nothing else changes on the broker
 
+    @quick
     Examples:
       | program | mode          |
       | pulse   | at_least_once |
@@ -48,6 +50,7 @@ Feature: What a design keeps on the broker is little, and none of it twice
     And beside its table it keeps 1 topic of 1 partition at most
     And nothing else changes on the broker
 
+    @full
     Examples:
       | program | mode          |
       | pulse   | at_least_once |
@@ -63,9 +66,14 @@ Feature: What a design keeps on the broker is little, and none of it twice
     And beside its table it keeps 1 topic of 1 partition at most
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode          |
       | pulse   | at_least_once |
+
+    @full
+    Examples:
+      | program | mode          |
       | pulse   | exactly_once  |
 
   @G15.no-copy @one-mode
@@ -78,6 +86,7 @@ Feature: What a design keeps on the broker is little, and none of it twice
     And the visible outputs are the fold of the committed input
     And nothing else changes on the broker
 
+    @quick
     Examples:
       | program | mode          |
       | pulse   | at_least_once |

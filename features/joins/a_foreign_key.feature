@@ -16,6 +16,7 @@ Feature: Two large tables are joined on a foreign key
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @full
     Examples:
       | program  | mode          |
       | holdings | at_least_once |
@@ -46,6 +47,7 @@ Feature: Two large tables are joined on a foreign key
       | 6          | client3 |        | 7      |          |              |         |
     And nothing else changes on the broker
 
+    @quick
     Examples:
       | program  | mode         |
       | holdings | exactly_once |
@@ -60,6 +62,7 @@ Feature: Two large tables are joined on a foreign key
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @full
     Examples:
       | program  | mode          |
       | holdings | at_least_once |
@@ -75,6 +78,7 @@ Feature: Two large tables are joined on a foreign key
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program  | mode         |
       | holdings | exactly_once |
@@ -92,6 +96,7 @@ Feature: Two large tables are joined on a foreign key
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program  | mode         |
       | holdings | exactly_once |
@@ -106,6 +111,7 @@ Feature: Two large tables are joined on a foreign key
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @full
     Examples:
       | program  | mode         |
       | holdings | exactly_once |

@@ -22,9 +22,14 @@ Feature: Odd records have a fate that is stated beforehand
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program  | mode          |
       | tickers  | at_least_once |
+
+    @full
+    Examples:
+      | program  | mode          |
       | holdings | exactly_once  |
 
   @G59.tombstones
@@ -43,9 +48,14 @@ Feature: Odd records have a fate that is stated beforehand
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program  | mode          |
       | tickers  | exactly_once  |
+
+    @full
+    Examples:
+      | program  | mode          |
       | holdings | at_least_once |
 
   @G59.unreadable-events
@@ -58,9 +68,14 @@ Feature: Odd records have a fate that is stated beforehand
     And the visible outputs are the fold of the committed input
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode          | flaw                     |
       | batcher | at_least_once | with a number for a text |
+
+    @full
+    Examples:
+      | program | mode          | flaw                     |
       | batcher | exactly_once  | that is no JSON          |
 
   @G59.events-without-a-key
@@ -73,6 +88,7 @@ Feature: Odd records have a fate that is stated beforehand
     And the visible outputs are the fold of the committed input
     And nothing else changes on the broker
 
+    @full
     Examples:
       | program | mode         |
       | batcher | exactly_once |
@@ -87,9 +103,14 @@ Feature: Odd records have a fate that is stated beforehand
     And the visible outputs are the fold of the committed input
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program  | mode          |
       | clients  | at_least_once |
+
+    @full
+    Examples:
+      | program  | mode          |
       | holdings | exactly_once  |
 
   @G59.unreadable
@@ -102,8 +123,13 @@ Feature: Odd records have a fate that is stated beforehand
     And the visible outputs are the fold of the committed input
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program  | mode          | flaw                   | topic        |
       | tickers  | exactly_once  | that is no JSON        | input        |
       | holdings | at_least_once | with text for a number | second input |
+
+    @full
+    Examples:
+      | program  | mode          | flaw                   | topic        |
       | clients  | exactly_once  | without a field        | second input |

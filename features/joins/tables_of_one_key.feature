@@ -15,6 +15,7 @@ Feature: Two tables of one key are joined
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @full
     Examples:
       | program | mode          |
       | clients | at_least_once |
@@ -40,6 +41,7 @@ Feature: Two tables of one key are joined
       | client2 | 4         | Peter | Pan     | peter.pan@neverland.com     |
     And nothing else changes on the broker
 
+    @quick
     Examples:
       | program | mode         |
       | clients | exactly_once |
@@ -52,6 +54,7 @@ Feature: Two tables of one key are joined
     Then it has refused, or the outputs are the model's
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode          |
       | clients | at_least_once |

@@ -14,6 +14,7 @@ Feature: A broadcast join has all of its reference before the first record
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @full
     Examples:
       | program | mode          |
       | tickers | at_least_once |
@@ -30,6 +31,7 @@ Feature: A broadcast join has all of its reference before the first record
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @quick
     Examples:
       | program | mode          | moment                    |
       | tickers | at_least_once | between output and commit |
@@ -44,6 +46,7 @@ Feature: A broadcast join has all of its reference before the first record
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @full
     Examples:
       | program | mode         |
       | tickers | exactly_once |

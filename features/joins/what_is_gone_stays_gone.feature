@@ -14,6 +14,7 @@ Feature: Deletions and older results never overtake
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @full
     Examples:
       | program  | mode          |
       | holdings | at_least_once |
@@ -32,9 +33,14 @@ Feature: Deletions and older results never overtake
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @quick
     Examples:
       | program  | mode          | moment                    |
       | holdings | at_least_once | between output and commit |
+
+    @core
+    Examples:
+      | program  | mode          | moment                    |
       | holdings | exactly_once  | after a commit            |
 
   @G36.gone-for-good @one-mode
@@ -49,6 +55,7 @@ Feature: Deletions and older results never overtake
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @full
     Examples:
       | program  | mode          |
       | holdings | at_least_once |
@@ -66,6 +73,7 @@ Feature: Deletions and older results never overtake
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @quick
     Examples:
       | program  | mode          | moment                    |
       | holdings | at_least_once | between output and commit |
@@ -83,6 +91,7 @@ Feature: Deletions and older results never overtake
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @quick
     Examples:
       | program  | mode          |
       | holdings | at_least_once |
@@ -102,6 +111,7 @@ Feature: Deletions and older results never overtake
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program  | mode         |
       | holdings | exactly_once |
@@ -121,6 +131,7 @@ Feature: Deletions and older results never overtake
     Then 2 seconds after deletions may be forgotten, it holds no more than twice as much
     And nothing else changes on the broker
 
+    @full
     Examples:
       | program  | mode         |
       | holdings | exactly_once |

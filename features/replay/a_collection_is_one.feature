@@ -16,9 +16,14 @@ Feature: The postings of one entry are one collection
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @quick
     Examples:
       | program | mode          | moment                    |
       | ledger  | at_least_once | between output and commit |
+
+    @full
+    Examples:
+      | program | mode          | moment                    |
       | ledger  | exactly_once  | with a transaction open   |
 
   @G3.whole-at-the-cut
@@ -31,6 +36,7 @@ Feature: The postings of one entry are one collection
     Then no entry is applied to some of its accounts only
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode         |
       | ledger  | exactly_once |

@@ -16,9 +16,14 @@ Feature: A replay changes no sum
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @quick
     Examples:
       | program | mode          | moment                    |
       | ledger  | at_least_once | between output and commit |
+
+    @core
+    Examples:
+      | program | mode          | moment                    |
       | ledger  | exactly_once  | after a commit            |
 
   @G2.in-the-order-of-the-partition
@@ -31,9 +36,18 @@ Feature: A replay changes no sum
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @quick
+    Examples:
+      | program | mode          |
+      | ledger  | at_least_once |
+
+    @core
+    Examples:
+      | program | mode          |
+      | relay   | exactly_once  |
+
+    @full
     Examples:
       | program | mode          |
       | relay   | at_least_once |
-      | relay   | exactly_once  |
-      | ledger  | at_least_once |
       | ledger  | exactly_once  |

@@ -13,11 +13,20 @@ Feature: Lineage survives every hop
     Then every output carries its input's id, timestamp and headers, and the chain of positions
     And nothing else changes on the broker
 
+    @quick
+    Examples:
+      | program | mode          |
+      | ledger  | at_least_once |
+
+    @core
+    Examples:
+      | program | mode          |
+      | relay   | exactly_once  |
+
+    @full
     Examples:
       | program | mode          |
       | relay   | at_least_once |
-      | relay   | exactly_once  |
-      | ledger  | at_least_once |
       | ledger  | exactly_once  |
 
   @G12.position-at-every-stage
@@ -30,7 +39,12 @@ Feature: Lineage survives every hop
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @quick
     Examples:
       | program | mode          |
       | ledger  | at_least_once |
+
+    @core
+    Examples:
+      | program | mode          |
       | ledger  | exactly_once  |

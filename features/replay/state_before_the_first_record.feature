@@ -16,7 +16,12 @@ Feature: State is loaded before the first record is played
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @quick
+    Examples:
+      | program | mode          |
+      | ledger  | exactly_once  |
+
+    @core
     Examples:
       | program | mode          |
       | ledger  | at_least_once |
-      | ledger  | exactly_once  |

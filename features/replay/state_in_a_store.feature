@@ -15,9 +15,14 @@ Feature: State lives in a store, and the store is written seldom and before the 
     Then no account is written more often than once an interval
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode          | store  |
       | ledger  | at_least_once | sqlite |
+
+    @full
+    Examples:
+      | program | mode          | store  |
       | ledger  | at_least_once | redis  |
 
   @G4.stored-in-time
@@ -29,9 +34,14 @@ Feature: State lives in a store, and the store is written seldom and before the 
     Then while the input rests, its store holds every last state within the interval and 2 seconds
     And nothing else changes on the broker
 
+    @quick
     Examples:
       | program | mode          | store  |
       | ledger  | at_least_once | sqlite |
+
+    @full
+    Examples:
+      | program | mode          | store  |
       | ledger  | at_least_once | redis  |
 
   @G4.starts-from-the-store
@@ -46,9 +56,14 @@ Feature: State lives in a store, and the store is written seldom and before the 
     And while the input rests, its store holds every last state within the interval and 2 seconds
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode          | store  |
       | ledger  | at_least_once | sqlite |
+
+    @full
+    Examples:
+      | program | mode          | store  |
       | ledger  | at_least_once | redis  |
 
   @G5.locked-store
@@ -63,10 +78,19 @@ Feature: State lives in a store, and the store is written seldom and before the 
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @quick
+    Examples:
+      | program | mode          | store     |
+      | ledger  | at_least_once | redis     |
+
+    @core
     Examples:
       | program | mode          | store     |
       | ledger  | at_least_once | sqlite    |
-      | ledger  | at_least_once | redis     |
+
+    @full
+    Examples:
+      | program | mode          | store     |
       | ledger  | at_least_once | cassandra |
 
   @G5.slow-store
@@ -82,6 +106,7 @@ Feature: State lives in a store, and the store is written seldom and before the 
     And while the input rests, its store holds every last state within the interval and 2 seconds
     And nothing else changes on the broker
 
+    @full
     Examples:
       | program | mode          | store  |
       | ledger  | at_least_once | sqlite |
@@ -101,9 +126,14 @@ Feature: State lives in a store, and the store is written seldom and before the 
     And while the input rests, its store holds every last state within the interval and 2 seconds
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode          | store     |
       | ledger  | at_least_once | redis     |
+
+    @full
+    Examples:
+      | program | mode          | store     |
       | ledger  | at_least_once | cassandra |
 
   @G5.crash-before-the-commit
@@ -118,9 +148,14 @@ Feature: State lives in a store, and the store is written seldom and before the 
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode          | store  |
       | ledger  | at_least_once | sqlite |
+
+    @full
+    Examples:
+      | program | mode          | store  |
       | ledger  | at_least_once | redis  |
 
   @G10.the-same-promises
@@ -140,10 +175,15 @@ Feature: State lives in a store, and the store is written seldom and before the 
     And no account is written more often than once an interval
     And nothing else changes on the broker
 
+    @quick
+    Examples:
+      | program | mode          | store     |
+      | ledger  | at_least_once | cassandra |
+
+    @full
     Examples:
       | program | mode          | store     |
       | ledger  | at_least_once | redis     |
-      | ledger  | at_least_once | cassandra |
 
   @G6.crash-between-the-stages
   Scenario Outline: what the first stage has stored and the last one has not is no loss
@@ -160,7 +200,12 @@ Feature: State lives in a store, and the store is written seldom and before the 
     And while the input rests, its store holds every last state within the interval and 2 seconds
     And nothing else changes on the broker
 
+    @quick
+    Examples:
+      | program  | mode          | store  |
+      | branches | at_least_once | redis  |
+
+    @core
     Examples:
       | program  | mode          | store  |
       | branches | at_least_once | sqlite |
-      | branches | at_least_once | redis  |

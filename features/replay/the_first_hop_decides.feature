@@ -13,10 +13,15 @@ Feature: The first hop decides what is a duplicate
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @quick
+    Examples:
+      | program | mode          |
+      | ledger  | exactly_once  |
+
+    @core
     Examples:
       | program | mode          |
       | ledger  | at_least_once |
-      | ledger  | exactly_once  |
 
   @G7.relay-dies-upstream
   Scenario Outline: entries that a relay repeats after its crash are counted once
@@ -29,6 +34,7 @@ Feature: The first hop decides what is a duplicate
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @full
     Examples:
       | program | mode          |
       | ledger  | at_least_once |
@@ -42,7 +48,12 @@ Feature: The first hop decides what is a duplicate
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @quick
     Examples:
       | program | mode          |
       | ledger  | at_least_once |
+
+    @core
+    Examples:
+      | program | mode          |
       | ledger  | exactly_once  |

@@ -17,6 +17,7 @@ Feature: A lost acknowledgement leads to another try, and to no second copy
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @full
     Examples:
       | program | mode          |
       | relay   | at_least_once |
@@ -34,6 +35,7 @@ Feature: A lost acknowledgement leads to another try, and to no second copy
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @full
     Examples:
       | program | mode          |
       | relay   | at_least_once |
@@ -49,9 +51,14 @@ Feature: A lost acknowledgement leads to another try, and to no second copy
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @quick
     Examples:
       | program | mode          |
       | relay   | at_least_once |
+
+    @full
+    Examples:
+      | program | mode          |
       | ledger  | exactly_once  |
 
   @G21.applied-and-refused @wire
@@ -66,6 +73,7 @@ Feature: A lost acknowledgement leads to another try, and to no second copy
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode          |
       | relay   | at_least_once |

@@ -19,6 +19,7 @@ Feature: The fold of the changelog is the live state at every committed point
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode          |
       | pulse   | at_least_once |

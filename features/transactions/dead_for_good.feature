@@ -16,6 +16,7 @@ Feature: Nobody waits for a design that is dead for good
     And the visible outputs are the fold of the committed input
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode         |
       | relay   | exactly_once |

@@ -16,6 +16,7 @@ Feature: Lag reaches zero where the log ends in markers
     Then its committed offsets reach the end of the log within 5 seconds
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode          |
       | relay   | at_least_once |

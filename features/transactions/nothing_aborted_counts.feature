@@ -13,9 +13,14 @@ Feature: What was aborted upstream is never counted
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode          |
       | relay   | at_least_once |
       | relay   | exactly_once  |
       | ledger  | at_least_once |
+
+    @full
+    Examples:
+      | program | mode          |
       | ledger  | exactly_once  |

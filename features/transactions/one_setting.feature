@@ -16,6 +16,7 @@ Feature: One setting chooses the guarantee, and changes nothing else
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @quick
     Examples:
       | program | mode          |
       | relay   | at_least_once |
@@ -31,6 +32,7 @@ Feature: One setting chooses the guarantee, and changes nothing else
     And every output carries its input's id, timestamp and headers, and the chain of positions
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode         |
       | relay   | exactly_once |

@@ -17,10 +17,15 @@ Feature: Output, state and input offsets are one transaction
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @core
+    Examples:
+      | program | mode         |
+      | ledger  | exactly_once |
+
+    @full
     Examples:
       | program | mode         |
       | relay   | exactly_once |
-      | ledger  | exactly_once |
 
   @G22.dies-after-a-commit
   Scenario Outline: an entry that was committed before the crash is not counted again
@@ -34,9 +39,14 @@ Feature: Output, state and input offsets are one transaction
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode         |
       | relay   | exactly_once |
+
+    @full
+    Examples:
+      | program | mode         |
       | ledger  | exactly_once |
 
   @G22.at-each-request @wire
@@ -51,6 +61,7 @@ Feature: Output, state and input offsets are one transaction
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @full
     Examples:
       | program | mode         | side   | request            |
       | ledger  | exactly_once | before | AddPartitionsToTxn |
@@ -73,9 +84,14 @@ Feature: Output, state and input offsets are one transaction
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @quick
     Examples:
       | program | mode         |
       | relay   | exactly_once |
+
+    @full
+    Examples:
+      | program | mode         |
       | ledger  | exactly_once |
 
   @G22.commit-applied-and-refused @wire
@@ -91,6 +107,7 @@ Feature: Output, state and input offsets are one transaction
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @full
     Examples:
       | program | mode         |
       | relay   | exactly_once |
@@ -108,9 +125,14 @@ Feature: Output, state and input offsets are one transaction
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @quick
     Examples:
       | program | mode         |
       | relay   | exactly_once |
+
+    @core
+    Examples:
+      | program | mode         |
       | ledger  | exactly_once |
 
   @G23.aborted-is-never-visible
@@ -125,6 +147,7 @@ Feature: Output, state and input offsets are one transaction
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @full
     Examples:
       | program | mode         |
       | ledger  | exactly_once |
@@ -139,6 +162,7 @@ Feature: Output, state and input offsets are one transaction
     And no entry is applied to some of its accounts only
     And nothing else changes on the broker
 
+    @full
     Examples:
       | program | mode         |
       | ledger  | exactly_once |
@@ -156,6 +180,7 @@ Feature: Output, state and input offsets are one transaction
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @quick
     Examples:
       | program | mode          | moment                    |
       | ledger  | at_least_once | between output and commit |
@@ -174,6 +199,7 @@ Feature: Output, state and input offsets are one transaction
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode         |
       | relay   | exactly_once |

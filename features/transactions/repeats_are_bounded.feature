@@ -17,10 +17,15 @@ Feature: At least once repeats at most one commit interval
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @core
+    Examples:
+      | program | mode          |
+      | ledger  | at_least_once |
+
+    @full
     Examples:
       | program | mode          |
       | relay   | at_least_once |
-      | ledger  | at_least_once |
 
   @G47.commits-what-came-out
   Scenario Outline: what was committed at the crash had come out before
@@ -35,7 +40,12 @@ Feature: At least once repeats at most one commit interval
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode          |
       | relay   | at_least_once |
+
+    @full
+    Examples:
+      | program | mode          |
       | ledger  | at_least_once |

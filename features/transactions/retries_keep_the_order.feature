@@ -18,6 +18,7 @@ Feature: Retries leave the outputs of each key in order
     And no output stands there twice
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode          |
       | relay   | at_least_once |

@@ -18,6 +18,7 @@ Feature: A broker that dies in mid-transaction takes nothing with it, and nothin
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @full
     Examples:
       | program | mode         |
       | relay   | exactly_once |
@@ -35,6 +36,7 @@ Feature: A broker that dies in mid-transaction takes nothing with it, and nothin
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode         |
       | relay   | exactly_once |

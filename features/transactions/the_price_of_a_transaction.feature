@@ -17,6 +17,7 @@ Feature: A transaction costs the same whatever its size, and the commit interval
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @quick
     Examples:
       | program | mode         |
       | ledger  | exactly_once |

@@ -17,6 +17,7 @@ Feature: A restart settles the old transaction and fences the zombie
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode         |
       | relay   | exactly_once |
@@ -33,9 +34,14 @@ Feature: A restart settles the old transaction and fences the zombie
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @quick
     Examples:
       | program | mode         |
       | relay   | exactly_once |
+
+    @full
+    Examples:
+      | program | mode         |
       | ledger  | exactly_once |
 
   @G24.readers-pass
@@ -48,6 +54,7 @@ Feature: A restart settles the old transaction and fences the zombie
     Then readers wait 4500 ms at most for the transaction that it left
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode         |
       | ledger  | exactly_once |

@@ -16,6 +16,7 @@ Feature: Timestamps, headers and lineage are preserved through a crash
     Then every output carries its input's id, timestamp and headers, and the chain of positions
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode          | moment                    |
       | relay   | at_least_once | between output and commit |

@@ -20,6 +20,7 @@ Feature: What is done outside of Kafka is not exactly once
     And all that is visible was told outside of Kafka, and more than that
     And nothing else changes on the broker
 
+    @core
     Examples:
       | program | mode         |
       | ledger  | exactly_once |

@@ -1,0 +1,236 @@
+"""Choose the rows of `quick` and `core`: the cheapest that meet every demand, written into the features.
+
+    python tools/cover.py --costs REPORT.jsonl… [--write]
+
+A row costs the seconds that it takes in all of these reports together, so give one of each design that is judged often. A wrong
+design costs the seconds of the row that catches it and of its control. Without --write the choice is printed alone; with it, each
+Examples table is split by depth, and each wrong design's design.toml names the row that catches it first and its control.
+"""
+
+import argparse
+import json
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import highspy
+import tomlkit
+
+from streamgate import catalogue, kills
+from streamgate.cover import EVERYTHING, Demand, alternates, core_demands, quick_demands
+from streamgate.depths import DEPTHS, Depth
+from streamgate.designs.manifest import Manifest, load, shipped
+from streamgate.selection import rows_of_the_sin
+
+FEATURES = Path(__file__).parents[1] / "features"
+UNKNOWN_S = 3.0  # of a row that no report has: not chosen without need
+NEW_S = 0.5  # so much less has another control to cost before it is taken
+LEAST_S = 0.5  # a kill that was measured in no time costs its trial all the same
+
+
+@dataclass
+class Choice:
+    """What the solver has found."""
+
+    quick: set[str] = field(default_factory=set)
+    core: set[str] = field(default_factory=set)  # those of quick too
+    caught: dict[str, list[str]] = field(default_factory=dict)  # wrong design -> the rows that catch it
+    control: dict[str, str] = field(default_factory=dict)
+
+
+def costs(reports: Collection[Path]) -> dict[str, float]:
+    """The seconds that each row took, over the reports together."""
+    seconds = Counter[str]()
+    for report in reports:
+        for line in report.read_text(encoding="utf-8").split("\n"):
+            row = json.loads(line) if line.startswith('{"kind":"row"') else None
+            if row and row["verdict"] == "upheld":
+                seconds[row["id"]] += row["seconds"]
+    return dict(seconds)
+
+
+class Cover:
+    """The demands as a mixed integer program: a binary variable a row, and one a row that catches or passes a wrong design."""
+
+    def __init__(self, found: catalogue.Catalogue, seconds: Mapping[str, float], matrix: kills.Kills) -> None:
+        self.found, self.seconds, self.matrix = found, seconds, matrix
+        self.solver = highspy.Highs()
+        self.solver.setOptionValue("output_flag", False)
+        usual = [row.id for row in found.promised(EVERYTHING)]
+        self.rows = {row: self.solver.addBinary(obj=self.cost(row)) for row in usual}
+        self.stands_in = {other: row for row, others in alternates(found).items() for other in others}
+        self.catches: dict[tuple[str, str], highspy.highs.highs_var] = {}
+        self.passes: dict[tuple[str, str], highspy.highs.highs_var] = {}
+
+    def cost(self, row: str) -> float:
+        """What a row costs a run of every design that is judged often."""
+        return self.seconds.get(row, UNKNOWN_S)
+
+    def demand(self, demand: Demand) -> None:
+        """Have one of its rows chosen."""
+        self.solver.addConstr(sum(self.rows[row] for row in demand.rows) >= 1)
+
+    def choose(self, rows: Collection[str]) -> None:
+        """Have these rows chosen."""
+        for row in rows:
+            self.solver.addConstr(self.rows[row] >= 1)
+
+    def wrong(self, design: Manifest) -> None:
+        """Have a wrong design caught by one row of core, by its anomaly, and pass another."""
+        assert design.sin
+        judged = self.matrix.designs.get(design.name, kills.Judged())
+        caught = {row: kill.seconds for row, kill in judged.killed.items() if kill.anomaly == design.sin.anomaly}
+        for row in rows_of_the_sin(self.found, design) - {design.sin.control}:
+            if row not in judged.killed and row not in judged.upheld:  # its tests prove it
+                caught[row] = self.cost(row)
+        upheld = {*judged.upheld, *filter(None, [design.sin.control])} - {*judged.killed, *caught}
+        passed = {row: self.cost(row) / 2 + (NEW_S if row != design.sin.control else 0) for row in upheld}
+        for kind, rows in ((self.catches, caught), (self.passes, passed)):
+            variables = []
+            for row, seconds in rows.items():
+                chosen = self.rows.get(self.stands_in.get(row, row))
+                if chosen is None:  # a soak row
+                    continue
+                kind[design.name, row] = variable = self.solver.addBinary(obj=max(LEAST_S, seconds))
+                self.solver.addConstr(variable <= chosen)
+                variables.append(variable)
+            if not variables:
+                raise SystemExit(f"no row is known that {design.name} {'fails' if kind is self.catches else 'passes'}")
+            self.solver.addConstr(sum(variables) >= 1)
+
+    def every_check_catches(self) -> list[str]:
+        """Have each check that is known to catch a wrong design catch one; returns the checks that are known to catch none."""
+        by_check = defaultdict[str, list[highspy.highs.highs_var]](list)
+        for (design, row), variable in self.catches.items():
+            if kill := self.matrix.of(design).get(row):
+                by_check[kill.check].append(variable)
+        for check, variables in by_check.items():
+            if check:
+                self.solver.addConstr(sum(variables) >= 1)
+        return sorted(catalogue_checks() - set(by_check))
+
+    def solve(self) -> Choice:
+        """Find the cheapest."""
+        self.solver.run()
+        status = self.solver.getModelStatus()
+        if status != highspy.HighsModelStatus.kOptimal:
+            raise SystemExit(f"no rows meet every demand: {status}")
+        value = self.solver.val
+        choice = Choice(core={row for row, variable in self.rows.items() if value(variable) > 0.5})
+        for (design, row), variable in self.catches.items():
+            if value(variable) > 0.5:
+                choice.caught.setdefault(design, []).append(row)
+        choice.control = {design: row for (design, row), variable in self.passes.items() if value(variable) > 0.5}
+        return choice
+
+
+def catalogue_checks() -> set[str]:
+    """The checks that there are."""
+    from streamgate.checks import CHECKS  # noqa: PLC0415 - it brings every model
+
+    return set(CHECKS)
+
+
+def chosen(found: catalogue.Catalogue, seconds: Mapping[str, float], matrix: kills.Kills) -> Choice:
+    """The cheapest rows of quick, and with them those of core."""
+    first = Cover(found, seconds, matrix)
+    for demand in quick_demands(found):
+        first.demand(demand)
+    quick = first.solve().core
+    whole = Cover(found, seconds, matrix)
+    whole.choose(quick)
+    for demand in core_demands(found):
+        whole.demand(demand)
+    for name in filter(lambda name: name.startswith("broken/"), shipped()):
+        whole.wrong(load(name))
+    for check in whole.every_check_catches():
+        print(f"the check {check} is not known to catch a wrong design")
+    choice = whole.solve()
+    choice.quick = quick
+    return choice
+
+
+def depths(found: catalogue.Catalogue, choice: Choice) -> dict[str, Depth]:
+    """The depth of every row, those included that stand in for another."""
+    depth: dict[str, Depth] = {row.id: "full" for scenario in found.scenarios for row in scenario.rows}
+    for row in choice.core:
+        depth[row] = "quick" if row in choice.quick else "core"
+    for row, others in alternates(found).items():
+        depth.update(dict.fromkeys(others, depth[row]))
+    return depth
+
+
+def write_features(found: catalogue.Catalogue, depth: Mapping[str, Depth]) -> None:
+    """Split the Examples of every scenario by depth; each keeps its lines, its comments and their order."""
+    for feature in found.features:
+        path = FEATURES / feature.file
+        lines = path.read_text(encoding="utf-8").split("\n")
+        scenarios = [scenario for scenario in found.scenarios if scenario.feature == feature]
+        for scenario in sorted(scenarios, key=lambda scenario: -scenario.line):
+            _split(lines, scenario, depth)
+        path.write_text("\n".join(lines), encoding="utf-8")
+
+
+def _split(lines: list[str], scenario: catalogue.Scenario, depth: Mapping[str, Depth]) -> None:
+    """Write the Examples of one scenario anew; lines are counted from 1."""
+    rows = sorted(scenario.rows, key=lambda row: row.line)
+    last = rows[-1].line
+    begin = max(step.line for step in scenario.steps)
+    while not lines[begin].strip().startswith(("@", "Examples:")):
+        begin += 1
+    head = next(line for line in lines[begin:last] if line.strip().startswith("|"))
+    indent = " " * (len(head) - len(head.lstrip()) - 2)
+    tables = []
+    for each in DEPTHS:
+        own = [lines[row.line - 1] for row in rows if depth[row.id] == each]
+        if own:
+            tables.append("\n".join([f"{indent}@{each}", f"{indent}Examples:", head, *own]))
+    lines[begin:last] = "\n\n".join(tables).split("\n")
+
+
+def write_designs(choice: Choice) -> None:
+    """Name the rows that catch a wrong design in core, and its control."""
+    for name, rows in choice.caught.items():
+        design = load(name)
+        document = tomlkit.parse(design.file.read_text(encoding="utf-8"))
+        sin = document["sin"]
+        array = tomlkit.array()
+        array.extend(sorted(rows))
+        if "core" in sin:
+            sin["core"] = array
+        else:
+            head = list(sin.items())
+            for key in list(sin):
+                sin.remove(key)
+            for key, value in head:
+                sin[key] = value
+                if key == "scenarios":
+                    sin["core"] = array
+        if str(sin["control"]) != choice.control[name]:
+            sin.remove("control")  # with the comment that says why it is one
+            sin["control"] = choice.control[name]
+        design.file.write_text(tomlkit.dumps(document), encoding="utf-8")
+
+
+def main() -> int:
+    """Choose, say what was chosen, and write it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--costs", type=Path, nargs="+", required=True, metavar="REPORT", help="of whole runs")
+    parser.add_argument("--write", action="store_true", help="into the features and the wrong designs")
+    arguments = parser.parse_args()
+    found, seconds = catalogue.load(), costs(arguments.costs)
+    choice = chosen(found, seconds, kills.load())
+    whole_s = sum(seconds.values())
+    for name, rows in (("quick", choice.quick), ("core", choice.core)):
+        own_s = sum(seconds.get(row, UNKNOWN_S) for row in rows)
+        print(f"{name}: {len(rows)} rows, {own_s:.0f} of {whole_s:.0f} s, {own_s / whole_s:.0%}")
+    if arguments.write:
+        write_features(found, depths(found, choice))
+        write_designs(choice)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
