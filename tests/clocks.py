@@ -1,0 +1,12 @@
+"""A clock for tests."""
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def __call__(self) -> float:
+        """The time."""
+        return self.now_s
