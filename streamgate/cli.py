@@ -487,14 +487,14 @@ def look_for_garbage_seldom() -> None:
 
 def run_designs(arguments: argparse.Namespace) -> int:
     """Judge."""
-    from streamgate import lanes  # noqa: PLC0415
+    from streamgate import durations, lanes  # noqa: PLC0415
     from streamgate.plugin import Choice  # noqa: PLC0415
 
     designs, found, stores = manifests(arguments), catalogue.load(), given_stores(arguments.store)
     demand_known(found, designs)
     if stores and arguments.lanes > 1:
         raise UsageProblem("--store names one server, which lanes would lock for each other; leave out --lanes.")
-    rows = chosen_rows(request_of(arguments), found, designs)
+    rows, known = chosen_rows(request_of(arguments), found, designs), durations.load()
     if not any(rows.values()):
         print(
             "streamgate: nothing to judge: no promised row is chosen; `streamgate list` shows the rows.",
@@ -515,6 +515,7 @@ def run_designs(arguments: argparse.Namespace) -> int:
         max_seconds=arguments.max_seconds,
         max_memory_mb=arguments.max_memory_mb,
         specs={design.name: spec for design, spec in zip(designs, given(arguments), strict=True)},
+        durations=known,
     )
     if lanes.VARIABLE in os.environ:
         with lanes.lane() as line:
@@ -551,7 +552,8 @@ def judge_in_turn(
             gate.memory.start()
         look_for_garbage_seldom()
         try:
-            pytest.main(pytest_arguments(out), plugins=[gate])
+            with gate.progress:
+                pytest.main(pytest_arguments(out), plugins=[gate])
         except OSError as error:
             gate.problem = gate.problem or _unusable(arguments.out, out, error)
         except Exception:
@@ -571,7 +573,8 @@ def judge_in_lanes(arguments: argparse.Namespace, choice: Any, out: Path, say: A
     command = [sys.executable, "-m", "streamgate.cli", *arguments.argv, "--seed", str(account.seed)]
     with RunScope() as run:
         prepare_all([design for design in choice.manifests if choice.rows[design.name]], run, out)
-        account.judge(command, arguments.lanes, run)
+        with account.progress:
+            account.judge(command, arguments.lanes, run)
     if account.refused and account.summary is None:
         raise account.refused
     return account
@@ -586,6 +589,8 @@ def ending(gate: Any, found: catalogue.Catalogue, out: Path, say: Any, *, as_jso
         promises = {g.id: g.promise for g in found.guarantees.values()}
         say.print(table(gate.choice.results, promises))
         say.print(closing(summary, out), markup=False)
+        if left_out := gate.left_out():
+            say.print(left_out, markup=False)
     if gate.problem:
         print(f"streamgate: {gate.problem}", file=sys.stderr)
     return int(summary.exit_code or (MachineProblem.exit_code if gate.problem else 0))
@@ -604,7 +609,8 @@ def closing(summary: Any, out: Path) -> str:
     if summary.limits_broken:
         lines.append(f"limits broken: {'; '.join(summary.limits_broken)}")
     if summary.partial:
-        lines.append("partial: not every promised row was judged")
+        judged, promised = sum(summary.judged.values()), sum(summary.promised.values())
+        lines.append(f"partial: {judged} of {promised} rows were judged")
     return "\n".join(lines)
 
 
@@ -655,25 +661,27 @@ def new_design(arguments: argparse.Namespace) -> int:
 def smoke_design(arguments: argparse.Namespace) -> int:
     """Smoke."""
     from streamgate.designs.reaper import RunScope  # noqa: PLC0415
-    from streamgate.smoke import smoke  # noqa: PLC0415
+    from streamgate.progress import Progress  # noqa: PLC0415
+    from streamgate.smoke import Watch, count, smoke  # noqa: PLC0415
+    from streamgate.timeleft import Mean  # noqa: PLC0415
 
     designs, out = manifests(arguments), out_folder()
     run = RunScope()
+    mean = Mean(sum(map(count, designs)))
     try:
         broker = opened_broker(arguments, run, out)
         prepare_all(designs, run, out)
         results = []
-        for design in designs:
-            with waiting(f"{design.name} is spoken with"):
-                results += [(design.name, *result) for result in smoke(design, broker, run, out / "logs")]
+        with Progress(console(stderr=arguments.json)) as progress:
+            progress.begin(mean.total, mean.seconds)
+            for design in designs:
+                checks = smoke(design, broker, run, out / "logs", watch=Watch(design.name, progress, mean))
+                results += [(design.name, *result) for result in checks]
         broker.close()
     finally:
         run.close()
     if arguments.json:
         print(json.dumps([dict(zip(("design", "check", "ok", "text"), r, strict=True)) for r in results], indent=2))
-    else:
-        for name, check, ok, text in results:
-            print(f"{'ok ' if ok else 'BAD'} {name}  {check}{': ' + text if text else ''}")
     return 0 if all(ok for _, _, ok, _ in results) else 1
 
 
@@ -681,6 +689,7 @@ def sweep_design(arguments: argparse.Namespace) -> int:
     """Sweep."""
     from streamgate import sweep  # noqa: PLC0415
     from streamgate.faults.disk import Disk  # noqa: PLC0415
+    from streamgate.progress import Progress  # noqa: PLC0415
 
     designs = manifests(arguments)
     if len(designs) > 1:
@@ -703,9 +712,10 @@ def sweep_design(arguments: argparse.Namespace) -> int:
     with opened_bench(arguments, designs, out, say, {}) as bench:
         bench.disk = Disk(bench.run.scratch) if arguments.disk else None
         depth = arguments.depth or DEFAULT
-        results = sweep.run(
-            bench, design, record, say.print, points=arguments.point, depth=depth, is_paired=arguments.pairs
-        )
+        with Progress(say) as progress:
+            results = sweep.run(
+                bench, design, record, progress, points=arguments.point, depth=depth, is_paired=arguments.pairs
+            )
     if arguments.json:
         print(json.dumps([result.model_dump(mode="json") for result in results], indent=2))
     else:

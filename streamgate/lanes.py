@@ -30,10 +30,11 @@ from streamgate.designs.reaper import RunScope
 from streamgate.errors import MachineProblem, Problem, UsageProblem
 from streamgate.plugin import Account, Choice, Gate
 from streamgate.report import RowResult
+from streamgate.timeleft import RowKey
 from streamgate.verdicts import Verdict
 
+LAST_WORDS_S = 1.0  # a lane has ended by then, but whoever it began may have its stderr
 VARIABLE = "STREAMGATE_LANE"  # in a lane's environment: the id of its run
-Key = tuple[str, str, int]  # design, row, repetition
 
 
 @dataclass(eq=False)
@@ -43,9 +44,9 @@ class Lane:
     number: int
     process: "subprocess.Popen[str]"
     state: Literal["boots", "waits", "judges", "ends", "has ended"] = "boots"
-    row: Key | None = None  # what it was asked last
+    row: RowKey | None = None  # what it was asked last
 
-    def ask(self, key: Key, *, is_alone: bool = False) -> None:
+    def ask(self, key: RowKey, *, is_alone: bool = False) -> None:
         """Have it judge a row."""
         assert self.process.stdin
         self.state, self.row = "judges", key
@@ -66,14 +67,13 @@ class Lanes(Account):
 
     def __init__(self, choice: Choice, out: Path, seed: int, say: Any) -> None:
         super().__init__(choice, out, seed, say)
-        self.waiting: list[Key] = []
-        self.unproven: list[Key] = []  # what proves nothing beside others
-        for m in choice.manifests:
-            late = m.sin if m.sin and m.sin.anomaly == "late" else None  # it is shown to be that alone, and only so
-            for row in (row for scenario in choice.catalogue.by_id.values() for row in scenario.rows):
-                if row.id in choice.rows[m.name]:
-                    keys = [(m.name, row.id, repetition) for repetition in range(choice.repeat)]
-                    (self.unproven if late and row.id != late.control else self.waiting).extend(keys)
+        sins = {m.name: m.sin for m in choice.manifests if m.sin and m.sin.anomaly == "late"}
+        keys = choice.keys()
+        self.unproven = [  # what proves nothing beside others: a late design is shown to be that alone
+            key for key in keys if key.design in sins and key.row_id != sins[key.design].control
+        ]
+        alone = set(self.unproven)
+        self.waiting = [key for key in keys if key not in alone]
         self.is_over = False  # whether no more rows are begun
         self.lanes: list[Lane] = []
         self.broker: tuple[str, str] | None = None  # what the lanes are judged on, and why that
@@ -82,11 +82,16 @@ class Lanes(Account):
     def judge(self, command: list[str], count: int, run: RunScope) -> None:
         """Judge every row in so many lanes, each begun by the command with an output folder of its own."""
         self.memory.start()
+        self.begin(self.waiting, self.unproven)
         said: SimpleQueue[tuple[Lane, str | None]] = SimpleQueue()
+        passing: list[threading.Thread] = []
         for number in range(1, count + 1):
             lane = Lane(number, self._begun([*command, "--out", str(self.out / f"lane-{number}")], run))
             self.lanes.append(lane)
             threading.Thread(target=_listen, args=(lane, said.put), daemon=True, name=f"lane-{number}").start()
+            beside = threading.Thread(target=_pass_on, args=(lane, self.progress.message), daemon=True)
+            beside.start()
+            passing.append(beside)
         try:
             self._hear(said)
         except KeyboardInterrupt:
@@ -95,6 +100,8 @@ class Lanes(Account):
             for lane in self.lanes:
                 lane.process.send_signal(signal.SIGTERM)
             self._hear(said)
+        for beside in passing:
+            beside.join(LAST_WORDS_S)
         if self.broker:
             joined(self.out, [self.out / f"lane-{lane.number}" / "junit.xml" for lane in self.lanes])
             self.close(*self.broker)
@@ -104,7 +111,16 @@ class Lanes(Account):
         """Begin a lane in a process group of its own, since Ctrl-C is for the run; if the run is killed, its reaper ends it."""
         environment = os.environ | run.environment | {VARIABLE: run.run_id}
         pipe = subprocess.PIPE
-        return subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment, process_group=0)
+        return subprocess.Popen(
+            command,
+            stdin=pipe,
+            stdout=pipe,
+            stderr=pipe,
+            text=True,
+            errors="replace",
+            env=environment,
+            process_group=0,
+        )
 
     def _hear(self, said: "SimpleQueue[tuple[Lane, str | None]]") -> None:
         """Take what the lanes say, until all have ended."""
@@ -115,6 +131,7 @@ class Lanes(Account):
             else:
                 self.heard(lane, json.loads(line))
             self.hand_out()
+            self.time_left.lanes = sum(lane.state not in {"ends", "has ended"} for lane in self.lanes)
 
     def heard(self, lane: Lane, line: dict[str, Any]) -> None:
         """A lane can be asked, has judged a row, or cannot go on."""
@@ -124,10 +141,9 @@ class Lanes(Account):
                 if not self.broker:
                     self.broker = f"{line['broker']} {line['version']}", line["why"]
                     self.choice.again = f"streamgate run --broker {line['broker']}"
-                    self.console.print(
+                    self.progress.message(
                         f"streamgate {streamgate.__version__}, seed {self.seed}, {len(self.lanes)} lanes, "
-                        f"each on broker {self.broker[0]} ({line['why']})",
-                        markup=False,
+                        f"each on broker {self.broker[0]} ({line['why']})"
                     )
             case "row":
                 result = RowResult(**line)
@@ -135,13 +151,16 @@ class Lanes(Account):
                     result.history = f"lane-{lane.number}/{result.history}"
                 if result.picture:
                     result.picture = f"lane-{lane.number}/{result.picture}"
-                self.report(result)
-                self.is_over = self.is_over or bool(self.why_to_stop(result))
+                self.report(result, lane.number)
+                self.stopped = self.stopped or self.why_to_stop(result)
+                self.is_over = self.is_over or bool(self.stopped)
                 lane.state = "waits"
             case "unproven":
                 assert lane.row
                 self.unproven.append(lane.row)
-                self.console.print(f"again, alone   {line['design']}  {line['id']}: {line['reason']}", markup=False)
+                self.time_left.postponed(lane.number)
+                self.progress.stopped(lane.number)
+                self.progress.message(f"again, alone: {self._named(line['design'], line['id'])}: {line['reason']}")
                 lane.state = "waits"
             case "problem":
                 self.refused = {4: UsageProblem}.get(line["exit_code"], MachineProblem)(line["text"])
@@ -152,13 +171,18 @@ class Lanes(Account):
         for lane in [lane for lane in self.lanes if lane.state == "waits"]:
             others = {other.state for other in self.lanes if other is not lane}
             if self.waiting and not self.is_over:
-                lane.ask(self.next_row(lane))
+                self.ask(lane, self.next_row(lane))
             elif others & {"boots", "waits", "judges"} or self.is_over or not self.unproven:
                 lane.end()
             elif "ends" not in others:
-                lane.ask(self.unproven.pop(0), is_alone=True)
+                self.ask(lane, self.unproven.pop(0), is_alone=True)
 
-    def next_row(self, lane: Lane) -> Key:
+    def ask(self, lane: Lane, key: RowKey, *, is_alone: bool = False) -> None:
+        """Have a lane judge a row, and show it."""
+        self.row_started(key, lane.number)
+        lane.ask(key, is_alone=is_alone)
+
+    def next_row(self, lane: Lane) -> RowKey:
         """The first row left of the lane's own design, else of one that no lane is at, else of any: a design boots once."""
         own = lane.row[0] if lane.row else None
         taken = {other.row[0] for other in self.lanes if other.row and other is not lane}
@@ -179,6 +203,13 @@ def _listen(lane: Lane, put: Callable[[tuple[Lane, str | None]], None]) -> None:
     for line in lane.process.stdout:
         put((lane, line))
     put((lane, None))
+
+
+def _pass_on(lane: Lane, say: Callable[[str], None]) -> None:
+    """Print what a lane says beside its answers, above the live line that it would garble."""
+    assert lane.process.stderr
+    for line in lane.process.stderr:
+        say(line.rstrip("\n"))
 
 
 def joined(out: Path, parts: Iterable[Path]) -> None:
@@ -214,16 +245,12 @@ class LaneGate(Gate):
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Judge row after row."""
-        items = {
-            (self.design_of(i).name, self.row(i)[1].id, i.callspec.params["repetition"]): i
-            for i in session.items
-            if isinstance(i, pytest.Function)
-        }
+        items = {self.key(i): i for i in session.items if isinstance(i, pytest.Function)}
         broker = self.bench.broker
         self.line.tell("opened", broker=broker.kind, version=broker.version, why=broker.why)
         for asked in self.line.rows:
             *key, self.is_alone = json.loads(asked)
-            item = items[tuple(key)]
+            item = items[RowKey(*key)]
             item.ihook.pytest_runtest_protocol(item=item, nextitem=None)
             if session.shouldstop:
                 break
@@ -237,9 +264,9 @@ class LaneGate(Gate):
         """What proved nothing in company is asked again."""
         return self.is_alone or result.verdict is not Verdict.INCONCLUSIVE
 
-    def report(self, result: RowResult) -> None:
+    def report(self, result: RowResult, lane: int = 1) -> None:
         """Say it to the run as well, or that it has to be asked again."""
-        super().report(result)
+        super().report(result, lane)
         kind = "row" if self.is_last_word(result) else "unproven"
         self.line.tell(kind, **result.model_dump(mode="json", exclude={"kind"}))
 

@@ -9,9 +9,10 @@ import shutil
 import time
 import traceback
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Collection, Generator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -22,14 +23,18 @@ from pytest_bdd.scenario import scenario_wrapper_template_registry
 from rich.console import Console
 
 import streamgate
+from streamgate import durations
 from streamgate.bench import Bench
 from streamgate.catalogue import Catalogue, Row, Scenario
 from streamgate.designs.manifest import Manifest
+from streamgate.durations import Durations
 from streamgate.errors import Problem, is_interrupt
 from streamgate.history import events
 from streamgate.machine import Memory
+from streamgate.progress import Progress
 from streamgate.report import COLOURS, RowResult, Summary, Writer, card, exit_code, median_seconds
 from streamgate.report.timeline import illustrate
+from streamgate.timeleft import RowKey, TimeLeft
 from streamgate.trial import ON_A_CLUSTER, Trial
 from streamgate.verdicts import HarnessError, Inconclusive, MarkMissed, NotOffered, Outcome, Verdict, Violated
 
@@ -56,13 +61,53 @@ class Choice:
     again: str = "streamgate run"
     specs: dict[str, str] = field(default_factory=dict)  # design -> how the user named it
     results: list[RowResult] = field(default_factory=list)
+    durations: Durations = field(default_factory=durations.load)
+
+    def keys(self) -> list[RowKey]:
+        """Sort the chosen rows: design after design, repetition after repetition, most news first."""
+        known = [row.id for scenario in self.catalogue.by_id.values() for row in scenario.rows]
+        found: list[RowKey] = []
+        for manifest in self.manifests:
+            ids = durations.most_news_first(
+                (row_id for row_id in known if row_id in self.rows[manifest.name]),
+                guarantee=_guarantee,
+                seconds=partial(self.durations.seconds, manifest.name),
+            )
+            for repetition in range(self.repeat):
+                found += [RowKey(manifest.name, row_id, repetition) for row_id in ids]
+        return found
+
+    def left_out(self) -> str:
+        """Say how many rows were not judged, and which guarantees have no verdict thereby; empty if none."""
+        judged = {RowKey(row.design, row.id, row.repetition) for row in self.results}
+        keys = self.keys()
+        left = [key for key in keys if key not in judged]
+        if not left:
+            return ""
+        verdicts = {(key.design, _guarantee(key.row_id)) for key in judged}
+        lacking: dict[str, list[str]] = {}
+        for key in left:
+            if (key.design, _guarantee(key.row_id)) not in verdicts:
+                lacking.setdefault(key.design, []).append(_guarantee(key.row_id))
+        order = list(self.catalogue.guarantees)
+        named = [
+            ", ".join(sorted(set(ids), key=lambda name: (order.index(name) if name in order else -1, name)))
+            for ids in lacking.values()
+        ]
+        if len(self.manifests) > 1:
+            named = [f"{design} {ids}" for design, ids in zip(lacking, named, strict=True)]
+        without = f"no verdict on {'; '.join(named)}" if named else "every guarantee has a verdict"
+        return f"{len(left)} of {len(keys)} rows left out; {without}"
 
 
 class Account:
     """What a run has come to: each row told and written at once, the summary last."""
 
     def __init__(self, choice: Choice, out: Path, seed: int, console: Console) -> None:
-        self.choice, self.out, self.seed, self.console = choice, out, seed, console
+        self.choice, self.out, self.seed = choice, out, seed
+        self.time_left = TimeLeft(choice.durations)
+        self.progress = Progress(console)
+        self.console = self.progress.console
         self.writer = Writer(out)
         self.memory = Memory()
         self.began = time.monotonic()
@@ -71,22 +116,54 @@ class Account:
         self.summary: Summary | None = None
         self.errors: list[str] = []
         self.problem: str | None = None  # why this machine ended the run early
+        self.stopped: str | None = None  # why rows were left out
 
-    def report(self, result: RowResult) -> None:
+    def begin(self, keys: list[RowKey], alone: Collection[RowKey] = ()) -> None:
+        """Show the rows that are to be judged, some of them alone, when the others are done."""
+        self.time_left.begin(keys, alone)
+        self.progress.begin(len(keys) + len(alone), self.seconds_left)
+
+    def row_started(self, key: RowKey, lane: int = 1) -> None:
+        """Show that a row is under way."""
+        self.time_left.started(key, lane)
+        self.progress.started(self._named(key.design, key.row_id), lane)
+
+    def seconds_left(self) -> float:
+        """Estimate the seconds until the run ends, by its last row or by --max-seconds."""
+        seconds = self.time_left.seconds()
+        if self.choice.max_seconds is None:
+            return seconds
+        return min(seconds, max(0.0, self.choice.max_seconds - (time.monotonic() - self.began)))
+
+    def left_out(self) -> str:
+        """Say what the run left out, and why; empty if that is nothing."""
+        said = self.choice.left_out()
+        why = "Ctrl-C" if self.interrupted else self.stopped
+        return f"{why}: {said}" if said and why and why != self.problem else said
+
+    def _named(self, design: str, row_id: str) -> str:
+        """Name a row for a person; the design only where there are several."""
+        return f"{design} {row_id}" if len(self.choice.manifests) > 1 else row_id
+
+    def report(self, result: RowResult, lane: int = 1) -> None:
         """One line for the file, one for the person, and a card for what is not as it should be."""
         self.choice.results.append(result)
         self.writer.write(result)
+        self.time_left.finished(lane)
         attempts = f"  {result.attempts} attempts" if result.attempts > 1 else ""
         known = "  (known failure)" if result.known else ""
         shares = ", ".join(f"{share} seen within {wait_ms / 1000:.2f} s" for share, wait_ms in result.waited_ms.items())
-        self.console.print(
-            f"[{COLOURS[result.verdict]}]{result.verdict:<13}[/] {result.design}  {result.id.replace('[', chr(92) + '[')}"
-            f"  {result.seconds:.1f} s{attempts}{known}{shares and f'  ({shares})'}"
+        self.progress.finished(
+            f"{self._named(result.design, result.id)} {result.seconds:.1f} s{attempts}{known}{shares and f'  ({shares})'}",
+            result.verdict,
+            style=COLOURS[result.verdict],
+            lane=lane,
+            is_quiet=result.verdict in {Verdict.UPHELD, Verdict.UNSUPPORTED} and not known,
         )
         if result.verdict in {Verdict.VIOLATED, Verdict.INCONCLUSIVE, Verdict.HARNESS_ERROR}:
             spec, scenario = self.choice.specs.get(result.design, result.design), result.id.partition("[")[0]
             again = f"{self.choice.again} --design {spec} --only '@{scenario}' --seed {self.seed}"
-            self.console.print(card(result, again), markup=False)
+            self.progress.message(card(result, again))
 
     def why_to_stop(self, result: RowResult) -> str | None:
         """Why nothing is judged after this row, if so."""
@@ -100,6 +177,7 @@ class Account:
 
     def close(self, broker: str, why: str) -> Summary:
         """Write the summary, which is the end of the report."""
+        self.progress.end()
         peak_mb, seconds = self.memory.stop(), time.monotonic() - self.began
         results = self.choice.results
         if self.choice.max_seconds and seconds > self.choice.max_seconds:
@@ -165,21 +243,22 @@ class Gate(Account):
             metafunc.parametrize("repetition", range(self.choice.repeat), indirect=True)
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Keep the chosen rows, one design after the other."""
+        """Keep the chosen rows, one design after the other, those that bring most news first."""
         kept = [
             i
             for i in items
             if isinstance(i, pytest.Function) and self.row(i)[1].id in self.choice.rows[self.design_of(i).name]
         ]
-        order = [m.name for m in self.choice.manifests]
-        kept.sort(key=lambda i: (order.index(self.design_of(i).name), i.callspec.params["repetition"]))
+        order = {key: place for place, key in enumerate(self.choice.keys())}
+        kept.sort(key=lambda i: order[self.key(i)])
         items[:] = kept
+        self.begin([self.key(i) for i in kept])
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """A suite that cannot be collected is the harness's fault."""
         if report.failed:
             self.errors.append(str(report.longrepr))
-            self.console.print(f"the suite cannot be collected: {report.longrepr}", style="magenta")
+            self.progress.message(f"the suite cannot be collected: {report.longrepr}", "magenta")
 
     def pytest_internalerror(self, excrepr: object, excinfo: pytest.ExceptionInfo[BaseException]) -> bool:
         """Pytest itself, or this plugin, failed: one sentence for the person, the rest beside the other logs."""
@@ -197,6 +276,11 @@ class Gate(Account):
         """The design of an item."""
         manifest: Manifest = item.callspec.params["design"]  # type: ignore[assignment]
         return manifest
+
+    def key(self, item: pytest.Function) -> RowKey:
+        """The row of an item, as a run counts it."""
+        repetition: int = item.callspec.params["repetition"]  # type: ignore[assignment]
+        return RowKey(self.design_of(item).name, self.row(item)[1].id, repetition)
 
     def row(self, item: pytest.Function) -> tuple[Scenario, Row]:
         """The catalogue's scenario and row of an item."""
@@ -246,6 +330,7 @@ class Gate(Account):
     def pytest_runtest_protocol(self, item: pytest.Function, nextitem: pytest.Item | None) -> bool:
         """Try until a mark was left, at most five times; then report."""
         began = time.monotonic()
+        self.row_started(self.key(item))
         for attempt in range(ATTEMPTS):
             item.stash[ATTEMPT] = attempt
             item.stash[ENDED] = None
@@ -260,7 +345,7 @@ class Gate(Account):
             for report in reports:
                 item.ihook.pytest_runtest_logreport(report=report)
         if why := self.why_to_stop(result):
-            item.session.shouldstop = why
+            item.session.shouldstop = self.stopped = why
         return True
 
     def is_last_word(self, _: RowResult) -> bool:
@@ -359,6 +444,10 @@ class Gate(Account):
 ATTEMPT = pytest.StashKey[int]()
 ENDED = pytest.StashKey[BaseException | None]()
 TRIAL = pytest.StashKey[Trial]()
+
+
+def _guarantee(row_id: str) -> str:
+    return row_id.partition(".")[0]
 
 
 def judged(ended: BaseException | None) -> tuple[Verdict, str, list[Any]]:

@@ -7,6 +7,7 @@ program's turn, since what follows would only repeat it.
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
@@ -24,11 +25,14 @@ from streamgate.generators.tables import Tables
 from streamgate.generators.visits import visits
 from streamgate.history.reading import Reading
 from streamgate.programs import PROGRAMS
+from streamgate.progress import Progress
+from streamgate.timeleft import Mean
 from streamgate.verdicts import AdapterBreach
 
 OUTPUT_S = 30.0
 STOP_MS = 10_000
 PARTITIONS = 2
+STEPS = ("says hello", "starts", "answers its input with an output", "stops", "leaves nothing")
 _ENTRIES = 12
 
 
@@ -40,7 +44,47 @@ class Check(NamedTuple):
     text: str
 
 
-def smoke(manifest: Manifest, broker: Broker, run: RunScope, log_dir: Path, time_scale: float = 1.0) -> list[Check]:
+@dataclass
+class Watch:
+    """Shows the checks on a design's adapter, one by one."""
+
+    design: str
+    progress: Progress
+    mean: Mean
+
+    def started(self, what: str) -> None:
+        """Show what is looked at."""
+        self.progress.started(f"{self.design} {what}")
+
+    def finished(self, check: Check) -> None:
+        """Print what was seen."""
+        self.mean.finished()
+        said = f": {check.text}" if check.text else ""
+        self.progress.finished(
+            f"{self.design} {check.check}{said}",
+            "ok" if check.ok else "BAD",
+            style="green" if check.ok else "red",
+        )
+
+    def skip(self, count: int) -> None:
+        """Count the checks of a turn that ended early as left out."""
+        self.mean.skip(count)
+        self.progress.skip(count)
+
+
+def count(manifest: Manifest) -> int:
+    """Return how many checks there are on a design's adapter, if each is ok."""
+    return len(manifest.programs) * len(manifest.modes) * len(STEPS)
+
+
+def smoke(  # noqa: PLR0913, PLR0917 - what a run consists of
+    manifest: Manifest,
+    broker: Broker,
+    run: RunScope,
+    log_dir: Path,
+    time_scale: float = 1.0,
+    watch: Watch | None = None,
+) -> list[Check]:
     """Every check on a design's adapter; it is sound if all are ok."""
     reading = Reading(broker.bootstrap, broker.client)
     try:
@@ -55,6 +99,7 @@ def smoke(manifest: Manifest, broker: Broker, run: RunScope, log_dir: Path, time
                     run=run,
                     log_dir=log_dir,
                     time_scale=time_scale,
+                    watch=watch,
                 ).checks(broker)
         return checks
     finally:
@@ -74,7 +119,9 @@ class _Turn:
         run: RunScope,
         log_dir: Path,
         time_scale: float,
+        watch: Watch | None,
     ) -> None:
+        self.watch = watch
         self.manifest, self.program, self.mode, self.reading = manifest, program, mode, reading
         self.run, self.log_dir, self.time_scale = run, log_dir, time_scale
         self.what = f"{program}-{mode}"
@@ -82,27 +129,42 @@ class _Turn:
 
     def checks(self, broker: Broker) -> list[Check]:
         """Go through the conversation; whatever happens, nothing is left running."""
+        found: list[Check] = []
+        for check in self._seen(broker):
+            found.append(check)
+            if self.watch:
+                self.watch.finished(check)
+        if self.watch:
+            self.watch.skip(len(STEPS) - len(found))
+        return found
+
+    def _begins(self, number: int) -> None:
+        if self.watch and number < len(STEPS):
+            self.watch.started(f"{self.what} {STEPS[number]}")
+
+    def _seen(self, broker: Broker) -> Iterator[Check]:
         if self.program not in PROGRAMS:
             known = ", ".join(PROGRAMS)
-            return [Check(self.what, False, f"there is no program {self.program}; known are {known}")]
-        found: list[Check] = []
+            yield Check(self.what, False, f"there is no program {self.program}; known are {known}")
+            return
         instance = None
         topics = {role: f"{self.application_id}-{role}" for role in PROGRAMS[self.program].topics}
         try:
             self.reading.create(dict.fromkeys(topics.values(), PARTITIONS))
             began = time.monotonic()
             instance = Instance(self.manifest, self.run, self.log_dir, time_scale=self.time_scale)
-            for step in self._steps(instance, broker, topics, began):
-                found.append(step)
+            self._begins(0)
+            for number, step in enumerate(self._steps(instance, broker, topics, began), 1):
+                yield step
                 if not step.ok:
                     break
+                self._begins(number)
         except AdapterBreach as breach:
-            found.append(Check(f"{self.what} keeps the protocol", False, str(breach)))
+            yield Check(f"{self.what} keeps the protocol", False, str(breach))
         finally:
             if instance:
                 instance.kill()
             self.reading.delete(topics.values())
-        return found
 
     def _steps(self, instance: Instance, broker: Broker, topics: dict[str, str], began: float) -> Iterator[Check]:
         hello = instance.greet()

@@ -36,6 +36,9 @@ from streamgate.faults.wire.errors import Moment
 from streamgate.generators.ledger import Send, ledger
 from streamgate.history import events
 from streamgate.plugin import judged
+from streamgate.progress import Progress
+from streamgate.report import COLOURS
+from streamgate.timeleft import Mean
 from streamgate.trial import SETTLE_S, Trial
 from streamgate.verdicts import Anomaly, MarkMissed, Verdict, Violated
 
@@ -109,7 +112,7 @@ class Sweep:
     program: str
     mode: Mode
 
-    def golden(self) -> tuple[list[tuple[str, str]], Result]:
+    def golden(self, say: Callable[[str], None]) -> tuple[list[tuple[str, str]], Result]:
         """Live through the workload with no fault: every effect, as phase and API in their order, and what it came to."""
         traces: list[list[tuple[str, str]]] = []
         while len(traces) < GOLDEN and not is_steady(traces):
@@ -118,6 +121,7 @@ class Sweep:
             if result.verdict is not Verdict.UPHELD:
                 return [], result
             traces.append([effect for effect in life.trace if is_effect(effect[1])])
+            say(f"no fault, run {len(traces)}: {len(traces[-1])} effects, {result.seconds:.1f} s")
         return shortest(traces), result
 
     def die(self, cut: Cut, lives: int = 1) -> Result:
@@ -475,7 +479,7 @@ def run(  # noqa: PLR0913 (what to do of it is by name)
     bench: Bench,
     manifest: Manifest,
     record: Record,
-    say: Callable[[str], None],
+    progress: Progress,
     *,
     points: Sequence[str] = (),
     depth: Depth = "full",
@@ -489,22 +493,21 @@ def run(  # noqa: PLR0913 (what to do of it is by name)
     sweep = Sweep(bench, manifest, record.program, record.mode)
     wanted = [point for point in points if "+" in point]
     is_paired |= bool(wanted)
-    due = within(depth, record.cuts)
-    if not record.cuts or (not points and not record.left(due, is_paired=is_paired)):
-        trace, golden = sweep.golden()
+    if not record.cuts or (not points and not record.left(record.cuts, is_paired=is_paired)):
+        trace, golden = sweep.golden(progress.message)
         if golden.verdict is not Verdict.UPHELD:
             return [golden]
         record.begin(list(cuts(trace, record.points, record.sides, record.left_behind)), bench.seed)
     named = [point.partition("+")[0] for point in points]
     asked = _named(named, record.cuts) if points else within(depth, record.cuts)
     left = record.left(asked)
-    _meet(sweep, record, left if left or wanted else asked, say, LIVES if is_paired else 1)
+    _meet(sweep, record, left if left or wanted else asked, progress, LIVES if is_paired else 1)
     twice = [pair for cut in asked for pair in pairs(record.results[cut])] if is_paired else []
     if wanted:
         twice = _named(wanted, twice)
         asked = _named([point for point in points if point not in wanted], asked)
     if twice:
-        _meet(sweep, record, record.left(twice) or twice, say)
+        _meet(sweep, record, record.left(twice) or twice, progress)
     return [record.results[cut] for cut in (*asked, *twice)]
 
 
@@ -520,14 +523,21 @@ def _named(patterns: Iterable[str], there: list[Cut]) -> list[Cut]:
     return [cut for cut in there if cut in found]
 
 
-def _meet(sweep: Sweep, record: Record, due: list[Cut], say: Callable[[str], None], lives: int = 1) -> None:
-    began = time.monotonic()
-    for number, cut in enumerate(due, 1):
+def _meet(sweep: Sweep, record: Record, due: list[Cut], progress: Progress, lives: int = 1) -> None:
+    mean = Mean(len(due))
+    progress.begin(len(due), mean.seconds)
+    for cut in due:
+        progress.started(str(cut))
         result = sweep.die(cut, lives)
         record.add(result)
-        left_s = (time.monotonic() - began) / number * (len(due) - number)
-        left = f"  about {left_s:.0f} s left" if number < len(due) else ""
-        say(f"{number:>4}/{len(due)}  {result.verdict or 'missed':<13} {cut}  {result.seconds:.1f} s{left}")
+        mean.finished()
+        progress.finished(
+            f"{cut} {result.seconds:.1f} s",
+            result.verdict or "missed",
+            style=COLOURS[result.verdict] if result.verdict else "yellow",
+            is_quiet=result.verdict is Verdict.UPHELD,
+        )
+    progress.end()
 
 
 def table(results: list[Result]) -> Table:

@@ -12,7 +12,9 @@ import pytest
 from rich.console import Console
 
 from streamgate import catalogue
+from streamgate.cli import closing
 from streamgate.designs.manifest import Manifest
+from streamgate.durations import Durations, Recorded
 from streamgate.errors import MachineProblem
 from streamgate.history import read as read_history
 from streamgate.plugin import ATTEMPTS, Choice, Gate, arguments
@@ -203,6 +205,59 @@ def test_a_limit_of_time_stops_the_run_and_fails_it(run: Run) -> None:
     assert verdicts == {FIRST: "upheld"}
     assert (summary.exit_code, summary.partial) == (1, True)
     assert summary.limits_broken == ["0 s of at most 0 s"]
+
+
+def test_the_cheapest_row_comes_first(run: Run) -> None:
+    """Whatever its place in the file; each row is a line with its number."""
+    durations = Durations(designs={"fake": Recorded(rows_s={FIRST: 2, SECOND: 1})})
+
+    run.judge(durations=durations)
+
+    rows, _ = read(run.out / "report.jsonl")
+    assert [row.id for row in rows] == [SECOND, FIRST]
+    lines = [line for line in run.said.getvalue().splitlines() if line.startswith("[")]
+    assert [line.rpartition(" 0.")[0] for line in lines] == [f"[1/2] upheld {SECOND}", f"[2/2] upheld {FIRST}"]
+    assert run.gate.left_out() == ""
+
+
+@pytest.mark.parametrize(
+    ("end", "options", "said"),
+    [
+        (None, {"max_seconds": 1e-9}, "--max-seconds: 1 of 2 rows left out; every guarantee has a verdict"),
+        (KeyboardInterrupt(), {}, "Ctrl-C: 2 of 2 rows left out; no verdict on G1"),
+        (
+            Violated.one("lost", "x"),
+            {"fail_fast": True},
+            "--fail-fast: 1 of 2 rows left out; every guarantee has a verdict",
+        ),
+    ],
+    ids=["limit", "ctrl-c", "fail-fast"],
+)
+def test_what_a_run_left_out_is_said(run: Run, end: Any, options: dict[str, Any], said: str) -> None:
+    """How many rows of how many, why, and on which guarantees there is no verdict thereby."""
+    COMING["G1.first"] = [end]
+
+    _, summary = run.judge(**options)
+
+    assert run.gate.left_out() == said
+    assert summary.partial
+    judged = len(run.gate.choice.results)
+    assert f"partial: {judged} of 2 rows were judged" in closing(summary, run.out).splitlines()
+
+
+def test_a_red_card_is_printed_at_once(run: Run) -> None:
+    """Below its row's line, before the next row is judged; the design is named where there are several."""
+    seen: list[str] = []
+    COMING["G1.first"] = [Violated.one("lost", "one is missing")]
+    COMING["G1.second"] = [lambda: seen.append(run.said.getvalue())]
+
+    run.judge(known={"G1.second": ("odd", "link")})
+
+    (before,) = seen
+    assert f"[1/2] violated {FIRST} 0." in before
+    assert f"VIOLATED  {FIRST}  fake\n" in before
+    assert f"[2/2] upheld {SECOND} 0." in run.said.getvalue()
+    assert " s  (known failure)\n" in run.said.getvalue()
 
 
 def test_a_limit_of_memory_fails_the_run(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from streamgate.cli import main
 from streamgate.designs.reaper import RunScope
+from streamgate.durations import Durations, Recorded
 from streamgate.errors import UsageProblem
 from streamgate.lanes import Lane, LaneGate, Lanes
 from streamgate.plugin import Choice
@@ -28,6 +29,7 @@ if "refuses" in sys.argv:
     tell(kind="problem", text="There is no such broker.", exit_code=4)
     sys.exit()
 tell(kind="opened", broker="no", version="1", why="a test")
+print("streamgate: something boots [now] …", file=sys.stderr)
 asked = []
 for line in sys.stdin:
     design, row, repetition, is_alone = json.loads(line)
@@ -78,7 +80,15 @@ def test_every_row_is_judged_once_and_the_report_is_whole(tmp_path: Path) -> Non
     assert (summary.exit_code, summary.partial, summary.broker, summary.seed) == (0, False, "no 1", 7)
     assert {row.history.partition("/")[0] for row in rows} <= {"lane-1", "lane-2"}
     assert len(list(ET.parse(tmp_path / "junit.xml").iter("testcase"))) == 16
-    assert "2 lanes, each on broker no 1 (a test)" in run.said.getvalue()
+    said = run.said.getvalue().splitlines()
+    assert "streamgate 0.1.0, seed 7, 2 lanes, each on broker no 1 (a test)" in said
+    assert said.count("streamgate: something boots [now] …") == 2
+    lines = [line for line in said if line.startswith("[")]
+    assert [line.partition(" ")[0] for line in lines] == [f"[{number}/16]" for number in range(1, 17)]
+    assert sorted(line.partition(" ")[2] for line in lines) == sorted(
+        f"upheld {design} {row} 1.0 s" for design in ("one", "two") for row in ROWS for _ in range(2)
+    )
+    assert run.lanes.time_left.seconds() == 0
 
 
 def test_a_lane_keeps_to_its_design(tmp_path: Path) -> None:
@@ -93,6 +103,35 @@ def test_a_lane_keeps_to_its_design(tmp_path: Path) -> None:
     assert first.row == ("one", "G1.a", 0)
     assert second.row == ("one", "G1.b", 0)
     assert run.lanes.waiting == [("one", "G1.c", 0), ("one", "G1.d", 0)]
+
+
+def test_the_rows_that_bring_most_news_are_handed_out_first(tmp_path: Path) -> None:
+    """One design after the other, each repetition whole, the cheapest row of each guarantee first: as in one lane."""
+    rows = {"G1.a": 9.0, "G1.b": 2.0, "G1.c": 3.0, "G1.d": 4.0}
+    durations = Durations(designs={"one": Recorded(rows_s=rows), "two": Recorded(rows_s={**rows, "G1.a": 1.0})})
+    run = Run(tmp_path, repeat=2, durations=durations)
+    lane = Lane(1, SimpleNamespace(stdin=io.StringIO()))  # type: ignore[arg-type]
+    run.lanes.lanes = [lane]
+    asked = []
+
+    while run.lanes.waiting:
+        lane.ask(run.lanes.next_row(lane))
+        asked.append(lane.row)
+
+    assert asked == run.lanes.choice.keys()
+    assert [(key.design, key.row_id[3:], key.repetition) for key in asked if key] == [
+        *(("one", row, repetition) for repetition in range(2) for row in "bcda"),
+        *(("two", row, repetition) for repetition in range(2) for row in "abcd"),
+    ]
+
+
+def test_what_is_left_out_is_said(tmp_path: Path) -> None:
+    """How many rows, why, and which designs have no verdict on which guarantee thereby."""
+    run = Run(tmp_path, max_seconds=1e-9)
+
+    run.judge("well", count=1)
+
+    assert run.lanes.left_out() == "--max-seconds: 7 of 8 rows left out; no verdict on two G1"
 
 
 def test_a_lane_that_dies_ends_the_run_with_what_was_judged(tmp_path: Path) -> None:

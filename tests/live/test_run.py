@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import psutil
 import pytest
+from terminals import CTRL_C, Terminal
 
 import streamgate.impl.plain
 from streamgate.brokers import embedded
@@ -194,7 +195,8 @@ def test_fail_fast_stops_after_the_first_failure(secured: Secured, leaky: Path, 
     assert (judged, end.returncode) == ({ROW_ID: "upheld"}, 1), end.stdout + end.stderr
     assert (summary.partial, summary.promised, summary.judged) == (True, {"plain": 2}, {"plain": 1})
     assert "(known failure)" in end.stdout
-    assert "partial: not every promised row was judged" in end.stdout
+    assert "partial: 1 of 2 rows were judged" in end.stdout
+    assert "--fail-fast: 1 of 2 rows left out; every guarantee has a verdict" in end.stdout
 
 
 class Started:
@@ -253,7 +255,36 @@ def test_an_interrupt_in_the_middle_leaves_a_partial_report_and_nothing_else(
     assert (code, summary.exit_code, summary.partial) == (130, 130, True)
     assert len(judged) in {1, 2}
     assert set(judged.values()) == {"upheld"}
-    assert "partial: not every promised row was judged" in run.said.read_text()
+    assert f"partial: {len(judged)} of 4 rows were judged" in run.said.read_text()
+
+
+def test_ctrl_c_on_a_terminal_leaves_it_as_it_was(tmp_path: Path) -> None:
+    """There is one live line while rows are judged, in their tests too, and none afterwards; the report says what is missing."""
+    options = [
+        "--design",
+        "plain",
+        "--only",
+        QUICK,
+        "--broker",
+        "embedded",
+        "--seed",
+        "1",
+        "--out",
+        str(tmp_path / "out"),
+    ]
+    with Terminal(STREAMGATE, "run", *options, columns=160, cwd=tmp_path) as terminal:
+        terminal.until(lambda screen: b"[1/4] 1 upheld; about " in screen and screen.endswith(b"] 1 s"), DEADLINE_S)
+        terminal.press(CTRL_C)
+
+        assert terminal.end(DEADLINE_S) == 130
+
+        assert terminal.is_as_it_was()
+        shown = terminal.shown(160)
+        judged, summary = verdicts(tmp_path / "out")
+        assert (set(judged.values()), summary.partial) == ({"upheld"}, True)
+        assert [line for line in shown if line.startswith("[")] == []
+        assert f"partial: {len(judged)} of 4 rows were judged" in shown
+        assert shown[-1] == f"Ctrl-C: {4 - len(judged)} of 4 rows left out; every guarantee has a verdict"
 
 
 def test_two_lanes_leave_one_report_and_nothing_else(tmp_path: Path) -> None:
