@@ -123,7 +123,9 @@ def parser() -> Parser:
         "--repeat", metavar="N", type=_whole(MOST_REPEATS), default=1, help="judge every row so many times"
     )
     run.add_argument("--fail-fast", action="store_true", help="stop after the first row that fails the run")
-    run.add_argument("--max-seconds", metavar="S", type=_positive, help="the run fails if it takes longer")
+    run.add_argument(
+        "--max-seconds", metavar="S", type=_positive, help="the run ends, fails, and says what it left out"
+    )
     run.add_argument(
         "--max-memory-mb", metavar="MB", type=_whole(10**9), help="the run fails if the whole process tree takes more"
     )
@@ -529,7 +531,7 @@ def run_designs(arguments: argparse.Namespace) -> int:
         if account.interrupted:
             raise KeyboardInterrupt
         raise MachineProblem(account.problem or f"The run ended early; what was judged is in {out / 'report.jsonl'}.")
-    return ending(account, found, out, say, as_json=arguments.json)
+    return ending(account, found, out, as_json=arguments.json)
 
 
 def judge_in_turn(
@@ -580,9 +582,9 @@ def judge_in_lanes(arguments: argparse.Namespace, choice: Any, out: Path, say: A
     return account
 
 
-def ending(gate: Any, found: catalogue.Catalogue, out: Path, say: Any, *, as_json: bool) -> int:
+def ending(gate: Any, found: catalogue.Catalogue, out: Path, *, as_json: bool) -> int:
     """Print the end of a run, and give the exit code that follows."""
-    summary = gate.summary
+    summary, say = gate.summary, gate.console
     if as_json:
         print(summary.model_dump_json(indent=2))
     else:

@@ -94,8 +94,9 @@ class Lanes(Account):
             passing.append(beside)
         try:
             self._hear(said)
-        except KeyboardInterrupt:
-            self.interrupted = True
+        except (KeyboardInterrupt, MachineProblem) as error:
+            self.interrupted = isinstance(error, KeyboardInterrupt)
+            self.problem = self.problem if self.interrupted else str(error)
             self.is_over = True
             for lane in self.lanes:
                 lane.process.send_signal(signal.SIGTERM)
@@ -209,7 +210,8 @@ def _pass_on(lane: Lane, say: Callable[[str], None]) -> None:
     """Print what a lane says beside its answers, above the live line that it would garble."""
     assert lane.process.stderr
     for line in lane.process.stderr:
-        say(line.rstrip("\n"))
+        with suppress(MachineProblem):  # the pipe has to be emptied all the same
+            say(line.rstrip("\n"))
 
 
 def joined(out: Path, parts: Iterable[Path]) -> None:

@@ -28,7 +28,7 @@ from streamgate.bench import Bench
 from streamgate.catalogue import Catalogue, Row, Scenario
 from streamgate.designs.manifest import Manifest
 from streamgate.durations import Durations
-from streamgate.errors import Problem, is_interrupt
+from streamgate.errors import MachineProblem, Problem, is_interrupt
 from streamgate.history import events
 from streamgate.machine import Memory
 from streamgate.progress import Progress
@@ -265,6 +265,8 @@ class Gate(Account):
         self.errors.append(str(excrepr))
         if isinstance(excinfo.value, OSError):
             self.problem = f"The output folder {self.bench.out} cannot be written ({excinfo.value.strerror})."
+        elif isinstance(excinfo.value, MachineProblem):
+            self.problem = str(excinfo.value)
         else:
             told = self.bench.out / "logs" / "harness.txt"
             told.write_text("".join(traceback.format_exception(excinfo.value)), encoding="utf-8")

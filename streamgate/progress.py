@@ -13,6 +13,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Self
 
@@ -20,10 +21,12 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from streamgate.errors import MachineProblem
 from streamgate.timeleft import as_text
 
 EVERY_S = 30.0
 REFRESHED_HZ = 1.0  # the seconds that a piece has taken are whole ones
+UNREAD = "Nobody reads any more what is printed, so that nothing more was begun."
 MOST_NAMED = 4  # pieces under way; the others are counted
 
 
@@ -55,6 +58,7 @@ class Progress:
         self._lock = threading.RLock()
         self._live: Live | None = None
         self._over: threading.Event | None = None
+        self._unread: MachineProblem | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -104,6 +108,8 @@ class Progress:
             self.done += 1
             self.counts[result] += 1
             head = f"[{self.done}/{self.total}] "
+        if self._unread:
+            raise self._unread
         if not (is_quiet and self.is_live):
             self.console.print(Text.assemble(head, (result, style), f" {text}"))
         self._refresh()
@@ -116,7 +122,11 @@ class Progress:
 
     def message(self, text: str, style: str | None = None) -> None:
         """Print a text of its own, above the live line."""
-        self.console.print(text, style=style, markup=False)
+        try:
+            self.console.print(text, style=style, markup=False)
+        except MachineProblem as problem:
+            self._unread = problem
+            raise
 
     def end(self) -> None:
         """Clear the live line, and give the terminal back as it was."""
@@ -169,7 +179,8 @@ class Progress:
             parts = [f"[{self.done}/{self.total}]", self.left(), self.under_way()]
             said = "; ".join(filter(None, parts[1:]))
             if said:
-                self.message(f"{parts[0]} {said}")
+                with suppress(MachineProblem):  # the next piece raises it, in the main thread
+                    self.message(f"{parts[0]} {said}")
 
 
 def apart(console: Console) -> Console:
@@ -184,4 +195,14 @@ def apart(console: Console) -> Console:
         encoding=getattr(console.file, "encoding", None) or "utf-8",
         errors=getattr(console.file, "errors", None),
     )
-    return Console(file=file, highlight=False, soft_wrap=True, quiet=console.quiet)
+    return _Apart(file=file, highlight=False, soft_wrap=True, quiet=console.quiet)
+
+
+class _Apart(Console):
+    """A console that says in one sentence why nothing can be printed any more."""
+
+    def on_broken_pipe(self) -> None:
+        """Print nothing more: a pager was left, or `head` has had enough."""
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
+        raise MachineProblem(UNREAD)

@@ -1,8 +1,11 @@
 """What a person sees while rows are judged: one live line on a terminal, elsewhere a line for each row. No Kafka."""
 
 import io
+import os
+import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,11 +14,13 @@ from clocks import Clock
 from rich.console import Console
 from terminals import CTRL_C, HIDES, Terminal
 
-from streamgate.progress import Progress, apart
+from streamgate.errors import MachineProblem
+from streamgate.progress import UNREAD, Progress, apart
 from streamgate.timeleft import Mean, as_text
 
 SCRIPT = """
 import sys, time
+from streamgate.errors import MachineProblem
 from streamgate.progress import Progress
 from streamgate.report import console
 with Progress(console()) as progress:
@@ -155,6 +160,32 @@ def test_the_console_is_out_of_the_reach_of_pytests_capturing(tmp_path: Path) ->
         console.print("here")
 
     assert (tmp_path / "said").read_text() == "here\n"
+
+
+def test_a_reader_that_leaves_ends_the_command_with_one_sentence(tmp_path: Path) -> None:
+    """`| head` is no verdict: exit 3 of a problem, and nothing is left to be written at the end of the process."""
+    command = [sys.executable, "-c", SCRIPT, "ends"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    os.close(writer)
+
+    assert done.stderr.splitlines()[-1] == f"streamgate.errors.MachineProblem: {UNREAD}"
+    assert "BrokenPipeError" not in done.stderr.rpartition("Traceback")[2].partition("During handling")[2]
+
+
+def test_a_thread_that_finds_no_reader_tells_the_main_thread(tmp_path: Path) -> None:
+    """What another thread cannot print ends the command at the next piece."""
+    reader, writer = os.pipe()
+    with open(writer, "w") as file, Progress(Console(file=file), every_s=0.01) as progress:  # noqa: PTH123 (a descriptor)
+        os.close(reader)
+        progress.begin(2, lambda: 1.0)
+        deadline = time.monotonic() + 10
+        while progress._unread is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+
+        with pytest.raises(MachineProblem, match="Nobody reads any more"):
+            progress.finished("it", "ok")
 
 
 def test_pieces_that_will_not_be_done_are_not_counted(progress: Progress, said: io.StringIO) -> None:

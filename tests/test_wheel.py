@@ -59,6 +59,7 @@ def test_the_wheel_holds_what_a_run_needs(wheel: set[PurePosixPath]) -> None:
 
     assert names >= {
         "streamgate/py.typed",
+        "streamgate/data/durations.json",
         "streamgate/suite/pytest.ini",
         "streamgate/suite/test_features.py",
         "streamgate/features/guarantees.toml",
