@@ -52,6 +52,9 @@ def main(arguments: list[str]) -> int:
         return 3
     if arguments[:1] == ["install"]:
         return 0
+    # Nothing is compiled when it is installed: what a process compiles is kept here for all that come after it.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = str(ENVIRONMENT / "pycache")
     program, rest = ("tox", arguments[1:]) if tests else ("streamgate", arguments or ["run"])
     path = str(ENVIRONMENT / "bin" / program)
     os.execv(path, [path, *rest])
