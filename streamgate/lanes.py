@@ -82,6 +82,7 @@ class Lanes(Account):
     def judge(self, command: list[str], count: int, run: RunScope) -> None:
         """Judge every row in so many lanes, each begun by the command with an output folder of its own."""
         self.memory.start()
+        self.time_left.lanes = count
         self.begin(self.waiting, self.unproven)
         said: SimpleQueue[tuple[Lane, str | None]] = SimpleQueue()
         passing: list[threading.Thread] = []

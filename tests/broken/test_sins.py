@@ -1,13 +1,13 @@
 """Every wrong design is caught where it says, as what it says, and passes its control; one run judges them all."""
 
 import json
-import subprocess
 import sys
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from watched import watched
 
 from streamgate import catalogue, report
 from streamgate.checks import CHECKS
@@ -45,18 +45,18 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="session")
-def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
+def run(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """One run of the wrong designs, three rows at a time; its seed is in the report and in every card."""
-    depth: Depth = request.config.getoption("--depth")
+    depth: Depth = pytestconfig.getoption("--depth")
     out = tmp_path_factory.mktemp("broken")
     designs = [argument for name in rows_at(depth) for argument in ("--design", name)]
     options = ["--broker", "embedded", "--lanes", "3", "--depth", depth, "--out", str(out), *designs]
     command = [sys.executable, "-m", "streamgate.cli", "run", *options]
-    done = subprocess.run(command, timeout=RUN_S, check=False)
+    code = watched(command, out / "said.txt", RUN_S, pytestconfig)
     rows: dict[str, dict[str, RowResult]] = defaultdict(dict)
     for row in report.read(out / "report.jsonl")[0]:
         rows[row.design][row.id] = row
-    return Run(depth, done.returncode, out, rows)
+    return Run(depth, code, out, rows)
 
 
 def test_is_caught(name: str, run: Run) -> None:
