@@ -138,8 +138,8 @@ class Progress:
             live.stop()
 
     def left(self) -> str:
-        """Say about how much time is left; empty if nobody knows."""
-        seconds = self._seconds_left()
+        """Say about how much time is left; empty if nobody knows, or nothing is left to be done."""
+        seconds = self._seconds_left() if self.done < self.total else None
         return "" if seconds is None else f"{as_text(seconds)} left"
 
     def under_way(self) -> str:

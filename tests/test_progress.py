@@ -96,6 +96,16 @@ def test_the_time_left_is_said_again_and_again(said: io.StringIO) -> None:
     assert over.is_set()
 
 
+def test_no_time_is_left_after_the_last(progress: Progress) -> None:
+    """Lanes end, and reports are written; no estimate is made of that."""
+    progress.begin(1, lambda: 5.0)
+    assert progress.left() == "about 5 s left"
+
+    progress.finished("it", "upheld")
+
+    assert progress.left() == ""
+
+
 def test_many_lanes_are_counted(progress: Progress) -> None:
     """Four rows are named, the others counted; a row that is judged again later is not under way."""
     for lane in range(1, 8):

@@ -107,7 +107,7 @@ def merged(older: Durations, reports: Iterable[Path]) -> Durations:
         new = recorded(found)
         kept = designs.get(design, Recorded(rows_s={}))
         designs[design] = Recorded(
-            boot_s=new.boot_s,
+            boot_s=new.boot_s or kept.boot_s,
             rows_s=_newer(kept.rows_s, new.rows_s, known.keys() - new.unsupported_s),
             unsupported_s=_newer(kept.unsupported_s, new.unsupported_s, known.keys() - new.rows_s),
         )
