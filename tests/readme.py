@@ -1,13 +1,19 @@
-"""Keeps the README's table and red card true: compares them with real reports, or writes them from these.
+"""Keep the README's table and red card true: compare them with reports, or write them from these.
 
-python tests/readme.py REPORT.jsonl…          the cells of each design that these reports, taken together, judge whole are true
-python tests/readme.py --write REPORT.jsonl…  put them in; a report of a wrong design gives the red card
+python tests/readme.py REPORT.jsonl…          no row in these reports contradicts a cell of the table
+python tests/readme.py --write REPORT.jsonl…  put in the cells of each design that the reports, taken
+                                              together, judge whole; a report of a wrong design gives the red card
+
+The table comes from runs of all rows. A report of fewer rows cannot say that a cell is true: it can
+say that none of its rows contradicts the cell, and names the cells that it holds no row of.
 """
 
 import re
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 from streamgate import catalogue, report
 from streamgate.designs import manifest
@@ -15,84 +21,168 @@ from streamgate.verdicts import Verdict
 
 README = Path(__file__).resolve().parent.parent / "README.md"
 DESIGNS = ("spark", "plain")
-TABLE, CARD = ("<!-- table -->\n", "<!-- /table -->"), ("<!-- card -->\n", "<!-- /card -->")
+TABLE = ("<!-- table -->\n", "<!-- /table -->")
+CARD = ("<!-- card -->\n", "<!-- /card -->")
 LACKING = "this machine has no"  # so begins the reason of a row that cannot be judged here
 RUN_NAMES = re.compile(r"sg-[0-9a-f]{6}-[0-9a-f]{8}-")  # the application id is new in every run
 
 
-def cells(rows: list[report.RowResult]) -> dict[tuple[str, str], str]:
-    """(guarantee, design) -> what its rows came to, the worst first."""
-    found: dict[tuple[str, str], Counter[Verdict]] = {}
+class Place(NamedTuple):
+    """A cell of the table."""
+
+    guarantee: str
+    design: str
+
+    def __str__(self) -> str:
+        """As a person says it: `G22 of plain`."""
+        return f"{self.guarantee} of {self.design}"
+
+
+class Comparison(NamedTuple):
+    """How the table and the rows of a report agree."""
+
+    wrong: list[str]  # sentences
+    whole: list[Place]  # every promised row of the cell was judged, and the cell is true
+    partly: list[Place]  # some were, and none contradicts the cell
+    unseen: list[Place]  # none was
+
+    def text(self) -> str:
+        """Say it in lines for a person."""
+        if self.wrong:
+            return "\n".join(self.wrong)
+        lines = [f"the README's table is true for {len(self.whole)} cells"]
+        if self.partly:
+            lines.append(f"of {len(self.partly)} cells some rows were judged, and none contradicts the table")
+        if self.unseen:
+            lines.append(f"not compared, because no row was judged: {', '.join(map(str, self.unseen))}")
+        return "\n".join(lines)
+
+
+def counted(rows: Iterable[report.RowResult]) -> dict[Place, Counter[Verdict]]:
+    """Count the verdicts of each cell."""
+    found: dict[Place, Counter[Verdict]] = {}
     for row in rows:
-        found.setdefault((row.guarantee, row.design), Counter())[row.verdict] += 1
+        found.setdefault(Place(row.guarantee, row.design), Counter())[row.verdict] += 1
+    return found
+
+
+def cell(counts: Counter[Verdict]) -> str:
+    """Write the cell for these verdicts, the worst first."""
     order = list(Verdict)
-    return {
-        place: ", ".join(f"{verdict} {counts[verdict]}/{counts.total()}" for verdict in sorted(counts, key=order.index))
-        for place, counts in found.items()
-    }
+    total = counts.total()
+    return ", ".join(f"{each} {counts[each]}/{total}" for each in sorted(counts, key=order.index))
 
 
-def table(judged: dict[tuple[str, str], str]) -> str:
-    """The table in Markdown: guarantees down, designs across."""
+def counts_in(cell: str) -> Counter[Verdict]:
+    """Read the verdicts back from a cell."""
+    return Counter({Verdict(name): int(number) for name, number in re.findall(r"([\w-]+) (\d+)/\d+", cell)})
+
+
+def table(judged: dict[Place, Counter[Verdict]]) -> str:
+    """Write the table in Markdown: guarantees down, designs across."""
     lines = ["| | promise | " + " | ".join(f"`{d}`" for d in DESIGNS) + " |", "|---|---|" + "---|" * len(DESIGNS)]
     for guarantee in catalogue.load().guarantees.values():
-        if any((guarantee.id, design) in judged for design in DESIGNS):
-            row = " | ".join(judged.get((guarantee.id, design), "-") for design in DESIGNS)
+        places = [Place(guarantee.id, design) for design in DESIGNS]
+        if any(place in judged for place in places):
+            row = " | ".join(cell(judged[place]) if place in judged else "-" for place in places)
             lines.append(f"| {guarantee.id} | {guarantee.promise} | {row} |")
     return "\n".join(lines) + "\n"
 
 
 def between(text: str, marks: tuple[str, str]) -> str:
-    """What stands between two marks."""
+    """Return what stands between two marks."""
     return text.partition(marks[0])[2].partition(marks[1])[0]
 
 
-def cells_in(markdown: str) -> dict[tuple[str, str], str]:
-    """(guarantee, design) -> the README's cell."""
+def cells_in(markdown: str) -> dict[Place, str]:
+    """Read the cells of the README's table."""
     rows = [[cell.strip() for cell in line.strip("|\n").split("|")] for line in markdown.splitlines()[2:]]
-    return {(row[0], design): cell for row in rows for design, cell in zip(DESIGNS, row[2:], strict=True)}
+    return {Place(row[0], design): cell for row in rows for design, cell in zip(DESIGNS, row[2:], strict=True)}
+
+
+def compared(said: dict[Place, str], promised: dict[Place, set[str]], rows: Iterable[report.RowResult]) -> Comparison:
+    """Compare the table with what was judged; `promised` holds the row ids of each cell."""
+    order = list(Verdict)
+    by_severity = sorted(rows, key=lambda row: order.index(row.verdict), reverse=True)
+    judged = {(row.design, row.id): row for row in by_severity}  # the worst verdict of each
+    counts = counted(judged.values())
+    wrong = [
+        f"{row.id} of {row.design} is judged, and not promised: the report is of another specification"
+        for row in judged.values()
+        if row.id not in promised.get(Place(row.guarantee, row.design), ())
+    ]
+    whole = list[Place]()
+    partly = list[Place]()
+    for place, seen in counts.items():
+        is_whole = seen.total() == len(promised.get(place, ()))
+        if seen - counts_in(said.get(place, "")) or (is_whole and said.get(place) != cell(seen)):
+            wrong.append(f"{place}: the README says {said.get(place)}, the run {cell(seen)}")
+        else:
+            (whole if is_whole else partly).append(place)
+    designs = {design for design, _ in judged}
+    unseen = [place for place in promised if place.design in designs and place not in counts]
+    return Comparison(wrong, whole, partly, unseen)
+
+
+def promised_rows() -> dict[Place, set[str]]:
+    """Return the ids of the rows that each design promises, by cell."""
+    known = catalogue.load()
+    found: dict[Place, set[str]] = {}
+    for design in DESIGNS:
+        for row in known.promised(manifest.load(design)):
+            found.setdefault(Place(known.by_row[row.id].guarantee, design), set()).add(row.id)
+    return found
+
+
+def judged_whole(promised: dict[Place, set[str]], rows: list[report.RowResult]) -> dict[Place, Counter[Verdict]]:
+    """Count the verdicts of each design of which every promised row was judged, and no other."""
+    found: dict[Place, Counter[Verdict]] = {}
+    for design in DESIGNS:
+        mine = [row for row in rows if row.design == design]
+        ids = [ids for place, ids in promised.items() if place.design == design]
+        if {row.id for row in mine} == set().union(*ids):
+            found |= counted(mine)
+        elif mine:
+            print(f"{design} is not judged whole, so its cells stay out")
+    return found
 
 
 def card_of(row: report.RowResult) -> str:
-    """A row's red card, without what is new in every run."""
+    """Write a row's red card, without what is new in every run."""
     card = report.card(row, f"streamgate run --design {row.design} --only '@{row.id.partition('[')[0]}'")
     return RUN_NAMES.sub("", card)
 
 
+def write(judged: dict[Place, Counter[Verdict]], cards: list[str]) -> None:
+    """Put the table and the first red card into the README, each where there is one."""
+    text = README.read_text(encoding="utf-8")
+    if judged:
+        text = text.replace(between(text, TABLE).join(TABLE), table(judged).join(TABLE))
+    if cards:
+        text = text.replace(between(text, CARD).join(CARD), f"```\n{cards[0]}\n```\n".join(CARD))
+    README.write_text(text, encoding="utf-8")
+
+
 def main(arguments: list[str]) -> int:
-    """Compare or write."""
-    write, paths = arguments[:1] == ["--write"], [Path(a) for a in arguments if a != "--write"]
-    text, there = README.read_text(encoding="utf-8"), [path for path in paths if path.exists()]
-    rows = [row for path in there for row in report.read(path)[0]]
-    cards = [card_of(row) for row in rows if row.design not in DESIGNS and row.anomalies]
-    known, judged = catalogue.load(), dict[tuple[str, str], str]()
-    for design in DESIGNS:
-        mine = [row for row in rows if row.design == design and row.repetition == 0]
-        if {row.id for row in mine} == {row.id for row in known.promised(manifest.load(design))}:
-            judged |= cells(mine)
-        elif mine:
-            print(f"{design} is not judged whole, which proves nothing about its cells")
-    lacking = {(row.guarantee, row.design): row.reason for row in rows if row.reason.startswith(LACKING)}
-    if write:
-        for marks, new in (
-            (TABLE, table(judged) if judged else None),
-            (CARD, f"```\n{cards[0]}\n```\n" if cards else None),
-        ):
-            if new:
-                text = text.replace(between(text, marks).join(marks), new.join(marks))
-        README.write_text(text, encoding="utf-8")
+    """Compare, or write."""
+    paths = [Path(argument) for argument in arguments if argument != "--write"]
+    found = [row for path in paths if path.exists() for row in report.read(path)[0]]
+    rows = [row for row in found if row.design in DESIGNS and row.repetition == 0]
+    promised = promised_rows()
+    if arguments[:1] == ["--write"]:
+        cards = [card_of(row) for row in found if row.design not in DESIGNS and row.anomalies]
+        write(judged_whole(promised, rows), cards)
         return 0
-    said = cells_in(between(text, TABLE))
-    for place in judged.keys() & lacking.keys():
-        print(f"{place} is not compared: {lacking[place]}")
-        del judged[place]
-    wrong = [
-        f"{place}: the README says {said.get(place)}, the run {cell}"
-        for place, cell in judged.items()
-        if said.get(place) != cell
-    ]
-    print("\n".join(wrong) or f"the README's table is true for {len(judged)} cells")
-    return int(bool(wrong))
+    for row in rows:
+        if row.reason.startswith(LACKING):
+            print(f"{row.id} of {row.design} is not compared: {row.reason}")
+    there = [row for row in rows if not row.reason.startswith(LACKING)]
+    if not there:
+        print("nothing is compared: these reports hold no row of a design in the README's table")
+        return 1
+    comparison = compared(cells_in(between(README.read_text(encoding="utf-8"), TABLE)), promised, there)
+    print(comparison.text())
+    return int(bool(comparison.wrong))
 
 
 if __name__ == "__main__":
