@@ -2,6 +2,8 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -13,11 +15,13 @@ from streamgate.sweep import (
     Cut,
     Record,
     Result,
+    Sweep,
     card,
     cuts,
     exit_code,
     is_steady,
     pairs,
+    run,
     shortest,
     table,
     within,
@@ -205,3 +209,69 @@ def test_a_record_is_whole_lines(tmp_path: Path) -> None:
     record.add(result(Verdict.UPHELD))
 
     assert [json.loads(line)["verdict"] for line in record.path.read_text().splitlines()[1:]] == ["upheld"]
+
+
+def begun(folder: Path) -> Record:
+    """A record of three places, of which the first is known to be upheld."""
+    record = Record(folder, "plain", "ledger", "exactly_once", "txn")
+    record.begin(list(cuts(TRACE, "txn", SIDES))[:3], 7)
+    record.add(result(Verdict.UPHELD, record.cuts[0]))
+    return record
+
+
+def swept(record: Record, monkeypatch: pytest.MonkeyPatch, *points: str, golden: Verdict) -> list[Result]:
+    """Sweep with lives that are not lived: each place is upheld, and a life with no fault comes to `golden`."""
+    lived = result(golden, CUT.model_copy(update={"phase": "no fault"}))
+    monkeypatch.setattr(Sweep, "golden", lambda _: (TRACE if golden is Verdict.UPHELD else [], lived))
+    monkeypatch.setattr(Sweep, "die", lambda _, cut, __: result(Verdict.UPHELD, cut))
+    nothing: Any = SimpleNamespace(seed=7)
+    return run(nothing, nothing, record, lambda _: None, points=points)
+
+
+def test_a_sweep_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is left of a record is done, in its order; what was done stays as it is written."""
+    record = begun(tmp_path)
+    before = record.path.read_text()
+
+    found = swept(record, monkeypatch, golden=Verdict.HARNESS_ERROR)  # nobody counts places again
+
+    assert [each.cut for each in found] == record.cuts
+    assert record.path.read_text().startswith(before)
+    assert record.path.read_text().count("\n") == 1 + len(record.cuts)
+
+
+def test_a_place_that_is_mistyped_is_told_and_leaves_the_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The nearest name is in the sentence; a name that is right is not met either."""
+    record = begun(tmp_path)
+    before = record.path.read_text()
+    right = str(record.cuts[1])
+
+    with pytest.raises(UsageProblem, match=f"Did you mean {right}\\?"):
+        swept(record, monkeypatch, right, right.replace("after", "afer"), golden=Verdict.UPHELD)
+
+    assert record.path.read_text() == before
+
+
+def test_a_design_that_is_wrong_with_no_fault_is_not_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is violated as a whole, and there is nothing to go on with."""
+    record = Record(tmp_path, "plain", "ledger", "exactly_once", "txn")
+
+    (found,) = swept(record, monkeypatch, golden=Verdict.VIOLATED)
+
+    assert exit_code([found]) == 1
+    assert card(found, "streamgate sweep", 7).startswith("VIOLATED  no fault")
+    assert not record.path.exists()
+
+
+def test_a_sweep_begins_with_the_places_of_a_life_without_a_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names with a * choose among them."""
+    record = Record(tmp_path, "plain", "ledger", "exactly_once", "txn")
+
+    found = swept(record, monkeypatch, "transaction-1.end_txn.*", golden=Verdict.UPHELD)
+
+    assert [str(each.cut) for each in found] == ["transaction-1.end_txn.1.before", "transaction-1.end_txn.1.after"]
+    assert record.cuts == list(cuts(TRACE, "txn", SIDES))
