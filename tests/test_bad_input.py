@@ -6,6 +6,7 @@ import os
 import re
 import resource
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -168,14 +169,19 @@ def test_two_designs_of_one_name(refused: Callable[..., Refused], tmp_path: Path
     )
 
 
-def test_a_bootstrap_that_does_not_answer(refused: Callable[..., Refused], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody listens there: bounded, and it says what to look at."""
+@pytest.mark.parametrize("listens", [False, True])
+def test_a_bootstrap_that_does_not_answer(
+    refused: Callable[..., Refused], monkeypatch: pytest.MonkeyPatch, listens: bool
+) -> None:
+    """Nobody listens there, or a listener stays silent: bounded, and it says what to look at."""
     monkeypatch.setattr(external, "ANSWER_DEADLINE_S", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        bootstrap = f"127.0.0.1:{silent.getsockname()[1] if listens else 9}"
 
-    end = refused("run", "--design", "plain", "--bootstrap", "127.0.0.1:9")
+        end = refused("run", "--design", "plain", "--bootstrap", bootstrap)
 
     assert end.code == 3
-    assert "The bootstrap 127.0.0.1:9 does not answer within" in end.sentence
+    assert f"The bootstrap {bootstrap} does not answer within" in end.sentence
     assert "is a broker listening there" in end.sentence
 
 
@@ -385,6 +391,13 @@ def test_an_interrupt_in_a_call_of_the_client_is_one_too(
         raise SystemError("<built-in method> returned a result with an exception set") from KeyboardInterrupt()
 
     monkeypatch.setattr(catalogue, "load", load)
+
+    assert (main(["list"]), capsys.readouterr().err) == (130, "streamgate: interrupted\n")
+
+
+def test_a_termination_is_an_interrupt(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """SIGTERM ends a command in the order in which Ctrl-C does."""
+    monkeypatch.setattr(catalogue, "load", lambda: signal.raise_signal(signal.SIGTERM))
 
     assert (main(["list"]), capsys.readouterr().err) == (130, "streamgate: interrupted\n")
 

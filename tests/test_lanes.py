@@ -1,6 +1,7 @@
 """Rows in lanes that are miniatures: who is asked for what, and what becomes of a lane that ends by itself. No Kafka."""
 
 import io
+import signal
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,7 +21,7 @@ from streamgate.report import RowResult, read
 from streamgate.verdicts import Verdict
 
 LANE = """
-import json, os, sys
+import json, os, signal, sys
 assert os.environ["STREAMGATE_LANE"]
 def tell(**what): print(json.dumps(what), flush=True)
 out = sys.argv[sys.argv.index("--out") + 1]
@@ -35,6 +36,9 @@ for line in sys.stdin:
     design, row, repetition, is_alone = json.loads(line)
     if row == "G1.c" and "dies" in sys.argv:
         sys.exit(7)
+    if row == "G1.c" and "is interrupted" in sys.argv:
+        os.kill(os.getppid(), signal.SIGINT)
+        signal.pause()
     verdict = "violated" if row == "G1.b" and "fails" in sys.argv else "upheld"
     if "disturbed" in sys.argv:
         again, other = out + "/../" + design + row, out[:-1] + "21"[int(out[-1]) - 1] + "/junit.xml"
@@ -144,6 +148,18 @@ def test_a_lane_that_dies_ends_the_run_with_what_was_judged(tmp_path: Path) -> N
     assert [row.id for row in rows] == ["G1.a", "G1.b"]
     assert (summary.exit_code, summary.partial) == (3, True)
     assert run.lanes.problem == "Lane 1 ended in the middle of G1.c with exit code 7."
+
+
+def test_an_interrupt_ends_the_lanes_and_keeps_what_was_judged(tmp_path: Path) -> None:
+    """Ctrl-C in the middle of a row: every lane is told to end, and the report is partial."""
+    run = Run(tmp_path)
+
+    run.judge("is interrupted", count=1)
+
+    rows, summary = read(tmp_path / "report.jsonl")
+    assert [row.id for row in rows] == ["G1.a", "G1.b"]
+    assert (summary.exit_code, summary.partial, run.lanes.interrupted) == (130, True, True)
+    assert [lane.process.returncode for lane in run.lanes.lanes] == [-signal.SIGTERM]
 
 
 def test_what_no_lane_can_begin_with_is_said_once_in_its_own_words(tmp_path: Path) -> None:

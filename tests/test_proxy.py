@@ -4,11 +4,15 @@ import socket
 import struct
 import threading
 from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from kio.schema.errors import ErrorCode
 
+from streamgate.bench import Bench
 from streamgate.faults.wire import Proxy, Rule
+from streamgate.verdicts import NotOffered
 
 ANSWER_S = 5.0
 METADATA = b"\0\3\0\1\0\0\0\7\0\2me\0\0\0\0"  # version 1, correlation id 7, of all topics
@@ -144,3 +148,16 @@ def test_what_is_not_done_is_not_told_to_be_done_and_refused(proxy: Proxy, broke
     assert heard == [framed(ended(number, error)) for number, error in enumerate(told)]
     assert rule.exchange
     assert (rule.exchange.number, rule.exchange.error, rule.exchange.told) == (2, 0, ErrorCode.not_coordinator)
+
+
+def test_a_secured_connection_is_not_read() -> None:
+    """The proxy is not offered there, which makes a row unsupported and says why; on a plain listener it is."""
+    bench: Any = SimpleNamespace(broker=SimpleNamespace(client={"security.protocol": "SASL_SSL"}, bootstrap="b:1"))
+    bench.proxy = None
+
+    with pytest.raises(NotOffered, match="what a secured connection carries cannot be read"):
+        Bench.wire.fget(bench)  # type: ignore[attr-defined]
+    bench.broker.client = {}
+    bench.proxy = SimpleNamespace(failure="")
+
+    assert Bench.wire.fget(bench) is bench.proxy  # type: ignore[attr-defined]

@@ -1,0 +1,81 @@
+"""What the options of `streamgate run` say reaches the run, and its end says what came of them. No Kafka."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from streamgate import cli
+from streamgate.plugin import Choice
+from streamgate.report import Summary
+
+
+@pytest.fixture
+def chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Choice]:
+    """The choices that runs in turn were given; each of them is interrupted at once."""
+    found: list[Choice] = []
+
+    def judge(_: object, choice: Choice, *__: object) -> Any:
+        found.append(choice)
+        return SimpleNamespace(summary=None, interrupted=True)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(cli, "judge_in_turn", judge)
+    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
+        monkeypatch.setenv(name, "")  # a run takes them away, and here they come back
+    return found
+
+
+def test_the_limits_of_a_run_reach_it(chosen: list[Choice]) -> None:
+    """--fail-fast, --repeat and both limits are those of the choice."""
+    options = ["--fail-fast", "--repeat", "2", "--max-seconds", "0.5", "--max-memory-mb", "300"]
+
+    assert cli.main(["run", "--design", "plain", *options]) == 130
+
+    (choice,) = chosen
+    assert (choice.fail_fast, choice.repeat, choice.max_seconds, choice.max_memory_mb) == (True, 2, 0.5, 300)
+
+
+def test_a_run_without_limits_has_none(chosen: list[Choice]) -> None:
+    """Each row is judged once, to the end."""
+    assert cli.main(["run", "--design", "plain"]) == 130
+
+    (choice,) = chosen
+    assert (choice.fail_fast, choice.repeat, choice.max_seconds, choice.max_memory_mb) == (False, 1, None, None)
+
+
+def summary(**fields: Any) -> Summary:
+    """The summary of a run in which a row of two was upheld."""
+    return Summary.model_validate(
+        {
+            "partial": False,
+            "streamgate": "1",
+            "seed": 1,
+            "broker": "no 1",
+            "broker_why": "a test",
+            "versions": {},
+            "promised": {"plain": 2},
+            "judged": {"plain": 1},
+            "verdicts": {"upheld": 1},
+            "known_failures": 0,
+            "untested": [],
+            "seconds": 1.0,
+            "median_seconds": 1.0,
+            "peak_memory_mb": 300,
+            "exit_code": 1,
+        }
+        | fields
+    )
+
+
+def test_the_last_lines_say_what_was_broken_and_left_out(tmp_path: Path) -> None:
+    """A limit that is broken and rows that were not judged are named at the end, where they are true."""
+    said = cli.closing(summary(partial=True, limits_broken=["0.6 s of at most 0.5 s"]), tmp_path)
+
+    assert "judged of promised: plain 1 of 2" in said
+    assert "limits broken: 0.6 s of at most 0.5 s" in said
+    assert "partial: " in said
+    quiet = cli.closing(summary(), tmp_path)
+    assert "limits broken" not in quiet
+    assert "partial" not in quiet
