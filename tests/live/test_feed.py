@@ -1,11 +1,11 @@
 """A workload as it lies in the log."""
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
-from streamgate.brokers import open_broker
-from streamgate.designs.reaper import RunScope
+import pytest
+
+from streamgate.brokers import Broker
 from streamgate.feed import Feed
 from streamgate.generators.ledger import Send, ledger
 from streamgate.history.reading import Reading
@@ -13,30 +13,39 @@ from streamgate.history.reading import Reading
 PARTITIONS = 4
 
 
-def written(directory: Path, sends: Sequence[Send]) -> tuple[dict[str, int], list[Any], list[Any]]:
-    """What the feed said of it; then what is visible of it, and all of it, as soon as no transaction is open."""
-    with RunScope() as run:
-        broker = open_broker("embedded", run=run, log_dir=directory)
-        reading = Reading(broker.bootstrap, broker.client)
-        reading.create({"entries": PARTITIONS})
+class Written(NamedTuple):
+    """What the feed said of a workload, and what a reader finds of it."""
 
-        told = Feed(reading.settings, "test").write({"entries": "entries"}, "entries", sends)
-
-        stable = end = None
-        while stable is None or stable != end:
-            stable, end = reading.ends("entries", PARTITIONS)
-        visible, everything = (
-            reading.records("entries", dict.fromkeys(range(PARTITIONS), 0), committed=committed)
-            for committed in (True, False)
-        )
-        reading.close()
-    return told, visible, everything
+    told: dict[str, int]
+    visible: list[Any]
+    everything: list[Any]
 
 
-def test_aborted_records_lie_in_between_and_end_every_partition(tmp_path: Path) -> None:
+@pytest.fixture
+def reading(broker: Broker) -> Iterator[Reading]:
+    """A reader of the session's broker."""
+    made = Reading(broker.bootstrap, broker.client)
+    yield made
+    made.close()
+
+
+def written(reading: Reading, topic: str, sends: Sequence[Send]) -> Written:
+    """Write a workload to a topic of its own, and read it back as soon as no transaction is open."""
+    reading.create({topic: PARTITIONS})
+    told = Feed(reading.settings, topic).write({"entries": topic}, "entries", sends)
+    stable = end = None
+    while stable is None or stable != end:
+        stable, end = reading.ends(topic, PARTITIONS)
+    visible, everything = (
+        reading.records(topic, dict.fromkeys(range(PARTITIONS), 0), committed=committed) for committed in (True, False)
+    )
+    return Written(told, visible, everything)
+
+
+def test_aborted_records_lie_in_between_and_end_every_partition(reading: Reading) -> None:
     """All that counts is visible, in its order, and ends where it was said; aborted attempts stand in between and behind it."""
     sends = ledger(1, partitions=PARTITIONS)
-    told, visible, everything = written(tmp_path, sends)
+    told, visible, everything = written(reading, "feed-between", sends)
     for partition in range(PARTITIONS):
         counted = [send.value for send in sends if send.partition == partition and not send.aborted]
         seen = [message for message in visible if message.partition() == partition]
@@ -44,13 +53,13 @@ def test_aborted_records_lie_in_between_and_end_every_partition(tmp_path: Path) 
         ends, offsets = seen[-1].offset() or 0, {message.offset() for message in seen}
         aborted = [m.offset() or 0 for m in everything if m.partition() == partition and m.offset() not in offsets]
         assert min(aborted) < ends < max(aborted)
-        assert told[f"entries-{partition}"] == ends + 1
+        assert told[f"feed-between-{partition}"] == ends + 1
 
 
-def test_what_comes_after_the_last_aborted_records_lies_behind_them(tmp_path: Path) -> None:
+def test_what_comes_after_the_last_aborted_records_lies_behind_them(reading: Reading) -> None:
     """In every partition an open transaction begins before all that counts, so that nothing of it is there before the rest."""
     sends = sorted(ledger(1, partitions=PARTITIONS, aborted_transactions=1), key=lambda send: not send.aborted)
-    _, visible, everything = written(tmp_path, sends)
+    _, visible, everything = written(reading, "feed-behind", sends)
     assert 0 < len(visible) < len(everything)
     for partition in range(PARTITIONS):
         first = min(m.offset() for m in visible if m.partition() == partition)

@@ -1,0 +1,162 @@
+"""The checks of smoke on miniature designs: each fault of an adapter fails its own check. No Kafka."""
+
+from collections.abc import Collection
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from miniatures import manifest
+
+from streamgate import smoke as module
+from streamgate.designs import instance
+from streamgate.designs.new import new
+from streamgate.designs.reaper import RunScope
+from streamgate.errors import UsageProblem
+from streamgate.smoke import Check, smoke
+
+FOLLOWS = ["says hello", "starts", "answers its input with an output", "stops", "leaves nothing"]
+
+
+class Broker:
+    """A broker, a reader and a producer of smoke, none of them real."""
+
+    bootstrap = "localhost:1"
+    client: dict[str, str] = {}  # noqa: RUF012
+    settings: dict[str, str] = {}  # noqa: RUF012
+
+    def __init__(self) -> None:
+        self.outputs: list[str] = ["one"]
+        self.produced: list[str] = []
+        self.topics: set[str] = set()
+
+    def create(self, topics: dict[str, int]) -> None:
+        """Remember the topics."""
+        self.topics |= topics.keys()
+
+    def delete(self, topics: Collection[str]) -> None:
+        """Forget them."""
+        self.topics -= set(topics)
+
+    def sizes(self, topic: str) -> dict[str, int]:
+        """Give every topic two partitions."""
+        return {topic: 2}
+
+    def records(self, *_: object, **__: object) -> list[str]:
+        """Return what is visible of the output."""
+        return self.outputs
+
+    def produce(self, topic: str, *_: object, **__: object) -> None:
+        """Remember where a record went."""
+        self.produced.append(topic)
+
+    def flush(self, _: float) -> None:
+        """Have nothing to wait for."""
+
+    def close(self) -> None:
+        """Have nothing to close."""
+
+
+@pytest.fixture
+def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
+    """A broker on which an output is visible."""
+    made = Broker()
+    monkeypatch.setattr(module, "Reading", lambda *_: made)
+    monkeypatch.setattr(module, "Producer", lambda _: made)
+    monkeypatch.setattr(module, "STOP_MS", 300)
+    return made
+
+
+def checked(habit: str, broker: Any, folder: Path, time_scale: float = 1.0, **fields: object) -> list[Check]:
+    """Smoke a miniature."""
+    with RunScope() as run:
+        return smoke(manifest(habit, **fields), broker, run, folder, time_scale)
+
+
+def test_a_sound_adapter_passes_every_check(broker: Broker, tmp_path: Path) -> None:
+    """One conversation has five checks; the input is written, and no topic is left."""
+    checks = checked("well_behaved", broker, tmp_path)
+
+    assert [(check.check, check.ok) for check in checks] == [(f"relay-at_least_once {each}", True) for each in FOLLOWS]
+    assert len(broker.produced) > 1
+    assert broker.topics == set()
+
+
+@pytest.mark.parametrize(
+    ("habit", "check", "says"),
+    [
+        ("writes_prose", "keeps the protocol", "not JSON: "),
+        ("boasts_of_a_program", "keeps the protocol", "at hello"),
+        ("stops_late", "keeps the protocol", "did not answer stop within"),
+    ],
+)
+def test_a_fault_fails_its_own_check(broker: Broker, tmp_path: Path, habit: str, check: str, says: str) -> None:
+    """The check says what was seen, and is the last of its program: what follows would repeat it."""
+    *before, last = checked(habit, broker, tmp_path, time_scale=0.1)
+
+    assert all(each.ok for each in before)
+    assert not last.ok
+    assert last.check.endswith(check)
+    assert says in last.text
+    assert broker.topics == set()
+
+
+def test_a_worker_that_is_left_is_told(broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything else is sound, and the last check says what outlived the design."""
+    monkeypatch.setattr(instance, "_DRAIN_S", 0.1)  # the worker keeps stdout open, so its end is not awaited for long
+
+    *before, last = checked("leaves_a_worker", broker, tmp_path)
+
+    assert [each.ok for each in before] == [True] * 4
+    assert (last.ok, last.check) == (False, "relay-at_least_once leaves nothing")
+    assert "outlived it" in last.text
+
+
+def test_a_manifest_of_another_version_is_told(broker: Broker, tmp_path: Path) -> None:
+    """What is judged has to be what its manifest says."""
+    (check,) = checked("well_behaved", broker, tmp_path, version="2")
+
+    assert (check.ok, check.check) == (False, "relay-at_least_once keeps the protocol")
+    assert "says version 1 at hello" in check.text
+
+
+def test_an_input_without_an_output_is_told(broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The deadline is scaled, and the sentence names it and the log."""
+    broker.outputs = []
+    monkeypatch.setattr(module, "OUTPUT_S", 3.0)
+
+    last = checked("well_behaved", broker, tmp_path, time_scale=0.1)[-1]
+
+    assert (last.ok, last.check) == (False, "relay-at_least_once answers its input with an output")
+    assert last.text.startswith("none visible to read_committed in 0.3 s; see ")
+
+
+def test_a_design_that_ends_before_its_output_is_told(broker: Broker, tmp_path: Path) -> None:
+    """Its last words are in the sentence."""
+    broker.outputs = []
+
+    last = checked("fails_loudly", broker, tmp_path)[-1]
+
+    assert not last.ok
+    assert "another one took over" in last.text
+
+
+def test_a_program_that_nobody_knows_is_told(broker: Broker, tmp_path: Path) -> None:
+    """The known ones are listed, and nothing is started."""
+    unknown: Any = SimpleNamespace(programs=["relax"], modes=["exactly_once"])
+    nothing: Any = SimpleNamespace()
+
+    (check,) = smoke(unknown, broker, nothing, tmp_path)  # type: ignore[arg-type]
+
+    assert not check.ok
+    assert check.text.startswith("there is no program relax; known are relay, ")
+
+
+def test_new_writes_over_nobodys_files(tmp_path: Path) -> None:
+    """A folder with a file in it, and a folder that cannot be made, are refused in one sentence."""
+    (tmp_path / "mine.txt").touch()
+
+    with pytest.raises(UsageProblem, match="is not empty; name a new directory"):
+        new(tmp_path)
+    with pytest.raises(UsageProblem, match=r"cannot be written: .* name a new directory"):
+        new(tmp_path / "mine.txt" / "below")
