@@ -2,7 +2,7 @@
 
 import pytest
 
-LONGEST = ("test_reference_submitted.py", "test_sweep.py", "test_run.py", "test_brokers.py")
+LONGEST = ("test_run.py", "test_brokers.py", "test_sweep.py", "test_reference_submitted.py", "test_cassandra.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
