@@ -100,9 +100,13 @@ def rows_of_the_sin(found: Catalogue, design: Manifest, depth: Depth = "full") -
     """
     sin = design.sin
     assert sin
-    names = [*sin.core, *(sin.scenarios if depth == "full" else ())]
     promised = found.promised(design)
-    caught = [row for name in names for row in _named(found, design, name, promised) if is_within(row.depth, depth)]
+    core, others = (
+        [row for name in names for row in _named(found, design, name, promised)] for names in (sin.core, sin.scenarios)
+    )
+    caught = [row for row in core if is_within(row.depth, depth)]
+    if depth == "full":
+        caught += others
     control = _named(found, design, sin.control, promised) if sin.control and caught else []
     return {row.id for row in (*caught, *control)}
 

@@ -361,7 +361,7 @@ def test_malformed_features(
     (tmp_path / "guarantees.toml").write_text("")
     (tmp_path / "bad.feature").write_bytes(b"\xff" if feature is None else feature.encode())
     monkeypatch.setattr(catalogue.load, "__defaults__", (tmp_path,))
-    monkeypatch.setattr(speclint.lint, "__defaults__", (tmp_path, None))
+    monkeypatch.setattr(speclint.lint, "__defaults__", (tmp_path, None, []))
 
     for command in (("list",), ("lint",), ("run", "--design", "plain")):
         end = refused(*command)

@@ -6,9 +6,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from streamgate.depths import DEPTHS
 from streamgate.errors import UsageProblem
+from streamgate.progress import Progress
 from streamgate.sweep import (
     AGREED,
     SIDES,
@@ -222,10 +224,10 @@ def begun(folder: Path) -> Record:
 def swept(record: Record, monkeypatch: pytest.MonkeyPatch, *points: str, golden: Verdict) -> list[Result]:
     """Sweep with lives that are not lived: each place is upheld, and a life with no fault comes to `golden`."""
     lived = result(golden, CUT.model_copy(update={"phase": "no fault"}))
-    monkeypatch.setattr(Sweep, "golden", lambda _: (TRACE if golden is Verdict.UPHELD else [], lived))
+    monkeypatch.setattr(Sweep, "golden", lambda *_: (TRACE if golden is Verdict.UPHELD else [], lived))
     monkeypatch.setattr(Sweep, "die", lambda _, cut, __: result(Verdict.UPHELD, cut))
     nothing: Any = SimpleNamespace(seed=7)
-    return run(nothing, nothing, record, lambda _: None, points=points)
+    return run(nothing, nothing, record, Progress(Console(quiet=True)), points=points)
 
 
 def test_a_sweep_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
