@@ -4,6 +4,7 @@ The medians come from one machine, so they are estimates on every other one: `ti
 by what a run has taken so far. `tools/durations.py` makes the file.
 """
 
+import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
@@ -59,6 +60,13 @@ class Durations(BaseModel):
             return max((seconds for seconds in known if seconds is not None), default=UNKNOWN_S)
         found = self._median(name, row_id)
         return UNKNOWN_S if found is None else found
+
+    def news_seconds(self, design_name: str, row_id: str) -> float:
+        """Estimate what a row's verdict costs; a row that the design declined brings no news at any price."""
+        recorded = self.designs.get(_model(design_name))
+        if recorded and row_id in recorded.unsupported_s:
+            return math.inf
+        return self.seconds(design_name, row_id)
 
     def _median(self, name: str, row_id: str) -> float | None:
         """Return the row's median; without one, another design's at this one's pace, or a sibling's."""

@@ -71,7 +71,7 @@ class Choice:
             ids = durations.most_news_first(
                 (row_id for row_id in known if row_id in self.rows[manifest.name]),
                 guarantee=_guarantee,
-                seconds=partial(self.durations.seconds, manifest.name),
+                seconds=partial(self.durations.news_seconds, manifest.name),
             )
             for repetition in range(self.repeat):
                 found += [RowKey(manifest.name, row_id, repetition) for row_id in ids]

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -132,6 +133,19 @@ def test_the_rows_that_bring_most_news_come_first() -> None:
     order = most_news_first(seconds, guarantee=lambda name: name[:2], seconds=seconds.__getitem__)
 
     assert order == ["G3.a", "G1.b", "G2.a", "G2.b", "G1.a", "G1.c"]
+
+
+def test_a_row_that_the_design_declines_is_the_last_of_its_guarantee() -> None:
+    """It is judged quickly, and says nothing of the design that is not known."""
+    declining = Durations(designs={"plain": Recorded(rows_s={"G1.a": 5, "G1.b": 3}, unsupported_s={"G1.c": 0})})
+
+    order = most_news_first(
+        ["G1.a", "G1.b", "G1.c"], guarantee=lambda _: "G1", seconds=partial(declining.news_seconds, "broken/forgets")
+    )
+
+    assert order == ["G1.b", "G1.a", "G1.c"]
+    assert declining.seconds("plain", "G1.c") == 0
+    assert declining.news_seconds("mine", "G1.c") == declining.seconds("mine", "G1.c")
 
 
 def test_the_tool_takes_the_median_over_reports(shipped: Path, tmp_path: Path) -> None:
