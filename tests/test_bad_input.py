@@ -181,7 +181,7 @@ def test_a_bootstrap_that_does_not_answer(
         end = refused("run", "--design", "plain", "--bootstrap", bootstrap)
 
     assert end.code == 3
-    assert f"The bootstrap {bootstrap} does not answer within" in end.sentence
+    assert end.sentence.startswith(f"streamgate: The bootstrap {bootstrap} does not answer within")
     assert "is a broker listening there" in end.sentence
 
 

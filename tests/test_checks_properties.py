@@ -21,7 +21,7 @@ from streamgate.history import History
 from streamgate.history.events import Claim, Record
 
 settings.register_profile(
-    "checks", max_examples=60, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+    "checks", max_examples=40, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
 )
 settings.load_profile("checks")
 
@@ -258,7 +258,7 @@ def some(data: st.DataObject, candidates: list[Any]) -> Any:
     return data.draw(st.sampled_from(candidates))
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(plans())
 def test_a_legal_history_is_never_wrong(plan: Plan) -> None:
     """Restarts, conflation, repeats, aborted entries, gaps and moves, as the mode allows them, raise no anomaly."""

@@ -114,7 +114,8 @@ class Run:
         )
         choice = Choice([manifest], self.found, {"fake": set(self.found.by_row)}, **options)
         self.gate = Gate(bench, choice, console=Console(file=self.said, width=1000))
-        own = ["--import-mode", "importlib"]  # every test's suite has the same name
+        # Every test's suite has the same name; and the run of all tests looks for unraisable exceptions, five times a run.
+        own = ["--import-mode", "importlib", "--assert", "plain", "-p", "no:unraisableexception"]
         pytest.main([str(self.suite), *arguments(self.out)[1:], *own], plugins=[self.gate])
         rows, summary = read(self.out / "report.jsonl")
         assert summary == self.gate.summary
@@ -196,6 +197,7 @@ def test_fail_fast_passes_a_known_failure_and_stops_where_it_is_upheld(run: Run)
 
     assert verdicts == {FIRST: "violated", SECOND: "upheld"}
     assert (summary.exit_code, summary.known_failures) == (1, 2)
+    assert run.said.getvalue().count("(known failure)") == 2
 
 
 def test_a_limit_of_time_stops_the_run_and_fails_it(run: Run) -> None:

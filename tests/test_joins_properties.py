@@ -224,7 +224,7 @@ def played(plan: Plan) -> Design:
     return Design(plan).play()
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(plans())
 def test_a_legal_history_is_never_wrong(plan: Plan) -> None:
     """Any order of the two topics, conflation, tombstones that are not needed, and kills, as the mode allows them, are right."""

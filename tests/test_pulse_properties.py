@@ -98,7 +98,7 @@ class Played:
         self.committed = dict(self.read)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(PLANS)
 def test_a_legal_history_passes(plan: Plan) -> None:
     """Whatever is read first, and however often it is killed."""
@@ -111,7 +111,7 @@ def test_a_legal_history_passes(plan: Plan) -> None:
         assert played.story.found("answered") == []
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(PLANS, st.sampled_from(["drop", "repeat", "points", "swap", "name"]), st.integers(0, 5))
 def test_a_mutated_history_is_caught(plan: Plan, mutation: str, which: int) -> None:
     """A last row that is missing, a repeated one, one point more, two rows in the wrong order, another name."""

@@ -87,6 +87,13 @@ def test_a_row_contradicts_a_cell(judged: list[tuple[str, str]], says: str) -> N
     assert says in found.text()
 
 
+def test_a_cell_that_counts_other_rows_is_wrong() -> None:
+    """Every promised row was judged, and none has a verdict too many; but the cell counts one more."""
+    found = compared({G2: "upheld 2/2"}, {G2: {"G2.a"}}, [row("G2.a", "upheld")])
+
+    assert found.wrong == ["G2 of plain: the README says upheld 2/2, the run upheld 1/1"]
+
+
 @pytest.mark.parametrize("verdicts", [("upheld", "violated"), ("violated", "upheld")])
 def test_a_row_that_was_judged_twice_counts_once_as_its_worst(verdicts: tuple[str, str]) -> None:
     """The reports of two runs may hold the same row; the green one hides no red one."""

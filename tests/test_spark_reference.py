@@ -481,7 +481,7 @@ def test_clients():
 def session() -> Iterator[SparkSession]:
     """A session for these tests alone: nothing of it stays in the environment, where a design would find it."""
     with mock.patch.dict(os.environ):
-        session = open_session()
+        session = open_session("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")  # it lives too briefly for more
         yield session
         session.stop()
     for jvm in JVM:
