@@ -26,9 +26,9 @@ from streamgate.verdicts import Verdict
 
 INTERRUPTED = 130
 EXIT_CODES = {
-    0: "everything promised was judged and upheld (or unsupported, which is counted)",
+    0: "everything chosen was judged and upheld (or unsupported, which is counted)",
     1: "violated, a known failure that is upheld, or a limit (--max-seconds, --max-memory-mb) broken",
-    2: "inconclusive, or fewer rows judged than promised",
+    2: "inconclusive, or fewer rows judged than chosen",
     3: "the harness, the adapter or the machine failed",
     4: "what was typed or written cannot be understood",
     5: "nothing to judge",
@@ -120,6 +120,11 @@ def parser() -> Parser:
     )
     _seed(run)
     run.add_argument(
+        "--shard",
+        metavar="K/N",
+        help="judge the K-th of N shares of the chosen rows that take about as long; `streamgate merge` makes one report of all",
+    )
+    run.add_argument(
         "--repeat", metavar="N", type=_whole(MOST_REPEATS), default=1, help="judge every row so many times"
     )
     run.add_argument("--fail-fast", action="store_true", help="stop after the first row that fails the run")
@@ -164,6 +169,21 @@ def parser() -> Parser:
         f"Interrupted, it goes on where it stopped with the same --out and options.\n\nexit codes:\n{codes}",
     )
     _sweep(sweep)
+
+    merge = command(
+        "merge",
+        merge_reports,
+        "Make one report, table and exit code of the shards of a run.",
+        f"exit codes are those of the run as a whole:\n{codes}",
+    )
+    merge.add_argument("folders", metavar="FOLDER", type=Path, nargs="+", help="output folder of `run --shard K/N`")
+    merge.add_argument(
+        "--out",
+        metavar="FOLDER",
+        type=Path,
+        help="new or empty folder for the report, histories and logs (default: streamgate-out/TIME)",
+    )
+    merge.add_argument("--json", action="store_true", help="print the summary as JSON instead of the table")
 
     judge = command("judge", judge_history, "Judge a recorded history again, with no broker.")
     judge.add_argument("history", metavar="HISTORY", type=Path, nargs="+", help="history/*.jsonl of a run")
@@ -491,18 +511,24 @@ def run_designs(arguments: argparse.Namespace) -> int:
     """Judge."""
     from streamgate import durations, lanes  # noqa: PLC0415
     from streamgate.plugin import Choice  # noqa: PLC0415
+    from streamgate.shards import shard  # noqa: PLC0415
 
     designs, found, stores = manifests(arguments), catalogue.load(), given_stores(arguments.store)
     demand_known(found, designs)
     if stores and arguments.lanes > 1:
         raise UsageProblem("--store names one server, which lanes would lock for each other; leave out --lanes.")
-    rows, known = chosen_rows(request_of(arguments), found, designs), durations.load()
+    request, known = request_of(arguments), durations.load()
+    rows = chosen_rows(request, found, designs)
     if not any(rows.values()):
         print(
             "streamgate: nothing to judge: no promised row is chosen; `streamgate list` shows the rows.",
             file=sys.stderr,
         )
         return 5
+    if arguments.shard:
+        if arguments.seed is None:
+            raise UsageProblem("--shard needs a --seed, the same for all shards of a run.")
+        rows = shard(rows, share_of(arguments.shard, "--shard"), known.seconds)
     out, say = out_folder(arguments.out), console(stderr=arguments.json)
     begin_report(arguments.out, out)
     for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):
@@ -512,6 +538,10 @@ def run_designs(arguments: argparse.Namespace) -> int:
         designs,
         found,
         rows,
+        depth=request.depth_asked,
+        slice=arguments.slice or "",
+        shard=arguments.shard or "",
+        promised={name: len(ids) for name, ids in chosen_rows(Request(depth="full"), found, designs).items()},
         repeat=arguments.repeat,
         fail_fast=arguments.fail_fast,
         max_seconds=arguments.max_seconds,
@@ -601,19 +631,47 @@ def ending(gate: Any, found: catalogue.Catalogue, out: Path, *, as_json: bool) -
 def closing(summary: Any, out: Path) -> str:
     """The last lines of a run: what was counted, what it cost, where it lies."""
     counts = ", ".join(f"{number} {verdict}" for verdict, number in summary.verdicts.items() if number)
-    judged = ", ".join(f"{name} {number} of {summary.promised[name]}" for name, number in summary.judged.items())
+    which = " ".join(filter(None, [summary.depth, *_parts(summary)]))
+    judged = ", ".join(
+        f"{name} {number} of {summary.promised[name] * summary.repeat}" for name, number in summary.judged.items()
+    )
     lines = [
-        f"{counts or 'nothing judged'}; judged of promised: {judged}; known failures: {summary.known_failures}; "
-        f"guarantees untested: {len(summary.untested)}",
+        f"{counts or 'nothing judged'}; judged of promised rows: {judged} ({which}); "
+        f"known failures: {summary.known_failures}; guarantees untested: {len(summary.untested)}",
         f"{summary.seconds:.0f} s, median row {summary.median_seconds:.1f} s, "
         f"peak memory {summary.peak_memory_mb} MiB; report in {out}",
     ]
     if summary.limits_broken:
         lines.append(f"limits broken: {'; '.join(summary.limits_broken)}")
     if summary.partial:
-        judged, promised = sum(summary.judged.values()), sum(summary.promised.values())
-        lines.append(f"partial: {judged} of {promised} rows were judged")
+        number, chosen = sum(summary.judged.values()), sum(summary.chosen.values())
+        lines.append(f"partial: {number} of {chosen} rows were judged")
     return "\n".join(lines)
+
+
+def _parts(summary: Any) -> Iterator[str]:
+    """What of the depth's rows was chosen, beside them or less."""
+    if summary.slice:
+        yield f"and slice {summary.slice}"
+    if summary.shard:
+        yield f"in shard {summary.shard}"
+    if summary.shards:
+        yield f"in {summary.shards} shards"
+
+
+def merge_reports(arguments: argparse.Namespace) -> int:
+    """Merge."""
+    from streamgate.shards import merge  # noqa: PLC0415
+
+    out = arguments.out or out_folder()
+    rows, summary = merge(arguments.folders, out)
+    if arguments.json:
+        print(summary.model_dump_json(indent=2))
+    else:
+        say = console()
+        say.print(table(rows, {g.id: g.promise for g in catalogue.load().guarantees.values()}))
+        say.print(closing(summary, out), markup=False)
+    return int(summary.exit_code)
 
 
 def list_rows(arguments: argparse.Namespace) -> int:

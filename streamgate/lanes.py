@@ -13,8 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
-import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +28,7 @@ from streamgate.bench import Bench
 from streamgate.designs.reaper import RunScope
 from streamgate.errors import MachineProblem, Problem, UsageProblem
 from streamgate.plugin import Account, Choice, Gate
-from streamgate.report import RowResult
+from streamgate.report import RowResult, joined
 from streamgate.timeleft import RowKey
 from streamgate.verdicts import Verdict
 
@@ -213,15 +212,6 @@ def _pass_on(lane: Lane, say: Callable[[str], None]) -> None:
     for line in lane.process.stderr:
         with suppress(MachineProblem):  # the pipe has to be emptied all the same
             say(line.rstrip("\n"))
-
-
-def joined(out: Path, parts: Iterable[Path]) -> None:
-    """One junit.xml of those that the lanes have written."""
-    whole = ET.Element("testsuites")
-    for part in parts:
-        with suppress(OSError, ET.ParseError):  # a lane that was killed has written none
-            whole.extend(ET.parse(part).getroot())
-    ET.ElementTree(whole).write(out / "junit.xml", encoding="utf-8", xml_declaration=True)
 
 
 class Line:

@@ -26,13 +26,14 @@ import streamgate
 from streamgate import durations
 from streamgate.bench import Bench
 from streamgate.catalogue import Catalogue, Row, Scenario
+from streamgate.depths import Depth
 from streamgate.designs.manifest import Manifest
 from streamgate.durations import Durations
 from streamgate.errors import MachineProblem, Problem, is_interrupt
 from streamgate.history import events
 from streamgate.machine import Memory
 from streamgate.progress import Progress
-from streamgate.report import COLOURS, RowResult, Summary, Writer, card, exit_code, median_seconds
+from streamgate.report import COLOURS, FORMAT, RowResult, Summary, Writer, card, exit_code, median_seconds
 from streamgate.report.timeline import illustrate
 from streamgate.timeleft import RowKey, TimeLeft
 from streamgate.trial import ON_A_CLUSTER, Trial
@@ -54,6 +55,10 @@ class Choice:
     manifests: list[Manifest]
     catalogue: Catalogue
     rows: dict[str, set[str]]  # design -> ids of the rows chosen of it
+    depth: Depth = "full"
+    slice: str = ""
+    shard: str = ""
+    promised: dict[str, int] = field(default_factory=dict)  # design -> its rows at full depth
     repeat: int = 1
     fail_fast: bool = False
     max_seconds: float | None = None
@@ -184,21 +189,28 @@ class Account:
             self.limits_broken.append(f"{seconds:.0f} s of at most {self.choice.max_seconds:.0f} s")
         if self.choice.max_memory_mb and peak_mb > self.choice.max_memory_mb:
             self.limits_broken.append(f"{peak_mb} MiB of at most {self.choice.max_memory_mb} MiB")
-        promised = {name: len(rows) * self.choice.repeat for name, rows in self.choice.rows.items()}
-        code = exit_code(results, sum(promised.values()), limits_broken=bool(self.limits_broken))
+        chosen = {name: len(rows) * self.choice.repeat for name, rows in self.choice.rows.items()}
+        code = exit_code(results, sum(chosen.values()), limits_broken=bool(self.limits_broken))
         if (self.errors or self.problem) and code != 1:
             code = 3
         if self.interrupted:
             code = 130
         self.summary = Summary(
-            partial=self.interrupted or len(results) < sum(promised.values()),
+            format=FORMAT,
+            partial=self.interrupted or len(results) < sum(chosen.values()),
             streamgate=streamgate.__version__,
             seed=self.seed,
+            depth=self.choice.depth,
+            slice=self.choice.slice,
+            shard=self.choice.shard,
+            repeat=self.choice.repeat,
+            design_versions={manifest.name: manifest.version for manifest in self.choice.manifests},
             broker=broker,
             broker_why=why,
             versions=_versions(),
-            promised=promised,
-            judged={name: sum(r.design == name for r in results) for name in promised},
+            promised=self.choice.promised or {name: len(rows) for name, rows in self.choice.rows.items()},
+            chosen=chosen,
+            judged={name: sum(r.design == name for r in results) for name in chosen},
             verdicts={v: sum(r.verdict is v for r in results) for v in Verdict},
             known_failures=sum(r.known is not None for r in results),
             untested=[g.id for g in self.choice.catalogue.guarantees.values() if not g.specified],

@@ -55,7 +55,10 @@ def summary(**fields: Any) -> Summary:
             "broker": "no 1",
             "broker_why": "a test",
             "versions": {},
-            "promised": {"plain": 2},
+            "depth": "core",
+            "slice": "3/8",
+            "promised": {"plain": 5},
+            "chosen": {"plain": 2},
             "judged": {"plain": 1},
             "verdicts": {"upheld": 1},
             "known_failures": 0,
@@ -73,9 +76,9 @@ def test_the_last_lines_say_what_was_broken_and_left_out(tmp_path: Path) -> None
     """A limit that is broken and rows that were not judged are named at the end, where they are true."""
     said = cli.closing(summary(partial=True, limits_broken=["0.6 s of at most 0.5 s"]), tmp_path)
 
-    assert "judged of promised: plain 1 of 2" in said
+    assert "judged of promised rows: plain 1 of 5 (core and slice 3/8)" in said
     assert "limits broken: 0.6 s of at most 0.5 s" in said
-    assert "partial: " in said
+    assert "partial: 1 of 2 rows were judged" in said
     quiet = cli.closing(summary(), tmp_path)
     assert "limits broken" not in quiet
     assert "partial" not in quiet

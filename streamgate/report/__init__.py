@@ -6,13 +6,14 @@ import os
 import statistics
 import sys
 import threading
+import xml.etree.ElementTree as ET
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -20,6 +21,7 @@ from rich.text import Text
 from streamgate.errors import UsageProblem
 from streamgate.verdicts import Anomaly, Verdict
 
+FORMAT = 2  # of report.jsonl; without a number it is 1, which has no depths and shards
 COLOURS = {
     Verdict.UPHELD: "green",
     Verdict.VIOLATED: "red",
@@ -75,13 +77,23 @@ class Summary(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     kind: Literal["summary"] = "summary"
+    format: int = 1
     partial: bool
     streamgate: str
     seed: int
+    depth: str = "full"
+    slice: str = ""  # of what the depth leaves out, such as 3/8
+    shard: str = ""  # of what was chosen, such as 2/4
+    shards: int = 0  # how many reports of shards it was made of
+    repeat: int = 1
+    design_versions: dict[str, str] = {}
     broker: str
     broker_why: str
     versions: dict[str, str]
-    promised: dict[str, int]
+    promised: dict[str, int]  # rows of each design, at full depth
+    chosen: dict[
+        str, int
+    ] = {}  # of these, those that depth, slice, shard and options choose, each as often as it is repeated
     judged: dict[str, int]
     verdicts: dict[str, int]
     known_failures: int
@@ -93,8 +105,8 @@ class Summary(BaseModel):
     exit_code: int
 
 
-def exit_code(rows: list[RowResult], promised: int, *, limits_broken: bool = False) -> int:
-    """The run's exit code, from what was judged and what was promised."""
+def exit_code(rows: list[RowResult], chosen: int, *, limits_broken: bool = False) -> int:
+    """The run's exit code, from what was judged and how much was chosen."""
     verdicts = {row.verdict for row in rows}
     if any(row.fails for row in rows) or limits_broken:
         return 1
@@ -104,7 +116,7 @@ def exit_code(rows: list[RowResult], promised: int, *, limits_broken: bool = Fal
         return 2
     if verdicts <= {Verdict.UNSUPPORTED}:  # a design that supports nothing has not passed
         return 5
-    return 2 if len(rows) < promised else 0
+    return 2 if len(rows) < chosen else 0
 
 
 def median_seconds(rows: list[RowResult]) -> float:
@@ -136,9 +148,27 @@ def read(path: Path) -> tuple[list[RowResult], Summary]:
         lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     except (OSError, ValueError) as error:
         raise UsageProblem(f"{path} cannot be read as a report: {error}") from None
-    if not lines or lines[-1].get("kind") != "summary":
+    if not lines or not isinstance(lines[-1], dict) or lines[-1].get("kind") != "summary":
         raise UsageProblem(f"{path} is cut: it does not end with a summary, so it proves nothing")
-    return [RowResult(**line) for line in lines[:-1]], Summary(**lines[-1])
+    if isinstance(given := lines[-1].get("format", 1), int) and given > FORMAT:
+        raise UsageProblem(f"{path} has format {given}, and this version reads {FORMAT} at most; use a newer one")
+    try:
+        summary = Summary(**lines[-1])
+        if summary.format < FORMAT:
+            summary.chosen = summary.promised
+        return [RowResult(**line) for line in lines[:-1]], summary
+    except (ValidationError, TypeError) as error:
+        said = " ".join(str(error).split())
+        raise UsageProblem(f"{path} holds a line that is none of a report: {said[:200]}") from None
+
+
+def joined(out: Path, parts: Iterable[Path]) -> None:
+    """Write one junit.xml of several; one that was never written, or is cut, is left out."""
+    whole = ET.Element("testsuites")
+    for part in parts:
+        with suppress(OSError, ET.ParseError):
+            whole.extend(ET.parse(part).getroot())
+    ET.ElementTree(whole).write(out / "junit.xml", encoding="utf-8", xml_declaration=True)
 
 
 def table(rows: list[RowResult], promises: dict[str, str]) -> Table:

@@ -281,7 +281,7 @@ def test_two_lanes_leave_one_report_and_nothing_else(tmp_path: Path) -> None:
 
     rows, summary = read(run.out / "report.jsonl")
     assert {row.verdict for row in rows} == {"upheld"}
-    assert len({row.id for row in rows}) == len(rows) == summary.promised["plain"]
+    assert len({row.id for row in rows}) == len(rows) == summary.chosen["plain"]
     assert {row.history.partition("/")[0] for row in rows} == {"lane-1", "lane-2"}
     assert judge(run.out / rows[0].history).verdict == "upheld"
     assert list(run.temporary.iterdir()) == []
