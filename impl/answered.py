@@ -2,6 +2,9 @@
 
 librdkafka 2.16 waits for ever in `send_offsets_to_transaction` for a group coordinator that it has lost, whatever its timeout
 (its issue 5456): a broker that restarts in the middle of a transaction is enough.
+
+A broker takes whatever sequence number a producer begins a partition with. Where its first batch there is refused and a second is
+under way, the second is taken for the first, and the first one's return for a repetition: it is acknowledged and lost.
 """
 
 import threading
@@ -11,6 +14,8 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException
 
 from streamgate.adapter import Failed
+
+ONE_UNDER_WAY = {"max.in.flight.requests.per.connection": 1}
 
 
 def answered(within_s: float, call: Callable[..., Any], *arguments: Any) -> None:

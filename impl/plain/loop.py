@@ -26,7 +26,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from streamgate.adapter import Design, Failed
-from streamgate.impl.answered import answered, heard
+from streamgate.impl.answered import ONE_UNDER_WAY, answered, heard
 from streamgate.impl.lag import lag
 from streamgate.impl.outside import Outside
 from streamgate.impl.plain.programs import (
@@ -111,7 +111,7 @@ class Plain(Design):
         self.rows = Table(self.client, f"{self.group}-queries", self.output) if self.program.is_asked else None
         self.refused: KafkaError | None = None
         self.outside = Outside(start)
-        settings = {"partitioner": "murmur2_random", "enable.idempotence": True, "linger.ms": 5}
+        settings = {"partitioner": "murmur2_random", "enable.idempotence": True, "linger.ms": 5, **ONE_UNDER_WAY}
         if self.exactly_once:
             settings["transactional.id"] = self.transactional_id()
             settings["transaction.timeout.ms"] = start["transaction_timeout_ms"]

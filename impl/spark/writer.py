@@ -13,7 +13,7 @@ import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from streamgate.adapter import Failed
-from streamgate.impl.answered import answered
+from streamgate.impl.answered import ONE_UNDER_WAY, answered
 from streamgate.impl.outside import Outside
 from streamgate.impl.spark.checkpoint import Positions
 
@@ -43,6 +43,7 @@ class Writer:
         settings = {
             "partitioner": "murmur2_random",  # where Kafka's Java clients put a key
             "enable.idempotence": True,
+            **ONE_UNDER_WAY,
             "linger.ms": 5,
             "queue.buffering.max.messages": 1_000_000,
             "compression.type": "lz4",

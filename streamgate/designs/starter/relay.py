@@ -36,6 +36,8 @@ class Relay(Design):  # writes what it reads, and commits every interval; in exa
         reads |= {"session.timeout.ms": session_ms, "heartbeat.interval.ms": session_ms // 4}
         reads |= {"enable.partition.eof": True, "auto.offset.reset": start["offset_reset"]}  # the end may be markers
         writes = {"enable.idempotence": True, "on_delivery": lambda e, _: e and self.refused.append(e)}
+        # Of two under way a broker may take the second for the first, if that was refused: one at a time.
+        writes["max.in.flight.requests.per.connection"] = 1
         fences = {"transactional.id": app, "transaction.timeout.ms": start["transaction_timeout_ms"]}
         self.output, self.exactly_once = start["topics"]["output"], start.get("mode") == "exactly_once"
         self.interval_s, self.due = int(start["parameters"].get("commit_interval_ms", 100)) / 1000, 0.0
