@@ -21,7 +21,7 @@ from streamgate import catalogue
 from streamgate.depths import DEFAULT, DEPTHS, share_of
 from streamgate.errors import MachineProblem, Problem, UsageProblem, is_interrupt
 from streamgate.report import Writer, console, table, waiting
-from streamgate.selection import Request, chosen_rows, demand_known
+from streamgate.selection import Request, chosen_rows, demand_known, rows_of_the_sin
 from streamgate.verdicts import Verdict
 
 INTERRUPTED = 130
@@ -383,6 +383,13 @@ def request_of(arguments: argparse.Namespace) -> Request:
     )
 
 
+def promised_rows(design: Any, found: catalogue.Catalogue, request: Request) -> int:
+    """How many rows a design is held to at full depth: a wrong one to those of its sin, unless more is asked for."""
+    if design.sin and not request.is_narrowed:
+        return len(rows_of_the_sin(found, design))
+    return len(found.promised(design))
+
+
 def given(arguments: argparse.Namespace) -> list[str]:
     """The designs as they were named."""
     names = arguments.design or ([arguments.default_design] if arguments.default_design else [])
@@ -541,7 +548,7 @@ def run_designs(arguments: argparse.Namespace) -> int:
         depth=request.depth_asked,
         slice=arguments.slice or "",
         shard=arguments.shard or "",
-        promised={name: len(ids) for name, ids in chosen_rows(Request(depth="full"), found, designs).items()},
+        promised={design.name: promised_rows(design, found, request) for design in designs},
         repeat=arguments.repeat,
         fail_fast=arguments.fail_fast,
         max_seconds=arguments.max_seconds,
