@@ -21,6 +21,7 @@ from streamgate.generators.pulse import facts as signal_facts
 from streamgate.generators.pulse import names, signals
 from streamgate.generators.visits import facts as visit_facts
 from streamgate.generators.visits import visits
+from streamgate.history.marks import Family
 from streamgate.trial import ON_A_CLUSTER, SETTLE_S, TRANSACTION_TIMEOUT_MS, Trial
 from streamgate.verdicts import NotOffered
 
@@ -219,7 +220,7 @@ def visits_trickle(trial: Trial, events: str, apart_ms: str, seconds: str | None
             trial.feed(application, one, visit_facts)
             trial.watch(application, due_ms)
         if clock and seconds:
-            trial.mark("the wall clock jumps", **clock.evidence(application.running["a"].pids()))
+            trial.mark("the wall clock jumps", Family.CLOCK, **clock.evidence(application.running["a"].pids()))
 
 
 @when(

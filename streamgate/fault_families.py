@@ -4,25 +4,11 @@ A mark that a fault leaves bears its family as its code; the depths ask for each
 """
 
 import re
-from enum import StrEnum
 from functools import cache
 from typing import Final
 
 from streamgate.catalogue import Row
-
-
-class Family(StrEnum):
-    """What a fault is done to."""
-
-    PROCESS = "process"
-    MEMBERSHIP = "membership"
-    REQUEST = "request"
-    BROKER = "broker"
-    STORE = "store"
-    DISK = "disk"
-    CLOCK = "clock"
-    INPUT = "input"
-
+from streamgate.history.marks import Family
 
 # What a sentence says of a fault -> its family; a sentence may speak of several.
 SENTENCES: Final[dict[str, Family]] = {

@@ -35,6 +35,7 @@ from streamgate.faults.wire import EFFECTS, TRANSACTION, Rule
 from streamgate.faults.wire.errors import Moment
 from streamgate.generators.ledger import Send, ledger
 from streamgate.history import events
+from streamgate.history.marks import Family
 from streamgate.plugin import judged
 from streamgate.progress import Progress
 from streamgate.report import COLOURS
@@ -391,7 +392,7 @@ class _Life:
         else:
             assert rule.effect
             self.evidence = {"file": str(rule.effect.path.relative_to(rule.folder)), "pid": rule.effect.pid}
-        trial.mark(f"struck at its {cut.api}: {cut.side}", **self.evidence)
+        trial.mark(f"struck at its {cut.api}: {cut.side}", Family.PROCESS, **self.evidence)
         self._leave(cut.left)
         return rule
 
@@ -399,7 +400,7 @@ class _Life:
         """Do to the instance's own disk what is to have become of it, and mark what there was."""
         if left == "rolled-back" and self.bench.disk:
             kept, lost = self.bench.disk.roll_back(self.application.directory / OWN)
-            self.trial.mark("rolled back to what was synced", files=kept + lost, lost=lost)
+            self.trial.mark("rolled back to what was synced", Family.DISK, files=kept + lost, lost=lost)
         elif left == "wiped":
             disks.wipe(self.trial, self.application, OWN, may_be_empty=True)
 

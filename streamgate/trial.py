@@ -43,6 +43,7 @@ from streamgate.designs.reaper import unmount
 from streamgate.faults.wire import EFFECTS
 from streamgate.generators.ledger import Send, facts
 from streamgate.history import History, events
+from streamgate.history.marks import Family
 from streamgate.history.reading import Position
 from streamgate.history.wire import Wires, is_left_open
 from streamgate.machine import Cores, own_bytes
@@ -466,9 +467,9 @@ class Trial:
             )
         )
 
-    def mark(self, fault: str, **evidence: Any) -> None:
-        """Record that a fault happened where it was aimed."""
-        self.history.add(events.Mark(at_ms=self.now_ms, fault=fault, evidence=evidence))
+    def mark(self, fault: str, code: Family | None = None, **evidence: Any) -> None:
+        """Record that a fault of this family happened where it was aimed; or, without one, what else had to happen."""
+        self.history.add(events.Mark(at_ms=self.now_ms, code=code, fault=fault, evidence=evidence))
 
     def pause(self, application: Application, name: str = "a") -> list[int]:
         """Stop every process of an instance."""
@@ -742,7 +743,9 @@ class Trial:
         if not self.wait(self.bench.progress_s, cleaned):
             raise MarkMissed(f"{len(left)} of {written} rows of {application.writes} are left")
         size_bytes = sum(len(row.key() or b"") + len(row.value() or b"") for row in left)
-        self.mark("its table was compacted", rows_written=written, rows_left=len(left), bytes_left=size_bytes)
+        self.mark(
+            "its table was compacted", Family.INPUT, rows_written=written, rows_left=len(left), bytes_left=size_bytes
+        )
 
     def watch_release(self, application: Application) -> "Future[int]":
         """Measure, from now and beside everything else, how long a reader waits to pass what lies on the outputs now."""

@@ -13,6 +13,7 @@ from streamgate.application import Application
 from streamgate.checks.delivery import cut
 from streamgate.checks.view import view_of
 from streamgate.history.events import Offsets
+from streamgate.history.marks import Family
 from streamgate.history.reading import Position
 from streamgate.programs import DEAD_LETTERS, Program, States, Unreadable
 from streamgate.trial import Trial
@@ -59,7 +60,7 @@ def hold(trial: Trial, application: Application, aim: Aim) -> Evidence:
             evidence = aim.evidence()
             if evidence:
                 trial.happened(application, "a", "paused", f"{len(pids)} processes")
-                trial.mark(aim.fault, processes=len(pids), **evidence)
+                trial.mark(aim.fault, Family.PROCESS, processes=len(pids), **evidence)
                 return evidence
             instance.resume()
         elif time.monotonic() - looked > DRAINED_S:

@@ -16,6 +16,7 @@ from streamgate.application import Application
 from streamgate.brokers.cluster import Cluster
 from streamgate.brokers.node import SETTINGS
 from streamgate.faults.aim import AIMS, hold
+from streamgate.history.marks import Family
 from streamgate.trial import Trial
 from streamgate.verdicts import HarnessError, Inconclusive, MarkMissed, NotOffered
 
@@ -47,7 +48,10 @@ def restart(trial: Trial, application: Application) -> None:
         beside.commit()
         beside.demand_kept()
     trial.mark(
-        "the broker died in the middle of it, and came back", away_ms=away_ms, open_records=evidence["open_records"]
+        "the broker died in the middle of it, and came back",
+        Family.BROKER,
+        away_ms=away_ms,
+        open_records=evidence["open_records"],
     )
 
 
@@ -91,6 +95,7 @@ def move_coordinator(trial: Trial, application: Application) -> None:
         beside.demand_kept()
     trial.mark(
         "its coordinator died in the middle of it, and another node coordinates it",
+        Family.BROKER,
         transactional_id=transactional_id,
         old_node=old,
         new_node=new,

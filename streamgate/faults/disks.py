@@ -12,6 +12,7 @@ from pathlib import Path
 
 from streamgate.application import Application
 from streamgate.checks.lag import TORN
+from streamgate.history.marks import Family
 from streamgate.trial import Trial
 from streamgate.verdicts import MarkMissed, NotOffered
 
@@ -49,7 +50,7 @@ def run_full(trial: Trial, application: Application) -> None:
     finally:
         filler.unlink(missing_ok=True)
     said = instance.failed.message if instance.failed else ""
-    trial.mark("no room is left on its disks", filled_bytes=filled_bytes, said=said)
+    trial.mark("no room is left on its disks", Family.DISK, filled_bytes=filled_bytes, said=said)
 
 
 def tear(trial: Trial, application: Application) -> None:
@@ -60,7 +61,7 @@ def tear(trial: Trial, application: Application) -> None:
     _, torn = max(files)
     size_bytes = (path := application.directory / torn).stat().st_size
     os.truncate(path, size_bytes // 2)
-    trial.mark(TORN, file=torn, size_bytes=size_bytes, left_bytes=size_bytes // 2)
+    trial.mark(TORN, Family.DISK, file=torn, size_bytes=size_bytes, left_bytes=size_bytes // 2)
 
 
 def start_torn(trial: Trial, application: Application) -> None:
@@ -105,7 +106,7 @@ def wipe(trial: Trial, application: Application, name: str = "a", *, may_be_empt
     shutil.rmtree(folder)
     if not (size or may_be_empty) and trial.manifest.local_state:
         raise MarkMissed(f"{trial.manifest.name} keeps local state by its manifest, and its state_dir holds no byte")
-    trial.mark("wiped", files=len(files), size_bytes=size, local_state=trial.manifest.local_state)
+    trial.mark("wiped", Family.DISK, files=len(files), size_bytes=size, local_state=trial.manifest.local_state)
 
 
 def keep(application: Application) -> None:
@@ -121,5 +122,9 @@ def set_back(trial: Trial, application: Application) -> None:
     shutil.rmtree(application.directory)
     shutil.copytree(application.kept, application.directory)
     trial.mark(
-        "disks set back", files_before=len(then), changed=len(now ^ then), local_state=trial.manifest.local_state
+        "disks set back",
+        Family.DISK,
+        files_before=len(then),
+        changed=len(now ^ then),
+        local_state=trial.manifest.local_state,
     )

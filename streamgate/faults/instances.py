@@ -8,6 +8,7 @@ from streamgate.application import Application
 from streamgate.checks.fencing import HANDED_OVER
 from streamgate.designs.protocol import Deactivated, Ready, WorkersReply
 from streamgate.history import events
+from streamgate.history.marks import Family
 from streamgate.machine import younger
 from streamgate.trial import SWITCHED, Trial
 from streamgate.verdicts import AdapterBreach, Violated
@@ -41,13 +42,13 @@ def kill_worker(trial: Trial, application: Application, which: str) -> None:
     struck = min(there, key=psutil.Process.create_time)
     struck.kill()
     trial.kills += 1
-    trial.mark(f"{which} is killed", pid=struck.pid, of=[process.pid for process in there])
+    trial.mark(f"{which} is killed", Family.PROCESS, pid=struck.pid, of=[process.pid for process in there])
 
 
 def lose(trial: Trial, application: Application, name: str, within_ms: int) -> None:
     """SIGKILL an instance beside others, and see all of the input move on again; mark how long that took."""
     before = trial.committed(application, stable=False) or {}
-    trial.mark(DIED)
+    trial.mark(DIED, Family.MEMBERSHIP)
     since_ms = trial.now_ms
     trial.kill(application, name)
     trial.recovers(application, since_ms, within_ms, lambda: _moved_on(trial, application, before) is not None)
@@ -99,7 +100,12 @@ def start_another(trial: Trial, application: Application) -> None:
         if running[name].failed is None:
             trial.look_after(application)
         trial.gave_up(application, name)
-    trial.mark("two deployments under the same ids", second_refused=second is None, first_failed=bool(first.failed))
+    trial.mark(
+        "two deployments under the same ids",
+        Family.MEMBERSHIP,
+        second_refused=second is None,
+        first_failed=bool(first.failed),
+    )
     for name in list(running):
         trial.kill(application, name)
     trial.settle(application)
@@ -109,7 +115,7 @@ def switch_clusters(trial: Trial, application: Application, within_ms: int) -> N
     """Let the cluster that stands by take over from the first, and see when its first output is visible."""
     old, new = application.running["a"], application.running["green"]
     trial.watch(application, trial.now_ms + BESIDE_MS)
-    trial.mark(SWITCHED)
+    trial.mark(SWITCHED, Family.MEMBERSHIP)
     handed_over = old.deactivate()
     if not isinstance(handed_over, Deactivated):
         raise AdapterBreach(f"{trial.manifest.name} answered deactivate with an error: {handed_over}")

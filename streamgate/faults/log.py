@@ -2,6 +2,7 @@
 
 from streamgate.application import Application
 from streamgate.history import events
+from streamgate.history.marks import Family
 from streamgate.trial import Trial
 from streamgate.verdicts import MarkMissed, Violated
 
@@ -19,7 +20,7 @@ def grow(trial: Trial, application: Application) -> None:
     for committed in (True, False):
         position = application.positions.setdefault((topic, committed), {})
         position |= {partition: position.get(partition, 0) for partition in range(partitions)}
-    trial.mark("partitions were added to its input", partitions=partitions)
+    trial.mark("partitions were added to its input", Family.INPUT, partitions=partitions)
 
 
 def make_anew(trial: Trial, application: Application) -> None:
@@ -35,7 +36,7 @@ def make_anew(trial: Trial, application: Application) -> None:
     for place in (f"{topic}-{partition}" for partition in range(partitions)):
         application.input_ends.pop(place, None)
         application.appended.pop(place, None)
-    trial.mark("its input was deleted and made anew", committed=trial.committed(application))
+    trial.mark("its input was deleted and made anew", Family.INPUT, committed=trial.committed(application))
 
 
 def cut(trial: Trial, application: Application) -> None:
@@ -53,7 +54,7 @@ def cut(trial: Trial, application: Application) -> None:
     if not gaps:
         raise MarkMissed("nothing was left that had not been read")
     trial.reading.cut({place: end for place, (_, end) in gaps.items()})
-    trial.mark("some of its input fell off the log before it was read", gaps=gaps)
+    trial.mark("some of its input fell off the log before it was read", Family.INPUT, gaps=gaps)
 
 
 def expect_gap(trial: Trial, application: Application) -> None:

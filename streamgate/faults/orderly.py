@@ -4,6 +4,7 @@ from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 
 from streamgate.application import Application
 from streamgate.faults.aim import AIMS, Evidence, hold
+from streamgate.history.marks import Family
 from streamgate.trial import Trial
 from streamgate.verdicts import MarkMissed
 
@@ -42,7 +43,7 @@ def refuse_outputs(trial: Trial, application: Application) -> None:
     trial.settle(application, since_ms=ended_ms)
     if _fate(trial, application, evidence) != "abort":
         raise MarkMissed(f"{trial.manifest.name} had sent the whole of its open transaction when outputs were refused")
-    trial.mark("its outputs refused", said=said)
+    trial.mark("its outputs refused", Family.BROKER, said=said)
 
 
 def _fate(trial: Trial, application: Application, evidence: Evidence) -> str | None:

@@ -15,6 +15,7 @@ from streamgate.application import Application
 from streamgate.faults.aim import WAVES
 from streamgate.faults.wire import Exchange, Fault, Rule
 from streamgate.faults.wire.errors import Moment
+from streamgate.history.marks import Family
 from streamgate.trial import Trial
 from streamgate.verdicts import AdapterBreach, MarkMissed, NotOffered, Violated
 
@@ -58,7 +59,7 @@ def meet(  # noqa: PLR0913, PLR0917 (what the sentence says)
     what = f"its {request} is {WHAT[fault]}"
     if moment == "after":
         what = f"its {request} is applied, and refused" if fault == "refuse" else f"the answer to {what}"
-    trial.mark(what, **evidence_of(rule.exchange))
+    trial.mark(what, Family.REQUEST, **evidence_of(rule.exchange))
     return rule
 
 
@@ -68,7 +69,7 @@ def arrive(trial: Trial, rule: Rule) -> None:
     trial.bench.wire.release(rule)
     if not rule.exchange.is_over.wait(ARRIVED_S * trial.bench.time_scale) or rule.exchange.answered_s is None:
         raise MarkMissed(f"the broker did not answer the {rule.api} that arrived late")
-    trial.mark("what was held arrives late", **evidence_of(rule.exchange), error=rule.exchange.error)
+    trial.mark("what was held arrives late", Family.REQUEST, **evidence_of(rule.exchange), error=rule.exchange.error)
 
 
 def give_up(trial: Trial, application: Application, rule: Rule) -> None:
@@ -81,7 +82,7 @@ def give_up(trial: Trial, application: Application, rule: Rule) -> None:
 
     if not trial.wait(SILENT_S, is_given_up):
         raise Violated.one("stuck", f"{trial.manifest.name} waits on a silent connection for more than {SILENT_S:g} s")
-    trial.mark("a silent connection is given up", after_ms=round(1000 * (time.monotonic() - began)))
+    trial.mark("a silent connection is given up", Family.REQUEST, after_ms=round(1000 * (time.monotonic() - began)))
 
 
 @contextmanager
@@ -96,7 +97,7 @@ def out_of_reach(trial: Trial, application: Application) -> Iterator[None]:
         trial.weigh(application)
     finally:
         turned_away = wire.unbar(door)
-    trial.mark("the broker is out of reach", connections=lost, turned_away=turned_away)
+    trial.mark("the broker is out of reach", Family.BROKER, connections=lost, turned_away=turned_away)
 
 
 def _never(trial: Trial, rule: Rule, request: str) -> None:

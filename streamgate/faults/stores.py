@@ -2,6 +2,7 @@
 
 from streamgate.application import Application
 from streamgate.history import events
+from streamgate.history.marks import Family
 from streamgate.trial import Trial
 from streamgate.verdicts import MarkMissed
 
@@ -35,4 +36,4 @@ def disturb(trial: Trial, application: Application, how: str, length_ms: int) ->
         trial.look_at_store(application)
     if not (new := trial.outputs_seen(application) - known):
         raise MarkMissed(f"{trial.manifest.name} sent nothing while its store took nothing, so it had nothing to store")
-    trial.mark(f"the store is {how}", outputs_meanwhile=new, committed=offsets)
+    trial.mark(f"the store is {how}", Family.STORE, outputs_meanwhile=new, committed=offsets)

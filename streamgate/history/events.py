@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, TypeAdapter
 
+from streamgate.history.marks import Family
 from streamgate.verdicts import Anomaly
 
 BINARY = "base64:"
@@ -140,6 +141,7 @@ class Mark(Event):
 
     kind: Literal["mark"] = "mark"
     at_ms: int
+    code: Family | None = Field(default=None, description="the family of the fault; none where it was no fault")
     fault: str
     evidence: dict[str, Any]
 
