@@ -648,6 +648,9 @@ def closing(summary: Any, out: Path) -> str:
         f"{summary.seconds:.0f} s, median row {summary.median_seconds:.1f} s, "
         f"peak memory {summary.peak_memory_mb} MiB; report in {out}",
     ]
+    if summary.cpu_s:
+        taken = ", ".join(f"{who} {seconds:.0f}" for who, seconds in summary.cpu_s.items())
+        lines.insert(1, f"CPU-seconds in the rows: {taken}")
     if summary.limits_broken:
         lines.append(f"limits broken: {'; '.join(summary.limits_broken)}")
     if summary.partial:

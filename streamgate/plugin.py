@@ -26,6 +26,7 @@ import streamgate
 from streamgate import durations
 from streamgate.bench import Bench
 from streamgate.catalogue import Catalogue, Row, Scenario
+from streamgate.costs import Cost, Look, cost, look
 from streamgate.depths import Depth
 from streamgate.designs.manifest import Manifest
 from streamgate.durations import Durations
@@ -33,7 +34,17 @@ from streamgate.errors import MachineProblem, Problem, is_interrupt
 from streamgate.history import events
 from streamgate.machine import Memory
 from streamgate.progress import Progress
-from streamgate.report import COLOURS, FORMAT, RowResult, Summary, Writer, card, exit_code, median_seconds
+from streamgate.report import (
+    COLOURS,
+    FORMAT,
+    RowResult,
+    Summary,
+    Writer,
+    card,
+    cpu_seconds,
+    exit_code,
+    median_seconds,
+)
 from streamgate.report.timeline import illustrate
 from streamgate.timeleft import RowKey, TimeLeft
 from streamgate.trial import ON_A_CLUSTER, Trial
@@ -217,6 +228,7 @@ class Account:
             seconds=round(seconds, 1),
             median_seconds=median_seconds(results),
             peak_memory_mb=peak_mb,
+            cpu_s=cpu_seconds(results),
             limits_broken=self.limits_broken,
             exit_code=code,
         )
@@ -231,6 +243,7 @@ class Gate(Account):
     def __init__(self, bench: Bench, choice: Choice, console: Console) -> None:
         super().__init__(choice, bench.out, bench.seed, console)
         self.bench, self.illustrated = bench, 0
+        self.looked: Look | None = None  # at what had been taken when the row before ended
 
     # --- collection
 
@@ -345,6 +358,7 @@ class Gate(Account):
         """Try until a mark was left, at most five times; then report."""
         began = time.monotonic()
         self.row_started(self.key(item))
+        self.looked = self.looked or self.look()
         for attempt in range(ATTEMPTS):
             item.stash[ATTEMPT] = attempt
             item.stash[ENDED] = None
@@ -414,6 +428,7 @@ class Gate(Account):
             result.keys = sum(a.workload.get("accounts", 0) for a in trial.applications.values())
             result.partitions = max((a.partitions for a in trial.applications.values()), default=0)
             result.waited_ms = trial.waited_ms() if verdict is Verdict.UPHELD else {}
+            result.cost = self.cost(trial)
             result.history = str(trial.path.relative_to(self.bench.out))
             trial.history.add(
                 events.Ended(verdict=verdict, reason=reason, anomalies=tuple(anomalies), seconds=result.seconds)
@@ -428,6 +443,21 @@ class Gate(Account):
             del item.stash[TRIAL]  # a history is tens of megabytes, and the file holds it
             del item.stash[ENDED]  # so does the traceback of what ended it
         return result
+
+    def look(self) -> Look:
+        """Look at what has been taken so far, the cluster's nodes counted with the broker."""
+        brokers = [self.bench.broker, *([self.bench.cluster.broker] if self.bench.cluster else [])]
+        return look(pid for broker in brokers for pid in broker.pids)
+
+    def cost(self, trial: Trial) -> Cost:
+        """What the row took since the one before had ended."""
+        assert self.looked
+        before, self.looked = self.looked, self.look()
+        found = cost(before, self.looked)
+        found.peak_memory_mb = (trial.peak_bytes >> 20) or None
+        found.topics = len(trial.topics)
+        found.topic_bytes = trial.topic_bytes
+        return found
 
     def trouble(self, ended: BaseException | None) -> str | None:
         """What befell this machine, for which no design answers: a full disk, or the end of our broker."""

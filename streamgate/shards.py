@@ -9,7 +9,7 @@ from typing import Final
 
 from streamgate.depths import Share, share_of
 from streamgate.errors import UsageProblem
-from streamgate.report import RowResult, Summary, Writer, exit_code, joined, median_seconds, read
+from streamgate.report import RowResult, Summary, Writer, cpu_seconds, exit_code, joined, median_seconds, read
 from streamgate.selection import Rows
 from streamgate.verdicts import Verdict
 
@@ -152,6 +152,7 @@ def _summary(shards: Sequence[Summary], rows: list[RowResult]) -> Summary:
             "seconds": round(sum(shard.seconds for shard in shards), 1),
             "median_seconds": median_seconds(rows),
             "peak_memory_mb": max(shard.peak_memory_mb for shard in shards),
+            "cpu_s": cpu_seconds(rows),
             "limits_broken": limits,
             "exit_code": code,
         }

@@ -17,12 +17,15 @@ from hashlib import sha256
 from math import ceil, inf
 from typing import Any
 
+from confluent_kafka import KafkaException
+
 from streamgate.application import Application
 from streamgate.bench import Bench
 from streamgate.checks import CHECKS
 from streamgate.checks.delivery import waits_of
 from streamgate.checks.stores import unsettled
 from streamgate.checks.view import view_of
+from streamgate.costs import peak_bytes
 from streamgate.designs.instance import Instance, Silence
 from streamgate.designs.manifest import Manifest
 from streamgate.designs.protocol import (
@@ -40,6 +43,7 @@ from streamgate.designs.protocol import (
     Value,
 )
 from streamgate.designs.reaper import unmount
+from streamgate.errors import MachineProblem
 from streamgate.faults.wire import EFFECTS
 from streamgate.generators.ledger import Send, facts
 from streamgate.history import History, events
@@ -78,6 +82,9 @@ class Trial:
         self.began = time.monotonic()
         self.cores = Cores()  # since then, or since the last pause of an input
         self.kills = 0
+        self.peak_bytes = 0  # of an instance's processes
+        self.topics: dict[str, int] = {}  # that were on the broker at the end, with their partitions
+        self.topic_bytes: int | None = None
         self.not_offered: NotOffered | None = None
         self.applications: dict[str, Application] = {}
         self.path = path = bench.out / "history" / f"{manifest.name.replace('/', '-')}-{scenario}{suffix}.jsonl"
@@ -484,7 +491,9 @@ class Trial:
 
     def kill(self, application: Application, name: str = "a") -> list[int]:
         """SIGKILL every process of an instance."""
-        pids = application.running.pop(name).kill()
+        instance = application.running.pop(name)
+        self._weigh(instance)
+        pids = instance.kill()
         self.kills += 1
         self.happened(application, name, "killed", f"{len(pids)} processes")
         return pids
@@ -492,6 +501,7 @@ class Trial:
     def stop(self, application: Application, name: str = "a", *, twice: bool = False) -> None:
         """Close an instance gracefully; one that still runs then is told again where the scenario does so."""
         instance = application.running.pop(name)
+        self._weigh(instance)
         for _ in range(1 + (twice and "reusable" in self.manifest.capabilities)):
             reply = instance.stop(STOP_MS)
             if not isinstance(reply, Stopped):
@@ -942,11 +952,22 @@ class Trial:
                 )
             )
 
+    def _weigh(self, instance: Instance) -> None:
+        """Remember what its processes had in memory at most, before they may be gone."""
+        self.peak_bytes = max(self.peak_bytes, peak_bytes(instance.pids()))
+
+    def _count_topics(self) -> None:
+        """Remember the topics of this attempt, and what they hold; a cluster may not let us see how much."""
+        with contextlib.suppress(KafkaException, MachineProblem, OSError):
+            self.topics = self.reading.sizes(self.application_id)
+            self.topic_bytes = self.reading.wire.log_bytes(self.topics) if self.topics else 0
+
     def close(self, *, gently: bool = True) -> None:
         """End what still runs, gently so that the next scenario can have it if it is reusable, and delete the topics."""
         pool = self.bench.pool(self.manifest)
         for application in self.applications.values():
             for instance in application.running.values():
+                self._weigh(instance)
                 if not gently or "reusable" not in self.manifest.capabilities:
                     instance.kill()
                 elif not instance.is_over:
@@ -962,6 +983,7 @@ class Trial:
             unmount(application.directory)
             shutil.rmtree(application.directory, ignore_errors=True)
             shutil.rmtree(application.kept, ignore_errors=True)
+        self._count_topics()
         made = {topic for application in self.applications.values() for topic in application.event.topics.values()}
         self.reading.delete(made | {topic for e in self.history.of(events.Instance) for topic in e.internal_topics})
         if any(application.doors for application in self.applications.values()):

@@ -104,8 +104,10 @@ class Run:
         )
         bench: Any = SimpleNamespace(
             run=SimpleNamespace(run_id="0" * 12, scratch=self.out),
-            broker=SimpleNamespace(kind="no", version="1", why="a test", ours=True, ended=lambda _: self.broker_ends),
-            reading=SimpleNamespace(delete=self.delete),
+            broker=SimpleNamespace(
+                kind="no", version="1", why="a test", ours=True, ended=lambda _: self.broker_ends, pids=[]
+            ),
+            reading=SimpleNamespace(delete=self.delete, sizes=lambda _: {}),
             pool=lambda _: SimpleNamespace(prepare=lambda: None, rest=lambda: None),
             cluster=None,
             end_cluster=lambda: None,

@@ -40,6 +40,10 @@ class Broker(Protocol):
     def ours(self) -> bool:
         """Whether this run started it, with the settings of the design, and ends it."""
 
+    @property
+    def pids(self) -> list[int]:
+        """The processes of its nodes on this machine, as far as they are children of ours."""
+
     def ended(self, within_s: float) -> bool:
         """Whether it ends by itself before so many seconds are over; nobody can say it of somebody else's."""
 

@@ -56,6 +56,11 @@ class Cluster:
         return self.nodes[1].why
 
     @property
+    def pids(self) -> list[int]:
+        """A process for each node."""
+        return [pid for node in self.nodes.values() for pid in node.pids]
+
+    @property
     def log(self) -> Path:
         """What all of them have to say."""
         return self.nodes[1].log

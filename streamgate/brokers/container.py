@@ -50,6 +50,11 @@ class ContainerBroker:
     kind: Literal["container"] = "container"
     ours: Literal[True] = True
 
+    @property
+    def pids(self) -> list[int]:
+        """None of ours: they are the engine's children."""
+        return []
+
     def ended(self, within_s: float) -> bool:
         """Whether the container ends before so many seconds are over."""
         return self.log.ended(within_s)

@@ -56,6 +56,11 @@ class EmbeddedBroker:
     kind: Literal["embedded"] = "embedded"
     ours: Literal[True] = True
 
+    @property
+    def pids(self) -> list[int]:
+        """Its one process."""
+        return [self.process.pid]
+
     def kill(self) -> None:
         """SIGKILL; its data stays in the run's scratch folder."""
         with contextlib.suppress(ProcessLookupError):

@@ -40,6 +40,11 @@ class ExternalBroker:
     kind: Literal["external"] = "external"
     ours: Literal[False] = False
 
+    @property
+    def pids(self) -> list[int]:
+        """None of ours."""
+        return []
+
     def ended(self, within_s: float) -> bool:
         """Whether it ends is its owner's business: wait, and say no."""
         threading.Event().wait(within_s)

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal
 
+from kio.schema.describe_log_dirs.v1 import request as sizes_request
+from kio.schema.describe_log_dirs.v1 import response as sizes_response
 from kio.schema.fetch.v11 import request as fetch_request
 from kio.schema.fetch.v11 import response as fetch_response
 from kio.schema.list_transactions.v0.request import ListTransactionsRequest
@@ -127,6 +129,15 @@ class Wire:
         answer = self._ask(request, fetch_response.FetchResponse)
         return {p.partition_index: p for t in answer.responses for p in t.partitions}
 
+    def log_bytes(self, topics: Mapping[str, int]) -> int:
+        """How many bytes of these topics (name -> partitions) lie on this node."""
+        asked = tuple(
+            sizes_request.DescribableLogDirTopic(topic=TopicName(name), partitions=tuple(map(i32, range(partitions))))
+            for name, partitions in topics.items()
+        )
+        answer = self._ask(sizes_request.DescribeLogDirsRequest(topics=asked), sizes_response.DescribeLogDirsResponse)
+        return sum(p.partition_size for result in answer.results for topic in result.topics for p in topic.partitions)
+
     def transactions(self, *states: str) -> tuple[Any, ...]:
         """Every transactional id that this node coordinates or has not forgotten yet; or those in one of these states."""
         answer = self._ask(ListTransactionsRequest(state_filters=states), ListTransactionsResponse)
@@ -232,6 +243,10 @@ class Wires:
                         yield partition, header
                 if not headers or offsets[partition] >= answer.high_watermark:
                     unread.pop(partition, None)
+
+    def log_bytes(self, topics: Mapping[str, int]) -> int:
+        """How many bytes of these topics (name -> partitions) lie on all nodes together, copies too."""
+        return sum(self._wire(address).log_bytes(topics) for address in self._all())
 
     def undecided(self) -> set[int]:
         """The producer ids whose transaction is open and has no outcome yet, by the word of its coordinator."""

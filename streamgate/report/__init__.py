@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from streamgate.costs import Cost
 from streamgate.errors import UsageProblem
 from streamgate.verdicts import Anomaly, Verdict
 
@@ -59,6 +60,7 @@ class RowResult(BaseModel):
     waited_seconds: float = 0.0
     waited_ms: dict[str, int] = {}  # of what arrived all along: the share of it that was visible by then
     seconds: float
+    cost: Cost | None = None
     history: str = ""
     picture: str = ""
 
@@ -101,6 +103,7 @@ class Summary(BaseModel):
     seconds: float
     median_seconds: float
     peak_memory_mb: int
+    cpu_s: dict[str, float] = {}  # of harness, broker and design in the rows, as far as they are known
     limits_broken: list[str] = []
     exit_code: int
 
@@ -122,6 +125,17 @@ def exit_code(rows: list[RowResult], chosen: int, *, limits_broken: bool = False
 def median_seconds(rows: list[RowResult]) -> float:
     """The median row."""
     return round(statistics.median([row.seconds for row in rows]), 2) if rows else 0.0
+
+
+def cpu_seconds(rows: Iterable[RowResult]) -> dict[str, float]:
+    """What the rows took of the processor together, by whom."""
+    total: dict[str, float] = {}
+    for row in rows:
+        for who in ("harness", "broker", "design"):
+            taken_s = getattr(row.cost, f"{who}_cpu_s", None)
+            if taken_s is not None:
+                total[who] = round(total.get(who, 0.0) + taken_s, 2)
+    return total
 
 
 class Writer:
