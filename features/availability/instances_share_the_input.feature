@@ -17,7 +17,7 @@ Feature: Instances share the partitions, and none of them is needed
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
-    @core
+    @full
     Examples:
       | program | mode          |
       | ledger  | at_least_once |
@@ -34,11 +34,15 @@ Feature: Instances share the partitions, and none of them is needed
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
+    @quick
+    Examples:
+      | program | mode          |
+      | ledger  | exactly_once  |
+
     @full
     Examples:
       | program | mode          |
       | ledger  | at_least_once |
-      | ledger  | exactly_once  |
 
   @G29.behind-an-open-transaction
   Scenario Outline: what a dead instance left open hides no state from who takes over
@@ -86,7 +90,7 @@ Feature: Instances share the partitions, and none of them is needed
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
-    @quick
+    @core
     Examples:
       | program | mode          |
       | ledger  | at_least_once |

@@ -15,7 +15,7 @@ Feature: A release switches between two clusters, and no reader notices
     Then only the active cluster has written
     And nothing else changes on the broker
 
-    @quick
+    @core
     Examples:
       | program | mode          |
       | ledger  | at_least_once |
@@ -31,7 +31,7 @@ Feature: A release switches between two clusters, and no reader notices
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
-    @core
+    @quick
     Examples:
       | program | mode          |
       | ledger  | at_least_once |
@@ -47,7 +47,7 @@ Feature: A release switches between two clusters, and no reader notices
     Then the old cluster was silent before the new one wrote
     And nothing else changes on the broker
 
-    @core
+    @full
     Examples:
       | program | mode         |
       | ledger  | exactly_once |
@@ -62,7 +62,7 @@ Feature: A release switches between two clusters, and no reader notices
     Then the new cluster's first output was visible within 5 seconds
     And nothing else changes on the broker
 
-    @full
+    @core
     Examples:
       | program | mode         |
       | ledger  | exactly_once |

@@ -17,13 +17,13 @@ Feature: What cannot be read is set aside, or stops the design
     @core
     Examples:
       | program | mode          |
-      | relay   | at_least_once |
+      | ledger  | at_least_once |
 
     @full
     Examples:
       | program | mode          |
+      | relay   | at_least_once |
       | relay   | exactly_once  |
-      | ledger  | at_least_once |
       | ledger  | exactly_once  |
 
   @G46.set-aside-through-a-crash
@@ -43,13 +43,13 @@ Feature: What cannot be read is set aside, or stops the design
     @core
     Examples:
       | program | mode          | moment                    |
-      | ledger  | exactly_once  | with a transaction open   |
+      | relay   | exactly_once  | with a transaction open   |
 
     @full
     Examples:
       | program | mode          | moment                    |
+      | ledger  | exactly_once  | with a transaction open   |
       | relay   | at_least_once | between output and commit |
-      | relay   | exactly_once  | with a transaction open   |
 
   @G46.loud-without-one
   Scenario Outline: without a dead-letter topic, what cannot be read stops the design loudly

@@ -32,7 +32,7 @@ Feature: What a design keeps on the broker is little, and none of it twice
     And beside its table it keeps 1 topic of 1 partition at most
     And nothing else changes on the broker
 
-    @quick
+    @core
     Examples:
       | program | mode          |
       | pulse   | at_least_once |
@@ -66,15 +66,15 @@ Feature: What a design keeps on the broker is little, and none of it twice
     And beside its table it keeps 1 topic of 1 partition at most
     And nothing else changes on the broker
 
+    @quick
+    Examples:
+      | program | mode          |
+      | pulse   | exactly_once  |
+
     @core
     Examples:
       | program | mode          |
       | pulse   | at_least_once |
-
-    @full
-    Examples:
-      | program | mode          |
-      | pulse   | exactly_once  |
 
   @G15.no-copy @one-mode
   Scenario Outline: the table's own topic is read as the table, and there is no second one

@@ -68,14 +68,10 @@ Feature: Odd records have a fate that is stated beforehand
     And the visible outputs are the fold of the committed input
     And nothing else changes on the broker
 
-    @core
-    Examples:
-      | program | mode          | flaw                     |
-      | batcher | at_least_once | with a number for a text |
-
     @full
     Examples:
       | program | mode          | flaw                     |
+      | batcher | at_least_once | with a number for a text |
       | batcher | exactly_once  | that is no JSON          |
 
   @G59.events-without-a-key
@@ -88,7 +84,7 @@ Feature: Odd records have a fate that is stated beforehand
     And the visible outputs are the fold of the committed input
     And nothing else changes on the broker
 
-    @full
+    @core
     Examples:
       | program | mode         |
       | batcher | exactly_once |

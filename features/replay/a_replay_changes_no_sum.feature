@@ -19,12 +19,12 @@ Feature: A replay changes no sum
     @quick
     Examples:
       | program | mode          | moment                    |
-      | ledger  | at_least_once | between output and commit |
+      | ledger  | exactly_once  | after a commit            |
 
     @core
     Examples:
       | program | mode          | moment                    |
-      | ledger  | exactly_once  | after a commit            |
+      | ledger  | at_least_once | between output and commit |
 
   @G2.in-the-order-of-the-partition
   Scenario Outline: entries of one key are applied in the order of their partition
@@ -39,15 +39,15 @@ Feature: A replay changes no sum
     @quick
     Examples:
       | program | mode          |
-      | ledger  | at_least_once |
+      | relay   | at_least_once |
 
     @core
     Examples:
       | program | mode          |
+      | ledger  | at_least_once |
       | relay   | exactly_once  |
 
     @full
     Examples:
       | program | mode          |
-      | relay   | at_least_once |
       | ledger  | exactly_once  |

@@ -16,12 +16,12 @@ Feature: Lineage survives every hop
     @quick
     Examples:
       | program | mode          |
-      | ledger  | at_least_once |
+      | relay   | exactly_once  |
 
     @core
     Examples:
       | program | mode          |
-      | relay   | exactly_once  |
+      | ledger  | at_least_once |
 
     @full
     Examples:

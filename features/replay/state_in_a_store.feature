@@ -78,11 +78,6 @@ Feature: State lives in a store, and the store is written seldom and before the 
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
-    @quick
-    Examples:
-      | program | mode          | store     |
-      | ledger  | at_least_once | redis     |
-
     @core
     Examples:
       | program | mode          | store     |
@@ -91,6 +86,7 @@ Feature: State lives in a store, and the store is written seldom and before the 
     @full
     Examples:
       | program | mode          | store     |
+      | ledger  | at_least_once | redis     |
       | ledger  | at_least_once | cassandra |
 
   @G5.slow-store
@@ -148,7 +144,7 @@ Feature: State lives in a store, and the store is written seldom and before the 
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
-    @core
+    @quick
     Examples:
       | program | mode          | store  |
       | ledger  | at_least_once | sqlite |

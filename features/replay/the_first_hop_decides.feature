@@ -51,9 +51,9 @@ Feature: The first hop decides what is a duplicate
     @quick
     Examples:
       | program | mode          |
-      | ledger  | at_least_once |
+      | ledger  | exactly_once  |
 
     @core
     Examples:
       | program | mode          |
-      | ledger  | exactly_once  |
+      | ledger  | at_least_once |

@@ -17,14 +17,10 @@ Feature: Output, state and input offsets are one transaction
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
-    @core
-    Examples:
-      | program | mode         |
-      | ledger  | exactly_once |
-
     @full
     Examples:
       | program | mode         |
+      | ledger  | exactly_once |
       | relay   | exactly_once |
 
   @G22.dies-after-a-commit
@@ -39,14 +35,10 @@ Feature: Output, state and input offsets are one transaction
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
-    @core
-    Examples:
-      | program | mode         |
-      | relay   | exactly_once |
-
     @full
     Examples:
       | program | mode         |
+      | relay   | exactly_once |
       | ledger  | exactly_once |
 
   @G22.at-each-request @wire
@@ -84,14 +76,10 @@ Feature: Output, state and input offsets are one transaction
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
-    @quick
-    Examples:
-      | program | mode         |
-      | relay   | exactly_once |
-
     @full
     Examples:
       | program | mode         |
+      | relay   | exactly_once |
       | ledger  | exactly_once |
 
   @G22.commit-applied-and-refused @wire
@@ -107,11 +95,15 @@ Feature: Output, state and input offsets are one transaction
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
-    @full
+    @quick
+    Examples:
+      | program | mode         |
+      | ledger  | exactly_once |
+
+    @core
     Examples:
       | program | mode         |
       | relay   | exactly_once |
-      | ledger  | exactly_once |
 
   @G23.offsets-refused @wire
   Scenario Outline: offsets that are refused once leave no transaction without them

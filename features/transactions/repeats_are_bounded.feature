@@ -17,14 +17,10 @@ Feature: At least once repeats at most one commit interval
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
-    @core
-    Examples:
-      | program | mode          |
-      | ledger  | at_least_once |
-
     @full
     Examples:
       | program | mode          |
+      | ledger  | at_least_once |
       | relay   | at_least_once |
 
   @G47.commits-what-came-out
@@ -44,8 +40,4 @@ Feature: At least once repeats at most one commit interval
     Examples:
       | program | mode          |
       | relay   | at_least_once |
-
-    @full
-    Examples:
-      | program | mode          |
       | ledger  | at_least_once |
