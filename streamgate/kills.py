@@ -15,6 +15,7 @@ from streamgate.errors import UsageProblem
 
 FILE: Final = Path(__file__).parent / "data" / "kills.json"
 FORMAT: Final = 1
+UNSTEADY: Final = "unsteady"
 
 
 class Kill(BaseModel):
@@ -25,6 +26,7 @@ class Kill(BaseModel):
     anomaly: str  # the worst one, which a card shows first
     check: str = ""  # whose claim did not hold; none where it was stuck before it could be asked
     seconds: float
+    times: int = 1  # that it was seen, and nothing else
 
 
 class Judged(BaseModel):
@@ -33,23 +35,29 @@ class Judged(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     killed: dict[str, Kill] = {}
-    upheld: list[str] = []
-    unproven: dict[str, str] = {}  # row -> inconclusive, unsupported or harness-error
+    upheld: dict[str, int] = {}  # row -> how often that was seen, and nothing else
+    unproven: dict[str, str] = {}  # row -> inconclusive, unsupported, harness-error; or unsteady: now this and now that
 
     def rows(self) -> set[str]:
         """Every row that need not be judged again."""
         return {*self.killed, *self.upheld, *self.unproven}
 
     def add(self, row: str, verdict: str, kill: Kill) -> None:
-        """Take what a row came to, in the place of what was known of it; the kill counts where it was violated."""
-        self.killed.pop(row, None)
-        self.unproven.pop(row, None)
-        self.upheld = sorted({*self.upheld} - {row})
-        if verdict == "violated":
-            self.killed[row] = kill
-        elif verdict == "upheld":
-            self.upheld = sorted({*self.upheld, row})
-        else:
+        """Take what a row came to once more; the kill counts where it was violated."""
+        known = self.killed.get(row)
+        if self.unproven.get(row) == UNSTEADY:
+            return
+        if verdict == "violated" and row not in self.upheld and (not known or known.anomaly == kill.anomaly):
+            self.killed[row] = kill.model_copy(update={"times": 1 + (known.times if known else 0)})
+            self.unproven.pop(row, None)
+        elif verdict == "upheld" and not known:
+            self.upheld[row] = 1 + self.upheld.get(row, 0)
+            self.unproven.pop(row, None)
+        elif verdict in {"violated", "upheld"}:
+            self.killed.pop(row, None)
+            self.upheld.pop(row, None)
+            self.unproven[row] = UNSTEADY
+        elif row not in self.rows():
             self.unproven[row] = verdict
 
 
@@ -91,6 +99,7 @@ def save(kills: Kills, path: Path = FILE) -> None:
     kills.designs = dict(sorted(kills.designs.items()))
     for judged in kills.designs.values():
         judged.killed = dict(sorted(judged.killed.items()))
+        judged.upheld = dict(sorted(judged.upheld.items()))
         judged.unproven = dict(sorted(judged.unproven.items()))
     part = path.with_name(f".{path.name}")
     part.write_text(json.dumps(kills.model_dump(mode="json"), indent=1) + "\n", encoding="utf-8")

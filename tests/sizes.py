@@ -22,7 +22,7 @@ LIMITS = {
     "the reference, runtime": (RUNTIME, 1190),
     "the plain design": (lines("impl/plain/*.py"), 855),
     "the adapter": (lines("streamgate/adapter.py"), 136),
-    **{f"{p.relative_to(ROOT)}": (lines(str(p.relative_to(ROOT))), 30) for p in ROOT.glob("impl/broken/*/*.py")},
+    **{f"{p.relative_to(ROOT)}": (lines(str(p.relative_to(ROOT))), 34) for p in ROOT.glob("impl/broken/*/*.py")},
 }
 
 if __name__ == "__main__":

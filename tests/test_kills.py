@@ -14,7 +14,7 @@ KILL = Kill(anomaly="lost", check="relation", seconds=1.5)
 def test_a_matrix_comes_back_as_it_was_written(tmp_path: Path) -> None:
     """Designs and rows are sorted, so that a matrix made again differs only where a result does."""
     file = tmp_path / "kills.json"
-    first = Kills(designs={"b": Judged(killed={"G2.x": KILL, "G1.y": KILL}), "a": Judged(upheld=["G3.z"])})
+    first = Kills(designs={"b": Judged(killed={"G2.x": KILL, "G1.y": KILL}), "a": Judged(upheld={"G3.z": 1})})
 
     kills.save(first, file)
     again = kills.load(file)
@@ -26,15 +26,26 @@ def test_a_matrix_comes_back_as_it_was_written(tmp_path: Path) -> None:
     assert again.of("nobody") == {}
 
 
-def test_a_row_that_is_judged_again_has_its_last_result() -> None:
-    """What was unproven may be proven, and what was upheld may be violated; a row is known once."""
+def test_what_is_seen_again_is_counted() -> None:
+    """The same end twice is two times; what proved nothing neither adds nor takes away, and may be proven later."""
     judged = Judged()
 
-    for verdict in ("inconclusive", "upheld", "violated"):
+    for verdict in ("inconclusive", "violated", "violated", "harness-error"):
         judged.add("G1.y", verdict, KILL)
-        assert judged.rows() == {"G1.y"}
+        judged.add("G1.z", "upheld" if verdict == "violated" else verdict, KILL)
 
-    assert judged == Judged(killed={"G1.y": KILL})
+    assert judged == Judged(killed={"G1.y": KILL.model_copy(update={"times": 2})}, upheld={"G1.z": 2})
+
+
+@pytest.mark.parametrize("then", [("upheld", KILL), ("violated", KILL.model_copy(update={"anomaly": "torn"}))])
+def test_what_ends_now_so_and_now_otherwise_is_unsteady(then: tuple[str, Kill]) -> None:
+    """A row that catches by chance catches nobody, whatever it comes to later."""
+    judged = Judged()
+
+    for verdict, kill in (("violated", KILL), then, ("violated", KILL)):
+        judged.add("G1.y", verdict, kill)
+
+    assert judged == Judged(unproven={"G1.y": "unsteady"})
 
 
 @pytest.mark.parametrize(

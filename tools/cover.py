@@ -26,6 +26,7 @@ from streamgate.selection import rows_of_the_sin
 
 FEATURES = Path(__file__).parents[1] / "features"
 UNKNOWN_S = 3.0  # of a row that no report has: not chosen without need
+STEADY = 2  # so often a row has to have come to the same before it is believed of a wrong design that does not name it
 NEW_S = 0.5  # so much less has another control to cost before it is taken
 LEAST_S = 0.5  # a kill that was measured in no time costs its trial all the same
 
@@ -81,11 +82,18 @@ class Cover:
         """Have a wrong design caught by one row of core, by its anomaly, and pass another."""
         assert design.sin
         judged = self.matrix.designs.get(design.name, kills.Judged())
-        caught = {row: kill.seconds for row, kill in judged.killed.items() if kill.anomaly == design.sin.anomaly}
-        for row in rows_of_the_sin(self.found, design) - {design.sin.control}:
-            if row not in judged.killed and row not in judged.upheld:  # its tests prove it
+        as_told = design.model_copy(update={"sin": design.sin.model_copy(update={"core": ()})})
+        named = rows_of_the_sin(self.found, as_told) - {design.sin.control}
+        caught = {
+            row: kill.seconds
+            for row, kill in judged.killed.items()
+            if kill.anomaly == design.sin.anomaly and (kill.times >= STEADY or row in named)
+        }
+        for row in named - {*judged.killed, *judged.upheld}:
+            if judged.unproven.get(row) != kills.UNSTEADY:  # its tests prove it
                 caught[row] = self.cost(row)
-        upheld = {*judged.upheld, *filter(None, [design.sin.control])} - {*judged.killed, *caught}
+        upheld = {row for row, times in judged.upheld.items() if times >= STEADY or row == design.sin.control}
+        upheld -= {*judged.killed, *caught}
         passed = {row: self.cost(row) / 2 + (NEW_S if row != design.sin.control else 0) for row in upheld}
         for kind, rows in ((self.catches, caught), (self.passes, passed)):
             variables = []

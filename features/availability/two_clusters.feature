@@ -47,7 +47,7 @@ Feature: A release switches between two clusters, and no reader notices
     Then the old cluster was silent before the new one wrote
     And nothing else changes on the broker
 
-    @full
+    @core
     Examples:
       | program | mode         |
       | ledger  | exactly_once |
@@ -62,7 +62,7 @@ Feature: A release switches between two clusters, and no reader notices
     Then the new cluster's first output was visible within 5 seconds
     And nothing else changes on the broker
 
-    @core
+    @full
     Examples:
       | program | mode         |
       | ledger  | exactly_once |

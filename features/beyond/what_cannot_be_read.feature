@@ -17,12 +17,12 @@ Feature: What cannot be read is set aside, or stops the design
     @core
     Examples:
       | program | mode          |
-      | ledger  | at_least_once |
+      | relay   | at_least_once |
 
     @full
     Examples:
       | program | mode          |
-      | relay   | at_least_once |
+      | ledger  | at_least_once |
       | relay   | exactly_once  |
       | ledger  | exactly_once  |
 

@@ -19,8 +19,4 @@ Feature: What was aborted upstream is never counted
       | relay   | at_least_once |
       | relay   | exactly_once  |
       | ledger  | at_least_once |
-
-    @full
-    Examples:
-      | program | mode          |
       | ledger  | exactly_once  |

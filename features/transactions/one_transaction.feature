@@ -17,10 +17,14 @@ Feature: Output, state and input offsets are one transaction
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
-    @full
+    @core
     Examples:
       | program | mode         |
       | ledger  | exactly_once |
+
+    @full
+    Examples:
+      | program | mode         |
       | relay   | exactly_once |
 
   @G22.dies-after-a-commit
