@@ -26,7 +26,7 @@ from streamgate.selection import rows_of_the_sin
 
 FEATURES = Path(__file__).parents[1] / "features"
 UNKNOWN_S = 3.0  # of a row that no report has: not chosen without need
-STEADY = 2  # so often a row has to have come to the same before it is believed of a wrong design that does not name it
+STEADY = 3  # so often a row has to have come to the same before it is believed of a wrong design that does not name it
 NEW_S = 0.5  # so much less has another control to cost before it is taken
 LEAST_S = 0.5  # a kill that was measured in no time costs its trial all the same
 

@@ -46,8 +46,4 @@ Feature: A replay changes no sum
       | program | mode          |
       | ledger  | at_least_once |
       | relay   | exactly_once  |
-
-    @full
-    Examples:
-      | program | mode          |
       | ledger  | exactly_once  |
