@@ -26,7 +26,8 @@ from streamgate.selection import rows_of_the_sin
 
 FEATURES = Path(__file__).parents[1] / "features"
 UNKNOWN_S = 3.0  # of a row that no report has: not chosen without need
-STEADY = 3  # so often a row has to have come to the same before it is believed of a wrong design that does not name it
+STEADY = 10  # so often a row has to have caught a wrong design that does not name it, and nothing else, before it is believed
+PASSED = 3  # so often a row has to have been upheld before it can be a control
 NEW_S = 0.5  # so much less has another control to cost before it is taken
 LEAST_S = 0.5  # a kill that was measured in no time costs its trial all the same
 
@@ -92,7 +93,7 @@ class Cover:
         for row in named - {*judged.killed, *judged.upheld}:
             if judged.unproven.get(row) != kills.UNSTEADY:  # its tests prove it
                 caught[row] = self.cost(row)
-        upheld = {row for row, times in judged.upheld.items() if times >= STEADY or row == design.sin.control}
+        upheld = {row for row, times in judged.upheld.items() if times >= PASSED or row == design.sin.control}
         upheld -= {*judged.killed, *caught}
         passed = {row: self.cost(row) / 2 + (NEW_S if row != design.sin.control else 0) for row in upheld}
         for kind, rows in ((self.catches, caught), (self.passes, passed)):

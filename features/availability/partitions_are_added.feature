@@ -20,6 +20,10 @@ Feature: The input may get more partitions while somebody reads it
     Examples:
       | program | mode          |
       | ledger  | at_least_once |
+
+    @full
+    Examples:
+      | program | mode          |
       | ledger  | exactly_once  |
 
   @G44.state-stays-with-its-keys
@@ -36,7 +40,7 @@ Feature: The input may get more partitions while somebody reads it
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
-    @full
+    @core
     Examples:
       | program | mode         |
       | ledger  | exactly_once |

@@ -50,7 +50,7 @@ Feature: What a design keeps on the broker is little, and none of it twice
     And beside its table it keeps 1 topic of 1 partition at most
     And nothing else changes on the broker
 
-    @full
+    @core
     Examples:
       | program | mode          |
       | pulse   | at_least_once |

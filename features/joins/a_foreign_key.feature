@@ -111,7 +111,7 @@ Feature: Two large tables are joined on a foreign key
     And the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
-    @full
+    @core
     Examples:
       | program  | mode         |
       | holdings | exactly_once |

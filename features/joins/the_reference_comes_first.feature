@@ -14,7 +14,7 @@ Feature: A broadcast join has all of its reference before the first record
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
-    @full
+    @core
     Examples:
       | program | mode          |
       | tickers | at_least_once |

@@ -14,7 +14,7 @@ Feature: Deletions and older results never overtake
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
-    @full
+    @core
     Examples:
       | program  | mode          |
       | holdings | at_least_once |

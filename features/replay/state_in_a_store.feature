@@ -201,7 +201,7 @@ Feature: State lives in a store, and the store is written seldom and before the 
       | program  | mode          | store  |
       | branches | at_least_once | redis  |
 
-    @core
+    @full
     Examples:
       | program  | mode          | store  |
       | branches | at_least_once | sqlite |

@@ -39,10 +39,14 @@ Feature: Output, state and input offsets are one transaction
     Then the outputs are the model's, in the order and as often as <mode> allows
     And nothing else changes on the broker
 
-    @full
+    @core
     Examples:
       | program | mode         |
       | relay   | exactly_once |
+
+    @full
+    Examples:
+      | program | mode         |
       | ledger  | exactly_once |
 
   @G22.at-each-request @wire
@@ -104,7 +108,7 @@ Feature: Output, state and input offsets are one transaction
       | program | mode         |
       | ledger  | exactly_once |
 
-    @core
+    @full
     Examples:
       | program | mode         |
       | relay   | exactly_once |
