@@ -339,28 +339,36 @@ class _Visible:
     def __init__(self, trial: Trial, application: Application) -> None:
         self._trial, self._application = trial, application
         self._position: Position = dict.fromkeys(range(application.partitions), 0)
-        self._outputs: list[Any] = []
+        self._items: list[tuple[bytes, list[Any]]] = []  # of each output: its key, and the states that it shows
+        self._places: dict[tuple[bytes, Any], int] = {}  # key and state -> which of the key's states it is, from 1
         self.states: States = {}
         self.shown: dict[bytes, int] = {}  # key -> how many of its states came out
 
     def look(self) -> None:
-        """Read what is new."""
+        """Read what is new, and place it among the states; all of it anew where there are other states."""
         trial, application = self._trial, self._application
-        self._outputs += trial.reading.records(application.writes, self._position, committed=True)
-        self.states = view_of(trial.history, application.name).states
-        places: dict[tuple[bytes, Any], int] = {}
-        for key, states in self.states.items():
-            for number, state in enumerate(states, 1):
-                places.setdefault((key, state.value), number)
-        self.shown = {}
-        for message in self._outputs:
+        new = list(self._read(trial.reading.records(application.writes, self._position, committed=True)))
+        self._items += new
+        states = view_of(trial.history, application.name).states
+        if states is not self.states:
+            self.states, self.shown, new = states, {}, self._items
+            self._places = {}
+            for key, each in states.items():
+                for number, state in enumerate(each, 1):
+                    self._places.setdefault((key, state.value), number)
+        for key, items in new:
+            count = max(self._places.get((key, value), 0) for value in items)
+            if count > self.shown.get(key, 0):
+                self.shown[key] = count
+
+    def _read(self, messages: Iterable[Any]) -> Iterator[tuple[bytes, list[Any]]]:
+        program = self._application.program
+        for message in messages:
             try:
-                items = application.program.items(application.program.value_of(_Raw(message)))  # type: ignore[arg-type]
+                items = program.items(program.value_of(_Raw(message)))  # type: ignore[arg-type]
             except Unreadable:
                 continue  # the checks will name it
-            count = max(places.get((message.key(), value), 0) for value in items)
-            if count > self.shown.get(message.key(), 0):
-                self.shown[message.key()] = count
+            yield message.key(), items
 
 
 class _Raw:

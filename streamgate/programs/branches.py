@@ -10,15 +10,15 @@ both at once; and both before offsets are committed.
 
 from functools import partial
 
-from streamgate.generators.envelope_pb2 import Envelope
 from streamgate.history.events import Record
 from streamgate.programs.contract import Program
 from streamgate.programs.ledger import LEDGER, Diagnostician, lineage_of, model, stored_value, value_of
+from streamgate.programs.relay import Entry
 
 
-def by_branch(record: Record, envelope: Envelope) -> dict[str, list[int]]:
+def by_branch(record: Record, entry: Entry) -> dict[str, list[int]]:
     """All of an entry's postings are its branch's; an entry without any changes nothing."""
-    amounts = [posting.amount_cents for posting in envelope.postings]
+    amounts = [cents for _, cents in entry.postings]
     return {(record.key or b"").decode(errors="backslashreplace"): amounts} if amounts else {}
 
 

@@ -23,20 +23,20 @@ from google.protobuf.message import DecodeError
 from streamgate.generators.envelope_pb2 import Envelope
 from streamgate.history.events import Record
 from streamgate.programs.contract import Diagnosis, Program, State, States, Unreadable, readable
-from streamgate.programs.relay import Chain, chain_after, chain_of, decode
+from streamgate.programs.relay import Chain, Entry, chain_after, chain_of, decode
 
 Values = dict[bytes, set[tuple[Any, ...]]]  # balance in cents, postings, applied
 Effect = tuple[Record, int, int]  # a record, and what it adds to one account: cents and postings
 
 
-Collections = Callable[[Record, Envelope], dict[str, list[int]]]  # what an entry adds to each key, in order
+Collections = Callable[[Record, Entry], dict[str, list[int]]]  # what an entry adds to each key, in order
 
 
-def by_account(_: Record, envelope: Envelope) -> dict[str, list[int]]:
+def by_account(_: Record, entry: Entry) -> dict[str, list[int]]:
     """The entry's postings by account."""
     sums: dict[str, list[int]] = {}
-    for posting in envelope.postings:
-        sums.setdefault(posting.account, []).append(posting.amount_cents)
+    for account, cents in entry.postings:
+        sums.setdefault(account, []).append(cents)
     return sums
 
 
@@ -45,10 +45,10 @@ def model(inputs: Iterable[Record], collections: Collections = by_account, *, fo
     states: States = {}
     applied: dict[str, tuple[str, int, int, bytes]] = {}
     for record in inputs:
-        envelope = decode(record)
-        chain = chain_after(record, envelope)
+        entry = decode(record)
+        chain = chain_after(record, entry)
         first = chain[0]
-        for account, amounts in collections(record, envelope).items():
+        for account, amounts in collections(record, entry).items():
             seen = applied.get(account)
             if (
                 seen
@@ -58,10 +58,11 @@ def model(inputs: Iterable[Record], collections: Collections = by_account, *, fo
             ):
                 continue
             applied[account] = first
-            history = states.setdefault(account.encode(), [])
+            key = account.encode()
+            history = states.setdefault(key, [])
             balance, postings = history[-1].value[:2] if history else (0, 0)
             value = (balance + sum(amounts), postings + len(amounts), first[:3])
-            history.append(State(account.encode(), value, record, chain, envelope.id))
+            history.append(State(key, value, record, chain, entry.id))
     return states
 
 

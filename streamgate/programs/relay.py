@@ -11,7 +11,8 @@ maybe again. Without such a topic it stops the design: `poison`.
 """
 
 from collections.abc import Iterable
-from typing import Any
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
 
 from google.protobuf.message import DecodeError
 
@@ -20,6 +21,16 @@ from streamgate.history.events import Record
 from streamgate.programs.contract import Diagnose, Diagnosis, Program, State, States, Unreadable
 
 Chain = tuple[tuple[str, int, int, bytes], ...]
+ENTRIES_KEPT: Final = 1 << 15  # decoded: the rows of a run read the same records, and each row folds them several times
+
+
+class Entry(NamedTuple):
+    """What an envelope holds, as plain values."""
+
+    id: str
+    timestamp_ms: int
+    chain: Chain
+    postings: tuple[tuple[str, int], ...]  # account and cents
 
 
 def chain_of(envelope: Envelope) -> Chain:
@@ -27,10 +38,10 @@ def chain_of(envelope: Envelope) -> Chain:
     return tuple((h.topic, h.partition, h.offset, h.topic_id) for h in envelope.chain)
 
 
-def chain_after(record: Record, envelope: Envelope) -> Chain:
-    """The envelope's chain with the position that this record was read from; a topic made anew is another one."""
+def chain_after(record: Record, entry: Entry) -> Chain:
+    """The entry's chain with the position that this record was read from; a topic made anew is another one."""
     topic_id = b"%d" % record.incarnation if record.incarnation else b""
-    return (*chain_of(envelope), (record.topic, record.partition, record.offset, topic_id))
+    return (*entry.chain, (record.topic, record.partition, record.offset, topic_id))
 
 
 def told(chain: Chain) -> tuple[Any, ...]:
@@ -38,47 +49,50 @@ def told(chain: Chain) -> tuple[Any, ...]:
     return (*chain[:-1], *(hop[:3] for hop in chain[-1:]))
 
 
-def canonical(envelope: Envelope, chain: Chain) -> tuple[Any, ...]:
-    """The envelope as a value that compares."""
-    return (
-        envelope.id,
-        envelope.timestamp_ms,
-        told(chain),
-        tuple((p.account, p.amount_cents) for p in envelope.postings),
-    )
+def canonical(entry: Entry, chain: Chain) -> tuple[Any, ...]:
+    """The entry as a value that compares."""
+    return entry.id, entry.timestamp_ms, told(chain), entry.postings
 
 
-def decode(record: Record) -> Envelope:
-    """The envelope that a record holds, or Unreadable."""
+def decode(record: Record) -> Entry:
+    """The entry that a record holds, or Unreadable."""
     if record.key is None or record.value is None:
         raise Unreadable(f"{record.at} has no {'key' if record.key is None else 'value'}")
     try:
-        return Envelope.FromString(record.value)
+        return _entry(record.value)
     except DecodeError as error:
         raise Unreadable(f"{record.at} holds no envelope: {error}") from None
+
+
+@lru_cache(ENTRIES_KEPT)
+def _entry(value: bytes) -> Entry:
+    """Decode an envelope. Raises DecodeError where it is none."""
+    envelope = Envelope.FromString(value)
+    postings = tuple((posting.account, posting.amount_cents) for posting in envelope.postings)
+    return Entry(envelope.id, envelope.timestamp_ms, chain_of(envelope), postings)
 
 
 def model(inputs: Iterable[Record]) -> States:
     """Every input once, per key in the order of its partition."""
     states: States = {}
     for record in inputs:
-        envelope = decode(record)
-        chain = chain_after(record, envelope)
+        entry = decode(record)
+        chain = chain_after(record, entry)
         key = record.key or b""
-        states.setdefault(key, []).append(State(key, canonical(envelope, chain), record, chain, envelope.id))
+        states.setdefault(key, []).append(State(key, canonical(entry, chain), record, chain, entry.id))
     return states
 
 
 def value_of(record: Record) -> tuple[Any, ...]:
     """What an output says."""
-    envelope = decode(record)
-    return canonical(envelope, chain_of(envelope))
+    entry = decode(record)
+    return canonical(entry, entry.chain)
 
 
 def lineage_of(record: Record) -> tuple[str | None, Chain]:
     """The id and the chain that an output carries."""
-    envelope = decode(record)
-    return envelope.id, chain_of(envelope)
+    entry = decode(record)
+    return entry.id, entry.chain
 
 
 def diagnosis(inputs: list[Record]) -> Diagnose:
