@@ -1,6 +1,5 @@
 """Is the result the join of both tables, could the races happen at all, and is what cannot be joined refused?"""
 
-import json
 import re
 from collections import Counter
 from typing import Any
@@ -9,6 +8,7 @@ from streamgate.checks.delivery import relation
 from streamgate.checks.view import text, view_of
 from streamgate.history import History
 from streamgate.history.events import Instance, Measured, Record
+from streamgate.programs.contract import loaded
 from streamgate.verdicts import Anomaly, Inconclusive
 
 SOON = 50  # records of one partition: two that are no further apart are read, joined and sent on together, or race
@@ -24,7 +24,7 @@ def races(history: History, application: str) -> Counter[str]:
     lies = {partner.key: partner.partition for partner in partners}
     before: dict[bytes | None, tuple[Record, bytes | None]] = {}
     for record in rows:
-        ticker = json.loads(record.value or b"{}").get("ticker")
+        ticker = loaded(record.value or b"{}").get("ticker")
         partner = ticker.encode() if ticker else None
         last, was = before.get(record.key, (None, None))
         if last and last.value is not None:
@@ -55,7 +55,7 @@ def result(history: History, application: str, *, table: list[list[str]]) -> lis
 
 def _row(record: Record, names: list[str]) -> list[str] | None:
     """The named cells of a result, those of its left row before those of its right one; None for a tombstone."""
-    value = json.loads(record.value or b"null")
+    value = loaded(record.value or b"null")
     if value is None:
         return None
     cells = (value["right"] or {}) | value["left"]

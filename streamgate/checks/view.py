@@ -1,7 +1,8 @@
 """What the checks look at: one application's input, model and visible outputs, drawn from a history."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
@@ -25,10 +26,10 @@ from streamgate.programs import (
 from streamgate.verdicts import Anomaly
 
 Derived = TypeVar("Derived")
-Places = dict[tuple[object, ...], list[int]]  # what a key may show -> where among its states
+Places = dict[Hashable, list[int]]  # the address of what a key may show -> where among its states
 
 
-@dataclass
+@dataclass(slots=True)
 class Output:
     """A state that a visible output shows, and where it stands among its key's: an index, or the anomaly that it is.
 
@@ -51,8 +52,9 @@ class View:
         self.history = history
         self.application: Application = history.application(application)
         self.program: Program = stage or PROGRAMS[self.application.program]
+        self._placed: dict[bytes, Places] = {}
 
-    @property
+    @cached_property
     def exactly_once(self) -> bool:
         """Whether the stricter face of the promise is judged."""
         return self.application.mode == "exactly_once"
@@ -137,49 +139,51 @@ class View:
     def outputs(self) -> dict[bytes, list[Output]]:
         """Visible outputs by key, in the order of the log, each placed among the model's states."""
         topic = self.table
-        places: dict[bytes, Places] = {}
-        for key, states in self.states.items():
-            for index, state in enumerate(states):
-                places.setdefault(key, {}).setdefault(state.value, []).append(index)
         outputs: dict[bytes, list[Output]] = {}
         known: set[tuple[int, int]] = set()
         interruptions = -1  # the first start interrupts nothing
         running = set[str]()
         for event in self.history.events:
-            if isinstance(event, Instance) and event.application == self.application.name:
+            if isinstance(event, Record):
+                if event.topic != topic or not event.visible or (event.partition, event.offset) in known:
+                    continue
+                known.add((event.partition, event.offset))
+                self._place(event, max(0, interruptions), outputs.setdefault(event.key or b"", []))
+            elif isinstance(event, Instance) and event.application == self.application.name:
                 if event.event in {"started", "resumed"}:
                     running.add(event.name)
                     interruptions += 1
                 elif event.event in {"stopped", "killed", "failed", "exited"}:
                     running.discard(event.name)
                     interruptions += bool(running)
-            elif isinstance(event, Record) and event.topic == topic and event.visible:
-                if (event.partition, event.offset) in known:
-                    continue
-                known.add((event.partition, event.offset))
-                key = event.key or b""
-                shown = outputs.setdefault(key, [])
-                for output in self._place(event, places.get(key, {}), max(0, interruptions), shown):
-                    shown.append(output)
         return outputs
 
-    def _place(self, record: Record, places: Places, interruptions: int, shown: list[Output]) -> Iterator[Output]:
-        """Place what an output says among the states."""
+    def _place(self, record: Record, interruptions: int, shown: list[Output]) -> None:
+        """Place what an output says among the states, behind what its key has shown so far."""
         key = record.key or b""
         try:
             items = self.program.items(self.program.value_of(record))
         except Unreadable as error:
-            yield Output(record, -1, interruptions, Anomaly(name="phantom", text=error.why, key=text(key)))
+            shown.append(Output(record, -1, interruptions, Anomaly(name="phantom", text=error.why, key=text(key))))
             return
+        states = self.states.get(key, [])
         for value in items:
-            if self.merged and key in self.states:
-                yield self._merge(record, key, value, interruptions)
-                continue
-            indexes = places.get(value)
-            if indexes is None:
-                yield Output(record, -1, interruptions, self._misfit(record, key, value))
-                continue
-            yield Output(record, self._index(self.states[key], indexes, shown), interruptions)
+            if states and self.merged:
+                shown.append(self._merge(record, key, value, interruptions))
+            elif indexes := self._indexes(key, value, states):
+                shown.append(Output(record, self._index(states, indexes, shown), interruptions))
+            else:
+                shown.append(Output(record, -1, interruptions, self._misfit(record, key, value)))
+
+    def _indexes(self, key: bytes, value: tuple[object, ...], states: list[State]) -> list[int]:
+        """Say where among a key's states a value stands."""
+        address = self.program.address
+        places = self._placed.get(key)
+        if places is None:  # its first output
+            places = self._placed[key] = defaultdict(list)
+            for index, state in enumerate(states):
+                places[address(state.value)].append(index)
+        return [index for index in places.get(address(value), ()) if states[index].value == value]
 
     def _merge(self, record: Record, key: bytes, value: tuple[object, ...], interruptions: int) -> Output:
         assert self.merged
@@ -192,7 +196,13 @@ class View:
 
     def _index(self, states: list[State], indexes: list[int], shown: list[Output]) -> int:
         """Which of the states that say the same: the first after what was shown last, where a repeat is legal from there on."""
-        last = next((o.index for o in reversed(shown) if not o.anomaly), -1)
+        last = -1
+        for output in reversed(shown):
+            if not output.anomaly:
+                last = output.index
+                break
+        if len(indexes) == 1 and (last < 0 or states[last].value != GONE):
+            return indexes[0]
         if not self.exactly_once:
             return indexes[bisect_left(indexes, last) % len(indexes)]  # a step back goes as far as it may
         after = bisect_right(indexes, last)

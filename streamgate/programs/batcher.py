@@ -10,12 +10,11 @@ A wait counts from the later of append and `ready`, by a clock that nobody sets.
 Parameters: threshold (events), interval_ms, commit_interval_ms.
 """
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
 from streamgate.history.events import Record
-from streamgate.programs.contract import Diagnose, Diagnosis, Program, State, States, Unreadable, readable
+from streamgate.programs.contract import Diagnose, Diagnosis, Program, State, States, Unreadable, loaded, readable
 
 Visit = tuple[str, str]  # visitorId, action
 
@@ -23,7 +22,7 @@ Visit = tuple[str, str]  # visitorId, action
 def visit(record: Record) -> Visit:
     """The event in an input record; Unreadable where it is none."""
     try:
-        value = json.loads(record.value or b"null")
+        value = loaded(record.value or b"null")
         fields = value["customerId"], value["visitorId"], value["action"]
     except (ValueError, KeyError, TypeError) as error:
         raise Unreadable(f"{record.at} holds no visit: {error!r}") from None
@@ -47,7 +46,7 @@ def model(inputs: Iterable[Record]) -> States:
 def value_of(record: Record) -> tuple[Any, ...]:
     """The events of a batch; Unreadable where it is none of the contract's, or empty."""
     try:
-        batch = json.loads(record.value or b"null")
+        batch = loaded(record.value or b"null")
         events = tuple((event["visitorId"], event["action"]) for event in batch["events"])
         fields = {*batch, *(name for event in batch["events"] for name in event)}
     except (ValueError, KeyError, TypeError) as error:

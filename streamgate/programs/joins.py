@@ -18,21 +18,22 @@ stops the design: `poison`.
 Parameters: commit_interval_ms.
 """
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
+from operator import itemgetter
 from types import NoneType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from streamgate.history.events import Record
-from streamgate.programs.contract import GONE, NOTHING, Diagnose, Diagnosis, Program, State, States, Unreadable
+from streamgate.programs.contract import GONE, NOTHING, Diagnose, Diagnosis, Program, State, States, Unreadable, loaded
 
 Row = tuple[Any, ...]
+ROWS_KEPT: Final = 1 << 14  # of inputs: the rows of a run read the same ones
 TEXT, NUMBER, NUMBERS, TEXT_OR_NULL = "text", "integer", "list of integers", "text or null"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Table:
     """One side: its role, its fields, the first of which is the key."""
 
@@ -41,11 +42,10 @@ class Table:
 
     def row(self, value: object, where: str) -> Row:
         """The named fields of a row; Unreadable where one is missing or of another type."""
-        if not isinstance(value, dict) or not all(
-            _is(value.get(name, ...), kind) for name, kind in self.fields.items()
-        ):
+        named = [value.get(name, ...) for name in self.fields] if isinstance(value, dict) else []
+        if not named or not all(map(_is, named, self.fields.values())):
             raise Unreadable(f"{where} is no row of {self.role}: {self.fields}")
-        return tuple(tuple(value[name]) if kind == NUMBERS else value[name] for name, kind in self.fields.items())
+        return tuple([tuple(each) if isinstance(each, list) else each for each in named])
 
     def read(self, record: Record) -> Row | None:
         """What an input record says; None is a tombstone."""
@@ -53,17 +53,26 @@ class Table:
             raise Unreadable(f"{record.at} has no key")
         if record.value is None:
             return None
-        try:
-            row = self.row(json.loads(record.value), record.at)
-        except ValueError as error:
-            raise Unreadable(f"{record.at} is no row of {self.role}: {error}") from None
-        if row[0].encode() != record.key:
-            raise Unreadable(f"{record.at} has another key than its value")
+        row = _read(self, record.key, record.value)
+        if isinstance(row, Unreadable):
+            raise Unreadable(f"{record.at} {row.why}")
         return row
 
     def place(self, record: Record) -> str:
         """The record's position under the role's name."""
         return f"{self.role}-{record.partition}@{record.offset}"
+
+
+@lru_cache(ROWS_KEPT)
+def _read(table: Table, key: bytes, value: bytes) -> Row | Unreadable:
+    """Read a row of an input, or say why it is none."""
+    try:
+        row = table.row(loaded(value), "")
+    except Unreadable as error:
+        return Unreadable(error.why.strip())
+    except ValueError as error:
+        return Unreadable(f"is no row of {table.role}: {error}")
+    return row if row[0].encode() == key else Unreadable("has another key than its value")
 
 
 def _is(value: object, kind: str) -> bool:
@@ -94,6 +103,17 @@ class Join:
         return record.topic.endswith(f"-{self.right.role}")
 
 
+class Met(NamedTuple):
+    """A right record that a left one may have met, or none: its place where it is a row, and the row."""
+
+    record: Record | None
+    place: str | None
+    row: Row | None
+
+
+ALONE: Final = Met(None, None, None)
+
+
 def model(join: Join, inputs: Iterable[Record]) -> States:
     """Every result that a key may show, by left record and then by the right ones that it may have met.
 
@@ -101,32 +121,49 @@ def model(join: Join, inputs: Iterable[Record]) -> States:
     meet any state of its partner, the one before its first record too; the last state is the join of the final tables.
     """
     lefts: dict[bytes, list[Record]] = {}
-    rights: dict[bytes, list[Record]] = {}
+    rights: dict[bytes, list[Met]] = {}
     for record in inputs:
-        (rights if join.is_right(record) else lefts).setdefault(record.key or b"", []).append(record)
-    rows = {id(record): join.right.read(record) for records in rights.values() for record in records}
+        if join.is_right(record):
+            row = join.right.read(record)
+            place = None if row is None else join.right.place(record)
+            rights.setdefault(record.key or b"", []).append(Met(record, place, row))
+        else:
+            lefts.setdefault(record.key or b"", []).append(record)
     states: States = {}
     for key, records in lefts.items():
+        states[key] = []
         for record in records:
-            row = join.left.read(record)
-            partner = None if row is None else join.partner(row)
-            met: list[Record | None] = [None, *rights.get(partner, ())] if partner is not None else [None]
-            for right in met[-1:] if join.broadcast else met:
-                other = None if right is None else rows[id(right)]
-                states.setdefault(key, []).append(
-                    State(
-                        key, _result(join, record, row, right, other), record, (), "", None if join.broadcast else right
-                    )
-                )
+            states[key] += _met(join, record, rights)
     return states
 
 
-def _result(join: Join, record: Record, row: Row | None, right: Record | None, other: Row | None) -> Row:
-    if row is None or (other is None and not join.outer):
-        # Nothing was deleted where the partner has never been there; a broadcast join cannot tell, and may say it.
-        return GONE if row is None or right is not None or join.broadcast else NOTHING
-    place = join.right.place(right) if right is not None and other is not None else None
-    return (join.left.place(record), place, row, other)
+def _met(join: Join, record: Record, rights: dict[bytes, list[Met]]) -> list[State]:
+    """Make the states of one left record: alone, then with each right record that it refers to."""
+    key, row = record.key or b"", join.left.read(record)
+    partner = None if row is None else join.partner(row)
+    met = [ALONE] if partner is None else [ALONE, *rights.get(partner, ())]
+    if join.broadcast:
+        met = met[-1:]
+    place = join.left.place(record)
+    return [
+        State(
+            key,
+            (place, right.place, row, right.row)
+            if row is not None and (right.row or join.outer)
+            else _silence(join, row, right),
+            record,
+            (),
+            "",
+            None if join.broadcast else right.record,
+        )
+        for right in met
+    ]
+
+
+def _silence(join: Join, row: Row | None, right: Met) -> Row:
+    """Say what is due where there is no result: a tombstone, or nothing where nothing was there to be deleted."""
+    # Nothing was deleted where the partner has never been there; a broadcast join cannot tell, and may say it.
+    return GONE if row is None or right.record is not None or join.broadcast else NOTHING
 
 
 def value_of(join: Join, record: Record) -> Row:
@@ -134,7 +171,7 @@ def value_of(join: Join, record: Record) -> Row:
     if record.value is None:
         return GONE
     try:
-        value = json.loads(record.value)
+        value = loaded(record.value)
         places, left, right = value["from"], value["left"], value["right"]
         at, beside = places["left"], places["right"]
         fields = set(value), set(places), set(left), set(right or ())
@@ -205,6 +242,7 @@ def _programs() -> Iterator[Program]:
             parameters=parameters,
             model=partial(model, join),
             value_of=partial(value_of, join),
+            address=itemgetter(slice(2)),  # the places of the two records
             lineage_of=lambda _: (None, ()),
             diagnosis=partial(diagnosis, join),
         )

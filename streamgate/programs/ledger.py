@@ -14,6 +14,7 @@ before states are stored (stage `balances`, by account, the row's fields and any
 
 import json
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -22,8 +23,8 @@ from google.protobuf.message import DecodeError
 
 from streamgate.generators.envelope_pb2 import Envelope
 from streamgate.history.events import Record
-from streamgate.programs.contract import Diagnosis, Program, State, States, Unreadable, readable
-from streamgate.programs.relay import Chain, Entry, chain_after, chain_of, decode
+from streamgate.programs.contract import Diagnosis, Program, State, States, Unreadable, loaded, readable
+from streamgate.programs.relay import Chain, Entry, Hop, chain_after, chain_of, decode
 
 Values = dict[bytes, set[tuple[Any, ...]]]  # balance in cents, postings, applied
 Effect = tuple[Record, int, int]  # a record, and what it adds to one account: cents and postings
@@ -34,42 +35,51 @@ Collections = Callable[[Record, Entry], dict[str, list[int]]]  # what an entry a
 
 def by_account(_: Record, entry: Entry) -> dict[str, list[int]]:
     """The entry's postings by account."""
-    sums: dict[str, list[int]] = {}
-    for account, cents in entry.postings:
-        sums.setdefault(account, []).append(cents)
-    return sums
+    return entry.by_account
+
+
+@dataclass(slots=True)
+class _Account:
+    """One account while entries are folded: what it holds, and its states so far."""
+
+    key: bytes
+    applied: Hop
+    balance_cents: int = 0
+    postings: int = 0
+    states: list[State] = field(default_factory=list)
+
+    def has(self, first: Hop) -> bool:
+        """Whether an entry with this first hop is a duplicate."""
+        topic, partition, offset, topic_id = self.applied
+        return first[2] <= offset and first[1] == partition and first[0] == topic and first[3] == topic_id
 
 
 def model(inputs: Iterable[Record], collections: Collections = by_account, *, forgetful: bool = False) -> States:
     """Fold entries into the states of every account; ``forgetful`` discards no duplicate (to diagnose a wrong sum)."""
-    states: States = {}
-    applied: dict[str, tuple[str, int, int, bytes]] = {}
+    accounts: dict[str, _Account] = {}
     for record in inputs:
         entry = decode(record)
         chain = chain_after(record, entry)
         first = chain[0]
-        for account, amounts in collections(record, entry).items():
-            seen = applied.get(account)
-            if (
-                seen
-                and (seen[0], seen[1], seen[3]) == (first[0], first[1], first[3])
-                and first[2] <= seen[2]
-                and not forgetful
-            ):
+        place = first[:3]
+        for name, amounts in collections(record, entry).items():
+            account = accounts.get(name)
+            if account is None:
+                account = accounts[name] = _Account(name.encode(), first)
+            elif not forgetful and account.has(first):
                 continue
-            applied[account] = first
-            key = account.encode()
-            history = states.setdefault(key, [])
-            balance, postings = history[-1].value[:2] if history else (0, 0)
-            value = (balance + sum(amounts), postings + len(amounts), first[:3])
-            history.append(State(key, value, record, chain, entry.id))
-    return states
+            account.applied = first
+            account.balance_cents += sum(amounts)
+            account.postings += len(amounts)
+            value = (account.balance_cents, account.postings, place)
+            account.states.append(State(account.key, value, record, chain, entry.id))
+    return {account.key: account.states for account in accounts.values()}
 
 
 def value_of(record: Record, key: str = "account") -> tuple[Any, ...]:
     """What a row says: balance in cents, postings, applied; Unreadable where it breaks the contract."""
     try:
-        row = json.loads(record.value or b"null")
+        row = loaded(record.value or b"null")
         applied = row["applied"]
         numbers = (row["balance_cents"], row["postings"], applied["partition"], applied["offset"])
     except (ValueError, KeyError, TypeError) as error:
@@ -90,7 +100,7 @@ def stored_value(key: str, value: str, name: str = "account") -> tuple[Any, ...]
     """What a stored state says, whatever it holds beside a row's fields."""
     fields = (name, "balance_cents", "postings", "applied")
     try:
-        row = {name: each for name, each in json.loads(value).items() if name in fields}
+        row = {name: each for name, each in loaded(value).items() if name in fields}
         row["applied"] = {name: row["applied"][name] for name in ("topic", "partition", "offset")}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise Unreadable(f"what is stored for {key} is no row of the contract: {error!r}") from None

@@ -13,13 +13,12 @@ what it moves to fewer partitions. A record with a null key, or that cannot be r
 Parameters: commit_interval_ms.
 """
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
 from streamgate.history.events import Record
-from streamgate.programs.contract import Diagnose, Diagnosis, Program, State, States, Unreadable
+from streamgate.programs.contract import Diagnose, Diagnosis, Program, State, States, Unreadable, loaded
 
 SIGNALS: Final = ("motors", "grippers", "controllers")
 ROBOTS: Final = "robots"
@@ -61,7 +60,7 @@ def role_of(record: Record) -> str:
 def said(record: Record) -> Tally | str | None:
     """What an input record says: a signal, or a name; Unreadable where it is none of the contract's."""
     try:
-        value = None if record.value is None else json.loads(record.value)
+        value = None if record.value is None else loaded(record.value)
         if record.key is None:
             raise ValueError("it has no key")  # noqa: TRY301
         if role_of(record) == ROBOTS:
@@ -174,7 +173,7 @@ def value_of(record: Record) -> tuple[Any, ...]:
 def stored_value(key: str, value: str, where: str = "an answer") -> tuple[Any, ...]:
     """What a row says; Unreadable where it is none of the contract's."""
     try:
-        row = json.loads(value)
+        row = loaded(value)
         applied = sorted((role, place["partition"], place["offset"]) for role, place in row["applied"].items())
         fields, *parts = set(row), *(set(place) for place in row["applied"].values())
         numbers = [row[name] for name in ROW[2:-1]] + [number for _, *place in applied for number in place]

@@ -12,6 +12,8 @@ maybe again. Without such a topic it stops the design: `poison`.
 
 from collections.abc import Iterable
 from functools import lru_cache
+from operator import itemgetter
+from sys import intern
 from typing import Any, Final, NamedTuple
 
 from google.protobuf.message import DecodeError
@@ -20,22 +22,32 @@ from streamgate.generators.envelope_pb2 import Envelope
 from streamgate.history.events import Record
 from streamgate.programs.contract import Diagnose, Diagnosis, Program, State, States, Unreadable
 
-Chain = tuple[tuple[str, int, int, bytes], ...]
-ENTRIES_KEPT: Final = 1 << 15  # decoded: the rows of a run read the same records, and each row folds them several times
+Hop = tuple[str, int, int, bytes]  # topic, partition, offset, topic id
+Chain = tuple[Hop, ...]
+Postings = tuple[tuple[str, int], ...]  # account and cents
+ENTRIES_KEPT: Final = (
+    1 << 14
+)  # read of inputs: the rows of a run have the same ones, and each row folds them several times
 
 
 class Entry(NamedTuple):
-    """What an envelope holds, as plain values."""
+    """What an envelope in an input holds, as plain values."""
 
     id: str
     timestamp_ms: int
     chain: Chain
-    postings: tuple[tuple[str, int], ...]  # account and cents
+    postings: Postings
+    by_account: dict[str, list[int]]  # the amounts of each account, in order
 
 
 def chain_of(envelope: Envelope) -> Chain:
     """The hops as plain tuples: topic, partition, offset, topic id."""
-    return tuple((h.topic, h.partition, h.offset, h.topic_id) for h in envelope.chain)
+    return tuple([(h.topic, h.partition, h.offset, h.topic_id) for h in envelope.chain])
+
+
+def postings_of(envelope: Envelope) -> Postings:
+    """The postings as plain tuples: account and cents."""
+    return tuple([(p.account, p.amount_cents) for p in envelope.postings])
 
 
 def chain_after(record: Record, entry: Entry) -> Chain:
@@ -46,30 +58,46 @@ def chain_after(record: Record, entry: Entry) -> Chain:
 
 def told(chain: Chain) -> tuple[Any, ...]:
     """A chain as it compares: whether its last position names the topic's id is the design's affair."""
-    return (*chain[:-1], *(hop[:3] for hop in chain[-1:]))
+    return (*chain[:-1], chain[-1][:3]) if chain else chain
 
 
-def canonical(entry: Entry, chain: Chain) -> tuple[Any, ...]:
-    """The entry as a value that compares."""
-    return entry.id, entry.timestamp_ms, told(chain), entry.postings
+def canonical(envelope_id: str, timestamp_ms: int, chain: Chain, postings: Postings) -> tuple[Any, ...]:
+    """An envelope as a value that compares."""
+    return envelope_id, timestamp_ms, told(chain), postings
 
 
 def decode(record: Record) -> Entry:
-    """The entry that a record holds, or Unreadable."""
-    if record.key is None or record.value is None:
-        raise Unreadable(f"{record.at} has no {'key' if record.key is None else 'value'}")
+    """The entry that an input record holds, or Unreadable."""
     try:
-        return _entry(record.value)
+        return _entry(_demanded(record))
     except DecodeError as error:
         raise Unreadable(f"{record.at} holds no envelope: {error}") from None
 
 
 @lru_cache(ENTRIES_KEPT)
 def _entry(value: bytes) -> Entry:
-    """Decode an envelope. Raises DecodeError where it is none."""
+    """Read an envelope. Raises DecodeError where it is none."""
     envelope = Envelope.FromString(value)
-    postings = tuple((posting.account, posting.amount_cents) for posting in envelope.postings)
-    return Entry(envelope.id, envelope.timestamp_ms, chain_of(envelope), postings)
+    postings = tuple([(intern(account), cents) for account, cents in postings_of(envelope)])  # each name is kept once
+    by_account = dict[str, list[int]]()
+    for account, cents in postings:
+        by_account.setdefault(account, []).append(cents)
+    return Entry(envelope.id, envelope.timestamp_ms, chain_of(envelope), postings, by_account)
+
+
+def _demanded(record: Record) -> bytes:
+    """The value of a record that has a key too, or Unreadable."""
+    if record.key is None or record.value is None:
+        raise Unreadable(f"{record.at} has no {'key' if record.key is None else 'value'}")
+    return record.value
+
+
+def _output(record: Record) -> Envelope:
+    """The envelope that an output holds, or Unreadable. Each output is another one, so that none is kept."""
+    try:
+        return Envelope.FromString(_demanded(record))
+    except DecodeError as error:
+        raise Unreadable(f"{record.at} holds no envelope: {error}") from None
 
 
 def model(inputs: Iterable[Record]) -> States:
@@ -79,20 +107,21 @@ def model(inputs: Iterable[Record]) -> States:
         entry = decode(record)
         chain = chain_after(record, entry)
         key = record.key or b""
-        states.setdefault(key, []).append(State(key, canonical(entry, chain), record, chain, entry.id))
+        value = canonical(entry.id, entry.timestamp_ms, chain, entry.postings)
+        states.setdefault(key, []).append(State(key, value, record, chain, entry.id))
     return states
 
 
 def value_of(record: Record) -> tuple[Any, ...]:
     """What an output says."""
-    entry = decode(record)
-    return canonical(entry, entry.chain)
+    envelope = _output(record)
+    return canonical(envelope.id, envelope.timestamp_ms, chain_of(envelope), postings_of(envelope))
 
 
 def lineage_of(record: Record) -> tuple[str | None, Chain]:
     """The id and the chain that an output carries."""
-    entry = decode(record)
-    return entry.id, entry.chain
+    envelope = _output(record)
+    return envelope.id, chain_of(envelope)
 
 
 def diagnosis(inputs: list[Record]) -> Diagnose:
@@ -122,6 +151,7 @@ RELAY = Program(
     parameters={"commit_interval_ms": 100},
     model=model,
     value_of=value_of,
+    address=itemgetter(0),  # the envelope's id
     lineage_of=lineage_of,
     diagnosis=diagnosis,
 )
