@@ -129,6 +129,7 @@ class Nodes:
         self.dead = set[int]()
         self.leads = {0: 1, 1: 2, 2: 3}
         self.believed = [self.leads]  # what metadata says, the last word for good
+        self.asked = list[dict[int, int]]()  # of a Fetch: partition -> offset
         self.ids = {1: {"one": 7}, 2: {"two": 8, "another": 9}, 3: {}}
         monkeypatch.setattr("streamgate.history.wire.Wire", lambda address, _: _Node(self, int(address[-1])))
         self.wires = Wires("no:1,no:2,no:3", {})
@@ -156,7 +157,9 @@ class _Node:
 
     def fetch(self, _: str, offsets: dict[int, int], __: int) -> dict[int, Any]:
         self._demand_alive()
+        self._nodes.asked.append(dict(offsets))
         errors = {p: 0 if self._nodes.leads[p] == self._number else 6 for p in offsets}
+        errors |= {p: 1 for p, offset in offsets.items() if offset > p and not errors[p]}
         return {p: SimpleNamespace(error_code=e, high_watermark=p, last_stable_offset=p) for p, e in errors.items()}
 
     def transactions(self, *_: str) -> Any:
@@ -172,6 +175,20 @@ def test_each_partition_is_asked_of_its_leader(monkeypatch: pytest.MonkeyPatch) 
     assert wires.ends("topic", {0: 0, 1: 0, 2: 0}) == ({0: 0, 1: 1, 2: 2}, {0: 0, 1: 1, 2: 2})
     assert wires.transactional_ids() == {"one", "two", "another"}
     assert wires.undecided() == {7, 8, 9}
+
+
+def test_ends_are_asked_for_where_a_log_ended_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that no records come with the answer; of a log that is shorter now, they are asked for from its beginning."""
+    nodes = Nodes(monkeypatch)
+    first = nodes.wires.ends("topic", {0: 0, 2: 0})
+    nodes.asked.clear()
+
+    assert nodes.wires.ends("topic", {0: 0, 2: 0}) == first
+    assert nodes.asked == [{0: 0}, {2: 2}]
+    nodes.asked.clear()
+    nodes.wires._ends["topic"][2] = 9
+    assert nodes.wires.ends("topic", {2: 0}) == ({2: 2}, {2: 2})
+    assert nodes.asked == [{2: 9}, {2: 0}]
 
 
 def test_another_leader_is_found_when_one_has_died_or_leads_no_more(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,13 +11,10 @@ import struct
 import time
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any, Literal
 
 from kio.schema.describe_log_dirs.v1 import request as sizes_request
 from kio.schema.describe_log_dirs.v1 import response as sizes_response
-from kio.schema.fetch.v11 import request as fetch_request
-from kio.schema.fetch.v11 import response as fetch_response
 from kio.schema.list_transactions.v0.request import ListTransactionsRequest
 from kio.schema.list_transactions.v0.response import ListTransactionsResponse
 from kio.schema.metadata.v9 import request as metadata_request
@@ -28,13 +25,18 @@ from kio.schema.sasl_handshake.v1 import request as handshake_request
 from kio.schema.sasl_handshake.v1 import response as handshake_response
 from kio.schema.types import TopicName
 from kio.serial import entity_reader, entity_writer
-from kio.static.primitive import i8, i32, i32Timedelta, i64
+from kio.static.primitive import i32
 
 from streamgate.errors import MachineProblem
+from streamgate.history import fetch
+from streamgate.history.fetch import Fetched
 
 HEADER = struct.Struct(">qiibIhiqqqhii")  # base offset … record count: the 61 bytes of a record batch header
+CLIENT = "streamgate"
+CORRELATION_BYTES = 4
 TRANSACTIONAL, CONTROL = 0x10, 0x20
 LED_S, POLL_S = 30.0, 0.02  # by then a partition has another leader; how often it is asked for
+OUT_OF_RANGE = 1
 NOT_LED = {3, 5, 6}  # UNKNOWN_TOPIC_OR_PARTITION, LEADER_NOT_AVAILABLE, NOT_LEADER_OR_FOLLOWER
 
 
@@ -77,16 +79,19 @@ class Wire:
             request_api_key=request.__api_key__,
             request_api_version=request.__version__,
             correlation_id=i32(self._correlation_id),
-            client_id="streamgate",
+            client_id=CLIENT,
         )
         entity_writer(type(header))(buffer, header)
         entity_writer(type(request))(buffer, request)
-        body = buffer.getvalue()
-        self._socket.sendall(struct.pack(">i", len(body)) + body)
-        (size,) = struct.unpack(">i", self._receive(4))
-        reply = self._receive(size)
+        reply = self._exchange(buffer.getvalue())
         _, offset = entity_reader(response_type.__header_schema__)(reply, 0)
         return entity_reader(response_type)(reply, offset)[0]
+
+    def _exchange(self, body: bytes) -> bytes:
+        """Send a request, and return its answer from the correlation id on."""
+        self._socket.sendall(struct.pack(">i", len(body)) + body)
+        (size,) = struct.unpack(">i", self._receive(4))
+        return self._receive(size)
 
     def _receive(self, size: int) -> bytes:
         parts = []
@@ -113,21 +118,11 @@ class Wire:
         if answer.error_code:
             raise MachineProblem(f"the broker refused the credentials for {client['sasl.username']}")
 
-    def fetch(self, topic: str, offsets: Mapping[int, int], max_bytes: int) -> dict[int, Any]:
-        """Fetch from these offsets under read_committed; partition -> the answer's partition data."""
-        partitions = tuple(
-            fetch_request.FetchPartition(partition=i32(p), fetch_offset=i64(o), partition_max_bytes=i32(max_bytes))
-            for p, o in offsets.items()
-        )
-        request = fetch_request.FetchRequest(
-            max_wait=i32Timedelta.parse(timedelta(0)),
-            min_bytes=i32(0),
-            isolation_level=i8(0),
-            topics=(fetch_request.FetchTopic(topic=TopicName(topic), partitions=partitions),),
-            forgotten_topics_data=(),
-        )
-        answer = self._ask(request, fetch_response.FetchResponse)
-        return {p.partition_index: p for t in answer.responses for p in t.partitions}
+    def fetch(self, topic: str, offsets: Mapping[int, int], max_bytes: int) -> dict[int, Fetched]:
+        """Fetch from these offsets, decided or not; partition -> what the answer says of it."""
+        self._correlation_id += 1
+        reply = self._exchange(fetch.request(self._correlation_id, CLIENT, topic, offsets, max_bytes))
+        return fetch.answer(reply[CORRELATION_BYTES:])
 
     def log_bytes(self, topics: Mapping[str, int]) -> int:
         """How many bytes of these topics (name -> partitions) lie on this node."""
@@ -162,6 +157,7 @@ class Wires:
         self._bootstrap, self._client = bootstrap.split(","), client
         self._open: dict[str, Wire] = {}  # address -> its connection
         self._leaders: dict[str, dict[int, str]] = {}  # topic -> partition -> the address of its leader
+        self._ends: dict[str, dict[int, int]] = {}  # topic -> partition -> where it ended last
         self.nodes: dict[int, str] = {}  # node id -> address
         self._look_up()
 
@@ -203,9 +199,9 @@ class Wires:
             }
         return self._leaders[topic]
 
-    def fetch(self, topic: str, offsets: Mapping[int, int], max_bytes: int) -> dict[int, Any]:
-        """Fetch each partition from its leader; one that has none is waited for. Partition -> the answer's partition data."""
-        found, deadline = dict[int, Any](), time.monotonic() + LED_S
+    def fetch(self, topic: str, offsets: Mapping[int, int], max_bytes: int) -> dict[int, Fetched]:
+        """Fetch each partition from its leader; one that has none is waited for. Partition -> what the answer says of it."""
+        found, deadline = dict[int, Fetched](), time.monotonic() + LED_S
         while True:
             leaders = self._led_by(topic)
             for address in dict.fromkeys(leaders.values()):
@@ -224,19 +220,24 @@ class Wires:
             time.sleep(POLL_S)
 
     def ends(self, topic: str, from_offsets: Mapping[int, int]) -> tuple[dict[int, int], dict[int, int]]:
-        """Last stable offset and high watermark of every partition, in one round trip to each leader."""
-        answers = self.fetch(topic, from_offsets, 1)
-        return (
-            {p: a.last_stable_offset for p, a in answers.items()},
-            {p: a.high_watermark for p, a in answers.items()},
-        )
+        """Last stable offset and high watermark of every partition, in one round trip to each leader.
+
+        Each is asked from where it ended when it was asked last, so that no record comes with the answer.
+        """
+        ended = self._ends.get(topic, {})
+        answers = self.fetch(topic, {p: max(offset, ended.get(p, 0)) for p, offset in from_offsets.items()}, 1)
+        if gone := [p for p, answer in answers.items() if answer.error_code == OUT_OF_RANGE]:  # the topic was made anew
+            answers |= self.fetch(topic, {p: from_offsets[p] for p in gone}, 1)
+        ends = {p: answer.high_watermark for p, answer in answers.items()}
+        self._ends[topic] = ended | ends
+        return {p: answer.last_stable_offset for p, answer in answers.items()}, ends
 
     def batches(self, topic: str, offsets: dict[int, int]) -> Iterator[tuple[int, BatchHeader]]:
         """Every batch header at or above these offsets, with its partition; moves the offsets on."""
         unread = dict(offsets)
         while unread:
             for partition, answer in self.fetch(topic, unread, 1 << 20).items():
-                headers = list(parse(answer.records or b""))
+                headers = list(parse(answer.records))
                 for header in headers:
                     if header.last_offset >= offsets[partition]:
                         offsets[partition] = unread[partition] = header.last_offset + 1
