@@ -67,11 +67,20 @@ class Application:
         """What the proxy knows an instance by."""
         return f"{self.event.application_id}/{name}"
 
-    def appended_ms(self, place: str, offset: int) -> int | None:
-        """When the wave of this record was in the log; None where it was none of ours, or ends in aborted records."""
-        waves = self.appended.get(place, [])
-        wave = bisect_right(waves, offset, key=lambda wave: wave[0])
-        return waves[wave][1] if wave < len(waves) else None
+    def since(self, topic: str, now_ms: int) -> Callable[[int, int], int]:
+        """Return what says when the wave of a record was in the log, by partition and offset: now, where it was none of ours,
+        or ends in aborted records."""
+        ends = dict[int, list[int]]()
+        times = dict[int, list[int]]()
+
+        def since(partition: int, offset: int) -> int:
+            if partition not in ends:
+                waves = self.appended.get(f"{topic}-{partition}", [])
+                ends[partition] = [end for end, _ in waves]
+                times[partition] = [*(at_ms for _, at_ms in waves), now_ms]
+            return times[partition][bisect_right(ends[partition], offset)]
+
+        return since
 
     @property
     def reads(self) -> str:

@@ -48,7 +48,7 @@ from streamgate.faults.wire import EFFECTS
 from streamgate.generators.ledger import Send, facts
 from streamgate.history import History, events
 from streamgate.history.marks import Family
-from streamgate.history.reading import Position
+from streamgate.history.reading import Position, recorded
 from streamgate.history.wire import Wires, is_left_open
 from streamgate.machine import Cores, own_bytes
 from streamgate.programs import DEAD_LETTERS, PROGRAMS
@@ -263,12 +263,10 @@ class Trial:
                 for committed in (True, False)
             }
         for topic in application.inputs:
-            visible = {(m.partition(), m.offset()) for m in reads[topic, True].result()}
-            for message in reads[topic, False].result():
-                since_ms = application.appended_ms(f"{topic}-{message.partition()}", message.offset())
-                is_visible = (message.partition(), message.offset()) in visible
-                self._record(message, visible=is_visible, seen_ms=since_ms, incarnation=application.incarnations[topic])
-            for partition, offset in visible:
+            visible = [(m.partition(), m.offset()) for m in reads[topic, True].result()]
+            log, since = reads[topic, False].result(), application.since(topic, self.now_ms)
+            self.history.add_all(recorded(log, since, set(visible), application.incarnations[topic]))
+            for partition, offset in dict(visible).items():  # of each partition the last
                 place = f"{topic}-{partition}"
                 application.input_ends[place] = max(application.input_ends.get(place, 0), offset + 1)
 
@@ -276,22 +274,6 @@ class Trial:
         partitions = application.inputs.get(topic, application.partitions)
         position = application.positions.setdefault((topic, committed), dict.fromkeys(range(partitions), 0))
         return self.reading.records(topic, position, committed=committed)
-
-    def _record(self, message: Any, *, visible: bool, seen_ms: int | None = None, incarnation: int = 0) -> None:
-        self.history.add(
-            events.Record(
-                topic=message.topic(),
-                partition=message.partition(),
-                offset=message.offset(),
-                timestamp_ms=message.timestamp()[1],
-                key=message.key(),
-                value=message.value(),
-                headers=tuple(message.headers() or ()),
-                visible=visible,
-                incarnation=incarnation,
-                seen_ms=self.now_ms if seen_ms is None else seen_ms,
-            )
-        )
 
     def observe(self, application: Application) -> None:
         """Record what has become visible on the outputs, and who wrote it."""
@@ -302,8 +284,9 @@ class Trial:
             self._look_at_output(application, topic)
 
     def _look_at_output(self, application: Application, topic: str) -> None:
-        for message in self._new(application, topic, committed=True):
-            self._record(message, visible=True)
+        new = self._new(application, topic, committed=True)
+        seen_ms = self.now_ms
+        self.history.add_all(recorded(new, lambda _partition, _offset: seen_ms))
         position = application.positions.setdefault(
             (f"batches of {topic}", True), dict.fromkeys(range(application.partitions), 0)
         )

@@ -1,7 +1,7 @@
 """The history of one scenario: appended to as it happens, kept in memory for the checks and on disk for the judge."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar
 from pydantic import ValidationError
 
 from streamgate.errors import UsageProblem
-from streamgate.history.events import EVENT, AnyEvent, Application, Begun, Ended, Event
+from streamgate.history.events import EVENT, AnyEvent, Application, Begun, Ended, Event, Record
 
 E = TypeVar("E", bound=Event)
 
@@ -30,7 +30,16 @@ class History:
         self.events.append(event)
         self._of[type(event)].append(event)
         if self._file:
-            self._file.write(event.model_dump_json(exclude_defaults=False) + "\n")
+            self._file.write(event.line() + "\n")
+
+    def add_all(self, records: Iterable[Record]) -> None:
+        """Append records, in order."""
+        known = len(self.events)
+        self.events.extend(records)
+        new = self.events[known:]
+        self._of[Record].extend(new)
+        if self._file:
+            self._file.writelines([f"{record.line()}\n" for record in new])
 
     def flush(self) -> None:
         """Make the file hold everything that was added."""

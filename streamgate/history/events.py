@@ -5,8 +5,11 @@ emitted, marks of faults, and the claims that were checked), so that `streamgate
 with no broker. Times are milliseconds since the scenario began, unless a name says otherwise.
 """
 
-from base64 import b64decode, b64encode
-from typing import Annotated, Any, Literal
+from base64 import b64decode
+from binascii import b2a_base64
+from functools import lru_cache
+from json.encoder import encode_basestring as _quoted
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, TypeAdapter
 
@@ -14,23 +17,40 @@ from streamgate.history.marks import Family
 from streamgate.verdicts import Anomaly
 
 BINARY = "base64:"
+_CONTROLS = frozenset(bytes([code]) for code in range(32))
+_TEXTS_KEPT = (
+    1 << 13
+)  # of keys, and of headers: an output has those of its input, and the rows of a run read the same ones
 
 
 def _to_text(data: bytes) -> str:
     """Readable text stays readable in the file; whatever is not UTF-8 (or looks like the escape) is base64."""
-    try:
-        text = data.decode()
-        if text.isprintable() and not text.startswith(BINARY):
-            return text
-    except UnicodeDecodeError:
-        pass
-    return BINARY + b64encode(data).decode()
+    if data[:1] not in _CONTROLS:  # a protobuf message begins with one: nothing printable does
+        try:
+            text = data.decode()
+            if text.isprintable() and not text.startswith(BINARY):
+                return text
+        except UnicodeDecodeError:
+            pass
+    return BINARY + b2a_base64(data, newline=False).decode()
 
 
 def _to_bytes(value: object) -> object:
     if not isinstance(value, str):
         return value
     return b64decode(value[len(BINARY) :]) if value.startswith(BINARY) else value.encode()
+
+
+def _json(data: bytes | None) -> str:
+    return "null" if data is None else _quoted(_to_text(data))
+
+
+_key_json = lru_cache(_TEXTS_KEPT)(_json)
+
+
+@lru_cache(_TEXTS_KEPT)
+def _headers_json(headers: tuple[tuple[str, bytes | None], ...]) -> str:
+    return ",".join([f"[{_quoted(name)},{_json(value)}]" for name, value in headers])
 
 
 Data = Annotated[bytes, BeforeValidator(_to_bytes), PlainSerializer(_to_text, when_used="json")]
@@ -41,6 +61,10 @@ class Event(BaseModel):
     """One line of a history."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    def line(self) -> str:
+        """Write the event as JSON."""
+        return self.model_dump_json()
 
 
 class Begun(Event):
@@ -94,6 +118,57 @@ class Record(Event):
     def at(self) -> str:
         """The record's address, as topic-partition@offset."""
         return f"{self.topic}-{self.partition}@{self.offset}"
+
+    @classmethod
+    def read(  # noqa: PLR0913 (the fields, all by name)
+        cls,
+        *,
+        topic: str,
+        partition: int,
+        offset: int,
+        timestamp_ms: int,
+        key: bytes | None,
+        value: bytes | None,
+        headers: tuple[tuple[str, bytes | None], ...],
+        visible: bool,
+        incarnation: int,
+        seen_ms: int,
+    ) -> Self:
+        """Make a record of what a client has read. Its types are right, so that validation would only cost."""
+        record = cls.__new__(cls)
+        fields = {
+            "kind": "record",
+            "topic": topic,
+            "partition": partition,
+            "offset": offset,
+            "timestamp_ms": timestamp_ms,
+            "key": key,
+            "value": value,
+            "headers": headers,
+            "visible": visible,
+            "incarnation": incarnation,
+            "seen_ms": seen_ms,
+        }
+        _set(record, "__dict__", fields)
+        _set(record, "__pydantic_fields_set__", _READ)
+        _set(record, "__pydantic_extra__", None)
+        _set(record, "__pydantic_private__", None)
+        return record
+
+    def line(self) -> str:
+        """Write the record as JSON: the same text as `model_dump_json` writes, in half of the time."""
+        fields = self.__dict__
+        return (
+            f'{{"kind":"record","topic":{_quoted(fields["topic"])},"partition":{fields["partition"]},'
+            f'"offset":{fields["offset"]},"timestamp_ms":{fields["timestamp_ms"]},"key":{_key_json(fields["key"])},'
+            f'"value":{_json(fields["value"])},"headers":[{_headers_json(fields["headers"])}],'
+            f'"visible":{"true" if fields["visible"] else "false"},"incarnation":{fields["incarnation"]},'
+            f'"seen_ms":{fields["seen_ms"]}}}'
+        )
+
+
+_set = object.__setattr__  # an event is frozen
+_READ = set(Record.model_fields)
 
 
 class Batch(Event):

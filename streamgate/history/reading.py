@@ -1,8 +1,8 @@
 """Reading back what lies on the broker: records under both isolation levels, committed offsets, ends, names."""
 
 import time
-from collections.abc import Container, Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Container, Iterable, Iterator
+from typing import Any, NamedTuple
 
 from confluent_kafka import (
     Consumer,
@@ -17,7 +17,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic  # type: ignore[attr-defined]
 
 from streamgate.errors import MachineProblem
-from streamgate.history.events import Offsets
+from streamgate.history.events import Offsets, Record
 from streamgate.history.wire import Wires
 
 READ_S = 30.0
@@ -25,6 +25,38 @@ _IDLE_MS = 1_000  # a record ends the wait at once; an empty answer every 10 ms 
 _JUDGED_MS = 24 * 3_600_000  # no compaction of what is younger
 _SEGMENT_MS = 1_000  # of a table that is to be compacted soon
 Position = dict[int, int]  # partition -> next offset to read
+
+
+def recorded(
+    messages: Iterable[Any],
+    seen_ms: Callable[[int, int], int],
+    visible: Container[tuple[int, int]] | None = None,
+    incarnation: int = 0,
+) -> Iterator[Record]:
+    """Make a record of each message of one topic.
+
+    `seen_ms` says since when one is there, by partition and offset; `visible` holds the places of those that a read_committed
+    reader is given, and is None where all are.
+    """
+    topic: str | None = None
+    for message in messages:
+        topic = topic or message.topic()
+        partition, offset = message.partition(), message.offset()
+        assert topic is not None
+        assert partition is not None
+        assert offset is not None
+        yield Record.read(
+            topic=topic,
+            partition=partition,
+            offset=offset,
+            timestamp_ms=message.timestamp()[1],
+            key=message.key(),
+            value=message.value(),
+            headers=tuple(message.headers() or ()),
+            visible=visible is None or (partition, offset) in visible,
+            incarnation=incarnation,
+            seen_ms=seen_ms(partition, offset),
+        )
 
 
 class Pace(NamedTuple):
