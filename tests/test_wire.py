@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from streamgate.errors import MachineProblem
+from streamgate.history.offsets import Committed
 from streamgate.history.wire import HEADER, BatchHeader, Wires, is_left_open, parse
 
 TRANSACTIONAL, CONTROL = 0x10, 0x20
@@ -129,6 +130,7 @@ class Nodes:
         self.dead = set[int]()
         self.leads = {0: 1, 1: 2, 2: 3}
         self.believed = [self.leads]  # what metadata says, the last word for good
+        self.coordinator, self.group_error, self.is_unstable = 2, 0, False
         self.asked = list[dict[int, int]]()  # of a Fetch: partition -> offset
         self.ids = {1: {"one": 7}, 2: {"two": 8, "another": 9}, 3: {}}
         monkeypatch.setattr("streamgate.history.wire.Wire", lambda address, _: _Node(self, int(address[-1])))
@@ -161,6 +163,17 @@ class _Node:
         errors = {p: 0 if self._nodes.leads[p] == self._number else 6 for p in offsets}
         errors |= {p: 1 for p, offset in offsets.items() if offset > p and not errors[p]}
         return {p: SimpleNamespace(error_code=e, high_watermark=p, last_stable_offset=p) for p, e in errors.items()}
+
+    def coordinator(self, _: str) -> tuple[int, str]:
+        self._demand_alive()
+        return (0, f"no:{self._nodes.coordinator}") if self._nodes.coordinator else (15, "no:0")
+
+    def committed(self, _: str, topics: dict[str, int], *, stable: bool) -> Committed:
+        self._demand_alive()
+        error = 0 if self._nodes.coordinator == self._number else 16
+        unstable = frozenset({88} if stable and self._nodes.is_unstable else ())
+        places = {(topic, p): p - 1 for topic, count in topics.items() for p in range(count)}
+        return Committed(self._nodes.group_error or error, {} if error else places, unstable)
 
     def transactions(self, *_: str) -> Any:
         self._demand_alive()
@@ -216,3 +229,41 @@ def test_a_partition_without_a_leader_and_a_cluster_without_a_node_are_the_machi
     nodes.dead = {1, 2, 3}
     with pytest.raises(MachineProblem, match="does not answer"):
         nodes.wires.ends("topic", {0: 0})
+
+
+def test_a_group_is_asked_for_at_its_coordinator(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it has committed, and 0 where it has not; nothing while a transaction may still change it, if that is asked."""
+    nodes = Nodes(monkeypatch)
+
+    assert nodes.wires.committed("group", {"topic": 3}, stable=True) == {"topic-0": 0, "topic-1": 0, "topic-2": 1}
+    nodes.is_unstable = True
+    assert nodes.wires.committed("group", {"topic": 3}, stable=True) is None
+    assert nodes.wires.committed("group", {"topic": 1}, stable=False) == {"topic-0": 0}
+
+
+@pytest.mark.parametrize("has_died", [True, False], ids=["it has died", "it hands over"])
+def test_a_group_that_moves_is_found_again(monkeypatch: pytest.MonkeyPatch, has_died: bool) -> None:
+    """Nothing is known until another node has the group; then that is asked."""
+    nodes = Nodes(monkeypatch)
+    nodes.wires.committed("group", {"topic": 1}, stable=True)
+    if has_died:
+        nodes.dead = {2}
+    nodes.coordinator = 0
+
+    for _ in range(3):
+        assert nodes.wires.committed("group", {"topic": 1}, stable=True) is None
+    nodes.coordinator = 3
+    assert nodes.wires.committed("group", {"topic": 1}, stable=True) == {"topic-0": 0}
+
+
+def test_a_group_that_is_being_loaded_is_waited_for_and_another_refusal_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first passes; the second is for the user of the broker, in Kafka's word, or as a number that has none."""
+    nodes = Nodes(monkeypatch)
+    nodes.group_error = 14
+    assert nodes.wires.committed("group", {"topic": 1}, stable=True) is None
+    for error, name in ((30, "group_authorization_failed"), (9999, "9999")):
+        nodes.group_error = error
+        with pytest.raises(MachineProblem, match=rf"^the broker says of the group group: {name}$"):
+            nodes.wires.committed("group", {"topic": 1}, stable=True)

@@ -1,13 +1,14 @@
 """Reading back what lies on the broker: records under both isolation levels, committed offsets, ends, names."""
 
+import threading
 import time
 from collections.abc import Callable, Container, Iterable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 from confluent_kafka import (
     Consumer,
     ConsumerGroupState,
-    ConsumerGroupTopicPartitions,
     KafkaError,
     KafkaException,
     Message,
@@ -74,6 +75,78 @@ _PACES = {
 }
 
 
+class Reader:
+    """A consumer that reads one topic after another, and the topics that it has read."""
+
+    def __init__(self, consumer: Consumer) -> None:
+        self.consumer = consumer
+        self.topics = set[str]()
+
+    def read(self, topic: str, position: Position) -> list[Message]:
+        """Read every record from this position to the end of a topic; moves the position on."""
+        consumer = self.consumer
+        if topic not in self.topics:
+            # One that is assigned a topic that it does not know takes a second to begin (measured).
+            consumer.list_topics(topic, READ_S)
+            self.topics.add(topic)
+        consumer.assign([TopicPartition(topic, p, o) for p, o in position.items()])
+        unread, messages, deadline = set(position), [], time.monotonic() + READ_S
+        while unread:
+            if time.monotonic() > deadline:
+                raise MachineProblem(f"{topic} could not be read to its end within {READ_S:g} s")
+            for message in consumer.consume(5000, 0.01):
+                error, partition, offset = message.error(), message.partition(), message.offset()
+                assert partition is not None
+                assert offset is not None
+                if error is None:
+                    messages.append(message)
+                    position[partition] = offset + 1
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    position[partition] = max(position[partition], offset)
+                    unread.discard(partition)
+                else:
+                    raise KafkaException(error)
+        consumer.unassign()
+        return messages
+
+
+class Readers:
+    """The consumers of one isolation level: as many as were read with at once, since to make one takes longer than to read."""
+
+    def __init__(self, make: Callable[[], Consumer]) -> None:
+        self._make, self._idle = make, list[Reader]()
+        self._lock = threading.Lock()
+
+    def read(self, topic: str, position: Position) -> list[Message]:
+        """Read a topic with a consumer that knows it, else with any, else with a new one."""
+        with self._lock:
+            reader = next((each for each in self._idle if topic in each.topics), None)
+            reader = reader or next(iter(self._idle), None)
+            if reader:
+                self._idle.remove(reader)
+        reader = reader or Reader(self._make())
+        try:
+            messages = reader.read(topic, position)
+        except BaseException:  # nobody knows what it would read next
+            reader.consumer.close()
+            raise
+        with self._lock:
+            self._idle.append(reader)
+        return messages
+
+    def forget(self, topics: Iterable[str]) -> None:
+        """Have topics looked for anew by who reads them next: they are gone, or have more partitions."""
+        with self._lock:
+            for reader in self._idle:
+                reader.topics -= set(topics)
+
+    def close(self) -> None:
+        """Close those that are not reading."""
+        with self._lock:
+            while self._idle:
+                self._idle.pop().consumer.close()
+
+
 class Reading:
     """The harness's own clients on one broker, or on a cluster; nothing here belongs to a design."""
 
@@ -85,7 +158,9 @@ class Reading:
             **client,
         }
         self._client = client
-        self._consumers: dict[tuple[str, bool], Consumer] = {}
+        self._readers = {
+            committed: Readers(partial(self._consumer, committed=committed)) for committed in (True, False)
+        }
         self._connect()
         self._canary: tuple[Producer, Consumer, str] | None = None
 
@@ -95,13 +170,13 @@ class Reading:
 
     def reconnect(self) -> None:
         """Leave all connections to a broker that was away, and make new ones."""
-        self._forget(topic for topic, _ in list(self._consumers))
+        self._close_readers()
         self.wire.close()
         self._connect()
 
     def close(self) -> None:
         """Close every client."""
-        self._forget(topic for topic, _ in list(self._consumers))
+        self._close_readers()
         if self._canary:
             self._canary[1].close()
         self.wire.close()
@@ -156,6 +231,7 @@ class Reading:
         """Add partitions to a topic, up to so many."""
         for future in self.admin.create_partitions([NewPartitions(topic, partitions)]).values():
             future.result(READ_S)
+        self._forget([topic])
         self._are_led({topic: partitions})
 
     def _are_led(self, topics: dict[str, int]) -> None:
@@ -180,57 +256,21 @@ class Reading:
             future.result(READ_S)
 
     def _forget(self, topics: Iterable[str]) -> None:
-        for key in [key for key in self._consumers if key[0] in set(topics)]:
-            self._consumers.pop(key).close()
+        gone = list(topics)
+        for readers in self._readers.values():
+            readers.forget(gone)
+
+    def _close_readers(self) -> None:
+        for readers in self._readers.values():
+            readers.close()
 
     def records(self, topic: str, position: Position, *, committed: bool) -> list[Message]:
         """Every record from this position to the end that this isolation level has; moves the position on."""
-        # A consumer of its own for each topic: one that is assigned a second topic takes a second to begin (measured).
-        if (topic, committed) not in self._consumers:
-            self._consumers[topic, committed] = self._consumer(committed=committed)
-        consumer = self._consumers[topic, committed]
-        consumer.assign([TopicPartition(topic, p, o) for p, o in position.items()])
-        unread, messages, deadline = set(position), [], time.monotonic() + READ_S
-        while unread:
-            if time.monotonic() > deadline:
-                raise MachineProblem(f"{topic} could not be read to its end within {READ_S:g} s")
-            for message in consumer.consume(5000, 0.01):
-                error, partition, offset = message.error(), message.partition(), message.offset()
-                assert partition is not None
-                assert offset is not None
-                if error is None:
-                    messages.append(message)
-                    position[partition] = offset + 1
-                elif error.code() == KafkaError._PARTITION_EOF:
-                    position[partition] = max(position[partition], offset)
-                    unread.discard(partition)
-                else:
-                    raise KafkaException(error)
-        consumer.unassign()
-        return messages
+        return self._readers[committed].read(topic, position)
 
     def committed(self, group: str, topics: dict[str, int], *, stable: bool) -> Offsets | None:
         """The group's committed offsets in topics (name -> partitions); None while a transaction may still change them."""
-        wanted = [TopicPartition(topic, p) for topic, partitions in topics.items() for p in range(partitions)]
-        request = ConsumerGroupTopicPartitions(group, wanted)
-        try:
-            answer = self.admin.list_consumer_group_offsets([request], require_stable=stable, request_timeout=2.0)
-            found = answer[group].result(READ_S).topic_partitions
-        except KafkaException as error:
-            if error.args[0].code() in {
-                KafkaError.UNSTABLE_OFFSET_COMMIT,
-                KafkaError._TIMED_OUT,
-                KafkaError.COORDINATOR_NOT_AVAILABLE,
-                KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-                KafkaError.NOT_COORDINATOR,
-            }:
-                return None
-            if error.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
-                return {f"{p.topic}-{p.partition}": 0 for p in wanted}
-            raise
-        if any(p.error for p in found):
-            return None
-        return {f"{p.topic}-{p.partition}": max(0, p.offset) for p in found}
+        return self.wire.committed(group, topics, stable=stable)
 
     def members(self, group: str) -> list[list[str]] | None:
         """What each member of a group holds (topic-partition), sorted; None while they do not agree on it."""

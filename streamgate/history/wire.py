@@ -15,6 +15,9 @@ from typing import Any, Literal
 
 from kio.schema.describe_log_dirs.v1 import request as sizes_request
 from kio.schema.describe_log_dirs.v1 import response as sizes_response
+from kio.schema.errors import ErrorCode
+from kio.schema.find_coordinator.v2.request import FindCoordinatorRequest
+from kio.schema.find_coordinator.v2.response import FindCoordinatorResponse
 from kio.schema.list_transactions.v0.request import ListTransactionsRequest
 from kio.schema.list_transactions.v0.response import ListTransactionsResponse
 from kio.schema.metadata.v9 import request as metadata_request
@@ -28,7 +31,7 @@ from kio.serial import entity_reader, entity_writer
 from kio.static.primitive import i32
 
 from streamgate.errors import MachineProblem
-from streamgate.history import fetch
+from streamgate.history import fetch, offsets
 from streamgate.history.fetch import Fetched
 
 HEADER = struct.Struct(">qiibIhiqqqhii")  # base offset … record count: the 61 bytes of a record batch header
@@ -37,6 +40,7 @@ CORRELATION_BYTES = 4
 TRANSACTIONAL, CONTROL = 0x10, 0x20
 LED_S, POLL_S = 30.0, 0.02  # by then a partition has another leader; how often it is asked for
 OUT_OF_RANGE = 1
+NOT_LOADED, MOVED = 14, {15, 16}  # COORDINATOR_LOAD_IN_PROGRESS; COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR
 NOT_LED = {3, 5, 6}  # UNKNOWN_TOPIC_OR_PARTITION, LEADER_NOT_AVAILABLE, NOT_LEADER_OR_FOLLOWER
 
 
@@ -133,6 +137,18 @@ class Wire:
         answer = self._ask(sizes_request.DescribeLogDirsRequest(topics=asked), sizes_response.DescribeLogDirsResponse)
         return sum(p.partition_size for result in answer.results for topic in result.topics for p in topic.partitions)
 
+    def committed(self, group: str, topics: Mapping[str, int], *, stable: bool) -> offsets.Committed:
+        """The offsets of a group that this node coordinates, in topics (name -> partitions)."""
+        self._correlation_id += 1
+        return offsets.answer(
+            self._exchange(offsets.request(self._correlation_id, CLIENT, group, topics, stable=stable))
+        )
+
+    def coordinator(self, group: str) -> tuple[int, str]:
+        """The error, if any, and the address of the node that coordinates a group."""
+        answer = self._ask(FindCoordinatorRequest(key=group), FindCoordinatorResponse)
+        return int(answer.error_code), f"{answer.host}:{answer.port}"
+
     def transactions(self, *states: str) -> tuple[Any, ...]:
         """Every transactional id that this node coordinates or has not forgotten yet; or those in one of these states."""
         answer = self._ask(ListTransactionsRequest(state_filters=states), ListTransactionsResponse)
@@ -158,6 +174,7 @@ class Wires:
         self._open: dict[str, Wire] = {}  # address -> its connection
         self._leaders: dict[str, dict[int, str]] = {}  # topic -> partition -> the address of its leader
         self._ends: dict[str, dict[int, int]] = {}  # topic -> partition -> where it ended last
+        self._coordinators: dict[str, str] = {}  # group -> address
         self.nodes: dict[int, str] = {}  # node id -> address
         self._look_up()
 
@@ -232,6 +249,31 @@ class Wires:
         self._ends[topic] = ended | ends
         return {p: answer.last_stable_offset for p, answer in answers.items()}, ends
 
+    def committed(self, group: str, topics: Mapping[str, int], *, stable: bool) -> dict[str, int] | None:
+        """The group's offsets, topic-partition -> 0 where it has none; None while they are not known, or may still change."""
+        try:
+            found = self._coordinated(group).committed(group, topics, stable=stable)
+        except (OSError, MachineProblem):  # it has died, and another node takes the group over
+            self._leave(self._coordinators.pop(group, ""))
+            return None
+        if found.error_code in MOVED:
+            del self._coordinators[group]
+        if found.error_code in MOVED | {NOT_LOADED} or found.partition_errors:
+            return None
+        if found.error_code:
+            raise MachineProblem(f"the broker says of the group {group}: {_named(found.error_code)}")
+        return {f"{topic}-{partition}": max(0, offset) for (topic, partition), offset in found.offsets.items()}
+
+    def _coordinated(self, group: str) -> Wire:
+        """A connection to the node that coordinates a group. Raises MachineProblem while there is none."""
+        if group not in self._coordinators:
+            self._look_up()
+            error, address = self._wire(next(iter(self.nodes.values()))).coordinator(group)
+            if error:
+                raise MachineProblem(f"the group {group} has no coordinator: {_named(error)}")
+            self._coordinators[group] = address
+        return self._wire(self._coordinators[group])
+
     def batches(self, topic: str, offsets: dict[int, int]) -> Iterator[tuple[int, BatchHeader]]:
         """Every batch header at or above these offsets, with its partition; moves the offsets on."""
         unread = dict(offsets)
@@ -274,6 +316,11 @@ class Wires:
             else:
                 found[number] = {str(state.transactional_id): int(state.producer_id) for state in states}
         return found
+
+
+def _named(error_code: int) -> str:
+    known = {int(error): error.name for error in ErrorCode}
+    return known.get(error_code, str(error_code))
 
 
 def is_left_open(above: Iterable[BatchHeader], undecided: Container[int]) -> bool:
