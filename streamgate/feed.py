@@ -7,7 +7,6 @@ from confluent_kafka import KafkaError, Message, Producer
 from streamgate.generators.ledger import Send
 
 FLUSH_S = 30.0
-SERVED_EVERY = 500  # records: deliveries are heard together, since each look costs as much as a record
 
 
 class Feed:
@@ -26,7 +25,7 @@ class Feed:
             }
         )
         self._id = f"streamgate-feed-{run_id}"
-        self._steady = Producer(self._settings | {"on_delivery": self._acknowledged})
+        self._steady = Producer(self._settings)
         self._ends: dict[str, int] = {}
         self._aborting: Producer | None = None
 
@@ -38,12 +37,12 @@ class Feed:
         among the others is about that of the workload, but the last ones end their partitions; whatever comes after the last
         ones lies behind an open transaction, and becomes visible all at once when that is aborted.
         """
+        self._ends = {}
+        ends_of = {(send.role, send.partition): number for number, send in enumerate(sends) if not send.aborted}
+        heard = set(ends_of.values())
         last = max((send.transaction for send in sends if send.transaction is not None), default=None)
         open_transaction: int | None = None
-        self._ends = {}
         for number, send in enumerate(sends):
-            if number % SERVED_EVERY == 0:
-                self._serve()
             if send.transaction is not None and send.transaction != open_transaction:
                 self._end(open_transaction)
                 if send.transaction == last:
@@ -53,15 +52,10 @@ class Feed:
             elif not send.aborted and last is not None and open_transaction == last:
                 self._transactional().flush(FLUSH_S)  # which has nothing to do the second time
             producer = self._steady if send.transaction is None else self._transactional()
-            self._produce(producer, topics[send.role or role], send)
+            self._produce(producer, topics[send.role or role], send, is_heard=number in heard)
         self._steady.flush(FLUSH_S)
         self._end(open_transaction)
         return self._ends
-
-    def _serve(self) -> None:
-        """Hear what was delivered."""
-        for producer in filter(None, (self._steady, self._aborting)):
-            producer.poll(0)
 
     def look_at(self, topic: str) -> None:
         """Hear how many partitions a topic has now."""
@@ -83,7 +77,8 @@ class Feed:
             self._aborting.init_transactions(FLUSH_S)
         return self._aborting
 
-    def _produce(self, producer: Producer, topic: str, send: Send) -> None:
+    def _produce(self, producer: Producer, topic: str, send: Send, *, is_heard: bool) -> None:
+        """Hand a record to a producer; of one that ends its partition, the delivery is heard."""
         while True:
             try:
                 producer.produce(
@@ -93,6 +88,7 @@ class Feed:
                     send.partition,
                     timestamp=send.timestamp_ms,
                     headers=list(send.headers),
+                    on_delivery=self._acknowledged if is_heard else None,
                 )
             except BufferError:  # its queue is full: let deliveries make room
                 producer.poll(0.1)
