@@ -57,6 +57,9 @@ from streamgate.verdicts import AdapterBreach, HarnessError, MarkMissed, NotOffe
 
 SETTLE_S = 1.5  # how long nothing may follow a recorded end
 POLL_S = 0.02
+PROGRESS_LOOK_S = (
+    0.1  # how often an input that is being drained is asked whether it moves, beside whether it is drained
+)
 STOP_MS = 10_000
 LAG_EVERY_MS = 100
 BLIND_MS = 1_500  # what is visible is seen later by so much, at most
@@ -691,19 +694,23 @@ class Trial:
     def drain(self, application: Application, *, outputs_too: bool = True) -> None:
         """Wait until the input is drained; an input that moves no further is stuck."""
         seen: object = None
-        moved = time.monotonic()
+        moved = looked = time.monotonic()
         while not self.is_drained(application, outputs_too=outputs_too):
             self.look_after(application)
             if application.observed_ms is not None:
                 self.observe(application)
-            progress = self.committed(application), self.ends(application)
-            if progress != seen:
-                seen, moved = progress, time.monotonic()
-            if time.monotonic() - moved > self.bench.progress_s * self.bench.time_scale:
-                said = f"the group's offsets rest at {progress[0]}, the visible input ends at {application.input_ends}"
-                raise Violated.one(
-                    "stuck", f"{self.manifest.name} processes no more: for {self.bench.progress_s:g} s {said}"
-                )
+            if (now := time.monotonic()) > looked + PROGRESS_LOOK_S:
+                looked = now
+                progress = self.committed(application), self.ends(application)
+                if progress != seen:
+                    seen, moved = progress, now
+                elif now - moved > self.bench.progress_s * self.bench.time_scale:
+                    said = (
+                        f"the group's offsets rest at {progress[0]}, the visible input ends at {application.input_ends}"
+                    )
+                    raise Violated.one(
+                        "stuck", f"{self.manifest.name} processes no more: for {self.bench.progress_s:g} s {said}"
+                    )
             time.sleep(POLL_S)
         if application.group is None:
             self.wait(SETTLE_S, lambda: False)  # nothing more may come
