@@ -509,9 +509,9 @@ def seed_of(arguments: argparse.Namespace) -> int:
 
 
 def look_for_garbage_seldom() -> None:
-    """A history is tens of thousands of objects that stay; to look through them again and again took a quarter of our CPU."""
+    """Look for cycles once in a million new objects: a history is tens of thousands that stay, and has no cycles."""
     gc.freeze()
-    gc.set_threshold(100_000, 50, 100)
+    gc.set_threshold(1_000_000, 50, 100)
 
 
 def run_designs(arguments: argparse.Namespace) -> int:
@@ -805,6 +805,7 @@ def judge_history(arguments: argparse.Namespace) -> int:
     """Judge again."""
     from streamgate.judge import judge  # noqa: PLC0415
 
+    look_for_garbage_seldom()
     if arguments.picture and len(arguments.history) > 1:
         raise UsageProblem(f"--picture draws one history, and here are {len(arguments.history)}")
     judgements = []
