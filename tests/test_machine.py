@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -52,3 +53,42 @@ def test_what_may_be_killed_on_a_design_s_word() -> None:
     for pid in (os.getpid(), os.getppid(), 1):
         with pytest.raises(ValueError, match=f"^{pid}$"):
             machine.younger([pid])
+
+
+class _Process:
+    """A process of the tree, as far as its memory is looked at."""
+
+    def __init__(self, rss_mb: int, pss_mb: int) -> None:
+        self.rss_mb, self.pss_mb, self.walks = rss_mb, pss_mb, 0
+
+    def memory_info(self) -> SimpleNamespace:
+        """Return what is resident."""
+        return SimpleNamespace(rss=self.rss_mb << 20)
+
+    def memory_full_info(self) -> SimpleNamespace:
+        """Return its share as well, for which page tables are walked."""
+        self.walks += 1
+        return SimpleNamespace(rss=self.rss_mb << 20, pss=self.pss_mb << 20)
+
+
+class _Ended(_Process):
+    """One that has ended meanwhile."""
+
+    def memory_info(self) -> SimpleNamespace:
+        """Find nothing."""
+        raise psutil.NoSuchProcess(1)
+
+    memory_full_info = memory_info
+
+
+def test_page_tables_are_walked_when_more_is_resident_than_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that the peak is found, and a tree that keeps its size costs nothing."""
+    process, memory = _Process(10, 7), machine.Memory()
+    monkeypatch.setattr(machine, "_tree", lambda: iter([process, _Ended(0, 0)]))
+    seen = []
+    for rss_mb, pss_mb in ((10, 7), (10, 7), (9, 6), (12, 9), (11, 8)):
+        process.rss_mb, process.pss_mb = rss_mb, pss_mb
+        memory.look()
+        seen.append((memory.peak_mb, process.walks))
+
+    assert seen == [(7, 1), (7, 1), (7, 1), (9, 2), (9, 2)]
