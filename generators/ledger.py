@@ -126,25 +126,16 @@ def facts(sends: tuple[Send, ...]) -> dict[str, int]:
     for send in sends:
         if send.aborted:
             count["aborted"] += 1
-            continue
-        envelope = _read(send)
-        if envelope is None:
+        elif (envelope := _read(send)) is None:
             count["unreadable"] += 1
-            continue
-        if envelope.id in seen:
+        elif envelope.id in seen:
             count["repeated"] += 1
-            continue
-        seen.add(envelope.id)
-        names = [posting.account for posting in envelope.postings]
-        amounts = [posting.amount_cents for posting in envelope.postings]
-        touched.update(names)
-        count["postings"] += len(names)
-        count["entries_without_postings"] += not names
-        count["entries_twice_on_an_account"] += len(set(names)) < len(names)
-        count["postings_zero"] += amounts.count(0)
-        count["postings_negative"] += sum(amount < 0 for amount in amounts)
-        count["postings_above_2_53"] += sum(abs(amount) > FLOAT_EXACT for amount in amounts)
-        count["entries_with_chain"] += bool(envelope.chain)
+        else:
+            seen.add(envelope.id)
+            postings = [(posting.account, posting.amount_cents) for posting in envelope.postings]
+            touched.update(account for account, _ in postings)
+            count["entries_with_chain"] += bool(envelope.chain)
+            _count_postings(count, postings)
     return {
         "records": len(sends),
         "entries": len(seen),
@@ -154,6 +145,19 @@ def facts(sends: tuple[Send, ...]) -> dict[str, int]:
         "aborted_transactions": len({send.transaction for send in sends if send.aborted}),
         **{name: count[name] for name in _COUNTED},
     }
+
+
+def _count_postings(count: Counter[str], postings: list[tuple[str, int]]) -> None:
+    count["postings"] += len(postings)
+    count["entries_without_postings"] += not postings
+    count["entries_twice_on_an_account"] += len(dict(postings)) < len(postings)
+    for _, amount in postings:
+        if amount == 0:
+            count["postings_zero"] += 1
+        elif amount < 0:
+            count["postings_negative"] += 1
+        if abs(amount) > FLOAT_EXACT:
+            count["postings_above_2_53"] += 1
 
 
 def _read(send: Send) -> Envelope | None:

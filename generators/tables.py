@@ -7,11 +7,12 @@ order, makes the same bytes in any process.
 import json
 import random
 from collections.abc import Sequence
-from typing import Any, Final
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
 
 from faker import Faker
 
-from streamgate.generators.ledger import EPOCH_MS, Send, zipf
+from streamgate.generators.ledger import EPOCH_MS, KEPT, Send, zipf
 
 EXCHANGES: Final = ("NASDAQ", "LON", "XETRA", "BME")
 _BURST: Final = 0.3  # how many changes of a row are followed at once by another one of it
@@ -24,6 +25,17 @@ def position(row: int) -> str:
     return f"position-{row:05}"
 
 
+class _MadeFrom(NamedTuple):
+    """What tables were made from."""
+
+    seed: int
+    program: str
+    rows: int
+    partners: int
+    partitions: int
+    beside: int
+
+
 class Tables:
     """Both tables of one workload as they stand after the changes asked for so far."""
 
@@ -32,6 +44,9 @@ class Tables:
     ) -> None:
         if not 1 <= partners <= rows:
             raise ValueError(f"{rows} rows are not enough for {partners} partners")
+        self._made_from: _MadeFrom | None = _MadeFrom(
+            seed, program, rows, partners, partitions, beside
+        )  # while they are new
         self.is_same_key = program == "clients"
         self.roles = ("client-positions", "client-details") if self.is_same_key else ("positions", "tickers")
         self.partitions = partitions, beside
@@ -52,6 +67,21 @@ class Tables:
 
     def changes(self, count: int, *, aborted: bool = True) -> list[Send]:
         """Make so many changes of the first table, a tenth as many of the second one, and attempts that come to nothing."""
+        if self._made_from is None:
+            return self._changes(count, aborted=aborted)
+        sends, tables = _first_changes(self._made_from, count, aborted=aborted)
+        self._become(tables)
+        return list(sends)
+
+    def _become(self, other: "Tables") -> None:
+        """Go on from where other tables are, made from the same seed."""
+        self._made_from = None
+        self._rng.setstate(other._rng.getstate())
+        self._fake.random.setstate(other._fake.random.getstate())
+        self._clock_ms = other._clock_ms
+        self.left, self.right = dict(other.left), dict(other.right)
+
+    def _changes(self, count: int, *, aborted: bool) -> list[Send]:
         sends: list[Send] = []
         stations = {self._rng.randrange(count) for _ in range(_ABORTED)} if aborted else set()
         transaction = made = 0
@@ -168,6 +198,7 @@ class Tables:
         ]
 
     def _send(self, side: int, number: int, key: str, value: dict[str, Any] | None, transaction: int | None) -> Send:
+        self._made_from = None
         self._clock_ms += self._rng.randint(1, 5)
         return Send(
             key=key.encode(),
@@ -178,6 +209,14 @@ class Tables:
             transaction=transaction,
             role=self.roles[side],
         )
+
+
+@lru_cache(maxsize=KEPT)
+def _first_changes(made_from: _MadeFrom, count: int, *, aborted: bool) -> tuple[tuple[Send, ...], Tables]:
+    """Make the first changes of tables, and the tables after them: most rows of a run begin with the same ones."""
+    seed, program, rows, partners, partitions, beside = made_from
+    tables = Tables(seed, program, rows=rows, partners=partners, partitions=partitions, beside=beside)
+    return tuple(tables._changes(count, aborted=aborted)), tables
 
 
 def written(role: str, table: Sequence[Sequence[str]], partitions: int) -> list[Send]:

@@ -371,6 +371,19 @@ def test_one_seed_makes_the_same_bytes_in_any_process() -> None:
     assert all_workloads() == elsewhere.split()
 
 
+@JOINS
+def test_tables_whose_first_changes_were_made_before_go_on_as_if_they_had_made_them(program: str) -> None:
+    """Whatever came of the others meanwhile; and those that did something else first make changes of their own."""
+    first, second, third = (joined(program, 11) for _ in range(3))
+    made = first.changes(500)
+    more = [*first.changes(100), *first.partner_deletions(), *first.deletions()]
+
+    assert second.changes(500) == made
+    assert [*second.changes(100), *second.partner_deletions(), *second.deletions()] == more
+    third.partner_changes()
+    assert third.changes(500) != made
+
+
 def test_two_seeds_make_two_workloads_of_tables() -> None:
     """The seed reaches keys, rows and times."""
     first, second = (joined("holdings", seed).changes(100) for seed in (1, 2))
