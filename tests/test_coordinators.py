@@ -83,7 +83,7 @@ class Coordinated:
             reading=SimpleNamespace(wire=wire, reconnect=self.tell("reconnect")),
             resume=lambda _: self.told.append("resume"),
             wait=lambda _, reached: reached(),
-            mark=lambda _, **evidence: self.marks.append(evidence),
+            mark=lambda _, code, **evidence: self.marks.append(evidence | {"code": code}),
         )
 
     def tell(self, what: str) -> Callable[[], None]:
@@ -99,7 +99,13 @@ def test_the_mark_says_from_where_to_where(monkeypatch: pytest.MonkeyPatch) -> N
 
     assert world.told == ["kill 1", "resume", "commit", "revive", "reconnect", "demand_kept"]
     (mark,) = world.marks
-    assert (mark["transactional_id"], mark["old_node"], mark["new_node"], mark["open_records"]) == ("design", 1, 3, 5)
+    assert (mark["code"], mark["transactional_id"], mark["old_node"], mark["new_node"], mark["open_records"]) == (
+        "broker",
+        "design",
+        1,
+        3,
+        5,
+    )
 
 
 @pytest.mark.parametrize("follows", [{2: {}, 3: {"ours": 3}}, {1: {"design": 7}, 2: {}}])
