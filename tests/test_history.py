@@ -38,7 +38,7 @@ class TestRecords:
     @given(FIELDS)
     def test_is_the_validated_one(self, fields: dict[str, Any]) -> None:
         """A record that was read is equal to one of the same fields that was validated, and as frozen."""
-        record = Record.read(**fields)
+        record = Record.read({"kind": "record", **fields})
 
         assert record == Record(**fields)
         assert record.model_copy(update={"offset": 3}) == Record(**fields | {"offset": 3})

@@ -32,7 +32,11 @@ def _to_text(data: bytes) -> str:
                 return text
         except UnicodeDecodeError:
             pass
-    return BINARY + b2a_base64(data, newline=False).decode()
+    return _to_base64(data)
+
+
+def _to_base64(data: bytes) -> str:
+    return BINARY + b2a_base64(data, newline=False).decode("ascii")
 
 
 def _to_bytes(value: object) -> object:
@@ -42,7 +46,11 @@ def _to_bytes(value: object) -> object:
 
 
 def _json(data: bytes | None) -> str:
-    return "null" if data is None else _quoted(_to_text(data))
+    if data is None:
+        return "null"
+    if data[:1] in _CONTROLS:  # a protobuf message, most often
+        return f'"{_to_base64(data)}"'  # which holds nothing to escape
+    return _quoted(_to_text(data))
 
 
 _key_json = lru_cache(_TEXTS_KEPT)(_json)
@@ -120,35 +128,13 @@ class Record(Event):
         return f"{self.topic}-{self.partition}@{self.offset}"
 
     @classmethod
-    def read(  # noqa: PLR0913 (the fields, all by name)
-        cls,
-        *,
-        topic: str,
-        partition: int,
-        offset: int,
-        timestamp_ms: int,
-        key: bytes | None,
-        value: bytes | None,
-        headers: tuple[tuple[str, bytes | None], ...],
-        visible: bool,
-        incarnation: int,
-        seen_ms: int,
-    ) -> Self:
-        """Make a record of what a client has read. Its types are right, so that validation would only cost."""
+    def read(cls, fields: dict[str, Any]) -> Self:
+        """Make a record of what a client has read, without validation.
+
+        Args:
+            fields: All fields, `kind` too, of the right types. The record keeps this very dict.
+        """
         record = cls.__new__(cls)
-        fields = {
-            "kind": "record",
-            "topic": topic,
-            "partition": partition,
-            "offset": offset,
-            "timestamp_ms": timestamp_ms,
-            "key": key,
-            "value": value,
-            "headers": headers,
-            "visible": visible,
-            "incarnation": incarnation,
-            "seen_ms": seen_ms,
-        }
         _set(record, "__dict__", fields)
         _set(record, "__pydantic_fields_set__", _READ)
         _set(record, "__pydantic_extra__", None)

@@ -42,21 +42,22 @@ def recorded(
     topic: str | None = None
     for message in messages:
         topic = topic or message.topic()
-        partition, offset = message.partition(), message.offset()
-        assert topic is not None
-        assert partition is not None
-        assert offset is not None
+        partition = message.partition()
+        offset = message.offset()
         yield Record.read(
-            topic=topic,
-            partition=partition,
-            offset=offset,
-            timestamp_ms=message.timestamp()[1],
-            key=message.key(),
-            value=message.value(),
-            headers=tuple(message.headers() or ()),
-            visible=visible is None or (partition, offset) in visible,
-            incarnation=incarnation,
-            seen_ms=seen_ms(partition, offset),
+            {
+                "kind": "record",
+                "topic": topic,
+                "partition": partition,
+                "offset": offset,
+                "timestamp_ms": message.timestamp()[1],
+                "key": message.key(),
+                "value": message.value(),
+                "headers": tuple(message.headers() or ()),
+                "visible": visible is None or (partition, offset) in visible,
+                "incarnation": incarnation,
+                "seen_ms": seen_ms(partition, offset),
+            }
         )
 
 
