@@ -22,6 +22,7 @@ from streamgate.designs.manifest import Manifest, load, shipped
 
 UNKNOWN_S = 60.0  # of a row that the report lacks
 A_RUN = 400  # rows, or one design: more of them share the start of the brokers, fewer lose less where a run is ended
+A_RUN_S = 420.0  # then a run is ended: what is left waits for designs that are stuck, and would be looked at one by one
 PASSES = (8, 24, None)  # so many rows of each design first, its cheapest: what is ended early knows a little of all
 
 
@@ -122,7 +123,7 @@ def judge(chosen: Mapping[str, Iterable[str]], scratch: Path, lanes: int, within
     designs = [argument for name in chosen for argument in ("--design", name)]
     command = [sys.executable, "-m", "streamgate.cli", "run", *designs, "--rows", str(listed)]
     command += ["--broker", "embedded", "--lanes", str(lanes), "--out", str(scratch / "run")]
-    command += ["--max-seconds", str(max(1.0, within_s))]
+    command += ["--max-seconds", str(min(A_RUN_S, max(1.0, within_s)))]
     with (scratch / "run.log").open("ab") as log:
         subprocess.run(command, stdout=log, stderr=log, check=False)
     return scratch / "run" / "report.jsonl"
