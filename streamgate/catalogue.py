@@ -80,6 +80,7 @@ class Step:
     type: StepType | None
     text: str
     line: int
+    table: tuple[tuple[str, ...], ...] = ()  # the rows of cells below it, the head first
 
 
 @dataclass(frozen=True, slots=True)
@@ -469,10 +470,15 @@ def _scenario(
     )
 
 
+def _table(step: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
+    rows = step.get("argument", {}).get("dataTable", {}).get("rows", ())
+    return tuple(tuple(cell["value"] for cell in row["cells"]) for row in rows)
+
+
 def _row(pickle: Mapping[str, Any], scenario: str, cells: Mapping[str, str], lines: Mapping[str, int]) -> Row:
     line = pickle["location"]["line"]
     steps = tuple(
-        Step(_STEP_TYPES.get(step["type"]), step["text"], lines.get(step["astNodeIds"][0], line))
+        Step(_STEP_TYPES.get(step["type"]), step["text"], lines.get(step["astNodeIds"][0], line), _table(step))
         for step in pickle["steps"]
     )
     runs = [match.groups() for step in steps for match in _RUNS.finditer(step.text)]

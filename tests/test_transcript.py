@@ -1,0 +1,30 @@
+"""No row asks something else of the harness unnoticed."""
+
+from transcripts import differences, normal, stored, transcript
+
+
+def test_each_row_makes_the_calls_as_stored() -> None:
+    """Every row asks what it asked; `python tools/golden.py` writes a change that was meant."""
+    found = list(differences(stored(), transcript()))
+
+    assert not found, "\n".join(found)
+
+
+def test_a_difference_names_the_row_and_its_first_other_call() -> None:
+    """A call that is other, missing or new is shown with the one that was there."""
+    was = {"A[x]": ["start", "drain"], "B[x]": ["start"], "C[x]": ["start"]}
+    now = {"A[x]": ["start", "stop"], "B[x]": ["start", "stop"], "D[x]": ["start"]}
+
+    assert list(differences(was, now)) == [
+        "A[x], call 2: was drain, is stop",
+        "B[x], call 2: was the end, is stop",
+        "C[x] is gone",
+        "D[x] is new",
+    ]
+
+
+def test_waits_that_follow_each_other_are_one() -> None:
+    """Five seconds and then two are seven; those of another application, or later, are not."""
+    calls = ["trial.watch(a,5000)", "trial.watch(a,2000)", "trial.watch(b,1)", "trial.watch(a,1)"]
+
+    assert normal(calls) == ["trial.watch(a,7000)", "trial.watch(b,1)", "trial.watch(a,1)"]
