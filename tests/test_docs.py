@@ -13,7 +13,13 @@ from streamgate.report import RowResult
 from streamgate.verdicts import Verdict
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+DOCUMENTS = sorted(
+    [
+        ROOT / "README.md",
+        *(ROOT / "docs").glob("*.md"),
+        *(ROOT / "docs" / "adr").glob("*.md"),
+    ],
+)
 CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
 CALL = re.compile(r"(?:\bstreamgate|bootstrap\.py)[ \t]+(?P<command>[a-z]+)(?P<rest>[^`\n#]*)")
 OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
