@@ -18,21 +18,24 @@ from streamgate.verdicts import Anomaly
 
 BINARY = "base64:"
 _CONTROLS = frozenset(bytes([code]) for code in range(32))
-_TEXTS_KEPT = (
-    1 << 13
-)  # of keys, and of headers: an output has those of its input, and the rows of a run read the same ones
+# Of keys, and of headers: an output has those of its input, and the rows of a run read the same.
+_TEXTS_KEPT = 1 << 13
+
+
+def _readable(data: bytes) -> str | None:
+    """Return data as text if it reads well in a file, and cannot be taken for base64."""
+    if data[:1] in _CONTROLS:  # a protobuf message begins with one: nothing printable does
+        return None
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return None
+    return text if text.isprintable() and not text.startswith(BINARY) else None
 
 
 def _to_text(data: bytes) -> str:
-    """Readable text stays readable in the file; whatever is not UTF-8 (or looks like the escape) is base64."""
-    if data[:1] not in _CONTROLS:  # a protobuf message begins with one: nothing printable does
-        try:
-            text = data.decode()
-            if text.isprintable() and not text.startswith(BINARY):
-                return text
-        except UnicodeDecodeError:
-            pass
-    return _to_base64(data)
+    text = _readable(data)
+    return _to_base64(data) if text is None else text
 
 
 def _to_base64(data: bytes) -> str:
@@ -48,9 +51,10 @@ def _to_bytes(value: object) -> object:
 def _json(data: bytes | None) -> str:
     if data is None:
         return "null"
-    if data[:1] in _CONTROLS:  # a protobuf message, most often
+    text = _readable(data)
+    if text is None:
         return f'"{_to_base64(data)}"'  # which holds nothing to escape
-    return _quoted(_to_text(data))
+    return _quoted(text)
 
 
 _key_json = lru_cache(_TEXTS_KEPT)(_json)
