@@ -214,7 +214,7 @@ def _sentences(catalogue: Catalogue, definitions: Sequence[StepFunctionContext])
     told: set[tuple[str | None, str]] = set()
     for scenario in catalogue.scenarios:
         for step in (step for row in scenario.rows for step in row.steps):
-            matching = [found for found in definitions if _matches(found, step)]
+            matching = [found for found in definitions if matches(found, step)]
             used.update(id(found) for found in matching)
             if len(matching) == 1 or (step.type, step.text) in told:
                 continue
@@ -233,7 +233,8 @@ def _sentences(catalogue: Catalogue, definitions: Sequence[StepFunctionContext])
         yield f"steps: {said}; let a sentence of the suite say what the new one says."
 
 
-def _matches(definition: StepFunctionContext, step: Step) -> bool:
+def matches(definition: StepFunctionContext, step: Step) -> bool:
+    """Return whether a step of a scenario is a sentence of this definition."""
     return definition.type in {None, step.type} and definition.parser.is_matching(step.text)
 
 

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 from unittest import mock
 
+from goldens import as_text
+
 from streamgate import judge
 from streamgate.checks import CHECKS
 from streamgate.history import History, events, read
@@ -106,8 +108,8 @@ def collect(runs: Iterable[Path], folder: Path, under_kib: float = inf) -> dict[
 
 def write_index(folder: Path, index: dict[str, Judged]) -> None:
     """Write one history a line."""
-    lines = (f"{json.dumps(name)}: {json.dumps(index[name]._asdict())}" for name in sorted(index))
-    (folder / INDEX).write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    entries = {name: judgement._asdict() for name, judgement in index.items()}
+    (folder / INDEX).write_text(as_text(entries), encoding="utf-8")
 
 
 def read_index(folder: Path) -> dict[str, Judged]:

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from transcripts import transcript
+
 from streamgate import catalogue
 from streamgate.designs.manifest import load, shipped
 from streamgate.designs.schema import schema
@@ -75,6 +77,7 @@ GOLDENS = {
     "explain.json": explanations,
     "schema.json": protocol,
 }
+TRANSCRIPT = "transcript.json"  # compared by transcripts.differences, which name a row's first other call
 
 
 def as_text(entries: Mapping[str, Any]) -> str:
@@ -92,6 +95,13 @@ def differences(expected: Mapping[str, Any], actual: Mapping[str, Any]) -> Itera
             yield f"{key} is new"
         elif expected[key] != actual[key]:
             yield f"{key} was {json.dumps(expected[key])} and is {json.dumps(actual[key])}"
+
+
+def write() -> None:
+    """Write every golden file."""
+    FOLDER.mkdir(exist_ok=True)
+    for name, entries in (GOLDENS | {TRANSCRIPT: transcript}).items():
+        (FOLDER / name).write_text(as_text(entries()), encoding="utf-8")
 
 
 def stored(name: str) -> dict[str, Any]:

@@ -1,11 +1,12 @@
 """No row asks something else of the harness unnoticed."""
 
-from transcripts import differences, normal, stored, transcript
+from goldens import TRANSCRIPT, stored
+from transcripts import differences, normal, transcript
 
 
 def test_each_row_makes_the_calls_as_stored() -> None:
     """Every row asks what it asked; `python tools/golden.py` writes a change that was meant."""
-    found = list(differences(stored(), transcript()))
+    found = list(differences(stored(TRANSCRIPT), transcript()))
 
     assert not found, "\n".join(found)
 

@@ -9,12 +9,10 @@ import contextlib
 import functools
 import importlib
 import inspect
-import json
 import pkgutil
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from types import ModuleType
 from typing import Any, Self
 from unittest import mock
@@ -22,9 +20,8 @@ from unittest import mock
 from streamgate import catalogue, steps
 from streamgate.designs.protocol import Mode
 from streamgate.programs import PROGRAMS
-from streamgate.speclint import step_definitions
+from streamgate.speclint import matches, step_definitions
 
-FILE = Path(__file__).parent / "golden" / "transcript.json"
 CAPABILITIES = frozenset(
     (
         *("scale", "workers", "standby", "lag", "effects", "dead-letters", "measure", "query"),
@@ -260,8 +257,7 @@ def transcript() -> Transcript:
 
 
 def _run(step: Any, definitions: list[Any], trial: StubTrial) -> None:
-    fitting = [each for each in definitions if each.type in {None, step.type} and each.parser.is_matching(step.text)]
-    (definition,) = fitting
+    (definition,) = (each for each in definitions if matches(each, step))
     told = definition.parser.parse_arguments(step.text) or {}
     wanted = inspect.signature(definition.step_func).parameters
     arguments = {name: value for name, value in told.items() if name in wanted}
@@ -284,12 +280,6 @@ def normal(calls: Log) -> list[str]:
     return summed
 
 
-def as_text(calls: Transcript) -> str:
-    """Write one row a line, sorted by its id."""
-    lines = (f"{json.dumps(row)}: {json.dumps(calls[row])}" for row in sorted(calls))
-    return "{\n" + ",\n".join(lines) + "\n}\n"
-
-
 def differences(expected: Transcript, actual: Transcript) -> Iterator[str]:
     """Yield, for each row that is not the same, its first call that is another one."""
     for row in sorted(expected.keys() | actual.keys()):
@@ -301,9 +291,3 @@ def differences(expected: Transcript, actual: Transcript) -> Iterator[str]:
         if was != now:
             number = next(i for i, pair in enumerate(zip(was, now, strict=False)) if len(set(pair)) > 1)
             yield f"{row}, call {number + 1}: was {was[number]}, is {now[number]}"
-
-
-def stored() -> Transcript:
-    """Read the golden transcript."""
-    calls: Transcript = json.loads(FILE.read_text(encoding="utf-8"))
-    return calls
