@@ -1,7 +1,7 @@
-"""From a bare Python to a verdict: makes .venv beside this file, installs streamgate into it, runs a command there.
+"""From a bare Python to a verdict: makes .venv beside this file, installs upheld into it, runs a command there.
 
-    python3 bootstrap.py                 the main job: judge the PySpark reference (streamgate run)
-    python3 bootstrap.py run --design …  any streamgate command
+    python3 bootstrap.py                 the main job: judge the PySpark reference (upheld run)
+    python3 bootstrap.py run --design …  any upheld command
     python3 bootstrap.py tox …           the tests
     python3 bootstrap.py install         only what the tests need; tox calls it, so that all its environments share .venv
 
@@ -42,7 +42,7 @@ def install(extras: str) -> None:
 def main(arguments: list[str]) -> int:
     """Install if need be, then become the command."""
     if sys.version_info < (3, 11):  # noqa: UP036 (who runs this may have an older one)
-        print(f"streamgate needs Python 3.11 or later; this is {sys.version.split()[0]}", file=sys.stderr)
+        print(f"upheld needs Python 3.11 or later; this is {sys.version.split()[0]}", file=sys.stderr)
         return 3
     tests = arguments[:1] in (["tox"], ["install"])
     try:
@@ -55,7 +55,7 @@ def main(arguments: list[str]) -> int:
     # Nothing is compiled when it is installed: what a process compiles is kept here for all that come after it.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["PYTHONPYCACHEPREFIX"] = str(ENVIRONMENT / "pycache")
-    program, rest = ("tox", arguments[1:]) if tests else ("streamgate", arguments or ["run"])
+    program, rest = ("tox", arguments[1:]) if tests else ("upheld", arguments or ["run"])
     path = str(ENVIRONMENT / "bin" / program)
     os.execv(path, [path, *rest])
     return 0  # not reached: this process is the command now

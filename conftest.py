@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from streamgate.brokers import Broker, open_broker
-from streamgate.depths import DEFAULT, DEPTHS
-from streamgate.designs.reaper import RunScope
+from upheld.brokers import Broker, open_broker
+from upheld.depths import DEFAULT, DEPTHS
+from upheld.designs.reaper import RunScope
 
 LONGEST = (
     *("test_run.py", "test_brokers.py", "test_sweep.py", "test_reference_submitted.py", "test_cassandra.py"),

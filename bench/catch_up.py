@@ -23,10 +23,10 @@ import psutil
 from confluent_kafka import Consumer, Producer, TopicPartition
 from stage import PARTITIONS, staged
 
-from streamgate.brokers import Broker
-from streamgate.designs.manifest import load
-from streamgate.generators.envelope_pb2 import Envelope, Posting
-from streamgate.programs import PROGRAMS
+from upheld.brokers import Broker
+from upheld.designs.manifest import load
+from upheld.generators.envelope_pb2 import Envelope, Posting
+from upheld.programs import PROGRAMS
 
 BRANCHES, POSTINGS = 16, 2
 DEADLINE_S = 600

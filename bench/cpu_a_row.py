@@ -1,7 +1,7 @@
 """What a row takes of the processor: CPU-seconds of harness, broker and design, by program, with `plain` as the design.
 
     python bench/cpu_a_row.py                       the rows below, three times
-    python bench/cpu_a_row.py --against FOLDER      the same with the streamgate of another checkout, by turns, and ratios
+    python bench/cpu_a_row.py --against FOLDER      the same with the upheld of another checkout, by turns, and ratios
     python bench/cpu_a_row.py --only '@G2' --repeat 5 --design spark
 
 The costs of a row are those of the run between its beginning and its end: what a run takes before its first row stands in a
@@ -56,7 +56,7 @@ class Cost(NamedTuple):
 
 def spent() -> Cost:
     """Return what this run has taken: the harness is this process, the broker its JVM, and the design all the others."""
-    from streamgate.machine import Cores  # noqa: PLC0415  (the measured checkout's)
+    from upheld.machine import Cores  # noqa: PLC0415  (the measured checkout's)
 
     me = psutil.Process()
     own = sum(me.cpu_times()[:2])
@@ -71,9 +71,9 @@ def spent() -> Cost:
 
 
 def judge(arguments: list[str], costs: Path) -> int:
-    """Run streamgate in this process, and write the cost of each row (and of all before the first) as JSON lines."""
-    from streamgate.cli import main  # noqa: PLC0415  (the measured checkout's)
-    from streamgate.plugin import Gate  # noqa: PLC0415
+    """Run upheld in this process, and write the cost of each row (and of all before the first) as JSON lines."""
+    from upheld.cli import main  # noqa: PLC0415  (the measured checkout's)
+    from upheld.plugin import Gate  # noqa: PLC0415
 
     protocol = Gate.pytest_runtest_protocol
     lines: list[tuple[str, Cost]] = []
@@ -97,7 +97,7 @@ def judge(arguments: list[str], costs: Path) -> int:
 
 
 def run(checkout: Path, arguments: list[str], folder: Path) -> list[tuple[str, Cost]]:
-    """Judge with the streamgate of a checkout, in a process of its own."""
+    """Judge with the upheld of a checkout, in a process of its own."""
     folder.mkdir()
     costs = folder / "costs.json"
     command = [sys.executable, str(Path(__file__).resolve()), "--inside", str(costs), "run", *arguments]
@@ -149,7 +149,7 @@ def table(found: dict[str, dict[str, tuple[int, Cost]]]) -> Iterator[str]:
 def main() -> None:
     """Judge the rows with each checkout by turns, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--against", type=Path, metavar="FOLDER", help="another checkout of streamgate: before")
+    parser.add_argument("--against", type=Path, metavar="FOLDER", help="another checkout of upheld: before")
     parser.add_argument("--only", default=ROWS)
     parser.add_argument("--design", default="plain")
     parser.add_argument("--repeat", type=int, default=3)

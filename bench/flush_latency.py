@@ -16,9 +16,9 @@ import psutil
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from stage import PARTITIONS, staged
 
-from streamgate.brokers import Broker
-from streamgate.designs.instance import Instance
-from streamgate.designs.manifest import load
+from upheld.brokers import Broker
+from upheld.designs.instance import Instance
+from upheld.designs.manifest import load
 
 TICK_S = 0.01
 

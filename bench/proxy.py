@@ -14,11 +14,11 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from streamgate.brokers import open_broker
-from streamgate.designs.reaper import RunScope
-from streamgate.faults.wire import Proxy
-from streamgate.history.reading import Reading
-from streamgate.history.wire import Wire
+from upheld.brokers import open_broker
+from upheld.designs.reaper import RunScope
+from upheld.faults.wire import Proxy
+from upheld.history.reading import Reading
+from upheld.history.wire import Wire
 
 TOPIC, VALUE = "bench", b"x" * 1_000
 REPEATS = 3

@@ -27,7 +27,7 @@ def main(asked: list[str]) -> int:
     codes = {}
     try:
         for run in runs:
-            command = ["streamgate", "run", "--broker", "embedded", *run]
+            command = ["upheld", "run", "--broker", "embedded", *run]
             codes[" ".join(run)] = subprocess.run(command, check=False).returncode
     finally:
         load.terminate()

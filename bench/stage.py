@@ -9,12 +9,12 @@ from pathlib import Path
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from streamgate.brokers import Broker, open_broker
-from streamgate.designs.instance import Instance
-from streamgate.designs.manifest import Manifest
-from streamgate.designs.protocol import Mode, Ready, Start
-from streamgate.designs.reaper import RunScope
-from streamgate.programs import PROGRAMS
+from upheld.brokers import Broker, open_broker
+from upheld.designs.instance import Instance
+from upheld.designs.manifest import Manifest
+from upheld.designs.protocol import Mode, Ready, Start
+from upheld.designs.reaper import RunScope
+from upheld.programs import PROGRAMS
 
 PARTITIONS = 4
 

@@ -18,7 +18,7 @@ from typing import Final
 from faker import Faker
 from google.protobuf.message import DecodeError
 
-from streamgate.generators.envelope_pb2 import Envelope, Hop, Posting
+from upheld.generators.envelope_pb2 import Envelope, Hop, Posting
 
 EPOCH_MS: Final = 1_700_000_000_000
 WAVE_MS: Final = 24 * 3_600_000  # a wave begins a day after the one before it

@@ -13,7 +13,7 @@ from typing import Final
 
 from faker import Faker
 
-from streamgate.generators.ledger import EPOCH_MS, WAVE_MS, Send, zipf
+from upheld.generators.ledger import EPOCH_MS, WAVE_MS, Send, zipf
 
 SIGNALS: Final = ("motors", "grippers", "controllers")
 POINTS_MAX: Final = 5_000

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from faker import Faker
 
-from streamgate.generators.ledger import EPOCH_MS, KEPT, Send, zipf
+from upheld.generators.ledger import EPOCH_MS, KEPT, Send, zipf
 
 EXCHANGES: Final = ("NASDAQ", "LON", "XETRA", "BME")
 _BURST: Final = 0.3  # how many changes of a row are followed at once by another one of it

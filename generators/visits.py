@@ -10,7 +10,7 @@ from typing import Final
 
 from faker import Faker
 
-from streamgate.generators.ledger import EPOCH_MS, WAVE_MS, Send, zipf
+from upheld.generators.ledger import EPOCH_MS, WAVE_MS, Send, zipf
 
 ACTIONS: Final = ("click", "scroll", "type", "leave")
 _NULLS: Final = 0.02

@@ -13,7 +13,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 
-from streamgate.adapter import Failed
+from upheld.adapter import Failed
 
 ONE_UNDER_WAY = {"max.in.flight.requests.per.connection": 1}
 

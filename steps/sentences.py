@@ -8,22 +8,22 @@ from functools import partial
 from kio.schema.errors import ErrorCode
 from pytest_bdd import given, parsers, step, then, when
 
-from streamgate.application import Application
-from streamgate.designs.protocol import Mode
-from streamgate.faults import broker, disks, instances, log, orderly, stores
-from streamgate.faults.aim import AIMS, hold
-from streamgate.faults.points import arrive, give_up, meet, out_of_reach
-from streamgate.faults.wall_clock import WallClock
-from streamgate.faults.wire import Fault
-from streamgate.faults.wire.errors import Moment
-from streamgate.generators.ledger import ledger
-from streamgate.generators.pulse import facts as signal_facts
-from streamgate.generators.pulse import names, signals
-from streamgate.generators.visits import facts as visit_facts
-from streamgate.generators.visits import visits
-from streamgate.history.marks import Family
-from streamgate.trial import ON_A_CLUSTER, SETTLE_S, TRANSACTION_TIMEOUT_MS, Trial
-from streamgate.verdicts import NotOffered
+from upheld.application import Application
+from upheld.designs.protocol import Mode
+from upheld.faults import broker, disks, instances, log, orderly, stores
+from upheld.faults.aim import AIMS, hold
+from upheld.faults.points import arrive, give_up, meet, out_of_reach
+from upheld.faults.wall_clock import WallClock
+from upheld.faults.wire import Fault
+from upheld.faults.wire.errors import Moment
+from upheld.generators.ledger import ledger
+from upheld.generators.pulse import facts as signal_facts
+from upheld.generators.pulse import names, signals
+from upheld.generators.visits import facts as visit_facts
+from upheld.generators.visits import visits
+from upheld.history.marks import Family
+from upheld.trial import ON_A_CLUSTER, SETTLE_S, TRANSACTION_TIMEOUT_MS, Trial
+from upheld.verdicts import NotOffered
 
 CLAIMS = {  # a sentence that claims something of the history as it stands -> its check
     "the visible outputs are the fold of the committed input": "fold",

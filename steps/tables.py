@@ -5,14 +5,14 @@ from functools import partial
 
 from pytest_bdd import given, parsers, step, then, when
 
-from streamgate.application import Application
-from streamgate.checks.joins import races
-from streamgate.faults import log
-from streamgate.generators.ledger import FLAWS, Send, unreadable
-from streamgate.generators.tables import Tables, facts, spoiled, written
-from streamgate.steps.sentences import subjects
-from streamgate.trial import Trial
-from streamgate.verdicts import MarkMissed
+from upheld.application import Application
+from upheld.checks.joins import races
+from upheld.faults import log
+from upheld.generators.ledger import FLAWS, Send, unreadable
+from upheld.generators.tables import Tables, facts, spoiled, written
+from upheld.steps.sentences import subjects
+from upheld.trial import Trial
+from upheld.verdicts import MarkMissed
 
 FLAW = (
     r"(?P<flaw>with a null key|that is no JSON|with text for a number|with a number for a text|without a field"

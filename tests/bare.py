@@ -23,7 +23,7 @@ def path_without_java(folder: Path) -> str:
     for directory in os.environ["PATH"].split(os.pathsep):
         for program in Path(directory).glob("*") if Path(directory).is_dir() else ():
             link = folder / program.name
-            if not program.name.startswith(("java", "jar", "streamgate", "tox")) and not link.is_symlink():
+            if not program.name.startswith(("java", "jar", "upheld", "tox")) and not link.is_symlink():
                 link.symlink_to(program)
     return str(folder)
 
@@ -32,7 +32,7 @@ def main(chosen: list[str]) -> int:
     """Run the commands; the first that fails ends it."""
     names = list(takewhile(lambda word: word != "--", chosen))
     options = chosen[len(names) + 1 :]
-    with tempfile.TemporaryDirectory(prefix="streamgate-bare-") as temporary:
+    with tempfile.TemporaryDirectory(prefix="upheld-bare-") as temporary:
         scratch, copy = Path(temporary), Path(temporary) / "checkout"
         subprocess.run(["git", "clone", "--quiet", str(ROOT), str(copy)], check=True)
         (scratch / "home").mkdir()

@@ -17,10 +17,10 @@ from unittest import mock
 
 from goldens import as_text
 
-from streamgate import judge
-from streamgate.checks import CHECKS
-from streamgate.history import History, events, read
-from streamgate.verdicts import Inconclusive, NotOffered
+from upheld import judge
+from upheld.checks import CHECKS
+from upheld.history import History, events, read
+from upheld.verdicts import Inconclusive, NotOffered
 
 FOLDER = Path(__file__).parent / "corpus"
 INDEX = "index.json"

@@ -11,10 +11,10 @@ from typing import Any
 
 from transcripts import transcript
 
-from streamgate import catalogue
-from streamgate.designs.manifest import load, shipped
-from streamgate.designs.schema import schema
-from streamgate.judge import anomalies_of
+from upheld import catalogue
+from upheld.designs.manifest import load, shipped
+from upheld.designs.schema import schema
+from upheld.judge import anomalies_of
 
 FOLDER = Path(__file__).parent / "golden"
 WORDING = frozenset({"title", "description"})

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from streamgate.checks import CHECKS
-from streamgate.generators.envelope_pb2 import Envelope, Hop, Posting
-from streamgate.history import History
-from streamgate.history.events import (
+from upheld.checks import CHECKS
+from upheld.generators.envelope_pb2 import Envelope, Hop, Posting
+from upheld.history import History
+from upheld.history.events import (
     Answer,
     AnyEvent,
     Application,
@@ -31,8 +31,8 @@ from streamgate.history.events import (
     Record,
     Stored,
 )
-from streamgate.programs import DEAD_LETTERS, PROGRAMS
-from streamgate.verdicts import Anomaly
+from upheld.programs import DEAD_LETTERS, PROGRAMS
+from upheld.verdicts import Anomaly
 
 EPOCH_MS = 1_700_000_000_000
 Position = tuple[str, int, int] | tuple[str, int, int, bytes]  # topic, partition, offset, topic id

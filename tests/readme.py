@@ -15,16 +15,16 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from streamgate import catalogue, report
-from streamgate.designs import manifest
-from streamgate.verdicts import Verdict
+from upheld import catalogue, report
+from upheld.designs import manifest
+from upheld.verdicts import Verdict
 
 README = Path(__file__).resolve().parent.parent / "README.md"
 DESIGNS = ("spark", "plain")
 TABLE = ("<!-- table -->\n", "<!-- /table -->")
 CARD = ("<!-- card -->\n", "<!-- /card -->")
 LACKING = "this machine has no"  # so begins the reason of a row that cannot be judged here
-RUN_NAMES = re.compile(r"sg-[0-9a-f]{6}-[0-9a-f]{8}-")  # the application id is new in every run
+RUN_NAMES = re.compile(r"upheld-[0-9a-f]{6}-[0-9a-f]{8}-")  # the application id is new in every run
 
 
 class Place(NamedTuple):
@@ -149,7 +149,7 @@ def judged_whole(promised: dict[Place, set[str]], rows: list[report.RowResult]) 
 
 def card_of(row: report.RowResult) -> str:
     """Write a row's red card, without what is new in every run."""
-    card = report.card(row, f"streamgate run --design {row.design} --only '@{row.id.partition('[')[0]}'")
+    card = report.card(row, f"upheld run --design {row.design} --only '@{row.id.partition('[')[0]}'")
     return RUN_NAMES.sub("", card)
 
 

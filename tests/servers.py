@@ -5,7 +5,7 @@ import time
 import pytest
 import redis
 
-from streamgate.stores import Redis, Store
+from upheld.stores import Redis, Store
 
 END_S = 10.0
 

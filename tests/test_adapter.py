@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from miniatures import START, Run, Spawn, manifest, until
 
-from streamgate.designs.instance import Instance
-from streamgate.designs.protocol import Deactivated, Error, Failed, Query, Ready, StandingBy, Stopped, Unsupported
+from upheld.designs.instance import Instance
+from upheld.designs.protocol import Deactivated, Error, Failed, Query, Ready, StandingBy, Stopped, Unsupported
 
 
 @pytest.fixture

@@ -16,12 +16,12 @@ from pathlib import Path
 import pytest
 from histories import Story
 
-from streamgate import catalogue, speclint
-from streamgate.brokers import embedded, external
-from streamgate.brokers.jars import Jar, jar_set
-from streamgate.brokers.java import find_java
-from streamgate.cli import EXIT_CODES, main
-from streamgate.errors import MachineProblem
+from upheld import catalogue, speclint
+from upheld.brokers import embedded, external
+from upheld.brokers.jars import Jar, jar_set
+from upheld.brokers.java import find_java
+from upheld.cli import EXIT_CODES, main
+from upheld.errors import MachineProblem
 
 DESIGN = """
 name = "mine"
@@ -37,7 +37,7 @@ ANSWER_S = 30.0
 def _a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Work where output may lie, and leave pytest the signal that main() takes."""
     monkeypatch.chdir(tmp_path)
-    for name in ("STREAMGATE_JAVA", "STREAMGATE_KAFKA_IMAGE"):
+    for name in ("UPHELD_JAVA", "UPHELD_KAFKA_IMAGE"):
         monkeypatch.delenv(name, raising=False)
     before = signal.getsignal(signal.SIGTERM)
     yield
@@ -56,7 +56,7 @@ class Refused:
         lines = [line for line in self.err.splitlines() if not line.endswith(" …")]
         assert len(lines) == 1, self.err
         self.sentence = lines[0]
-        assert self.sentence.startswith("streamgate")
+        assert self.sentence.startswith("upheld")
         assert self.sentence.endswith((".", "?"))
         assert not re.search(r"Traceback|\[Errno", self.sentence)
         assert self.out == ""
@@ -71,7 +71,7 @@ def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., Refused]:
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("", "the following arguments are required: COMMAND. See streamgate --help."),
+        ("", "the following arguments are required: COMMAND. See upheld --help."),
         ("walk", "invalid choice: 'walk' (choose from "),
         ("run --sped 1", "unrecognized arguments: --sped 1"),
         ("run --design plain --des plain", "unrecognized arguments: --des plain"),
@@ -130,7 +130,7 @@ def test_nothing_chosen(refused: Callable[..., Refused]) -> None:
 @pytest.mark.parametrize(
     ("toml", "says"),
     [
-        (None, "holds no design.toml; `streamgate new DIR` writes a complete design."),
+        (None, "holds no design.toml; `upheld new DIR` writes a complete design."),
         ("name = ", "is not TOML: "),
         ("name = 'mine'", "the field `version` is missing."),
         (DESIGN.replace("relay", "relax"), None),
@@ -165,7 +165,7 @@ def test_two_designs_of_one_name(refused: Callable[..., Refused], tmp_path: Path
 
     assert (end.code, end.sentence) == (
         4,
-        "streamgate: Two of the designs are named mine; give each a name of its own.",
+        "upheld: Two of the designs are named mine; give each a name of its own.",
     )
 
 
@@ -181,7 +181,7 @@ def test_a_bootstrap_that_does_not_answer(
         end = refused("run", "--design", "plain", "--bootstrap", bootstrap)
 
     assert end.code == 3
-    assert end.sentence.startswith(f"streamgate: The bootstrap {bootstrap} does not answer within")
+    assert end.sentence.startswith(f"upheld: The bootstrap {bootstrap} does not answer within")
     assert "is a broker listening there" in end.sentence
 
 
@@ -238,13 +238,13 @@ def print_but_progress(say: Callable[..., None], *words: object, **options: obje
 
 
 def test_a_java_that_is_none(refused: Callable[..., Refused], monkeypatch: pytest.MonkeyPatch) -> None:
-    """STREAMGATE_JAVA is something the user wrote."""
-    monkeypatch.setenv("STREAMGATE_JAVA", "/nowhere/java")
+    """UPHELD_JAVA is something the user wrote."""
+    monkeypatch.setenv("UPHELD_JAVA", "/nowhere/java")
 
     end = refused("run", "--design", "plain", "--broker", "embedded")
 
     assert end.code == 4
-    assert "STREAMGATE_JAVA=/nowhere/java is not a Java 17 or newer" in end.sentence
+    assert "UPHELD_JAVA=/nowhere/java is not a Java 17 or newer" in end.sentence
 
 
 def test_no_java_at_all(tmp_path: Path, refused: Callable[..., Refused], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -292,7 +292,7 @@ def test_a_history_that_is_none(refused: Callable[..., Refused], tmp_path: Path)
 def test_an_output_folder_that_cannot_be(refused: Callable[..., Refused], tmp_path: Path) -> None:
     """A file in its place, or a place where nobody may write."""
     (tmp_path / "file").touch()
-    for out in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/streamgate")):
+    for out in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/upheld")):
         end = refused("run", "--design", "plain", "--broker", "embedded", "--out", out)
 
         assert end.code == 3
@@ -320,7 +320,7 @@ def test_an_output_folder_on_a_full_disk(refused: Callable[..., Refused], tmp_pa
 def test_a_report_whose_disk_fills_up_keeps_its_whole_lines(tmp_path: Path) -> None:
     """The line that finds no room is not begun, so those before it can still be read."""
     program = (
-        "import resource, sys; from pathlib import Path; from streamgate.report import RowResult, Writer\n"
+        "import resource, sys; from pathlib import Path; from upheld.report import RowResult, Writer\n"
         "row = dict(design='d', id='G1.x', guarantee='G1', name='n', verdict='upheld', seconds=1)\n"
         "writer = Writer(Path(sys.argv[1]))\n"
         "try:\n"
@@ -392,14 +392,14 @@ def test_an_interrupt_in_a_call_of_the_client_is_one_too(
 
     monkeypatch.setattr(catalogue, "load", load)
 
-    assert (main(["list"]), capsys.readouterr().err) == (130, "streamgate: interrupted\n")
+    assert (main(["list"]), capsys.readouterr().err) == (130, "upheld: interrupted\n")
 
 
 def test_a_termination_is_an_interrupt(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """SIGTERM ends a command in the order in which Ctrl-C does."""
     monkeypatch.setattr(catalogue, "load", lambda: signal.raise_signal(signal.SIGTERM))
 
-    assert (main(["list"]), capsys.readouterr().err) == (130, "streamgate: interrupted\n")
+    assert (main(["list"]), capsys.readouterr().err) == (130, "upheld: interrupted\n")
 
 
 def test_an_interrupt_while_it_is_imported_is_one_sentence() -> None:
@@ -408,23 +408,23 @@ def test_an_interrupt_while_it_is_imported_is_one_sentence() -> None:
         "import os, signal, sys\n"
         "class Interrupting:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == 'streamgate.catalogue': os.kill(os.getpid(), signal.SIGINT)\n"
+        "        if name == 'upheld.catalogue': os.kill(os.getpid(), signal.SIGINT)\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "sys.meta_path.insert(0, Interrupting())\n"
-        "from streamgate.__main__ import main\n"
+        "from upheld.__main__ import main\n"
         "sys.exit(main())\n"
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=ANSWER_S, check=False)
 
-    assert (ran.returncode, ran.stderr) == (130, "streamgate: interrupted\n")
+    assert (ran.returncode, ran.stderr) == (130, "upheld: interrupted\n")
 
 
 def test_a_command_ends_without_a_traceback_in_a_process_of_its_own() -> None:
     """The installed command, as a shell runs it; a reader of its output that goes away is no fault."""
-    streamgate = Path(sys.executable).with_name("streamgate")
-    ran = subprocess.run([streamgate, "explain", "G999"], capture_output=True, text=True, timeout=ANSWER_S, check=False)
+    upheld = Path(sys.executable).with_name("upheld")
+    ran = subprocess.run([upheld, "explain", "G999"], capture_output=True, text=True, timeout=ANSWER_S, check=False)
     piped = subprocess.run(
-        f"{streamgate} schema | head -c 1", shell=True, capture_output=True, text=True, timeout=ANSWER_S, check=True
+        f"{upheld} schema | head -c 1", shell=True, capture_output=True, text=True, timeout=ANSWER_S, check=True
     )
 
     assert (ran.returncode, ran.stdout) == (4, "")

@@ -7,8 +7,8 @@ import weakref
 import pytest
 from histories import Story
 
-from streamgate.checks.view import view_of
-from streamgate.history.events import Record, Stored
+from upheld.checks.view import view_of
+from upheld.history.events import Record, Stored
 
 
 def two_entries() -> tuple[Story, list[Record]]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from streamgate.brokers import embedded, open_broker
+from upheld.brokers import embedded, open_broker
 
 
 @pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")  # docker leaves it where nobody listens

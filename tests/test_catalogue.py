@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from streamgate.catalogue import MODES, Catalogue, as_text, load
-from streamgate.errors import UsageProblem
+from upheld.catalogue import MODES, Catalogue, as_text, load
+from upheld.errors import UsageProblem
 
 GUARANTEES = """
 [sources]

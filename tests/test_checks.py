@@ -12,13 +12,13 @@ import test_pulse
 import test_stores
 from histories import Found, Story
 
-from streamgate.checks import ANOMALIES, CHECKS
-from streamgate.checks.fencing import HANDED_OVER
-from streamgate.generators.envelope_pb2 import Envelope, Hop
-from streamgate.history.events import Record
-from streamgate.programs import States, ledger
-from streamgate.programs.ledger import LEDGER
-from streamgate.verdicts import Inconclusive, NotOffered
+from upheld.checks import ANOMALIES, CHECKS
+from upheld.checks.fencing import HANDED_OVER
+from upheld.generators.envelope_pb2 import Envelope, Hop
+from upheld.history.events import Record
+from upheld.programs import States, ledger
+from upheld.programs.ledger import LEDGER
+from upheld.verdicts import Inconclusive, NotOffered
 
 BOTH_MODES = pytest.mark.parametrize("mode", ["exactly_once", "at_least_once"])
 BOTH_PROGRAMS = pytest.mark.parametrize("program", ["ledger", "relay"])
@@ -963,7 +963,7 @@ class TestSilent:
         story.row("ada", 11, 2, next(iter(story.history.of(Record))), offset=1)
         story.claims("silent")
 
-        from streamgate.judge import judge  # noqa: PLC0415
+        from upheld.judge import judge  # noqa: PLC0415
 
         assert judge(story.recorded(tmp_path / "h.jsonl")).anomalies == story.judged("silent")
 

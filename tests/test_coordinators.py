@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from streamgate.bench import Bench
-from streamgate.brokers.cluster import Cluster
-from streamgate.faults import broker
-from streamgate.faults.broker import id_in, log_of, move_coordinator
-from streamgate.verdicts import HarnessError, MarkMissed, NotOffered
+from upheld.bench import Bench
+from upheld.brokers.cluster import Cluster
+from upheld.faults import broker
+from upheld.faults.broker import id_in, log_of, move_coordinator
+from upheld.verdicts import HarnessError, MarkMissed, NotOffered
 
 
 @pytest.mark.parametrize(
@@ -34,10 +34,10 @@ def test_an_id_lies_in_the_partition_that_java_gives_it(transactional_id: str, p
 
 def test_an_id_is_found_for_each_partition() -> None:
     """Whatever a design calls its own, one of ours has the same coordinator."""
-    found = [id_in(log, "streamgate-control") for log in range(4)]
+    found = [id_in(log, "upheld-control") for log in range(4)]
 
     assert [log_of(each) for each in found] == [0, 1, 2, 3]
-    assert all(each.startswith("streamgate-control-") for each in found)
+    assert all(each.startswith("upheld-control-") for each in found)
 
 
 def test_nobody_elses_cluster_loses_a_node() -> None:

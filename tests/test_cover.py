@@ -2,11 +2,11 @@ from dataclasses import replace
 
 import pytest
 
-from streamgate import catalogue
-from streamgate.catalogue import Catalogue, Row
-from streamgate.cover import alternates, breaches, core_demands, quick_demands
-from streamgate.designs.manifest import load
-from streamgate.speclint import shipped_wrong
+from upheld import catalogue
+from upheld.catalogue import Catalogue, Row
+from upheld.cover import alternates, breaches, core_demands, quick_demands
+from upheld.designs.manifest import load
+from upheld.speclint import shipped_wrong
 
 FOUND = catalogue.load()
 

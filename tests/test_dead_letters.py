@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from histories import Story
 
-from streamgate.history.events import Record
-from streamgate.verdicts import Inconclusive, NotOffered
+from upheld.history.events import Record
+from upheld.verdicts import Inconclusive, NotOffered
 
 HEADERS = (("trace", b"1"), ("reason", b""), ("trace", None), ("offset", b"7"))  # a letter's own names are no obstacle
 OWN = (("reason", b"why"), ("topic", b"app-entries"), ("partition", b"0"), ("offset", b"2"))  # of the second one

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamgate.depths import DEPTHS, Share, depth_of, is_within, share_of
-from streamgate.errors import UsageProblem
+from upheld.depths import DEPTHS, Share, depth_of, is_within, share_of
+from upheld.errors import UsageProblem
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from streamgate import report
-from streamgate.cli import EXIT_CODES, INTERRUPTED, parser
-from streamgate.errors import MachineProblem, UsageProblem
-from streamgate.report import RowResult
-from streamgate.verdicts import Verdict
+from upheld import report
+from upheld.cli import EXIT_CODES, INTERRUPTED, parser
+from upheld.errors import MachineProblem, UsageProblem
+from upheld.report import RowResult
+from upheld.verdicts import Verdict
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted(
@@ -21,7 +21,7 @@ DOCUMENTS = sorted(
     ],
 )
 CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
-CALL = re.compile(r"(?:\bstreamgate|bootstrap\.py)[ \t]+(?P<command>[a-z]+)(?P<rest>[^`\n#]*)")
+CALL = re.compile(r"(?:\bupheld|bootstrap\.py)[ \t]+(?P<command>[a-z]+)(?P<rest>[^`\n#]*)")
 OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 ROW = re.compile(r"^\| (\d+) \| (.+) \|$", re.MULTILINE)
 OTHER_PROGRAMS = {"tox"}  # bootstrap.py passes these on
@@ -65,11 +65,11 @@ def test_every_command_is_written() -> None:
     """In the README's table, where people look for it, with its own purpose in it."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
 
-    assert {name for name in commands() if f"| `streamgate {name}" not in readme} == set()
+    assert {name for name in commands() if f"| `upheld {name}" not in readme} == set()
 
 
 def test_every_option_in_a_command_line_is_an_option_of_that_command() -> None:
-    """`streamgate smoke --out` would be refused, so no document shows it."""
+    """`upheld smoke --out` would be refused, so no document shows it."""
     wrong = [
         (document, command, option)
         for document, command, rest in calls()

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from streamgate import catalogue, durations
-from streamgate.cli import main
-from streamgate.designs.manifest import load as manifest
-from streamgate.durations import Durations, Recorded, most_news_first
-from streamgate.errors import UsageProblem
-from streamgate.report import RowResult
-from streamgate.verdicts import Verdict
+from upheld import catalogue, durations
+from upheld.cli import main
+from upheld.designs.manifest import load as manifest
+from upheld.durations import Durations, Recorded, most_news_first
+from upheld.errors import UsageProblem
+from upheld.report import RowResult
+from upheld.verdicts import Verdict
 
 ROOT = Path(__file__).parents[1]
 MADE = Durations(
@@ -56,7 +56,7 @@ def row(row_id: str, seconds: float, **fields: object) -> str:
 def made(*reports: Path) -> "subprocess.CompletedProcess[str]":
     """Run the tool on a tree whose shipped file is a copy."""
     code = (
-        "import runpy, sys; from pathlib import Path; from streamgate import durations;"
+        "import runpy, sys; from pathlib import Path; from upheld import durations;"
         "durations.FILE = Path(sys.argv.pop(1)); runpy.run_path(sys.argv[0], run_name='__main__')"
     )
     command = [sys.executable, "-c", f"import sys; sys.argv[0] = {str(ROOT / 'tools/durations.py')!r}; {code}"]
@@ -115,7 +115,7 @@ def test_a_damaged_file_ends_a_run_before_it_begins(
     assert main(["run", "--design", "plain", "--out", str(report.parent)]) == 4
 
     said = capsys.readouterr().err
-    assert said.startswith(f"streamgate: {shipped} holds no durations of rows (")
+    assert said.startswith(f"upheld: {shipped} holds no durations of rows (")
     assert said.count("\n") == 1
     assert report.read_text() == "older\n"
 

@@ -3,8 +3,8 @@
 import pytest
 from histories import Story
 
-from streamgate.history.events import Told
-from streamgate.verdicts import Inconclusive
+from upheld.history.events import Told
+from upheld.verdicts import Inconclusive
 
 
 def told(*events: str) -> Story:

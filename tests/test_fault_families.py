@@ -2,9 +2,9 @@ import re
 
 import pytest
 
-from streamgate import catalogue
-from streamgate.fault_families import SENTENCES, families, families_of
-from streamgate.history.marks import Family
+from upheld import catalogue
+from upheld.fault_families import SENTENCES, families, families_of
+from upheld.history.marks import Family
 
 FOUND = catalogue.load()
 QUIET = (  # sentences that do something and strike nothing, by how they begin

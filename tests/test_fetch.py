@@ -13,8 +13,8 @@ from kio.schema.types import BrokerId, ProducerId, TopicName
 from kio.serial import entity_reader, entity_writer
 from kio.static.primitive import i8, i32, i32Timedelta, i64
 
-from streamgate.errors import MachineProblem
-from streamgate.history.fetch import Fetched, answer, request
+from upheld.errors import MachineProblem
+from upheld.history.fetch import Fetched, answer, request
 
 OFFSETS = st.integers(-1, (1 << 63) - 1).map(i64)
 NUMBERS = st.integers(0, (1 << 31) - 1).map(i32)
@@ -102,7 +102,7 @@ def test_a_request(correlation_id: i32, topic: TopicName, offsets: dict[i32, i64
         request_api_key=asked.__api_key__,
         request_api_version=asked.__version__,
         correlation_id=correlation_id,
-        client_id="streamgate",
+        client_id="upheld",
     )
 
-    assert request(correlation_id, "streamgate", topic, offsets, max_bytes) == written(header) + written(asked)
+    assert request(correlation_id, "upheld", topic, offsets, max_bytes) == written(header) + written(asked)

@@ -8,9 +8,9 @@ from histories import Story
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamgate.generators.visits import facts, visits
-from streamgate.history.events import Instance
-from streamgate.verdicts import Inconclusive
+from upheld.generators.visits import facts, visits
+from upheld.history.events import Instance
+from upheld.verdicts import Inconclusive
 
 BOTH_MODES = pytest.mark.parametrize("mode", ["exactly_once", "at_least_once"])
 

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from streamgate import catalogue
-from streamgate.cli import closing
-from streamgate.designs.manifest import Manifest
-from streamgate.durations import Durations, Recorded
-from streamgate.errors import MachineProblem
-from streamgate.history import read as read_history
-from streamgate.plugin import ATTEMPTS, Choice, Gate, arguments
-from streamgate.report import Summary, read
-from streamgate.verdicts import AdapterBreach, Inconclusive, MarkMissed, NotOffered, Verdict, Violated
+from upheld import catalogue
+from upheld.cli import closing
+from upheld.designs.manifest import Manifest
+from upheld.durations import Durations, Recorded
+from upheld.errors import MachineProblem
+from upheld.history import read as read_history
+from upheld.plugin import ATTEMPTS, Choice, Gate, arguments
+from upheld.report import Summary, read
+from upheld.verdicts import AdapterBreach, Inconclusive, MarkMissed, NotOffered, Verdict, Violated
 
 GUARANTEES = """
 [tags]
@@ -266,7 +266,7 @@ def test_a_red_card_is_printed_at_once(run: Run) -> None:
 
 def test_a_limit_of_memory_fails_the_run(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """The peak of the whole process tree counts."""
-    monkeypatch.setattr("streamgate.plugin.Memory.stop", lambda _: 300)
+    monkeypatch.setattr("upheld.plugin.Memory.stop", lambda _: 300)
 
     verdicts, summary = run.judge(max_memory_mb=200)
 
@@ -351,7 +351,7 @@ def test_a_report_that_cannot_be_written_keeps_what_was(run: Run, monkeypatch: p
         written.append(line.model_dump_json())
         (run.out / "report.jsonl").write_text(written[0] + "\n")
 
-    monkeypatch.setattr("streamgate.report.Writer.write", write)
+    monkeypatch.setattr("upheld.report.Writer.write", write)
 
     with pytest.raises(OSError, match="No space left"):
         run.judge()
@@ -393,10 +393,10 @@ def test_a_red_row_ends_with_the_command_that_shows_it_again(run: Run) -> None:
     """Row, anomaly, and how to see it once more."""
     COMING["G1.first"] = [Violated.one("lost", "one is missing")]
 
-    run.judge(again="streamgate run --broker embedded", specs={"fake": "path/to/fake"})
+    run.judge(again="upheld run --broker embedded", specs={"fake": "path/to/fake"})
 
     assert "  anomaly   lost: one is missing\n" in run.said.getvalue()
     assert (
-        "  again     streamgate run --broker embedded --design path/to/fake --only '@G1.first' --seed 7\n"
+        "  again     upheld run --broker embedded --design path/to/fake --only '@G1.first' --seed 7\n"
         in run.said.getvalue()
     )

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from streamgate.generators import tables
-from streamgate.generators.envelope_pb2 import Envelope, Hop
-from streamgate.generators.ledger import EPOCH_MS, FLAWS, Send, facts, ledger, unreadable
-from streamgate.generators.pulse import names, signals
-from streamgate.generators.tables import Tables, spoiled, written
-from streamgate.history.events import Record
-from streamgate.programs import PROGRAMS, Unreadable
-from streamgate.programs.pulse import said
+from upheld.generators import tables
+from upheld.generators.envelope_pb2 import Envelope, Hop
+from upheld.generators.ledger import EPOCH_MS, FLAWS, Send, facts, ledger, unreadable
+from upheld.generators.pulse import names, signals
+from upheld.generators.tables import Tables, spoiled, written
+from upheld.history.events import Record
+from upheld.programs import PROGRAMS, Unreadable
+from upheld.programs.pulse import said
 
 INT64_MAX = 2**63 - 1
 VARIANTS: list[dict[str, Any]] = [

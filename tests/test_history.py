@@ -10,9 +10,9 @@ from histories import Story
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamgate.history import History, read
-from streamgate.history.events import BINARY, Record
-from streamgate.history.reading import recorded
+from upheld.history import History, read
+from upheld.history.events import BINARY, Record
+from upheld.history.reading import recorded
 
 DATA = st.none() | st.binary(max_size=80) | st.text(max_size=40).map(str.encode) | st.just(f"{BINARY}text".encode())
 PLACE: dict[str, Any] = {"topic": "topic", "partition": 0, "offset": 0, "timestamp_ms": 0, "key": None}

@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from streamgate.brokers import jars
-from streamgate.brokers.jars import Jar, jar_set
-from streamgate.errors import MachineProblem, UsageProblem
+from upheld.brokers import jars
+from upheld.brokers.jars import Jar, jar_set
+from upheld.errors import MachineProblem, UsageProblem
 
 CONTENT = {"alpha": b"the first jar", "beta": b"the second jar"}
 
@@ -117,7 +117,7 @@ def test_the_command_says_one_sentence_when_there_is_no_lock(
     assert (4, "", f"There is no jgo.lock.toml in {tmp_path}; run `jgo lock` there.\n") == (code, out, err)
 
 
-@pytest.mark.parametrize("folder", ["streamgate/brokers/kafka", "impl/spark/jars"])
+@pytest.mark.parametrize("folder", ["upheld/brokers/kafka", "impl/spark/jars"])
 def test_our_locks_hold_a_checksum_for_each_jar_and_no_address(folder: str) -> None:
     """Where a jar comes from is the machine's business; what it is, the lock's."""
     lock = Path(__file__).parents[1] / folder / "jgo.lock.toml"

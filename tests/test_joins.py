@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from histories import Story
 
-from streamgate.checks.joins import SOON, races
-from streamgate.checks.view import view_of
-from streamgate.history.events import Measured, Record
-from streamgate.programs import CLIENTS, GONE, HOLDINGS, Unreadable
-from streamgate.verdicts import Inconclusive
+from upheld.checks.joins import SOON, races
+from upheld.checks.view import view_of
+from upheld.history.events import Measured, Record
+from upheld.programs import CLIENTS, GONE, HOLDINGS, Unreadable
+from upheld.verdicts import Inconclusive
 
 BOTH_MODES = pytest.mark.parametrize("mode", ["exactly_once", "at_least_once"])
 

@@ -15,10 +15,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from test_checks_properties import claimed, found, some
 
-from streamgate.checks.joins import races
-from streamgate.checks.view import view_of
-from streamgate.history import History
-from streamgate.history.events import Record
+from upheld.checks.joins import races
+from upheld.checks.view import view_of
+from upheld.history import History
+from upheld.history.events import Record
 
 PROGRAMS = ("clients", "tickers", "holdings")
 MODES = ("exactly_once", "at_least_once")

@@ -5,15 +5,15 @@ from typing import Any
 import pytest
 from histories import Story
 
-from streamgate.catalogue import load
-from streamgate.cli import main
-from streamgate.errors import UsageProblem
-from streamgate.history import History, read
-from streamgate.history.events import Ended, Record
-from streamgate.judge import CLAIMS, judge
-from streamgate.plugin import TIMED
-from streamgate.report import RowResult, card, exit_code
-from streamgate.verdicts import Anomaly, Verdict, worst_first
+from upheld.catalogue import load
+from upheld.cli import main
+from upheld.errors import UsageProblem
+from upheld.history import History, read
+from upheld.history.events import Ended, Record
+from upheld.judge import CLAIMS, judge
+from upheld.plugin import TIMED
+from upheld.report import RowResult, card, exit_code
+from upheld.verdicts import Anomaly, Verdict, worst_first
 
 
 def right() -> Story:
@@ -53,7 +53,7 @@ class TestVerdicts:
 
         assert (judged.verdict, judged.recorded, judged.claims, judged.exit_code) == ("violated", "violated", 3, 1)
         assert [(a.name, a.key, a.source) for a in judged.anomalies] == [("duplicated", "ada", "app-entries-0@0")]
-        for said in ("VIOLATED  G1.story", "duplicated: ada", "app-entries-0@0", "again     streamgate judge"):
+        for said in ("VIOLATED  G1.story", "duplicated: ada", "app-entries-0@0", "again     upheld judge"):
             assert said in judged.text
 
     def test_a_claim_is_judged_on_what_was_before_it(self, tmp_path: Path) -> None:

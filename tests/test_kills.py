@@ -2,11 +2,11 @@ from pathlib import Path
 
 import pytest
 
-from streamgate import catalogue, kills
-from streamgate.checks import ANOMALIES, CHECKS
-from streamgate.designs.manifest import load, shipped
-from streamgate.errors import UsageProblem
-from streamgate.kills import Judged, Kill, Kills
+from upheld import catalogue, kills
+from upheld.checks import ANOMALIES, CHECKS
+from upheld.designs.manifest import load, shipped
+from upheld.errors import UsageProblem
+from upheld.kills import Judged, Kill, Kills
 
 KILL = Kill(anomaly="lost", check="relation", seconds=1.5)
 

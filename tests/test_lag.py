@@ -3,9 +3,9 @@
 import pytest
 from histories import Story
 
-from streamgate.checks.lag import TORN
-from streamgate.history.events import Committed, Instance, Lag, Mark
-from streamgate.verdicts import Inconclusive, NotOffered
+from upheld.checks.lag import TORN
+from upheld.history.events import Committed, Instance, Lag, Mark
+from upheld.verdicts import Inconclusive, NotOffered
 
 
 def asked(*answers: tuple[int, int, int, int]) -> Story:

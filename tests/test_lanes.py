@@ -11,18 +11,18 @@ from xml.etree import ElementTree as ET
 import pytest
 from rich.console import Console
 
-from streamgate.cli import main
-from streamgate.designs.reaper import RunScope
-from streamgate.durations import Durations, Recorded
-from streamgate.errors import UsageProblem
-from streamgate.lanes import Lane, LaneGate, Lanes
-from streamgate.plugin import Choice
-from streamgate.report import RowResult, read
-from streamgate.verdicts import Verdict
+from upheld.cli import main
+from upheld.designs.reaper import RunScope
+from upheld.durations import Durations, Recorded
+from upheld.errors import UsageProblem
+from upheld.lanes import Lane, LaneGate, Lanes
+from upheld.plugin import Choice
+from upheld.report import RowResult, read
+from upheld.verdicts import Verdict
 
 LANE = """
 import json, os, signal, sys
-assert os.environ["STREAMGATE_LANE"]
+assert os.environ["UPHELD_LANE"]
 def tell(**what): print(json.dumps(what), flush=True)
 out = sys.argv[sys.argv.index("--out") + 1]
 os.makedirs(out)
@@ -30,7 +30,7 @@ if "refuses" in sys.argv:
     tell(kind="problem", text="There is no such broker.", exit_code=4)
     sys.exit()
 tell(kind="opened", broker="no", version="1", why="a test")
-print("streamgate: something boots [now] …", file=sys.stderr)
+print("upheld: something boots [now] …", file=sys.stderr)
 asked = []
 for line in sys.stdin:
     design, row, repetition, is_alone = json.loads(line)
@@ -85,8 +85,8 @@ def test_every_row_is_judged_once_and_the_report_is_whole(tmp_path: Path) -> Non
     assert {row.history.partition("/")[0] for row in rows} <= {"lane-1", "lane-2"}
     assert len(list(ET.parse(tmp_path / "junit.xml").iter("testcase"))) == 16
     said = run.said.getvalue().splitlines()
-    assert "streamgate 0.1.0, seed 7, 2 lanes, each on broker no 1 (a test)" in said
-    assert said.count("streamgate: something boots [now] …") == 2
+    assert "upheld 0.1.0, seed 7, 2 lanes, each on broker no 1 (a test)" in said
+    assert said.count("upheld: something boots [now] …") == 2
     lines = [line for line in said if line.startswith("[")]
     assert [line.partition(" ")[0] for line in lines] == [f"[{number}/16]" for number in range(1, 17)]
     assert sorted(line.partition(" ")[2] for line in lines) == sorted(
@@ -228,7 +228,7 @@ def test_who_is_known_to_be_late_is_judged_alone_at_once(tmp_path: Path) -> None
 
 def test_lanes_share_no_store(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """One that was given would be locked by one lane under the hands of the other."""
-    monkeypatch.setattr("streamgate.cli.given_stores", lambda _: {"redis": "redis://localhost"})
+    monkeypatch.setattr("upheld.cli.given_stores", lambda _: {"redis": "redis://localhost"})
 
     assert main(["run", "--design", "plain", "--lanes", "2", "--store", "redis=redis://localhost"]) == 4
     assert "leave out --lanes" in capsys.readouterr().err

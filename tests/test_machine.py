@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from streamgate import machine
-from streamgate.faults.process import Session
+from upheld import machine
+from upheld.faults.process import Session
 
 WORKER = """
 import time

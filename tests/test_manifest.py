@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from streamgate.designs.manifest import load
-from streamgate.errors import UsageProblem
+from upheld.designs.manifest import load
+from upheld.errors import UsageProblem
 
 GOOD = """
 name = "mine"
@@ -145,4 +145,4 @@ def test_known_failures_refused(folder: Path, lines: str, says: str) -> None:
 def test_nothing_there(tmp_path: Path) -> None:
     """A path that leads nowhere lists what is shipped; a folder without a manifest says how to get one."""
     assert refusal("no-such-design").startswith(f"There is no design at {Path.cwd() / 'no-such-design'}, and none")
-    assert refusal(tmp_path) == f"{tmp_path} holds no design.toml; `streamgate new DIR` writes a complete design."
+    assert refusal(tmp_path) == f"{tmp_path} holds no design.toml; `upheld new DIR` writes a complete design."

@@ -3,11 +3,11 @@ from pathlib import Path
 
 import pytest
 
-import streamgate
-from streamgate.history.events import EVENT, Mark
-from streamgate.history.marks import Family
+import upheld
+from upheld.history.events import EVENT, Mark
+from upheld.history.marks import Family
 
-PACKAGE = Path(streamgate.__file__).parent
+PACKAGE = Path(upheld.__file__).parent
 NO_FAULTS = {  # marks of what had to happen besides: their texts
     "the input is shared",
     "refused to start",

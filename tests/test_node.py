@@ -3,7 +3,7 @@ from uuid import UUID
 
 import pytest
 
-from streamgate.brokers import node
+from upheld.brokers import node
 
 
 def test_a_cluster_id_is_never_taken_for_an_option(monkeypatch: pytest.MonkeyPatch) -> None:

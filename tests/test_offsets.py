@@ -13,8 +13,8 @@ from kio.schema.types import GroupId, TopicName
 from kio.serial import entity_reader, entity_writer
 from kio.static.primitive import i32, i32Timedelta, i64
 
-from streamgate.errors import MachineProblem
-from streamgate.history.offsets import Committed, answer, request
+from upheld.errors import MachineProblem
+from upheld.history.offsets import Committed, answer, request
 
 NUMBERS = st.integers(0, (1 << 31) - 1).map(i32)
 NAMES = st.text(min_size=1, max_size=200)
@@ -102,7 +102,7 @@ def test_a_request(correlation_id: i32, group: str, topics: dict[TopicName, int]
         request_api_key=asked.__api_key__,
         request_api_version=asked.__version__,
         correlation_id=correlation_id,
-        client_id="streamgate",
+        client_id="upheld",
     )
 
-    assert request(correlation_id, "streamgate", group, topics, stable=stable) == written(header) + written(asked)
+    assert request(correlation_id, "upheld", group, topics, stable=stable) == written(header) + written(asked)

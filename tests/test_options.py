@@ -1,4 +1,4 @@
-"""What the options of `streamgate run` say reaches the run, and its end says what came of them. No Kafka."""
+"""What the options of `upheld run` say reaches the run, and its end says what came of them. No Kafka."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from streamgate import cli
-from streamgate.plugin import Choice
-from streamgate.report import Summary
+from upheld import cli
+from upheld.plugin import Choice
+from upheld.report import Summary
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def summary(**fields: Any) -> Summary:
     return Summary.model_validate(
         {
             "partial": False,
-            "streamgate": "1",
+            "upheld": "1",
             "seed": 1,
             "broker": "no 1",
             "broker_why": "a test",

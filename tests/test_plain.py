@@ -2,8 +2,8 @@
 
 import pytest
 
-from streamgate.adapter import Failed
-from streamgate.impl.plain import Plain
+from upheld.adapter import Failed
+from upheld.impl.plain import Plain
 
 
 @pytest.mark.parametrize(

@@ -14,15 +14,15 @@ from clocks import Clock
 from rich.console import Console
 from terminals import CTRL_C, HIDES, Terminal
 
-from streamgate.errors import MachineProblem
-from streamgate.progress import UNREAD, Progress, apart
-from streamgate.timeleft import Mean, as_text
+from upheld.errors import MachineProblem
+from upheld.progress import UNREAD, Progress, apart
+from upheld.timeleft import Mean, as_text
 
 SCRIPT = """
 import sys, time
-from streamgate.errors import MachineProblem
-from streamgate.progress import Progress
-from streamgate.report import console
+from upheld.errors import MachineProblem
+from upheld.progress import Progress
+from upheld.report import console
 with Progress(console()) as progress:
     progress.begin(98, lambda: 240.0)
     progress.started("G1.a[ledger-exactly_once]")
@@ -180,7 +180,7 @@ def test_a_reader_that_leaves_ends_the_command_with_one_sentence(tmp_path: Path)
     done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
     os.close(writer)
 
-    assert done.stderr.splitlines()[-1] == f"streamgate.errors.MachineProblem: {UNREAD}"
+    assert done.stderr.splitlines()[-1] == f"upheld.errors.MachineProblem: {UNREAD}"
     assert "BrokenPipeError" not in done.stderr.rpartition("Traceback")[2].partition("During handling")[2]
 
 

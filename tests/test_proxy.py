@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode
 
-from streamgate.bench import Bench
-from streamgate.faults.wire import Proxy, Rule
-from streamgate.verdicts import NotOffered
+from upheld.bench import Bench
+from upheld.faults.wire import Proxy, Rule
+from upheld.verdicts import NotOffered
 
 ANSWER_S = 5.0
 METADATA = b"\0\3\0\1\0\0\0\7\0\2me\0\0\0\0"  # version 1, correlation id 7, of all topics

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from histories import Story
 
-from streamgate.history.events import Record
-from streamgate.verdicts import Inconclusive, NotOffered
+from upheld.history.events import Record
+from upheld.verdicts import Inconclusive, NotOffered
 
 
 def two_signals(mode: str = "exactly_once") -> tuple[Story, Record, Record]:

@@ -12,8 +12,8 @@ from histories import Story
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from streamgate.checks import CHECKS
-from streamgate.history.events import Record
+from upheld.checks import CHECKS
+from upheld.history.events import Record
 
 ROLES = ("motors", "grippers", "controllers", "robots")
 ROBOTS = ("ada", "bob")

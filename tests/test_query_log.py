@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from streamgate.stores.cassandra_server.query_log import QueryLog, Write, statements, written
-from streamgate.verdicts import HarnessError
+from upheld.stores.cassandra_server.query_log import QueryLog, Write, statements, written
+from upheld.verdicts import HarnessError
 
 INSERT = "INSERT INTO state (stage, key, value) VALUES (?, ?, ?)"
 UPDATE = "update app.state set value = 'it''s' where key = ? and stage = 'balances'"

@@ -17,8 +17,8 @@ from readme import (
     promised_rows,
 )
 
-from streamgate.report import RowResult
-from streamgate.verdicts import Verdict
+from upheld.report import RowResult
+from upheld.verdicts import Verdict
 
 G1 = Place("G1", "plain")
 G2 = Place("G2", "plain")

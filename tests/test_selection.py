@@ -2,11 +2,11 @@ from pathlib import Path
 
 import pytest
 
-from streamgate import catalogue
-from streamgate.depths import Share
-from streamgate.designs.manifest import load
-from streamgate.errors import UsageProblem
-from streamgate.selection import Request, chosen_rows, rows_of_the_sin
+from upheld import catalogue
+from upheld.depths import Share
+from upheld.designs.manifest import load
+from upheld.errors import UsageProblem
+from upheld.selection import Request, chosen_rows, rows_of_the_sin
 
 FOUND = catalogue.load()
 PLAIN = load("plain")

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamgate.cli import main
-from streamgate.depths import Share
-from streamgate.errors import UsageProblem
-from streamgate.report import RowResult, Summary, Writer, read
-from streamgate.shards import merge, shard
-from streamgate.verdicts import Anomaly, Verdict
+from upheld.cli import main
+from upheld.depths import Share
+from upheld.errors import UsageProblem
+from upheld.report import RowResult, Summary, Writer, read
+from upheld.shards import merge, shard
+from upheld.verdicts import Anomaly, Verdict
 
 SECONDS = st.dictionaries(st.text("abcdef", min_size=1, max_size=4), st.floats(0, 100), min_size=4, max_size=40)
 
@@ -69,7 +69,7 @@ def written(folder: Path, which: str, rows: list[RowResult], **changes: object) 
     (folder / "logs" / "broker.log").write_text(f"of {which}")
     (folder / "junit.xml").write_text(f"<testsuites><testsuite name='{which}'/></testsuites>")
     summary = Summary(
-        format=2, partial=False, streamgate="0.1.0", seed=7, depth="core", shard=which, broker="embedded 4.3.1",
+        format=2, partial=False, upheld="0.1.0", seed=7, depth="core", shard=which, broker="embedded 4.3.1",
         broker_why="asked for", versions={}, design_versions={"plain": "1"}, promised={"plain": 203},
         chosen={"plain": len(rows)}, judged={"plain": len(rows)}, verdicts={}, known_failures=0, untested=[],
         seconds=30.0, median_seconds=2.0, peak_memory_mb=100 * len(rows), exit_code=0,
@@ -133,7 +133,7 @@ def test_a_limit_that_one_shard_broke_fails_the_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"streamgate": "0.2.0"}, "the version is '0.1.0' in one and '0.2.0' in the other"),
+        ({"upheld": "0.2.0"}, "the version is '0.1.0' in one and '0.2.0' in the other"),
         ({"seed": 8}, "the seed is 7 in one and 8 in the other"),
         ({"depth": "full"}, "the depth is 'core' in one and 'full' in the other"),
         ({"slice": "1/8"}, "the slice is '' in one and '1/8' in the other"),

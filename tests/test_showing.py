@@ -7,11 +7,11 @@ import pytest
 from histories import Story
 from test_judge import duplicated
 
-from streamgate.cli import main
-from streamgate.history import read
-from streamgate.history.events import Ended
-from streamgate.report.timeline import COLUMNS, NAMES, drawn, lanes, picture
-from streamgate.shrink import SHOWN, shrink
+from upheld.cli import main
+from upheld.history import read
+from upheld.history.events import Ended
+from upheld.report.timeline import COLUMNS, NAMES, drawn, lanes, picture
+from upheld.shrink import SHOWN, shrink
 
 
 def crowded() -> Story:

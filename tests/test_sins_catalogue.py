@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from streamgate import catalogue
-from streamgate.checks import ANOMALIES
-from streamgate.designs.manifest import Manifest, Sin, load, shipped
-from streamgate.errors import UsageProblem
-from streamgate.judge import anomalies_of
-from streamgate.selection import Request, chosen_rows, rows_of_the_sin
+from upheld import catalogue
+from upheld.checks import ANOMALIES
+from upheld.designs.manifest import Manifest, Sin, load, shipped
+from upheld.errors import UsageProblem
+from upheld.judge import anomalies_of
+from upheld.selection import Request, chosen_rows, rows_of_the_sin
 
 SINS = [name for name in shipped() if name.startswith("broken/")]
 LINES_MAX = 34
@@ -37,7 +37,7 @@ def test_one_short_module(name: str) -> None:
     assert len(modules) == 1
     assert len(text.splitlines()) <= LINES_MAX
     assert all(word in (ast.get_docstring(ast.parse(text)) or "") for word in ("Whoever", "show"))
-    assert "from streamgate.impl.plain import" in text
+    assert "from upheld.impl.plain import" in text
 
 
 @pytest.mark.parametrize("name", SINS)

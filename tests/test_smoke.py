@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from miniatures import manifest
 
-from streamgate import smoke as module
-from streamgate.designs import instance
-from streamgate.designs.new import new
-from streamgate.designs.reaper import RunScope
-from streamgate.errors import UsageProblem
-from streamgate.smoke import Check, smoke
+from upheld import smoke as module
+from upheld.designs import instance
+from upheld.designs.new import new
+from upheld.designs.reaper import RunScope
+from upheld.errors import UsageProblem
+from upheld.smoke import Check, smoke
 
 FOLLOWS = ["says hello", "starts", "answers its input with an output", "stops", "leaves nothing"]
 

@@ -22,9 +22,9 @@ from pyspark.errors import PySparkException  # noqa: E402
 from pyspark.sql import DataFrame, SparkSession  # noqa: E402
 from pyspark.sql import functions as sf  # noqa: E402
 
-from streamgate.adapter import Failed  # noqa: E402
-from streamgate.generators.envelope_pb2 import Envelope, Hop, Posting  # noqa: E402
-from streamgate.impl.spark import (  # noqa: E402
+from upheld.adapter import Failed  # noqa: E402
+from upheld.generators.envelope_pb2 import Envelope, Hop, Posting  # noqa: E402
+from upheld.impl.spark import (  # noqa: E402
     batcher,
     branches,
     clock,
@@ -36,9 +36,9 @@ from streamgate.impl.spark import (  # noqa: E402
     relay,
     runtime,
 )
-from streamgate.impl.spark.checkpoint import Checkpoint  # noqa: E402
-from streamgate.impl.spark.session import JVM, open_session  # noqa: E402
-from streamgate.impl.spark.writer import Writer  # noqa: E402
+from upheld.impl.spark.checkpoint import Checkpoint  # noqa: E402
+from upheld.impl.spark.session import JVM, open_session  # noqa: E402
+from upheld.impl.spark.writer import Writer  # noqa: E402
 
 HUGE = 2**53 + 1
 
@@ -334,7 +334,7 @@ def test_batches_fill():
 def test_clock(tmp_path, monkeypatch):
     """It ticks while something waits or may: an interval after the last was out, less what a batch takes; once to close."""
     now = [100.0]
-    monkeypatch.setattr("streamgate.impl.spark.clock.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("upheld.impl.spark.clock.time.monotonic", lambda: now[0])
     ticking = clock.Clock(f"file://{tmp_path}", 2, 1000)
 
     def after(seconds):

@@ -7,8 +7,8 @@ import pytest
 from pytest_bdd import parsers
 from pytest_bdd.steps import StepFunctionContext
 
-from streamgate.designs.manifest import Manifest
-from streamgate.speclint import lint, step_definitions
+from upheld.designs.manifest import Manifest
+from upheld.speclint import lint, step_definitions
 
 GUARANTEES = """
 [tags]

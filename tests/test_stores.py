@@ -10,10 +10,10 @@ import redis
 from histories import Story
 from servers import comes_back, hear
 
-from streamgate.designs.reaper import RunScope
-from streamgate.history.events import Record
-from streamgate.stores import Cassandra, Redis, Sqlite
-from streamgate.verdicts import Inconclusive, NotOffered
+from upheld.designs.reaper import RunScope
+from upheld.history.events import Record
+from upheld.stores import Cassandra, Redis, Sqlite
+from upheld.verdicts import Inconclusive, NotOffered
 
 INTERVAL_MS = 500
 Kept = tuple[Story, list[Record]]
@@ -216,7 +216,7 @@ def test_a_java_that_cassandra_cannot_take(tmp_path: Path, monkeypatch: pytest.M
     new = tmp_path / "java"
     new.write_text("#!/bin/sh\necho 'openjdk version \"25.0.1\"' >&2\n")
     new.chmod(0o755)
-    monkeypatch.setenv("STREAMGATE_JAVA", str(new))
+    monkeypatch.setenv("UPHELD_JAVA", str(new))
 
     with (
         RunScope() as run,

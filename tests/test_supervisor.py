@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from miniatures import MINIATURES, START, Run, Spawn, manifest, until
 
-from streamgate.designs import instance as instances
-from streamgate.designs.instance import Instance, Silence, prepare
-from streamgate.designs.pool import Pool
-from streamgate.designs.protocol import Failed, Ready, Stopped
-from streamgate.errors import UsageProblem
-from streamgate.verdicts import AdapterBreach
+from upheld.designs import instance as instances
+from upheld.designs.instance import Instance, Silence, prepare
+from upheld.designs.pool import Pool
+from upheld.designs.protocol import Failed, Ready, Stopped
+from upheld.errors import UsageProblem
+from upheld.verdicts import AdapterBreach
 
 MESSAGES = tomllib.loads((MINIATURES / "messages.toml").read_text())
 HELLO_HABITS = [

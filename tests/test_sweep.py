@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from streamgate.depths import DEPTHS
-from streamgate.errors import UsageProblem
-from streamgate.progress import Progress
-from streamgate.sweep import (
+from upheld.depths import DEPTHS
+from upheld.errors import UsageProblem
+from upheld.progress import Progress
+from upheld.sweep import (
     AGREED,
     SIDES,
     Cut,
@@ -28,7 +28,7 @@ from streamgate.sweep import (
     table,
     within,
 )
-from streamgate.verdicts import Anomaly, Verdict
+from upheld.verdicts import Anomaly, Verdict
 
 TRACE = [
     ("start", "init_producer_id"),
@@ -189,19 +189,19 @@ def test_what_is_shown() -> None:
     """The table counts what was met, and a card has the command that meets it again."""
     found = result(Verdict.VIOLATED).model_copy(update={"anomalies": [Anomaly(name="lost", text="ada is gone")]})
 
-    said = card(found, "streamgate sweep --design x", 7)
+    said = card(found, "upheld sweep --design x", 7)
 
     assert table([found, result(None)]).caption == "2 points, 1 hit, 1 missed"
     assert said.splitlines()[0] == "VIOLATED  transaction-1.end_txn.1.after"
     assert "lost: ada is gone" in said
-    assert said.endswith("streamgate sweep --design x --point transaction-1.end_txn.1.after --seed 7")
+    assert said.endswith("upheld sweep --design x --point transaction-1.end_txn.1.after --seed 7")
 
 
 def test_who_is_wrong_with_no_fault_has_no_place_to_name() -> None:
     """The command is that of the whole sweep."""
     found = result(Verdict.VIOLATED, CUT.model_copy(update={"phase": "no fault"}))
 
-    assert card(found, "streamgate sweep --design x", 7).endswith("streamgate sweep --design x --seed 7")
+    assert card(found, "upheld sweep --design x", 7).endswith("upheld sweep --design x --seed 7")
 
 
 def test_a_record_is_whole_lines(tmp_path: Path) -> None:
@@ -263,7 +263,7 @@ def test_a_design_that_is_wrong_with_no_fault_is_not_swept(tmp_path: Path, monke
     (found,) = swept(record, monkeypatch, golden=Verdict.VIOLATED)
 
     assert exit_code([found]) == 1
-    assert card(found, "streamgate sweep", 7).startswith("VIOLATED  no fault")
+    assert card(found, "upheld sweep", 7).startswith("VIOLATED  no fault")
     assert not record.path.exists()
 
 

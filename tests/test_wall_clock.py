@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from streamgate.faults.wall_clock import WallClock
-from streamgate.verdicts import MarkMissed
+from upheld.faults.wall_clock import WallClock
+from upheld.verdicts import MarkMissed
 
 SHOWS = "import time; print(time.time(), time.monotonic())"
 WAITS = """

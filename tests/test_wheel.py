@@ -10,10 +10,10 @@ from zipfile import ZipFile
 
 import pytest
 
-import streamgate
+import upheld
 
 ROOT = Path(__file__).parents[1]
-SOURCES = ("streamgate", "features", "steps", "generators", "impl", "tests", "pyproject.toml", "README.md", "LICENSE")
+SOURCES = ("upheld", "features", "steps", "generators", "impl", "tests", "pyproject.toml", "README.md", "LICENSE")
 NO_SOURCE = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
 BUILD = "import sys; from setuptools.build_meta import build_wheel; build_wheel(sys.argv[1])"
 DEADLINE_S = 120.0
@@ -32,7 +32,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[PurePosixPath]:
         [sys.executable, "-c", BUILD, str(copy)], cwd=copy, capture_output=True, timeout=DEADLINE_S, check=True
     )
     (built,) = copy.glob("*.whl")
-    assert built.name == f"streamgate-{streamgate.__version__}-py3-none-any.whl"
+    assert built.name == f"upheld-{upheld.__version__}-py3-none-any.whl"
     with ZipFile(built) as archive:
         return {PurePosixPath(name) for name in archive.namelist()}
 
@@ -40,7 +40,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[PurePosixPath]:
 def tree() -> set[PurePosixPath]:
     """Every file of the package, through the links to the top-level folders."""
     found = set()
-    for folder, folders, files in os.walk(ROOT / "streamgate", followlinks=True):
+    for folder, folders, files in os.walk(ROOT / "upheld", followlinks=True):
         folders[:] = [name for name in folders if name != "__pycache__"]
         found |= {PurePosixPath(Path(folder, name).relative_to(ROOT).as_posix()) for name in files}
     return found
@@ -58,20 +58,20 @@ def test_the_wheel_holds_what_a_run_needs(wheel: set[PurePosixPath]) -> None:
     names = {str(file) for file in wheel}
 
     assert names >= {
-        "streamgate/py.typed",
-        "streamgate/data/durations.json",
-        "streamgate/suite/pytest.ini",
-        "streamgate/suite/test_features.py",
-        "streamgate/features/guarantees.toml",
-        "streamgate/generators/envelope.proto",
-        "streamgate/generators/envelope_pb2.pyi",
-        "streamgate/brokers/kafka/jgo.lock.toml",
-        "streamgate/stores/cassandra_server/jgo.lock.toml",
-        "streamgate/impl/spark/design.toml",
-        "streamgate/impl/spark/jars/jgo.lock.toml",
-        "streamgate/impl/plain/design.toml",
-        "streamgate/designs/starter/design.toml",
-        "streamgate/designs/starter/relay.py",
+        "upheld/py.typed",
+        "upheld/data/durations.json",
+        "upheld/suite/pytest.ini",
+        "upheld/suite/test_features.py",
+        "upheld/features/guarantees.toml",
+        "upheld/generators/envelope.proto",
+        "upheld/generators/envelope_pb2.pyi",
+        "upheld/brokers/kafka/jgo.lock.toml",
+        "upheld/stores/cassandra_server/jgo.lock.toml",
+        "upheld/impl/spark/design.toml",
+        "upheld/impl/spark/jars/jgo.lock.toml",
+        "upheld/impl/plain/design.toml",
+        "upheld/designs/starter/design.toml",
+        "upheld/designs/starter/relay.py",
     }
     assert len([name for name in names if name.endswith(".feature")]) > 10
     assert len([name for name in names if "/impl/broken/" in name and name.endswith("/design.toml")]) >= 7
@@ -80,4 +80,4 @@ def test_the_wheel_holds_what_a_run_needs(wheel: set[PurePosixPath]) -> None:
 
 def test_one_version() -> None:
     """Package and suite have one."""
-    assert version("streamgate") == streamgate.__version__
+    assert version("upheld") == upheld.__version__

@@ -17,10 +17,10 @@ from types import ModuleType
 from typing import Any, Self
 from unittest import mock
 
-from streamgate import catalogue, steps
-from streamgate.designs.protocol import Mode
-from streamgate.programs import PROGRAMS
-from streamgate.speclint import matches, step_definitions
+from upheld import catalogue, steps
+from upheld.designs.protocol import Mode
+from upheld.programs import PROGRAMS
+from upheld.speclint import matches, step_definitions
 
 CAPABILITIES = frozenset(
     (

@@ -18,11 +18,11 @@ from pathlib import Path
 import highspy
 import tomlkit
 
-from streamgate import catalogue, kills
-from streamgate.cover import EVERYTHING, Demand, alternates, core_demands, quick_demands
-from streamgate.depths import DEPTHS, Depth
-from streamgate.designs.manifest import Manifest, load, shipped
-from streamgate.selection import rows_of_the_sin
+from upheld import catalogue, kills
+from upheld.cover import EVERYTHING, Demand, alternates, core_demands, quick_demands
+from upheld.depths import DEPTHS, Depth
+from upheld.designs.manifest import Manifest, load, shipped
+from upheld.selection import rows_of_the_sin
 
 FEATURES = Path(__file__).parents[1] / "features"
 UNKNOWN_S = 3.0  # of a row that no report has: not chosen without need
@@ -137,7 +137,7 @@ class Cover:
 
 def catalogue_checks() -> set[str]:
     """The checks that there are."""
-    from streamgate.checks import CHECKS  # noqa: PLC0415 - it brings every model
+    from upheld.checks import CHECKS  # noqa: PLC0415 - it brings every model
 
     return set(CHECKS)
 

@@ -18,11 +18,11 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from streamgate import catalogue, durations
-from streamgate.durations import Durations, Recorded
-from streamgate.errors import Problem, UsageProblem
-from streamgate.report import RowResult
-from streamgate.verdicts import Verdict
+from upheld import catalogue, durations
+from upheld.durations import Durations, Recorded
+from upheld.errors import Problem, UsageProblem
+from upheld.report import RowResult
+from upheld.verdicts import Verdict
 
 JUDGED = (Verdict.UPHELD, Verdict.UNSUPPORTED, Verdict.VIOLATED)
 LACKING = "this machine has no"  # so begins the reason of a row that cannot be judged here

@@ -16,9 +16,9 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-import streamgate
-from streamgate import catalogue, kills
-from streamgate.designs.manifest import Manifest, load, shipped
+import upheld
+from upheld import catalogue, kills
+from upheld.designs.manifest import Manifest, load, shipped
 
 UNKNOWN_S = 60.0  # of a row that the report lacks
 A_RUN = 400  # rows, or one design: more of them share the start of the brokers, fewer lose less where a run is ended
@@ -121,7 +121,7 @@ def judge(chosen: Mapping[str, Iterable[str]], scratch: Path, lanes: int, within
     listed = scratch / "rows.txt"
     listed.write_text("".join(f"{name} {row}\n" for name, rows in chosen.items() for row in rows))
     designs = [argument for name in chosen for argument in ("--design", name)]
-    command = [sys.executable, "-m", "streamgate.cli", "run", *designs, "--rows", str(listed)]
+    command = [sys.executable, "-m", "upheld.cli", "run", *designs, "--rows", str(listed)]
     command += ["--broker", "embedded", "--lanes", str(lanes), "--out", str(scratch / "run")]
     command += ["--max-seconds", str(min(A_RUN_S, max(1.0, within_s)))]
     with (scratch / "run.log").open("ab") as log:
@@ -143,7 +143,7 @@ def main() -> int:
     arguments = parser.parse_args()
     found, until_s = catalogue.load(), time.monotonic() + 60 * arguments.max_minutes
     matrix = kills.load(arguments.matrix) if arguments.matrix.exists() else kills.Kills()
-    matrix.streamgate = streamgate.__version__
+    matrix.upheld = upheld.__version__
     for report in [*arguments.take, arguments.scratch / "run" / "report.jsonl"]:
         print(f"{report}: {take(matrix, report)} rows", flush=True)
     kills.save(matrix, arguments.matrix)

@@ -1,6 +1,6 @@
 """Serves the plain design."""
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain
+from upheld.adapter import serve
+from upheld.impl.plain import Plain
 
 serve(Plain())

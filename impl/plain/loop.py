@@ -25,11 +25,11 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
-from streamgate.adapter import Design, Failed
-from streamgate.impl.answered import ONE_UNDER_WAY, answered, heard
-from streamgate.impl.lag import lag
-from streamgate.impl.outside import Outside
-from streamgate.impl.plain.programs import (
+from upheld.adapter import Design, Failed
+from upheld.impl.answered import ONE_UNDER_WAY, answered, heard
+from upheld.impl.lag import lag
+from upheld.impl.outside import Outside
+from upheld.impl.plain.programs import (
     Batcher,
     Branches,
     Clients,
@@ -41,9 +41,9 @@ from streamgate.impl.plain.programs import (
     Row,
     Tickers,
 )
-from streamgate.impl.stores import open_store
-from streamgate.impl.tables import Table
-from streamgate.impl.topics import topic_ids
+from upheld.impl.stores import open_store
+from upheld.impl.tables import Table
+from upheld.impl.topics import topic_ids
 
 CHUNK = 500  # records applied together; what they change is sent once
 LEAST = dict.fromkeys(("commit_interval_ms", "persistence_interval_ms", "threshold", "interval_ms"), 1)

@@ -12,8 +12,8 @@ from typing import Any
 from confluent_kafka import Message
 from google.protobuf.message import DecodeError
 
-from streamgate.adapter import Failed
-from streamgate.generators.envelope_pb2 import Envelope, Hop
+from upheld.adapter import Failed
+from upheld.generators.envelope_pb2 import Envelope, Hop
 
 Row = tuple[Any, bytes | None, Any, int]  # key, value, headers, timestamp in milliseconds
 Fields = dict[str, tuple[type, ...]]  # of a row in JSON, the first one mostly its key -> the types that each may have

@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as sf
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from streamgate.impl.spark.joins import Table
-from streamgate.impl.spark.rows import OUTPUT
+from upheld.impl.spark.joins import Table
+from upheld.impl.spark.rows import OUTPUT
 
 READS, BESIDE, WRITES = ("visits",), (), "batches"
 MADE_UP = b'{"customerId": "a", "visitorId": "a", "action": "a"}'

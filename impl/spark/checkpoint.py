@@ -9,7 +9,7 @@ from typing import Any
 
 from pyarrow import fs
 
-from streamgate.adapter import Failed
+from upheld.adapter import Failed
 
 Positions = dict[tuple[str, int], int]  # topic and partition -> the next offset to read
 

@@ -4,7 +4,7 @@ import pandas  # noqa: F401
 import pyarrow.compute  # noqa: F401
 from pyspark.daemon import manager
 
-from streamgate.impl.spark import batcher, joins, ledger, relay  # noqa: F401
+from upheld.impl.spark import batcher, joins, ledger, relay  # noqa: F401
 
 if __name__ == "__main__":
     manager()

@@ -8,8 +8,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import StringType
 
-from streamgate.impl.spark.envelopes import flaws
-from streamgate.impl.spark.rows import NO_HEADERS, OUTPUT
+from upheld.impl.spark.envelopes import flaws
+from upheld.impl.spark.rows import NO_HEADERS, OUTPUT
 
 ROLE = "dead_letters"
 ADDED = ", ".join(

@@ -11,7 +11,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
-from streamgate.adapter import Failed
+from upheld.adapter import Failed
 
 DEADLINE_S = 50
 LOOK_S = 0.05

@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 from google.protobuf.message import DecodeError
 from ptars import HandlerPool
 
-from streamgate.generators.envelope_pb2 import DESCRIPTOR, Envelope
+from upheld.generators.envelope_pb2 import DESCRIPTOR, Envelope
 
 CODEC = HandlerPool([DESCRIPTOR]).get_for_message(Envelope.DESCRIPTOR)
 BEGINS = pa.array([b"", b"\x0a", b"\x10", b"\x1a", b"\x22"], pa.binary())  # the tag of a field that an envelope has

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as sf
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from streamgate.impl.spark.rows import NO_HEADERS
+from upheld.impl.spark.rows import NO_HEADERS
 
 PAGES = 256  # fixed in a checkpoint when it is made
 # A change without a row is a deletion, a subscription of no position is the ticker's own row, a result without a row a tombstone.

@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from streamgate.generators.envelope_pb2 import Envelope, Posting
-from streamgate.impl.spark.accounts import Accounts, apply, output
-from streamgate.impl.spark.envelopes import decode
-from streamgate.impl.spark.rows import OUTPUT
-from streamgate.impl.stores import Store
+from upheld.generators.envelope_pb2 import Envelope, Posting
+from upheld.impl.spark.accounts import Accounts, apply, output
+from upheld.impl.spark.envelopes import decode
+from upheld.impl.spark.rows import OUTPUT
+from upheld.impl.stores import Store
 
 READS, BESIDE, WRITES = ("entries",), (), "balances"
 MADE_UP = Envelope(postings=[Posting(account="a", amount_cents=1)]).SerializeToString()

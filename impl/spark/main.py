@@ -1,9 +1,9 @@
 """The reference design in PySpark: on the adapter protocol, or by itself on a Kafka of yours.
 
-    python -m streamgate.impl.spark.main                  speaks the protocol
+    python -m upheld.impl.spark.main                  speaks the protocol
     spark-submit --jars JARS main.py --bootstrap HOST:PORT --checkpoint FOLDER      processes until it is ended
 
-JARS are the locked ones: `python -m streamgate.brokers.jars impl/spark/jars | paste -sd,` prints them.
+JARS are the locked ones: `python -m upheld.brokers.jars impl/spark/jars | paste -sd,` prints them.
 """
 
 import argparse
@@ -15,8 +15,8 @@ import threading
 from pathlib import Path
 from typing import Any, NoReturn
 
-from streamgate.adapter import Failed, serve
-from streamgate.impl.spark.runtime import PROGRAMS, Spark
+from upheld.adapter import Failed, serve
+from upheld.impl.spark.runtime import PROGRAMS, Spark
 
 
 class Arguments(argparse.ArgumentParser):
@@ -47,7 +47,7 @@ def start(arguments: list[str]) -> dict[str, Any] | None:
     parser.add_argument("--reads", help="the input topic (default: the role's name, `entries` for the ledger)")
     parser.add_argument("--beside", help="the second input topic of a join")
     parser.add_argument("--writes", help="the output topic (default: the role's name, `balances` for the ledger)")
-    parser.add_argument("--application-id", default="streamgate", help="group and transactional id begin with it")
+    parser.add_argument("--application-id", default="upheld", help="group and transactional id begin with it")
     parser.add_argument("--commit-interval-ms", type=int, default=100)
     parser.add_argument("--threshold", type=int, default=100, help="events that fill a batch of the batcher")
     parser.add_argument("--interval-ms", type=int, default=1_000, help="how long an event waits for its batch")
@@ -75,7 +75,7 @@ def start(arguments: list[str]) -> dict[str, Any] | None:
         "session_timeout_ms": said.session_timeout_ms,
         "transaction_timeout_ms": 60_000,
         "offset_reset": "earliest",
-        "state_dir": tempfile.mkdtemp(prefix="streamgate-state-"),
+        "state_dir": tempfile.mkdtemp(prefix="upheld-state-"),
         "durable_dir": said.checkpoint if "://" in said.checkpoint else str(Path(said.checkpoint).absolute()),
     }
 

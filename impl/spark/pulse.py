@@ -11,8 +11,8 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from streamgate.impl.spark.joins import Said, Table, in_pages
-from streamgate.impl.spark.rows import NO_HEADERS
+from upheld.impl.spark.joins import Said, Table, in_pages
+from upheld.impl.spark.rows import NO_HEADERS
 
 READS, BESIDE, WRITES = ("motors", "grippers", "controllers", "robots"), (), "frequency"
 MADE_UP = b'{"robot": "a", "ts_ms": 1, "points": 1, "name": "a"}'

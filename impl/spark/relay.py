@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from streamgate.generators.envelope_pb2 import Envelope
-from streamgate.impl.spark.envelopes import decode, join
-from streamgate.impl.spark.rows import OUTPUT
+from upheld.generators.envelope_pb2 import Envelope
+from upheld.impl.spark.envelopes import decode, join
+from upheld.impl.spark.rows import OUTPUT
 
 READS, BESIDE, WRITES = ("input",), (), "output"
 MADE_UP = Envelope(id="a").SerializeToString()

@@ -22,20 +22,20 @@ from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from streamgate.adapter import Design, Failed
-from streamgate.generators.envelope_pb2 import Envelope
-from streamgate.impl.lag import lag
-from streamgate.impl.spark import batcher, branches, dead_letters, ledger, pulse, relay
-from streamgate.impl.spark.checkpoint import Checkpoint, Positions
-from streamgate.impl.spark.clock import Clock
-from streamgate.impl.spark.election import Election
-from streamgate.impl.spark.joins import JOINS
-from streamgate.impl.spark.rows import NO_HEADERS
-from streamgate.impl.spark.session import can_have_workers, open_session, use_local_disk, workers_of
-from streamgate.impl.spark.writer import Writer
-from streamgate.impl.stores import Store, open_store
-from streamgate.impl.tables import Table
-from streamgate.impl.topics import topic_ids
+from upheld.adapter import Design, Failed
+from upheld.generators.envelope_pb2 import Envelope
+from upheld.impl.lag import lag
+from upheld.impl.spark import batcher, branches, dead_letters, ledger, pulse, relay
+from upheld.impl.spark.checkpoint import Checkpoint, Positions
+from upheld.impl.spark.clock import Clock
+from upheld.impl.spark.election import Election
+from upheld.impl.spark.joins import JOINS
+from upheld.impl.spark.rows import NO_HEADERS
+from upheld.impl.spark.session import can_have_workers, open_session, use_local_disk, workers_of
+from upheld.impl.spark.writer import Writer
+from upheld.impl.stores import Store, open_store
+from upheld.impl.tables import Table
+from upheld.impl.topics import topic_ids
 
 PROGRAMS: dict[str, Any] = {
     "relay": relay,
@@ -435,7 +435,7 @@ def warm_up(
 
     numbers = session.readStream.format("rate-micro-batch").option("rowsPerBatch", WARM_UP_RECORDS).load()
     beside = made_up(session.range(1).toDF("value"), program.BESIDE) if program.BESIDE else None
-    with tempfile.TemporaryDirectory(prefix="streamgate-warm-up-") as folder:
+    with tempfile.TemporaryDirectory(prefix="upheld-warm-up-") as folder:
         if program is batcher:
             beside = Clock(f"file://{folder}/ticks", 1, 1).ticks(session)
         records = made_up(numbers, program.READS)

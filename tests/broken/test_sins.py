@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from watched import watched
 
-from streamgate import catalogue, report
-from streamgate.checks import CHECKS
-from streamgate.depths import Depth
-from streamgate.designs.manifest import load, shipped
-from streamgate.report import RowResult
-from streamgate.selection import rows_of_the_sin
-from streamgate.verdicts import Verdict
+from upheld import catalogue, report
+from upheld.checks import CHECKS
+from upheld.depths import Depth
+from upheld.designs.manifest import load, shipped
+from upheld.report import RowResult
+from upheld.selection import rows_of_the_sin
+from upheld.verdicts import Verdict
 
 RUN_S = 1800
 FOUND = catalogue.load()
@@ -51,7 +51,7 @@ def run(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -
     out = tmp_path_factory.mktemp("broken")
     designs = [argument for name in rows_at(depth) for argument in ("--design", name)]
     options = ["--broker", "embedded", "--lanes", "3", "--depth", depth, "--out", str(out), *designs]
-    command = [sys.executable, "-m", "streamgate.cli", "run", *options]
+    command = [sys.executable, "-m", "upheld.cli", "run", *options]
     code = watched(command, out / "said.txt", RUN_S, pytestconfig)
     rows: dict[str, dict[str, RowResult]] = defaultdict(dict)
     for row in report.read(out / "report.jsonl")[0]:

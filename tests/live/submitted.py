@@ -10,12 +10,12 @@ from pathlib import Path
 
 from confluent_kafka import Producer
 
-from streamgate.brokers import Broker
-from streamgate.brokers.jars import jar_set
-from streamgate.designs.reaper import RunScope
-from streamgate.generators.envelope_pb2 import Envelope, Posting
-from streamgate.history.reading import Reading
-from streamgate.impl.spark import main
+from upheld.brokers import Broker
+from upheld.brokers.jars import jar_set
+from upheld.designs.reaper import RunScope
+from upheld.generators.envelope_pb2 import Envelope, Posting
+from upheld.history.reading import Reading
+from upheld.impl.spark import main
 
 DEADLINE_S = 240.0
 LOOK_S = 0.1

@@ -14,20 +14,20 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from streamgate.brokers import Broker, open_broker
-from streamgate.brokers.cluster import open_cluster
-from streamgate.brokers.container import kafka_image
-from streamgate.brokers.embedded import EmbeddedBroker, open_embedded
-from streamgate.brokers.engine import NoContainerError
-from streamgate.designs.reaper import RUN_LABEL, RunScope, members
-from streamgate.errors import MachineProblem
-from streamgate.faults.broker import id_in, log_of
-from streamgate.history.reading import Reading
+from upheld.brokers import Broker, open_broker
+from upheld.brokers.cluster import open_cluster
+from upheld.brokers.container import kafka_image
+from upheld.brokers.embedded import EmbeddedBroker, open_embedded
+from upheld.brokers.engine import NoContainerError
+from upheld.designs.reaper import RUN_LABEL, RunScope, members
+from upheld.errors import MachineProblem
+from upheld.faults.broker import id_in, log_of
+from upheld.history.reading import Reading
 
 DEADLINE_S = 30.0
 POLL_S = 0.02
 KILLED = 2  # nodes of three, one after the other
-PROBES = [f"streamgate-probe-{number}" for number in range(6)]  # transactional ids, on more than one node
+PROBES = [f"upheld-probe-{number}" for number in range(6)]  # transactional ids, on more than one node
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_a_killed_broker_comes_back_with_what_it_had(run: RunScope, tmp_path: Pa
     """
     broker = open_embedded(run, tmp_path, why="a test")
     mapped = Path(f"/proc/{broker.process.pid}/maps").read_text()
-    assert ("/classes.jsa" in mapped) == ("/streamgate/kafka-" in mapped)
+    assert ("/classes.jsa" in mapped) == ("/upheld/kafka-" in mapped)
     assert transacted(broker) == [(b"key", b"committed")]
 
     broker.kill()
@@ -108,7 +108,7 @@ def test_a_cluster_outlives_two_of_its_nodes_in_turn_and_ends_with_its_run(tmp_p
         killed = set[int]()
         while len(killed) < KILLED:
             name = next(name for name in PROBES if not coordinators(reading, name) & killed)
-            ids = (name, id_in(log_of(name), "streamgate-twin"))
+            ids = (name, id_in(log_of(name), "upheld-twin"))
             producers = [Producer(reading.settings | {"transactional.id": each}) for each in ids]
             for producer in producers:
                 producer.init_transactions(DEADLINE_S)
@@ -162,7 +162,7 @@ def test_a_java_that_exits_at_start_is_quoted(run: RunScope, tmp_path: Path, mon
     java = tmp_path / "java"
     java.write_text("#!/bin/sh\n[ $# = 1 ] && echo 'java version \"17\"' >&2 || echo 'Error: no heap' >&2\n")
     java.chmod(0o755)
-    monkeypatch.setenv("STREAMGATE_JAVA", str(java))
+    monkeypatch.setenv("UPHELD_JAVA", str(java))
 
     with pytest.raises(MachineProblem, match=r"; the last word of .*broker\.log is: Error: no heap$"):
         open_embedded(run, tmp_path / "logs", why="a test")

@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from streamgate.brokers import Broker
-from streamgate.feed import Feed
-from streamgate.generators.ledger import Send, ledger
-from streamgate.history.reading import Reading
+from upheld.brokers import Broker
+from upheld.feed import Feed
+from upheld.generators.ledger import Send, ledger
+from upheld.history.reading import Reading
 
 PARTITIONS = 4
 

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from streamgate.brokers import Broker
-from streamgate.designs.manifest import load
-from streamgate.designs.new import new
-from streamgate.designs.reaper import RunScope
-from streamgate.smoke import smoke
+from upheld.brokers import Broker
+from upheld.designs.manifest import load
+from upheld.designs.new import new
+from upheld.designs.reaper import RunScope
+from upheld.smoke import smoke
 
 
 def test_new_passes_smoke(tmp_path: Path, run_scope: RunScope, broker: Broker) -> None:

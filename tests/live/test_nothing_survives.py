@@ -9,16 +9,16 @@ from typing import Any
 import docker
 import pytest
 
-from streamgate.brokers.container import kafka_image
-from streamgate.brokers.engine import NoContainerError
-from streamgate.designs.reaper import RUN_LABEL, members
+from upheld.brokers.container import kafka_image
+from upheld.brokers.engine import NoContainerError
+from upheld.designs.reaper import RUN_LABEL, members
 
 DEADLINE_S = 120.0
 HARNESS = """
 import signal, sys
 from pathlib import Path
-from streamgate.brokers import open_broker
-from streamgate.designs.reaper import RunScope
+from upheld.brokers import open_broker
+from upheld.designs.reaper import RunScope
 
 run = RunScope()
 broker = open_broker(sys.argv[1], run=run, log_dir=Path(sys.argv[2]))

@@ -10,10 +10,10 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from kio.schema.errors import ErrorCode
 
-from streamgate.brokers import Broker
-from streamgate.faults.wire import Exchange, Proxy, Rule
-from streamgate.faults.wire.errors import Moment
-from streamgate.history.reading import Reading
+from upheld.brokers import Broker
+from upheld.faults.wire import Exchange, Proxy, Rule
+from upheld.faults.wire.errors import Moment
+from upheld.history.reading import Reading
 
 DEADLINE_S = 20.0
 INVALID_PRODUCER_EPOCH, PRODUCER_FENCED = 47, 90

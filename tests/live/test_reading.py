@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Consumer, Producer
 
-from streamgate.brokers import Broker
-from streamgate.history.reading import Reading
+from upheld.brokers import Broker
+from upheld.history.reading import Reading
 
 DEADLINE_S = 30.0
 

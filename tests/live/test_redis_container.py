@@ -13,13 +13,13 @@ import pytest
 import redis
 from servers import comes_back
 
-from streamgate.designs.reaper import RUN_LABEL, RunScope
-from streamgate.stores import Redis
-from streamgate.stores.redis_container import IMAGE_VARIABLE, redis_image
-from streamgate.verdicts import NotOffered
+from upheld.designs.reaper import RUN_LABEL, RunScope
+from upheld.stores import Redis
+from upheld.stores.redis_container import IMAGE_VARIABLE, redis_image
+from upheld.verdicts import NotOffered
 
 END_S = 10.0
-BUILT = "streamgate/redis:test"
+BUILT = "upheld/redis:test"
 
 
 @pytest.fixture

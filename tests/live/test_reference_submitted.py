@@ -5,8 +5,8 @@ from pathlib import Path
 
 from submitted import CENTS, DEADLINE_S, WAVE, Ledger, wait
 
-from streamgate.brokers import Broker
-from streamgate.designs.reaper import RunScope
+from upheld.brokers import Broker
+from upheld.designs.reaper import RunScope
 
 
 def test_a_bootstrap_and_a_checkpoint_are_enough(broker: Broker, tmp_path: Path) -> None:

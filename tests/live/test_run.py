@@ -1,4 +1,4 @@
-"""`streamgate run` as a shell runs it, on a real broker: secrets, interrupts, hostile surroundings, limits."""
+"""`upheld run` as a shell runs it, on a real broker: secrets, interrupts, hostile surroundings, limits."""
 
 import json
 import os
@@ -14,16 +14,16 @@ import psutil
 import pytest
 from terminals import CTRL_C, Terminal
 
-import streamgate.impl.plain
-from streamgate.brokers import embedded, open_broker
-from streamgate.brokers.embedded import EmbeddedBroker, open_embedded
-from streamgate.cli import main
-from streamgate.designs.reaper import RunScope, members
-from streamgate.errors import UsageProblem
-from streamgate.judge import judge
-from streamgate.report import Summary, read
+import upheld.impl.plain
+from upheld.brokers import embedded, open_broker
+from upheld.brokers.embedded import EmbeddedBroker, open_embedded
+from upheld.cli import main
+from upheld.designs.reaper import RunScope, members
+from upheld.errors import UsageProblem
+from upheld.judge import judge
+from upheld.report import Summary, read
 
-STREAMGATE = str(Path(sys.executable).with_name("streamgate"))
+UPHELD = str(Path(sys.executable).with_name("upheld"))
 QUICK = "@G40.aborted-upstream"
 ROW_ID = "G40.aborted-upstream[ledger-exactly_once]"
 ROW = ["--program", "ledger", "--mode", "exactly_once", "--only", QUICK]
@@ -54,7 +54,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
         with pytest.MonkeyPatch.context() as bare:
             bare.setenv("PATH", "")
             bare.delenv("JAVA_HOME", raising=False)
-            bare.delenv("STREAMGATE_JAVA", raising=False)
+            bare.delenv("UPHELD_JAVA", raising=False)
             broker = open_embedded(run, folder, why="a test", secured=True)
         client = broker.client
         properties = folder / "client.properties"
@@ -72,8 +72,8 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
 
 LEAKY = """
 import sys
-from streamgate.impl.plain import Plain
-from streamgate.adapter import serve
+from upheld.impl.plain import Plain
+from upheld.adapter import serve
 class Leaky(Plain):
     def open(self, start):
         print("asked to start with", start, file=sys.stderr, flush=True)
@@ -87,9 +87,9 @@ def leaky(folder: Path) -> Path:
     folder.mkdir()
     (folder / "leaky.py").write_text(LEAKY)
     (folder / "design.toml").write_text(
-        (Path(streamgate.impl.plain.__file__).parent / "design.toml")
+        (Path(upheld.impl.plain.__file__).parent / "design.toml")
         .read_text()
-        .replace('"-m", "streamgate.impl.plain"', '"leaky.py"')
+        .replace('"-m", "upheld.impl.plain"', '"leaky.py"')
     )
     return folder / "design.toml"
 
@@ -112,7 +112,7 @@ def judged(secured: Secured, tmp_path_factory: pytest.TempPathFactory) -> Judged
 def ran(folder: Path, *options: str, **environment: str) -> Judged:
     """Run in a folder until the end."""
     out = folder / "out"
-    command = [STREAMGATE, "run", "--seed", "1", "--out", str(out), *options]
+    command = [UPHELD, "run", "--seed", "1", "--out", str(out), *options]
     end = subprocess.run(
         command,
         cwd=folder,
@@ -206,7 +206,7 @@ class Started:
         self.temporary.mkdir()
         with self.said.open("wb") as said:
             self.process = subprocess.Popen(
-                [STREAMGATE, "run", "--seed", "1", "--out", str(self.out), *options],
+                [UPHELD, "run", "--seed", "1", "--out", str(self.out), *options],
                 cwd=folder,
                 env=os.environ | {"TMPDIR": str(self.temporary)},
                 stdout=said,
@@ -228,11 +228,11 @@ class Started:
 
     def end(self, number: signal.Signals) -> int:
         """Interrupt it, and see that nothing of it is left."""
-        (scratch,) = (p for p in self.temporary.iterdir() if p.name.startswith("streamgate-"))
+        (scratch,) = (p for p in self.temporary.iterdir() if p.name.startswith("upheld-"))
         self.process.send_signal(number)
         code = self.process.wait(DEADLINE_S)
         assert "Traceback" not in self.said.read_text()
-        assert members(scratch.name.removeprefix("streamgate-"), []) == []
+        assert members(scratch.name.removeprefix("upheld-"), []) == []
         assert list(self.temporary.iterdir()) == []
         return code
 
@@ -257,7 +257,7 @@ def test_ctrl_c_on_a_terminal_leaves_it_as_it_was(tmp_path: Path) -> None:
     """There is one live line while rows are judged, in their tests too, and none afterwards; the report says what is missing."""
     rows = ["--only", f"{QUICK} or @G17.full-batches", "--mode", "exactly_once"]  # the second takes eight seconds
     options = ["--design", "plain", *rows, "--broker", "embedded", "--seed", "1", "--out", str(tmp_path / "out")]
-    with Terminal(STREAMGATE, "run", *options, columns=160, cwd=tmp_path) as terminal:
+    with Terminal(UPHELD, "run", *options, columns=160, cwd=tmp_path) as terminal:
         terminal.until(lambda screen: b"; G17.full-batches[batcher-exactly_once] 3 s" in screen, DEADLINE_S)
         terminal.press(CTRL_C)
 
@@ -309,14 +309,14 @@ def test_an_interrupt_while_the_broker_boots_leaves_nothing(tmp_path: Path) -> N
     run.until(lambda: list(run.out.glob("logs/broker.log")))
 
     assert run.end(signal.SIGINT) == 130
-    assert run.said.read_text().splitlines()[-1] == "streamgate: interrupted"
+    assert run.said.read_text().splitlines()[-1] == "upheld: interrupted"
     assert (run.out / "report.jsonl").read_text() == ""
 
 
 def test_the_broker_in_the_foreground_ends_with_an_interrupt(tmp_path: Path) -> None:
     """Ctrl-C is its normal end: exit 0."""
     with subprocess.Popen(
-        [STREAMGATE, "broker", "--broker", "embedded"],
+        [UPHELD, "broker", "--broker", "embedded"],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         text=True,

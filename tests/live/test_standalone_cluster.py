@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from submitted import BINARIES, DEADLINE_S, FOLDER, HERE, Ledger, wait
 
-from streamgate.brokers import Broker
-from streamgate.brokers.node import free_ports
-from streamgate.designs.reaper import RunScope
+from upheld.brokers import Broker
+from upheld.brokers.node import free_ports
+from upheld.designs.reaper import RunScope
 
 
 @pytest.fixture
@@ -90,6 +90,6 @@ def test_its_executors_are_killed(cluster: Cluster, tmp_path: Path) -> None:
     folder, submit = tmp_path / "design", " ".join((*cluster.options, "pyspark-shell"))
     folder.mkdir()
     (folder / "design.toml").write_text(f'{manifest}PYSPARK_SUBMIT_ARGS = "{submit}"\n', encoding="utf-8")
-    command = [BINARIES / "streamgate", "run", "--design", folder, "--only", "@G28.loses-a-worker"]
+    command = [BINARIES / "upheld", "run", "--design", folder, "--only", "@G28.loses-a-worker"]
 
     assert subprocess.run([*command, "--broker", "embedded", "--out", tmp_path / "out"], check=False).returncode == 0

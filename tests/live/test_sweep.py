@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from streamgate.cli import parser
-from streamgate.faults.disk import Disk
-from streamgate.sweep import LEFT, SIDES, Cut, Record
+from upheld.cli import parser
+from upheld.faults.disk import Disk
+from upheld.sweep import LEFT, SIDES, Cut, Record
 
-STREAMGATE = str(Path(sys.executable).with_name("streamgate"))
+UPHELD = str(Path(sys.executable).with_name("upheld"))
 DEADLINE_S = 240.0
 SEED = 7
 
@@ -28,7 +28,7 @@ class Swept(NamedTuple):
 
 def swept(out: Path, *options: str) -> Swept:
     """Sweep a ledger, exactly_once."""
-    command = [STREAMGATE, "sweep", "--broker", "embedded", "--out", str(out), *options]
+    command = [UPHELD, "sweep", "--broker", "embedded", "--out", str(out), *options]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
     lines = (out / "sweep.jsonl").read_text().splitlines()
     return Swept(ran.returncode, ran.stdout + ran.stderr, [json.loads(line) for line in lines])

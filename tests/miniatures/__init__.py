@@ -5,9 +5,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from streamgate.designs.instance import Instance
-from streamgate.designs.manifest import Manifest
-from streamgate.designs.protocol import Start
+from upheld.designs.instance import Instance
+from upheld.designs.manifest import Manifest
+from upheld.designs.protocol import Start
 
 MINIATURES = Path(__file__).parent
 Spawn = Callable[..., Instance]

@@ -5,7 +5,7 @@ import sys
 import threading
 from typing import Any
 
-from streamgate.adapter import Design, Failed, serve
+from upheld.adapter import Design, Failed, serve
 
 
 class Miniature(Design):

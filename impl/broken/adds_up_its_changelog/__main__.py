@@ -7,9 +7,9 @@ import json
 
 from confluent_kafka import Message
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain
-from streamgate.impl.plain.programs import Pulse
+from upheld.adapter import serve
+from upheld.impl.plain import Plain
+from upheld.impl.plain.programs import Pulse
 
 
 class AddedUp(Pulse):

@@ -5,9 +5,9 @@ Whoever opens the port before the state is restored makes this mistake. It shows
 
 from typing import Any
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain
-from streamgate.impl.tables import Table
+from upheld.adapter import serve
+from upheld.impl.plain import Plain
+from upheld.impl.tables import Table
 
 
 class AnswersBeforeItsTableIsRead(Plain):

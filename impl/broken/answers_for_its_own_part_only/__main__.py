@@ -5,8 +5,8 @@ Whoever asks the owner, and has no replica, makes this mistake. It shows when th
 
 from typing import Any
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain
+from upheld.adapter import serve
+from upheld.impl.plain import Plain
 
 
 class AnswersForItsOwnPartOnly(Plain):

@@ -5,8 +5,8 @@ Whoever puts a cache before the table makes this mistake. It shows where a row c
 
 from typing import Any
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain
+from upheld.adapter import serve
+from upheld.impl.plain import Plain
 
 
 class AnswersFromACache(Plain):

@@ -6,9 +6,9 @@ Whoever serves a store that a transaction is still changing makes this mistake. 
 import json
 from typing import Any
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain
-from streamgate.impl.plain.programs import Pulse
+from upheld.adapter import serve
+from upheld.impl.plain import Plain
+from upheld.impl.plain.programs import Pulse
 
 
 class AnswersWhatIsUnderWay(Plain):

@@ -4,9 +4,9 @@ import pickle
 from pathlib import Path
 from typing import Any
 
-from streamgate.adapter import serve
-from streamgate.impl.answered import answered
-from streamgate.impl.plain import Plain, Row
+from upheld.adapter import serve
+from upheld.impl.answered import answered
+from upheld.impl.plain import Plain, Row
 
 
 class BelievesWhatItHasNotCommitted(Plain):

@@ -3,8 +3,8 @@
 Whoever takes a graceful close for a quick crash makes this mistake. It shows where nobody starts it again.
 """
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Batcher, Plain, Row
+from upheld.adapter import serve
+from upheld.impl.plain import Batcher, Plain, Row
 
 
 class KeepsItAll(Batcher):

@@ -6,8 +6,8 @@ traffic: each costs the same, however little is in it.
 
 from confluent_kafka import Message
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain
+from upheld.adapter import serve
+from upheld.impl.plain import Plain
 
 
 class CommitsAfterEveryRead(Plain):

@@ -3,8 +3,8 @@
 Whoever takes the store for a copy makes this mistake. It shows when the store takes nothing for a while, or in a crash.
 """
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain
+from upheld.adapter import serve
+from upheld.impl.plain import Plain
 
 
 class CommitsBeforeItStores(Plain):

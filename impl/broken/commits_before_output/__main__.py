@@ -8,8 +8,8 @@ import time
 
 from confluent_kafka import Message
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain
+from upheld.adapter import serve
+from upheld.impl.plain import Plain
 
 BETWEEN_S = 0.1  # long enough for a commit to be seen before what it was of
 

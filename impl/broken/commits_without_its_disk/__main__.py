@@ -6,8 +6,8 @@ what waited is gone then.
 
 from contextlib import suppress
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain
+from upheld.adapter import serve
+from upheld.impl.plain import Plain
 
 
 class CommitsWithoutItsDisk(Plain):

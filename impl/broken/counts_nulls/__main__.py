@@ -7,8 +7,8 @@ from collections import Counter
 
 from confluent_kafka import Message
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Batcher, Plain
+from upheld.adapter import serve
+from upheld.impl.plain import Batcher, Plain
 
 
 class WithNulls(Batcher):

@@ -5,8 +5,8 @@ Whoever has never seen a compacted topic makes this mistake. It shows at the fir
 
 from confluent_kafka import Message
 
-from streamgate.adapter import Failed, serve
-from streamgate.impl.plain import Plain
+from upheld.adapter import Failed, serve
+from upheld.impl.plain import Plain
 
 
 class CountsOnEveryOffset(Plain):

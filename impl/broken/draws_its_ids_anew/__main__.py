@@ -6,8 +6,8 @@ Whoever makes ids of a host's or a pod's name makes this mistake. It shows when 
 import uuid
 from typing import Any
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain
+from upheld.adapter import serve
+from upheld.impl.plain import Plain
 
 
 class DrawsItsIdsAnew(Plain):

@@ -3,8 +3,8 @@
 Whoever copies a record field by field makes this mistake. It shows wherever a relay's input carries headers.
 """
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain, Relay, Row
+from upheld.adapter import serve
+from upheld.impl.plain import Plain, Relay, Row
 
 
 class Bare(Relay):

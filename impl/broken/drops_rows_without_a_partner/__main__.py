@@ -3,8 +3,8 @@
 Whoever looks a partner up and goes on only if there is one makes this mistake. It shows where a row has none.
 """
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Holdings, Plain, Tickers
+from upheld.adapter import serve
+from upheld.impl.plain import Holdings, Plain, Tickers
 
 
 class Inner(Holdings):

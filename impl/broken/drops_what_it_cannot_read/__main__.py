@@ -7,8 +7,8 @@ import sys
 
 from confluent_kafka import Message
 
-from streamgate.adapter import Failed, serve
-from streamgate.impl.plain import Plain
+from upheld.adapter import Failed, serve
+from upheld.impl.plain import Plain
 
 
 class DropsWhatItCannotRead(Plain):

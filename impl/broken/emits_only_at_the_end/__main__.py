@@ -5,8 +5,8 @@ Whoever turns a batch job into a stream makes this mistake. It shows where the i
 
 import threading
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Ledger, Plain, Row
+from upheld.adapter import serve
+from upheld.impl.plain import Ledger, Plain, Row
 
 
 class AtTheEnd(Ledger):

@@ -3,8 +3,8 @@
 import threading
 from typing import Any
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain
+from upheld.adapter import serve
+from upheld.impl.plain import Plain
 
 
 class EmitsWhileItStandsBy(Plain):

@@ -5,8 +5,8 @@ Whoever counts per read and not per event makes this mistake. It shows where one
 
 from confluent_kafka import Message
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Batcher, Plain, Row
+from upheld.adapter import serve
+from upheld.impl.plain import Batcher, Plain, Row
 
 
 class PerRead(Batcher):

@@ -5,8 +5,8 @@ Whoever lets stream time drive a timer makes this mistake. It shows where an eve
 
 from confluent_kafka import Message
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Batcher, Plain, Row
+from upheld.adapter import serve
+from upheld.impl.plain import Batcher, Plain, Row
 
 
 class ByTraffic(Batcher):

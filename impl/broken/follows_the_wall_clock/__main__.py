@@ -5,8 +5,8 @@ Whoever takes the machine's time for a clock makes this mistake. It shows where 
 
 import time
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Batcher, Plain
+from upheld.adapter import serve
+from upheld.impl.plain import Batcher, Plain
 
 
 class ByTheDay(Batcher):

@@ -5,8 +5,8 @@ Whoever spares the memory of deletions makes this mistake. It shows where a resu
 
 from confluent_kafka import Message
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Holdings, Plain, Row
+from upheld.adapter import serve
+from upheld.impl.plain import Holdings, Plain, Row
 
 
 class Forgetful(Holdings):

@@ -6,9 +6,9 @@ again whose effect is in the restored sums: after a kill between output and comm
 
 from confluent_kafka import Message
 
-from streamgate.adapter import serve
-from streamgate.generators.envelope_pb2 import Hop
-from streamgate.impl.plain import Ledger, Plain
+from upheld.adapter import serve
+from upheld.generators.envelope_pb2 import Hop
+from upheld.impl.plain import Ledger, Plain
 
 
 class Forgetful(Ledger):

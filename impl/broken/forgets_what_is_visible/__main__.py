@@ -5,8 +5,8 @@ Whoever restores a state and not what was made of it makes this mistake. It show
 
 from confluent_kafka import Message
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Holdings, Plain
+from upheld.adapter import serve
+from upheld.impl.plain import Holdings, Plain
 
 
 class FromTheInput(Holdings):

@@ -6,8 +6,8 @@ Whoever starts a process again and not its state makes this mistake. It shows in
 from subprocess import PIPE, Popen
 from typing import Any
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain
+from upheld.adapter import serve
+from upheld.impl.plain import Plain
 
 
 class ForgetsWhatItsWorkerHeld(Plain):

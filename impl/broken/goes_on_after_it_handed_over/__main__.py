@@ -6,8 +6,8 @@ Whoever switches a flag that the threads at work never read makes this mistake. 
 import threading
 from typing import Any
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain
+from upheld.adapter import serve
+from upheld.impl.plain import Plain
 
 
 class GoesOnAfterItHandedOver(Plain):

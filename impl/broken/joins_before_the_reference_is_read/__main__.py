@@ -5,8 +5,8 @@ Whoever reads the reference beside the records, by flow control alone, makes thi
 
 from confluent_kafka import Message
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain, Tickers
+from upheld.adapter import serve
+from upheld.impl.plain import Plain, Tickers
 
 
 class Early(Tickers):

@@ -3,8 +3,8 @@
 Whoever takes co-partitioning for granted makes this mistake. It shows where one topic has more partitions.
 """
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Clients, Plain, Row
+from upheld.adapter import serve
+from upheld.impl.plain import Clients, Plain, Row
 
 
 class ByNumber(Clients):

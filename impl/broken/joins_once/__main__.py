@@ -5,8 +5,8 @@ Whoever looks a partner up for a stream makes this mistake with a table. It show
 
 from confluent_kafka import Message
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Holdings, Plain
+from upheld.adapter import serve
+from upheld.impl.plain import Holdings, Plain
 
 
 class Once(Holdings):

@@ -8,8 +8,8 @@ from typing import Any
 from confluent_kafka import Message
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain
+from upheld.adapter import serve
+from upheld.impl.plain import Plain
 
 
 class KeepsEverySignal(Plain):

@@ -5,8 +5,8 @@ Whoever loads state at the start alone makes this mistake. It shows when a parti
 
 from confluent_kafka import Consumer, TopicPartition
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain
+from upheld.adapter import serve
+from upheld.impl.plain import Plain
 
 
 class KeepsItsStateOverARebalance(Plain):

@@ -6,8 +6,8 @@ one to mend.
 
 from typing import Any
 
-from streamgate.adapter import Failed, serve
-from streamgate.impl.plain import Plain
+from upheld.adapter import Failed, serve
+from upheld.impl.plain import Plain
 
 
 class KeepsItsTroublesToItself(Plain):

@@ -4,8 +4,8 @@ Whoever never deletes a topic makes this mistake. It shows when one is made anew
 repeats as far as the old one went.
 """
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain
+from upheld.adapter import serve
+from upheld.impl.plain import Plain
 
 
 class KeepsPositionsByName(Plain):

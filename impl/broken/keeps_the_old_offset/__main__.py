@@ -3,9 +3,9 @@
 Whoever stores an offset without where it belongs makes this mistake. It shows where the first hop moves.
 """
 
-from streamgate.adapter import serve
-from streamgate.generators.envelope_pb2 import Hop
-from streamgate.impl.plain import Ledger, Plain
+from upheld.adapter import serve
+from upheld.generators.envelope_pb2 import Hop
+from upheld.impl.plain import Ledger, Plain
 
 
 class OffsetAlone(Ledger):

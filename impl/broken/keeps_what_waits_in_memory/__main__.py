@@ -5,8 +5,8 @@ Whoever keeps state for a moment only makes this mistake. It shows where the mom
 
 from typing import Any
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Batcher, Plain
+from upheld.adapter import serve
+from upheld.impl.plain import Batcher, Plain
 
 
 class InMemory(Batcher):

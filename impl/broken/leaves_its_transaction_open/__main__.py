@@ -5,8 +5,8 @@ Whoever exits where an error is caught makes this mistake. It shows where the br
 
 from confluent_kafka import KafkaError
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain
+from upheld.adapter import serve
+from upheld.impl.plain import Plain
 
 
 class LeavesItsTransactionOpen(Plain):

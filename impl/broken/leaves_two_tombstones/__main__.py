@@ -3,8 +3,8 @@
 Whoever lets both ends of a subscription speak makes this mistake. It shows where rows go.
 """
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Holdings, Plain, Row
+from upheld.adapter import serve
+from upheld.impl.plain import Holdings, Plain, Row
 
 
 class Twice(Holdings):

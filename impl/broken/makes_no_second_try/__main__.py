@@ -8,8 +8,8 @@ from typing import Any
 
 from confluent_kafka import KafkaError, Message, Producer
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain
+from upheld.adapter import serve
+from upheld.impl.plain import Plain
 
 
 class MakesNoSecondTry(Plain):

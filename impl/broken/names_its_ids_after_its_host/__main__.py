@@ -6,8 +6,8 @@ Whoever is alone on his broker makes this mistake. It shows on one that is share
 import os
 import socket
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain
+from upheld.adapter import serve
+from upheld.impl.plain import Plain
 
 
 class NamesItsIdsAfterItsHost(Plain):

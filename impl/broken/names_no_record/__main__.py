@@ -5,8 +5,8 @@ Whoever turns an exception into a message makes this mistake. It shows where a r
 
 from confluent_kafka import Message
 
-from streamgate.adapter import Failed, serve
-from streamgate.impl.plain import Holdings, Plain
+from upheld.adapter import Failed, serve
+from upheld.impl.plain import Holdings, Plain
 
 
 class Nameless(Holdings):

@@ -5,9 +5,9 @@ Whoever joins on a key of another type makes this mistake, and a left join hides
 
 from confluent_kafka import Message
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain
-from streamgate.impl.plain.programs import Pulse
+from upheld.adapter import serve
+from upheld.impl.plain import Plain
+from upheld.impl.plain.programs import Pulse
 
 
 class Nameless(Pulse):

@@ -3,8 +3,8 @@
 Whoever adds the filter and not its end makes this mistake. It shows where many rows come and go.
 """
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Holdings, Plain, Row
+from upheld.adapter import serve
+from upheld.impl.plain import Holdings, Plain, Row
 
 
 class Resentful(Holdings):

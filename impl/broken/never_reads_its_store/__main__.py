@@ -3,8 +3,8 @@
 Whoever never tries a restart makes this mistake. It shows after one.
 """
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Ledger, Plain
+from upheld.adapter import serve
+from upheld.impl.plain import Ledger, Plain
 
 
 class Forgetful(Ledger):

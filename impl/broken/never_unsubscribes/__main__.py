@@ -5,8 +5,8 @@ Whoever writes a subscription and no end to it makes this mistake. It shows wher
 
 from confluent_kafka import Message
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Holdings, Plain
+from upheld.adapter import serve
+from upheld.impl.plain import Holdings, Plain
 
 
 class StillThere(Holdings):

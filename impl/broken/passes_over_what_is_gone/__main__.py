@@ -6,8 +6,8 @@ before a design came back: it says nothing, and every sum lacks what nobody has 
 
 from confluent_kafka import Consumer
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain
+from upheld.adapter import serve
+from upheld.impl.plain import Plain
 
 
 class PassesOverWhatIsGone(Plain):

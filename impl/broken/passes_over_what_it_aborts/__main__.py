@@ -6,8 +6,8 @@ where a coordinator is busy for a moment.
 
 import time
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain
+from upheld.adapter import serve
+from upheld.impl.plain import Plain
 
 NAME, PATIENCE_S = "broken/passes_over_what_it_aborts", 0.4  # its client tries again after half a second
 

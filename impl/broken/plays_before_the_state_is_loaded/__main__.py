@@ -5,8 +5,8 @@ Whoever loads state in the background, or on first use, makes this mistake. It s
 
 from confluent_kafka import Message, TopicPartition
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Ledger, Plain
+from upheld.adapter import serve
+from upheld.impl.plain import Ledger, Plain
 
 
 class Late(Ledger):

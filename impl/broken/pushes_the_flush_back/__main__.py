@@ -7,8 +7,8 @@ import time
 
 from confluent_kafka import Message
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Batcher, Plain
+from upheld.adapter import serve
+from upheld.impl.plain import Batcher, Plain
 
 
 class Debounced(Batcher):

@@ -4,8 +4,8 @@ Whoever takes the Java client's default for isolation.level makes this mistake. 
 aborted transaction.
 """
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain
+from upheld.adapter import serve
+from upheld.impl.plain import Plain
 
 
 class ReadsUncommitted(Plain):

@@ -7,8 +7,8 @@ from typing import Any
 
 from confluent_kafka import Producer
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain, Row
+from upheld.adapter import serve
+from upheld.impl.plain import Plain, Row
 
 
 class SendsDeadLettersOnItsOwn(Plain):

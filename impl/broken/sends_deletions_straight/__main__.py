@@ -5,8 +5,8 @@ Whoever thinks that a deletion needs no join makes this mistake. It shows where 
 
 from confluent_kafka import Message
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Holdings, Plain, Row
+from upheld.adapter import serve
+from upheld.impl.plain import Holdings, Plain, Row
 
 
 class Straight(Holdings):

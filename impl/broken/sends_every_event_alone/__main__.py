@@ -3,8 +3,8 @@
 Whoever takes batching for an optimization makes this mistake. It shows where a batch is neither full nor old enough.
 """
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Batcher, Plain, Row
+from upheld.adapter import serve
+from upheld.impl.plain import Batcher, Plain, Row
 
 
 class Alone(Batcher):

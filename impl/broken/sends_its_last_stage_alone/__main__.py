@@ -4,9 +4,9 @@ Whoever takes the stages of one application for an inner affair makes this mista
 the accounts, and never in the totals.
 """
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain
-from streamgate.impl.plain.programs import Branches, Row
+from upheld.adapter import serve
+from upheld.impl.plain import Plain
+from upheld.impl.plain.programs import Branches, Row
 
 
 class LastStageAlone(Branches):

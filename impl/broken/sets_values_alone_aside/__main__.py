@@ -5,8 +5,8 @@ Whoever makes a new record for a dead letter makes this mistake. It shows where 
 
 from confluent_kafka import Message
 
-from streamgate.adapter import Failed, serve
-from streamgate.impl.plain import Plain
+from upheld.adapter import Failed, serve
+from upheld.impl.plain import Plain
 
 
 class SetsValuesAloneAside(Plain):

@@ -3,8 +3,8 @@
 Whoever names the id after the application makes this mistake. It shows as soon as a second instance starts.
 """
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain
+from upheld.adapter import serve
+from upheld.impl.plain import Plain
 
 
 class SharesOneTransactionalId(Plain):

@@ -7,9 +7,9 @@ from typing import Any
 
 from confluent_kafka import Message
 
-from streamgate.adapter import serve
-from streamgate.generators.envelope_pb2 import Envelope
-from streamgate.impl.plain import Ledger, Plain
+from upheld.adapter import serve
+from upheld.generators.envelope_pb2 import Envelope
+from upheld.impl.plain import Ledger, Plain
 
 
 class SkipsZeros(Ledger):

@@ -4,8 +4,8 @@ Whoever commits when a buffer is full, and not where an entry ends, makes this m
 between the two: with the second transaction open.
 """
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain, Row
+from upheld.adapter import serve
+from upheld.impl.plain import Plain, Row
 
 
 class SplitsATransaction(Plain):

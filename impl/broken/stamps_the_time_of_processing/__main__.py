@@ -5,8 +5,8 @@ Whoever lets the producer choose a record's timestamp makes this mistake. It sho
 
 import time
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain, Row
+from upheld.adapter import serve
+from upheld.impl.plain import Plain, Row
 
 
 class StampsTheTimeOfProcessing(Plain):

@@ -5,8 +5,8 @@ Whoever calls seekToBeginning to be safe makes this mistake. It shows where a re
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain
+from upheld.adapter import serve
+from upheld.impl.plain import Plain
 
 
 class StartsFromTheBeginning(Plain):

@@ -6,8 +6,8 @@ that was aborted is the last thing in a partition: the lag never reaches zero, t
 
 from confluent_kafka import KafkaError, Message
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain
+from upheld.adapter import serve
+from upheld.impl.plain import Plain
 
 
 class StaysBeforeTheMarkers(Plain):

@@ -6,8 +6,8 @@ committed rows of another one stand behind it.
 
 from confluent_kafka import Consumer, Message, TopicPartition
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain
+from upheld.adapter import serve
+from upheld.impl.plain import Plain
 
 
 class StopsAtAnOpenTransaction(Plain):

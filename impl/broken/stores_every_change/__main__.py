@@ -3,9 +3,9 @@
 Whoever forgets to hold back makes this mistake. It shows when an account changes more often than once an interval.
 """
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain
-from streamgate.impl.plain.programs import Row
+from upheld.adapter import serve
+from upheld.impl.plain import Plain
+from upheld.impl.plain.programs import Row
 
 
 class StoresEveryChange(Plain):

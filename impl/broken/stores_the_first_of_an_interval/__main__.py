@@ -3,9 +3,9 @@
 Whoever drops what comes too fast makes this mistake. It shows when an account changes twice in an interval and then rests.
 """
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Ledger, Plain
-from streamgate.impl.plain.programs import Row
+from upheld.adapter import serve
+from upheld.impl.plain import Ledger, Plain
+from upheld.impl.plain.programs import Row
 
 
 class FirstOfAnInterval(Ledger):

@@ -4,9 +4,9 @@ Whoever writes down each stage when it is done makes this mistake. It shows afte
 stage knows already it does not say again, and the totals never hear of it.
 """
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain
-from streamgate.impl.plain.programs import Branches, Program
+from upheld.adapter import serve
+from upheld.impl.plain import Plain
+from upheld.impl.plain.programs import Branches, Program
 
 
 class FirstStageFirst(Branches):

@@ -5,9 +5,9 @@ Whoever reads JSON where every number is a double makes this mistake. It shows w
 
 from confluent_kafka import Message
 
-from streamgate.adapter import serve
-from streamgate.generators.envelope_pb2 import Envelope
-from streamgate.impl.plain import Ledger, Plain
+from upheld.adapter import serve
+from upheld.generators.envelope_pb2 import Envelope
+from upheld.impl.plain import Ledger, Plain
 
 
 class Floating(Ledger):

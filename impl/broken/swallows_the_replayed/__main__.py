@@ -7,8 +7,8 @@ import pickle
 from pathlib import Path
 from typing import Any
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Ledger, Plain, Row
+from upheld.adapter import serve
+from upheld.impl.plain import Ledger, Plain, Row
 
 
 class SwallowsTheReplayed(Plain):

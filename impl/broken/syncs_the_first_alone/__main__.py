@@ -5,8 +5,8 @@ import pickle
 from pathlib import Path
 from typing import Any
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain
+from upheld.adapter import serve
+from upheld.impl.plain import Plain
 
 
 class SyncsTheFirstAlone(Plain):

@@ -8,8 +8,8 @@ from uuid import uuid4
 
 from confluent_kafka import Consumer, TopicPartition
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain
+from upheld.adapter import serve
+from upheld.impl.plain import Plain
 
 
 class TakesANewIdOnEveryStart(Plain):

@@ -7,8 +7,8 @@ import threading
 
 from confluent_kafka import Consumer, TopicPartition
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain
+from upheld.adapter import serve
+from upheld.impl.plain import Plain
 
 
 class TakesEveryPartition(Plain):

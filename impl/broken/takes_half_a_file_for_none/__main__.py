@@ -7,8 +7,8 @@ lost without a word, though the offsets say that it was read.
 from contextlib import suppress
 from typing import Any
 
-from streamgate.adapter import Failed, serve
-from streamgate.impl.plain import Plain
+from upheld.adapter import Failed, serve
+from upheld.impl.plain import Plain
 
 
 class TakesHalfAFileForNone(Plain):

@@ -6,8 +6,8 @@ Whoever starts the second cluster at the switch makes this mistake. It shows in 
 import time
 from typing import Any
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain
+from upheld.adapter import serve
+from upheld.impl.plain import Plain
 
 WARM_UP_S = 11.0
 

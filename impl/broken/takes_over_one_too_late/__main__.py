@@ -7,8 +7,8 @@ from typing import Any
 
 from confluent_kafka import Message
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain
+from upheld.adapter import serve
+from upheld.impl.plain import Plain
 
 
 class TakesOverOneTooLate(Plain):

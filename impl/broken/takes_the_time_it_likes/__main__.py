@@ -5,8 +5,8 @@ Whoever raises it to be rid of timeouts makes this mistake. It shows where nobod
 
 from typing import Any
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain
+from upheld.adapter import serve
+from upheld.impl.plain import Plain
 
 
 class TakesTheTimeItLikes(Plain):

@@ -6,8 +6,8 @@ Whoever wants no effect of an aborted transaction makes this mistake. It shows w
 import time
 from typing import Any
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain
+from upheld.adapter import serve
+from upheld.impl.plain import Plain
 
 
 class TellsAfterTheCommit(Plain):

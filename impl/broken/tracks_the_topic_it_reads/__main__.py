@@ -5,9 +5,9 @@ Whoever takes Kafka's offset for the entry's identity makes this mistake. It sho
 
 from confluent_kafka import Message
 
-from streamgate.adapter import serve
-from streamgate.generators.envelope_pb2 import Envelope, Hop
-from streamgate.impl.plain import Ledger, Plain
+from upheld.adapter import serve
+from upheld.generators.envelope_pb2 import Envelope, Hop
+from upheld.impl.plain import Ledger, Plain
 
 
 class ByReadPosition(Ledger):

@@ -5,8 +5,8 @@ Whoever takes every failure for one that passes makes this mistake. It shows whe
 
 from confluent_kafka import Message, TopicPartition
 
-from streamgate.adapter import Failed, serve
-from streamgate.impl.plain import Plain
+from upheld.adapter import Failed, serve
+from upheld.impl.plain import Plain
 
 
 class TriesAgainUntilItCanBeRead(Plain):

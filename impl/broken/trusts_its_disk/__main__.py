@@ -8,8 +8,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain
+from upheld.adapter import serve
+from upheld.impl.plain import Plain
 
 
 class TrustsItsDisk(Plain):

@@ -7,8 +7,8 @@ nobody before its session is over.
 from typing import Any
 from uuid import uuid4
 
-from streamgate.adapter import serve
-from streamgate.impl.plain import Plain
+from upheld.adapter import serve
+from upheld.impl.plain import Plain
 
 
 class WaitsForTheDead(Plain):

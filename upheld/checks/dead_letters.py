@@ -1,0 +1,103 @@
+"""Is what cannot be read among the dead letters, as it was, and nothing else?"""
+
+from collections import defaultdict
+
+from upheld.checks.delivery import known
+from upheld.checks.view import text, view_of
+from upheld.history import History
+from upheld.history.events import Committed, Instance, Record
+from upheld.verdicts import Anomaly, Inconclusive
+
+ADDED = ("reason", "topic", "partition", "offset")  # the last headers of a dead letter, in this order
+
+
+def set_aside(history: History, application: str) -> list[Anomaly]:
+    """Whether every record that cannot be read is a dead letter, with all that it was, why, and where; and whether no other is.
+
+    exactly_once: once, and with every instance down just those below the committed offsets. at_least_once: once or more
+    often, and with every instance down at least those, because outputs come before the commit. Inconclusive where nothing in the
+    input cannot be read.
+    """
+    view = view_of(history, application)
+    offsets = _offsets_at_rest(history, application)
+    may_repeat, may_lead = not view.exactly_once, not view.exactly_once or history.begun.atomic == "shard"
+    inputs = {record.at: record for record in view.inputs}
+    flawed = {record.at: record for record in view.flawed if record.visible}
+    letters, found = defaultdict[str, list[Record]](list), list[Anomaly]()
+    for letter in view.dead_letters:
+        place = _place(letter)
+        letters[place].append(letter)
+        if record := flawed.get(place):
+            found += _changed(letter, record)
+        else:
+            found.append(_misplaced(letter, place, inputs.get(place)))
+    for place, record in flawed.items():
+        is_due = offsets is None or record.offset < offsets.get(f"{record.topic}-{record.partition}", 0)
+        seen = letters[place]
+        if is_due and not seen:
+            said = f"{place} cannot be read, was passed, and is in no dead letter"
+            found.append(_anomaly("lost", said, record))
+        elif seen and not is_due and not may_lead:
+            said = f"{place} is in the dead letter {seen[0].at}, and the group has not committed it"
+            found.append(_anomaly("ahead-of-commit", said, record, seen[0]))
+        elif seen[1:] and not may_repeat:
+            said = f"{place} is in {len(seen)} dead letters, {' and '.join(letter.at for letter in seen[:2])}"
+            found.append(_anomaly("duplicated", said, record, seen[1]))
+    if not (flawed or found):
+        raise Inconclusive("all of the input can be read, so nothing shows what becomes of the rest")
+    return found
+
+
+def _offsets_at_rest(history: History, application: str) -> dict[str, int] | None:
+    """Where every instance is down: how far the input is committed. None where one runs: all of it is to be done."""
+    rests: Committed | None = None
+    for event in history.events:
+        if isinstance(event, Committed) and event.application == application and event.down:
+            rests = event
+        elif isinstance(event, Instance) and event.application == application and event.event == "started":
+            rests = None
+    return known(rests) if rests else None
+
+
+def _place(letter: Record) -> str:
+    """Where a dead letter says that it was read; nothing where it does not end in the four headers."""
+    last = letter.headers[-len(ADDED) :]
+    if tuple(name for name, _ in last) != ADDED:
+        return ""
+    topic, partition, offset = (text(value or b"") for _, value in last[1:])
+    return f"{topic}-{partition}@{offset}"
+
+
+def _changed(letter: Record, record: Record) -> list[Anomaly]:
+    """What a dead letter lacks of its record, or has in another way."""
+    found, kept = list[Anomaly](), letter.headers[: -len(ADDED)]
+    said = f"the dead letter {letter.at} of {record.at} has "
+    for name, has, had in (("key", letter.key, record.key), ("value", letter.value, record.value)):
+        if has != had:
+            found.append(_anomaly("phantom", f"{said}the {name} {has!r:.80} instead of {had!r:.80}", record, letter))
+    if not letter.headers[-len(ADDED)][1]:
+        found.append(_anomaly("lost", f"{said}no reason", record, letter))
+    if kept != record.headers:
+        left = iter(kept)  # each header is looked for behind the one before it
+        missing = [name for name, value in record.headers if (name, value) not in left]
+        how = f"no header {missing[0]!r}" if missing else "headers of which nobody knows"
+        found.append(_anomaly("lost" if missing else "phantom", said + how, record, letter))
+    return found
+
+
+def _misplaced(letter: Record, place: str, record: Record | None) -> Anomaly:
+    """Why a dead letter is none of what was visible and cannot be read."""
+    said = f"the dead letter {letter.at} "
+    if not place:
+        return _anomaly("phantom", f"{said}does not end in the headers {', '.join(ADDED)}", record, letter)
+    if record is None:
+        return _anomaly("phantom", f"{said}is of {place}, where no input is", record, letter)
+    if not record.visible:
+        return _anomaly("uncommitted-visible", f"{said}is of {place}, which was aborted upstream", record, letter)
+    return _anomaly("phantom", f"{said}is of {place}, which can be read", record, letter)
+
+
+def _anomaly(name: str, said: str, record: Record | None, letter: Record | None = None) -> Anomaly:
+    key, source = (text(record.key or b""), record.at) if record else (None, None)
+    got = f"a dead letter at {letter.at}" if letter else None
+    return Anomaly(name=name, text=said, key=key, source=source, got=got)

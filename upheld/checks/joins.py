@@ -1,0 +1,108 @@
+"""Is the result the join of both tables, could the races happen at all, and is what cannot be joined refused?"""
+
+import re
+from collections import Counter
+from typing import Any
+
+from upheld.checks.delivery import relation
+from upheld.checks.view import text, view_of
+from upheld.history import History
+from upheld.history.events import Instance, Measured, Record
+from upheld.programs.contract import loaded
+from upheld.verdicts import Anomaly, Inconclusive
+
+SOON = 50  # records of one partition: two that are no further apart are read, joined and sent on together, or race
+
+
+def races(history: History, application: str) -> Counter[str]:
+    """How often what was written let a deletion outrun its insertion, or an older result a newer one."""
+    view, count = view_of(history, application), Counter[str]()
+    rows, partners = (
+        [r for r in view.inputs if r.visible and r.topic == view.application.topics[role]]
+        for role in view.program.inputs
+    )
+    lies = {partner.key: partner.partition for partner in partners}
+    before: dict[bytes | None, tuple[Record, bytes | None]] = {}
+    for record in rows:
+        ticker = loaded(record.value or b"{}").get("ticker")
+        partner = ticker.encode() if ticker else None
+        last, was = before.get(record.key, (None, None))
+        if last and last.value is not None:
+            soon = record.offset - last.offset <= SOON
+            count["rows have gone right after they came"] += soon and record.value is None
+            moved = record.value is not None and lies.get(was, -1) != lies.get(partner, -1)
+            count["rows have moved across the partitions of their partners"] += soon and moved
+        before[record.key] = record, partner
+    return count
+
+
+def result(history: History, application: str, *, table: list[list[str]]) -> list[Anomaly]:
+    """Whether the last visible rows are those of a table: its first column is the key, a cell without text is null."""
+    view, found = view_of(history, application), list[Anomaly]()
+    names, *rows = table
+    last = {key: o.record for key, outputs in view.outputs.items() for o in outputs if not o.anomaly}
+    shown = {text(key): row for key, record in last.items() if (row := _row(record, names)) is not None}
+    due = {row[0]: row for row in rows}
+    for key in sorted(shown.keys() | due.keys()):
+        if shown.get(key) != due.get(key):
+            name = "lost" if key not in shown else "phantom"
+            expected, got = (" | ".join(row) if row else "no row" for row in (due.get(key), shown.get(key)))
+            found.append(
+                Anomaly(name=name, text=f"{key} is {got} and not {expected}", key=key, expected=expected, got=got)
+            )
+    return view.foreign + found
+
+
+def _row(record: Record, names: list[str]) -> list[str] | None:
+    """The named cells of a result, those of its left row before those of its right one; None for a tombstone."""
+    value = loaded(record.value or b"null")
+    if value is None:
+        return None
+    cells = (value["right"] or {}) | value["left"]
+    return [_cell(cells.get(name)) for name in names]
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return "" if value is None else str(value)
+
+
+def refused_or_right(history: History, application: str) -> list[Anomaly]:
+    """Whether a design that refused to start left everything as it was, and one that did not is right."""
+    view, refused, later = view_of(history, application), "", set[int]()
+    for event in history.events:
+        later.add(id(event))
+        if isinstance(event, Instance) and event.application == application:
+            if event.event == "failed":
+                refused = refused or f"it refused ({event.detail}), and"
+            elif event.event == "started" and not refused:
+                later.clear()  # what came before is another start's
+    if not refused:
+        return relation(history, application)
+    outputs = [o.record for outputs in view.outputs.values() for o in outputs if o.anomaly or id(o.record) in later]
+    return [Anomaly(name="phantom", text=f"{refused} {r.at} is visible", key=text(r.key or b"")) for r in outputs]
+
+
+def forgotten(history: History, application: str, *, times: int) -> list[Anomaly]:
+    """Whether the state is at last at most so many times what it was at first; Inconclusive where it never was more."""
+    first, *_, last = sizes = [m for m in history.of(Measured) if m.application == application]
+    if last.size <= times * first.size:
+        if max(m.size for m in sizes) <= times * first.size:
+            raise Inconclusive(
+                f"it held {first.size} {first.unit} at first, and hardly more with many more rows in its tables"
+            )
+        return []
+    said = f"it holds {last.size} {last.unit}, and held {first.size} when about as many rows were there"
+    return [Anomaly(name="unbounded", text=said, expected=f"{times * first.size} at most", got=str(last.size))]
+
+
+def named(history: History, application: str) -> list[Anomaly]:
+    """Whether the loud stop names the record that cannot be read, and nothing that comes of it is visible."""
+    view = view_of(history, application)
+    said = next(e.detail for e in history.of(Instance) if e.application == application and e.event == "failed")
+    flawed = [r for r in view.flawed if r.visible]
+    found = list(view.foreign)
+    if not any(re.search(rf"{re.escape(record.at)}(?!\d)", said) for record in flawed):
+        found.append(Anomaly(name="stuck", text=f"it stopped and named no record that cannot be read: {said}"))
+    return found

@@ -1,0 +1,93 @@
+"""Is a design as far behind as it says, and at last no longer behind? And does it say what it lacks: input, or half a file?"""
+
+import re
+from pathlib import PurePath
+
+from upheld.checks.view import view_of
+from upheld.history import History
+from upheld.history.events import Committed, Instance, Lag, Mark
+from upheld.verdicts import Anomaly, Inconclusive, NotOffered
+
+TORN = "a file is torn"
+AGE_MS = 1_000  # how old an answer may be: who asks Kafka once a second is no liar
+
+
+def lag(history: History, application: str) -> list[Anomaly]:
+    """Whether no answer is less than the records that had waited for a second, nor more than all that was not committed then.
+
+    It counts offsets, of all partitions together, from what the group has committed: what was read and not committed will be
+    read again. Whether markers count is the design's affair. Inconclusive where it was never behind, or always.
+    """
+    view = view_of(history, application)
+    given = [said for said in history.of(Lag) if said.application == application]
+    if not given:
+        raise NotOffered("the design does not say how far it is behind (capability lag)")
+    found, bounds = [], []
+    for said in given:
+        then_ms = said.at_ms - AGE_MS
+        before = next((e.committed for e in reversed(given) if e.at_ms <= then_ms), {})
+        least = sum(
+            record.seen_ms <= then_ms and record.offset >= said.committed[f"{record.topic}-{record.partition}"]
+            for record in view.inputs
+            if record.visible
+        )
+        most = sum(end - before.get(place, 0) for place, end in said.high_watermark.items())
+        bounds.append((least, most))
+        if not least <= said.offsets <= most:
+            text = f"{said.name} says that it is {said.offsets} offsets behind at {said.at_ms} ms, and by Kafka it is"
+            found.append(Anomaly(name="misstated", text=f"{text} {least} to {most}"))
+    if not found and min(most for _, most in bounds) >= max(least for least, _ in bounds):
+        raise Inconclusive("it was never far behind, or always, so whatever it says is true")
+    return [*view.foreign, *found]
+
+
+def caught_up(history: History, application: str) -> list[Anomaly]:
+    """Whether the offsets committed at last are the ends of the log, markers and all. Inconclusive where every end is a record.
+
+    ``stuck`` is who stays behind: a monitor shows that lag for ever, and what waits until nothing is left never goes on.
+    """
+    view = view_of(history, application)
+    look = next(e for e in reversed(list(history.of(Committed))) if e.application == application and e.high_watermark)
+    ends, committed = look.high_watermark or {}, look.offsets or {}
+    last = {f"{record.topic}-{record.partition}": record for record in view.inputs if record.visible}
+    behind = [
+        Anomaly(
+            name="stuck",
+            text=f"{place}: committed is {committed.get(place, 0)}, and the log ends at {end}",
+            source=last[place].at if place in last else None,
+        )
+        for place, end in ends.items()
+        if committed.get(place, 0) < end
+    ]
+    if not behind and all(place in last and last[place].offset + 1 == end for place, end in ends.items()):
+        raise Inconclusive("every partition of the input ends in a record, so that there was nothing to pass")
+    return [*view.foreign, *behind]
+
+
+def gap_named(history: History, application: str) -> list[Anomaly]:
+    """Whether who found a gap in its input stopped and said where: naming a partition, whatever words it uses.
+
+    ``lost``: it went on, and nobody knows that records are missing.
+    """
+    view = view_of(history, application)
+    gaps = next(mark.evidence["gaps"] for mark in reversed(list(history.of(Mark))) if "gaps" in mark.evidence)
+    said = [e.detail for e in history.of(Instance) if e.application == application and e.event == "failed"]
+    if not said:
+        text = "{0}: what lay from {1} to {2} was deleted before it was read, and it went on without a word"
+        return [*view.foreign, *(Anomaly(name="lost", text=text.format(p, b, e - 1)) for p, (b, e) in gaps.items())]
+    if not any(re.search(rf"{re.escape(place)}(?!\d)", said[-1]) for place in gaps):
+        return [*view.foreign, Anomaly(name="stuck", text=f"it stopped and did not say where: {said[-1]}")]
+    return view.foreign
+
+
+def file_named(history: History, application: str) -> list[Anomaly]:
+    """Whether a design that stopped after one of its files was torn said which file that was; one with a number by its folder."""
+    view, events = view_of(history, application), history.events
+    at, torn = next((n, e.evidence["file"]) for n, e in enumerate(events) if isinstance(e, Mark) and e.fault == TORN)
+    failed = (e for e in events[at:] if isinstance(e, Instance) and e.application == application)
+    said = next((e.detail for e in failed if e.event == "failed"), None)
+    path = PurePath(torn)
+    name = f"{path.parent.name}/{path.name}" if path.name.isdigit() else path.name
+    if said is None or re.search(rf"(?<!\w){re.escape(name)}(?!\w)", said):
+        return view.foreign
+    return [*view.foreign, Anomaly(name="stuck", text=f"{torn} is torn, and it stopped without naming it: {said}")]

@@ -1,0 +1,71 @@
+"""Rows that several topics make together: each holds some number of its key's records of every topic, and never goes back."""
+
+from collections.abc import Iterable
+from itertools import pairwise
+
+from upheld.checks.view import Output, View, text, view_of
+from upheld.history import History
+from upheld.verdicts import Anomaly
+
+Progress = tuple[int, ...]
+
+
+def is_ahead(progress: Iterable[int], other: Iterable[int]) -> bool:
+    """Whether this holds all that the other one does."""
+    return all(mine >= its for mine, its in zip(progress, other, strict=True))
+
+
+def progressed(view: View) -> list[Anomaly]:
+    """Whether no row goes back in any topic, and the last one is complete; `relation`'s rules of what each mode allows."""
+    found = []
+    for key, states in view.states.items():
+        outputs = [o for o in view.outputs.get(key, []) if not o.anomaly]
+        steps_back = 0
+        for before, after in pairwise(outputs):
+            said = f"{text(key)} holds {after.progress} records of its topics after {before.progress}"
+            if view.exactly_once and after.progress == before.progress:
+                found.append(view.anomaly("duplicated", said, key, states[-1], after.record))
+            elif not is_ahead(after.progress, before.progress):
+                steps_back += 1
+                if view.exactly_once or steps_back > after.interruptions:
+                    found.append(view.anomaly("reordered", said, key, states[-1], after.record))
+        if not outputs or not outputs[-1].index:
+            have = outputs[-1] if outputs else None
+            said = (
+                f"{text(key)} ends with {have.progress if have else 'none'} of the records of its topics, not with all"
+            )
+            found.append(view.anomaly("lost", said, key, states[-1], have.record if have else None))
+    return found
+
+
+def cut_off(view: View, offsets: dict[str, int], *, may_lead: bool) -> list[Anomaly]:
+    """The prefix rule: whether each key's last row holds just the records below the committed offsets, or more that may lead."""
+    assert view.merged
+    found, due = [], view.merged.due
+    for key, states in view.states.items():
+        outputs = [o for o in view.outputs.get(key, []) if not o.anomaly]
+        want = view.merged.below(key, offsets)
+        have = outputs[-1].progress if outputs else (0,) * len(want)
+        said = f"{text(key)}: the group has committed {want} records of its topics, and the visible row holds {have}"
+        got = outputs[-1].record if outputs else None
+        if not is_ahead(have[:due], want[:due]):
+            found.append(view.anomaly("behind-commit", said, key, states[-1], got))
+        elif not may_lead and not is_ahead(want, have):
+            found.append(view.anomaly("ahead-of-commit", said, key, states[-1], got))
+    return found
+
+
+def with_names(history: History, application: str) -> list[Anomaly]:
+    """Whether every key's last row is complete in all topics, also in those that only lend it what is known (G14)."""
+    view, found = view_of(history, application), list[Anomaly]()
+    assert view.merged
+    for key, states in view.states.items():
+        last = _last(view, key)
+        if last is None or last.progress != view.merged.whole(key):
+            said = f"{text(key)} ends as a row that holds {last.progress if last else 'no'} records, of {view.merged.whole(key)}"
+            found.append(view.anomaly("lost", said, key, states[-1], last.record if last else None))
+    return [*view.foreign, *found]
+
+
+def _last(view: View, key: bytes) -> Output | None:
+    return next((o for o in reversed(view.outputs.get(key, [])) if not o.anomaly), None)

@@ -1,0 +1,142 @@
+"""What a design answers when its table is asked: is it committed, whole, never older than before, and there all the time?"""
+
+from collections.abc import Iterator
+
+from upheld.checks.merged import is_ahead
+from upheld.checks.view import View, show, text, view_of
+from upheld.history import History
+from upheld.history.events import Answer, Instance, Record
+from upheld.programs import Diagnosis, Unreadable
+from upheld.verdicts import Anomaly, Inconclusive, NotOffered
+
+Progress = tuple[int, ...]
+
+
+def answers(history: History, application: str) -> list[Anomaly]:
+    """Whether every answer is a row that was visible by then, none older than what the same instance said before, nor than
+    what was visible when it began (G16)."""
+    view, given = view_of(history, application), _given(history, application)
+    found = list(view.foreign)
+    said_before: dict[tuple[str, bytes], Progress] = {}
+    visible: dict[bytes, Progress] = {}  # as the history goes on
+    at_start: dict[str, dict[bytes, Progress]] = {}
+    outputs = {id(o.record): o for each in view.outputs.values() for o in each if not o.anomaly}
+    for event in history.events:
+        if isinstance(event, Record) and (output := outputs.get(id(event))):
+            visible[event.key or b""] = output.progress
+        elif isinstance(event, Instance) and event.application == application and event.event == "started":
+            at_start[event.name] = dict(visible)
+            said_before = {(name, key): said for (name, key), said in said_before.items() if name != event.name}
+        elif isinstance(event, Answer) and event.application == application and event.ready:
+            progress = _progress(view, event)
+            if isinstance(progress, Anomaly):
+                found.append(progress)
+                continue
+            shown = f"{event.name} answered {text(event.key)} with {_shown(event)} at {event.at_ms} ms"
+            due = at_start.get(event.name, {}).get(event.key)
+            before = said_before.get((event.name, event.key))
+            if due and not is_ahead(progress, due):
+                said = f"{shown}, which holds {progress} records of its topics; {due} were visible when it began"
+                found.append(view.anomaly("behind-commit", said, event.key))
+            elif before and not is_ahead(progress, before):
+                said = f"{shown}, which holds {progress} records of its topics; it had answered with {before} before"
+                found.append(view.anomaly("reordered", said, event.key))
+            said_before[event.name, event.key] = progress
+    if not found and not any(answer.ready and at_start.get(answer.name) for answer in given):
+        raise Inconclusive("nobody answered who began when rows were visible, so none could be missing")
+    return found
+
+
+def committed_answers(history: History, application: str) -> list[Anomaly]:
+    """Whether no answer holds what readers of committed data did not see (G53); Inconclusive where no answer ever changed."""
+    view, given = view_of(history, application), _given(history, application)
+    judged = (_progress(view, answer) for answer in given if answer.ready)
+    found = [each for each in judged if isinstance(each, Anomaly)]
+    if not found and len({(answer.key, answer.value) for answer in given}) == len({answer.key for answer in given}):
+        raise Inconclusive("no row changed while it was asked for")
+    return found
+
+
+def answered(history: History, application: str) -> list[Anomaly]:
+    """Whether the last answer for every key is its last visible row, whichever of the running instances gives it (G61)."""
+    view, found = view_of(history, application), list[Anomaly]()
+    state = {e.name: e.event for e in history.of(Instance) if e.application == application}
+    runs = {name for name, event in state.items() if event not in {"stopped", "killed", "failed", "exited"}}
+    last = {(answer.name, answer.key): answer for answer in _given(history, application) if answer.name in runs}
+    if missing := view.states.keys() - {key for _, key in last}:
+        raise Inconclusive(f"nobody was asked for {text(min(missing))}")
+    for (_, key), answer in last.items():
+        rows = [o.record for o in view.outputs.get(key, [])]
+        due = view.program.value_of(rows[-1]) if rows else None
+        if _value(view, answer) != due:
+            said = f"{answer.name} answers {text(key)} with {_shown(answer)}, and its last visible row is "
+            said += f"{show(due)} at {rows[-1].at}" if due else "none"
+            found.append(view.anomaly("behind-commit", said, key))
+    return [*view.foreign, *found]
+
+
+def online(history: History, application: str) -> list[Anomaly]:
+    """Whether the others went on answering after one was killed (G16); Inconclusive where none was asked soon enough."""
+    dead, later = None, list[Answer]()
+    for event in history.events:
+        if isinstance(event, Instance) and (event.application, event.event) == (application, "killed"):
+            dead = dead or event
+        elif dead and isinstance(event, Answer) and event.application == application:
+            later.append(event)
+    if not dead or not later:
+        _given(history, application)
+        raise Inconclusive("nobody was asked after the kill")
+    return [
+        Anomaly(
+            name="stuck",
+            text=f"{answer.name} could not be asked {answer.at_ms - dead.at_ms} ms after another died",
+            key=text(answer.key),
+        )
+        for answer in later
+        if not answer.ready
+    ]
+
+
+def _given(history: History, application: str) -> list[Answer]:
+    given = [answer for answer in history.of(Answer) if answer.application == application]
+    if not given:
+        raise NotOffered("the design's table cannot be asked (capability query)")
+    return given
+
+
+def _value(view: View, answer: Answer) -> tuple[object, ...] | None:
+    assert view.program.stored_value
+    try:
+        return None if answer.value is None else view.program.stored_value(text(answer.key), answer.value)
+    except Unreadable as error:
+        return (error.why,)
+
+
+def _shown(answer: Answer) -> str:
+    return "nothing" if answer.value is None else answer.value[:200]
+
+
+def _progress(view: View, answer: Answer) -> Progress | Anomaly:
+    """How much of its key's records an answer holds; an anomaly where it is no row, or was not visible yet."""
+    assert view.merged
+    value = _value(view, answer)
+    if value is None:
+        return tuple(0 for _ in view.merged.whole(answer.key))
+    shown = f"{answer.name} answered {text(answer.key)} with {_shown(answer)} at {answer.at_ms} ms"
+    progress = view.merged.progress(answer.key, value) if len(value) > 1 else Diagnosis("phantom", str(value[0]))
+    if isinstance(progress, Diagnosis):
+        return view.anomaly(progress.name, f"{shown}: {progress.why}", answer.key)
+    if not any(_is_seen(answer, record) for record in _rows(view, answer.key, value)):
+        return view.anomaly("uncommitted-visible", f"{shown}, which no reader of committed data saw then", answer.key)
+    return progress
+
+
+def _rows(view: View, key: bytes, value: tuple[object, ...]) -> Iterator[Record]:
+    """The visible rows that say this."""
+    for output in view.outputs.get(key, []):
+        if not output.anomaly and view.program.value_of(output.record) == value:
+            yield output.record
+
+
+def _is_seen(answer: Answer, record: Record) -> bool:
+    return record.offset < answer.stable.get(f"{record.topic}-{record.partition}", 0)

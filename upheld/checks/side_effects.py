@@ -1,0 +1,111 @@
+"""What else did the design change? And does its one setting change anything else?"""
+
+from upheld.checks.view import View, show, text, view_of
+from upheld.history import History
+from upheld.history.events import Application, Instance, Kept, Names, Record
+from upheld.programs import Unreadable
+from upheld.verdicts import Anomaly
+
+
+def side_effects(history: History, _: str) -> list[Anomaly]:
+    """Whether nothing new stands on the broker but names that begin with an application id and were declared.
+
+    The topics of the scenario's own applications are the harness's. On a broker that others use too, names that
+    neither begin with an application id nor were declared are theirs.
+    """
+    before, after = next(history.of(Names)), list(history.of(Names))[-1]
+    ids = tuple(a.application_id for a in history.of(Application))
+    made = _made(history)
+    declared = {t for i in history.of(Instance) for t in i.internal_topics}
+    groups = {i.consumer_group for i in history.of(Instance)}
+    ours = history.begun.names_are_ours
+    found = []
+    for topic in sorted(set(after.topics) - set(before.topics) - made):
+        if not topic.startswith(ids) and (ours or topic in declared):
+            said = f"topic {topic} appeared and does not begin with the application id"
+        elif topic.startswith(ids) and topic not in declared:
+            said = f"topic {topic} appeared and is not declared in internal_topics"
+        else:
+            continue
+        found.append(Anomaly(name="leaked-topic", text=said))
+    new = [("consumer group", group) for group in sorted(set(after.groups) - set(before.groups) - groups)]
+    new += [("transactional id", i) for i in sorted(set(after.transactional_ids) - set(before.transactional_ids))]
+    for kind, name in new:
+        if not name.startswith(ids) and ours:
+            said = f"{kind} {name} appeared and does not begin with the application id"
+            found.append(Anomaly(name="leaked-topic", text=said))
+    return found
+
+
+def no_topics(history: History, application: str) -> list[Anomaly]:
+    """Whether the application has no topic of its own, declared or not."""
+    own, made = history.application(application), _made(history)
+    topics = (t for t in list(history.of(Names))[-1].topics if t.startswith(own.application_id) and t not in made)
+    return [
+        Anomaly(name="leaked-topic", text=f"{topic} is kept on the broker by the design itself") for topic in topics
+    ]
+
+
+def footprint(history: History, application: str, *, topics: int, partitions: int) -> list[Anomaly]:
+    """Whether a design keeps so many topics beside its table at most, none of them wider than that or a copy of its rows.
+
+    In all they have no more bytes for each byte of the table's rows than the design declares.
+    """
+    view = view_of(history, application)
+    kept = {each.topic: each for each in history.of(Kept) if each.application == application}
+    beside = [topic for topic, each in kept.items() if topic not in {view.table, *_made(history)}]
+    said = [f"{each.topic} has {each.partitions} partitions, {partitions} at most" for each in kept.values()
+            if each.partitions > partitions]  # fmt: skip
+    said += [f"{each.topic} repeats {each.repeated} rows of {view.table}" for each in kept.values() if each.repeated]
+    if len(beside) > topics:
+        said.append(f"beside its table it keeps {', '.join(sorted(beside))}, {topics} at most")
+    rows = (output.record for outputs in view.outputs.values() for output in outputs)
+    most = history.begun.bytes_beside_table * sum(len(row.key or b"") + len(row.value or b"") for row in rows)
+    if (size := sum(kept[topic].size_bytes for topic in beside)) > most:
+        said.append(f"beside its table it keeps {size} bytes, and declares {most:.0f} for what {view.table} holds")
+    return [Anomaly(name="leaked-topic", text=each) for each in said]
+
+
+def _made(history: History) -> set[str]:
+    """The topics that the harness made for the scenario's applications."""
+    return {t for a in history.of(Application) for t in a.topics.values()}
+
+
+def same_rows(history: History, _: str) -> list[Anomaly]:
+    """Whether every application of the scenario, fed the same records, leaves the same last row for every key (G63).
+
+    Positions name the application's own input topic and are left out; everything else must agree. A key that the model
+    has and no application shows is lost, so that two silent ones do not agree.
+    """
+    views = {each.name: view_of(history, each.name) for each in history.of(Application)}
+    last = {name: _last_rows(view) for name, view in views.items()}
+    (first, rows), *others = last.items()
+    found = []
+    for name, other in others:
+        for key in sorted(views[first].states.keys() | rows.keys() | other.keys()):
+            if key not in rows or key not in other:
+                silent = " and ".join(n for n, shown in ((first, rows), (name, other)) if key not in shown)
+                found.append(Anomaly(name="lost", text=f"{text(key)} has no row in {silent}", key=text(key)))
+            elif rows[key] != other[key]:
+                said = f"{text(key)} ends as {show((rows[key],))} in {first} and as {show((other[key],))} in {name}"
+                found.append(Anomaly(name="phantom", text=said, key=text(key)))
+    return found
+
+
+def _last_rows(view: View) -> dict[bytes, object]:
+    roles = {topic: role for role, topic in view.application.topics.items()}
+
+    def anonymous(value: object) -> object:
+        if not isinstance(value, tuple):
+            return value
+        if value and value[0] in roles:  # a position in the application's own input
+            return roles[value[0]]
+        return tuple(anonymous(part) for part in value)
+
+    def row(record: Record) -> object:
+        try:
+            return anonymous(view.program.value_of(record))
+        except Unreadable as error:
+            return error.why
+
+    return {key: row(outputs[-1].record) for key, outputs in view.outputs.items()}

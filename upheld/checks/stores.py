@@ -1,0 +1,107 @@
+"""Is the state in the store the latest, is it there in time and before the commit, and is it not written too often?"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from upheld.checks.delivery import cut, known, rest, timed
+from upheld.checks.view import View, show, text, view_of
+from upheld.history import History
+from upheld.history.events import Committed, Instance, Memory, Stored
+from upheld.programs import State, Unreadable
+from upheld.verdicts import Anomaly, Inconclusive
+
+GROWTH_BYTES = 32 << 20  # a Java heap moves by a third of it within five seconds
+
+Row = tuple[str, str, str]  # stage, key, value
+
+
+def unsettled(view: View, rows: Iterable[Row]) -> list[tuple[bytes, State, str]]:
+    """The keys whose last state is not what is kept: key, state due, and what is kept instead."""
+    found = []
+    for key, states, have in _kept(view, rows):
+        if have != states[-1].value:
+            found.append((key, states[-1], "nothing" if have is None else show(have)))
+    return found
+
+
+def _kept(view: View, rows: Iterable[Row]) -> Iterator[tuple[bytes, list[State], tuple[object, ...] | None]]:
+    """The states of each key of each stage, and the one that is kept of it; what is no row says so in its place."""
+    said = {(stage, key.encode()): value for stage, key, value in rows}
+    for stage in view.stages:
+        stored_value, name = stage.program.stored_value, stage.program.writes
+        assert stored_value
+        for key, states in stage.states.items():
+            value = said.get((name, key))
+            try:
+                yield key, states, None if value is None else stored_value(text(key), value)
+            except Unreadable as error:
+                yield key, states, (error.why,)
+
+
+def stored(history: History, application: str) -> list[Anomaly]:
+    """Whether every state that the input's pause left last was in the store in time (G4); Inconclusive as `promptly` is."""
+    view, paused = view_of(history, application), rest(history, application)
+    last = [s for s in history.of(Stored) if s.application == application][-1]
+    found = []
+    for key, due, have in unsettled(view, last.rows):
+        said = f"{text(key)}: {paused.looked_ms - paused.since_ms} ms after the input paused the store holds {have}"
+        found.append(view.anomaly("late", f"{said}, not its last state (promised: {paused.tolerance_ms} ms)", key, due))
+    return timed(view, paused, found)
+
+
+def stored_first(history: History, application: str) -> list[Anomaly]:
+    """Whether the store holds, of every key, what lies below the committed offsets, or something later (G5).
+
+    What was committed is known from before the look at the store, or nothing ran in between.
+    """
+    view = view_of(history, application)
+    committed = [c for c in history.of(Committed) if c.application == application][-1]
+    rows = [s for s in history.of(Stored) if s.application == application][-1].rows
+    found = list(view.foreign)
+    for key, states, have in _kept(view, rows):
+        want = cut(known(committed), states)
+        place = next((number for number, state in enumerate(states, 1) if state.value == have), 0)
+        if have is not None and not place:
+            said = f"{text(key)}: the store holds {show(have)}, which no fold of the input gives"
+            found.append(view.anomaly("phantom", said, key, states[want - 1] if want else None))
+        elif place < want:
+            said = f"{text(key)}: the group has committed {want} entries of it, and the store holds {place}"
+            found.append(view.anomaly("behind-commit", said, key, states[want - 1]))
+    return found
+
+
+def contained(history: History, application: str) -> list[Anomaly]:
+    """Whether it has hardly more in memory at the end of an outage than before it (G5, G49)."""
+    before, *_, after = [m.size_bytes for m in history.of(Memory) if m.application == application]
+    if (grown := after - before) <= GROWTH_BYTES:
+        return []
+    said = f"it had {before >> 20} MiB in memory, and {grown >> 20} MiB more at the end of the outage"
+    most = f"{GROWTH_BYTES >> 20} MiB more at most"
+    return [Anomaly(name="unbounded", text=said, expected=most, got=f"{grown >> 20} MiB more")]
+
+
+def throttled(history: History, application: str) -> list[Anomaly]:
+    """Whether no key was written more often than once an interval in an instance's life, but for its closing write (G4).
+
+    Inconclusive where no key changed more often than it may be written: nothing had to be held back then.
+    """
+    view = view_of(history, application)
+    interval_ms = int(view.application.parameters["persistence_interval_ms"])
+    lives = [e for e in history.of(Instance) if e.application == application]
+    looks = [s for s in history.of(Stored) if s.application == application]
+    writes, until_ms = [w for look in looks for w in look.writes], looks[-1].at_ms
+    found, at_stake = list(view.foreign), False
+    starts = [e for e in lives if e.event == "started"]
+    for start in starts:
+        end = next((e for e in lives if e.at_ms > start.at_ms and e.event in {"stopped", "killed", "failed"}), None)
+        end_ms = end.at_ms if end else until_ms
+        may = (end_ms - start.at_ms) // interval_ms + 1 + (end is not None and end.event == "stopped")
+        counts = Counter(key for at_ms, _, key in writes if start.at_ms <= at_ms <= end_ms)
+        at_stake = at_stake or any(len(states) > may for states in view.states.values())
+        for key, count in sorted(counts.items()):
+            if count > may:
+                said = f"{key} was written {count} times in {end_ms - start.at_ms} ms; {may} times at most"
+                found.append(view.anomaly("early", said, key.encode()))
+    if not at_stake:
+        raise Inconclusive("no account changed more often than it may be written, so nothing had to be held back")
+    return found

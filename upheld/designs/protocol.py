@@ -1,0 +1,254 @@
+"""The adapter protocol, version 1: JSON lines between the harness and one instance of a design.
+
+The harness writes one request a line to the instance's standard input; the instance answers with one line on its
+standard output before the next request comes. ``failed`` alone may come unasked. Standard error is the design's log.
+The JSON Schema of these models (``upheld schema``) is the documentation of the wire format. Times are in
+milliseconds, and a design never sees an expected answer.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+PROTOCOL_VERSION = 1
+
+Mode = Literal["at_least_once", "exactly_once"]
+Parameter = int | str
+
+
+class Message(BaseModel):
+    """One line of the protocol; unknown fields are refused, so that a misspelt one is seen at once."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Hello(Message):
+    """First request: boot the runtime and say what you are. Deadline 60 s."""
+
+    type: Literal["hello"] = "hello"
+    protocol: int = PROTOCOL_VERSION
+
+
+class HelloReply(Message):
+    """What the design is and can do; it must agree with the manifest."""
+
+    type: Literal["hello"] = "hello"
+    protocol: int
+    name: str
+    version: str
+    language: str
+    programs: tuple[str, ...]
+    modes: tuple[Mode, ...]
+    capabilities: tuple[str, ...] = ()
+
+
+class Start(Message):
+    """Run one program. Answer ``ready`` once the input is held and whatever must warm up has run. Deadline 60 s."""
+
+    type: Literal["start"] = "start"
+    program: str
+    application_id: str = Field(description="prefix of every name the design creates on the broker")
+    instance: str = Field(
+        description="name of this instance, unique within the application; who replaces one that is taken for dead has its name"
+    )
+    mode: Mode | None = Field(
+        default=None, description="Kafka's processing.guarantee; absent means at_least_once, as in Kafka"
+    )
+    bootstrap: str
+    client: dict[str, str] = Field(default={}, description="security properties by their librdkafka names")
+    topics: dict[str, str] = Field(description="role in the program's contract -> topic name")
+    parameters: dict[str, Parameter] = Field(
+        default={}, description="the program's parameters, such as commit_interval_ms"
+    )
+    session_timeout_ms: int
+    transaction_timeout_ms: int
+    offset_reset: Literal["earliest"] = "earliest"
+    standing_by: bool = Field(
+        default=False, description="get warm beside a cluster that is active, and emit nothing before ``activate``"
+    )
+    workers: int = Field(default=0, description="so many processes share the work within the instance; 0: as it likes")
+    several: bool = Field(default=False, description="others may run beside it, to share the input or to take over")
+    state_dir: str = Field(description="this instance's own disk; may be wiped between starts")
+    durable_dir: str = Field(description="shared storage of the application; kept by every crash")
+    stores: dict[str, str] = Field(default={}, description="kind of state store -> address")
+
+
+class Ready(Message):
+    """The instance holds its input and works."""
+
+    type: Literal["ready"] = "ready"
+    consumer_group: str | None = Field(
+        default=None, description="the group whose committed offsets say how far the input is done"
+    )
+    transactional_id_prefix: str | None = None
+    internal_topics: tuple[str, ...] = Field(
+        default=(), description="topics the design creates; each begins with application_id"
+    )
+    table: str | None = Field(default=None, description="the topic that is the queryable table")
+
+
+class StandingBy(Message):
+    """The instance is warm and waits for ``activate``."""
+
+    type: Literal["standing_by"] = "standing_by"
+
+
+class Unsupported(Message):
+    """The design does not offer what was asked for."""
+
+    type: Literal["unsupported"] = "unsupported"
+    reason: str
+    link: str | None = None
+
+
+class Error(Message):
+    """The request failed; ``definite`` says that it certainly had no effect."""
+
+    type: Literal["error"] = "error"
+    definite: bool
+    message: str
+
+
+class Query(Message):
+    """Read one key of a table. Deadline 5 s."""
+
+    type: Literal["query"] = "query"
+    table: str
+    key: str
+
+
+class Value(Message):
+    """The committed value of the key, or null where there is none."""
+
+    type: Literal["value"] = "value"
+    value: str | None
+
+
+class NotReady(Message):
+    """The table cannot be read yet."""
+
+    type: Literal["not_ready"] = "not_ready"
+
+
+class Measure(Message):
+    """Say how much state the program holds, all of it: rows, subscriptions, what is remembered of deletions. Deadline 30 s.
+
+    Asked of designs with the capability ``measure`` only.
+    """
+
+    type: Literal["measure"] = "measure"
+
+
+class Measured(Message):
+    """How much state that is, always in the same unit."""
+
+    type: Literal["measured"] = "measured"
+    size: int = Field(ge=0)
+    unit: Literal["rows", "bytes"]
+
+
+class Lag(Message):
+    """Say how far the design is behind. Deadline 5 s. Asked of designs with the capability ``lag`` only."""
+
+    type: Literal["lag"] = "lag"
+
+
+class Lagging(Message):
+    """How many offsets of its input, of all partitions together, lie at or above those that its group has committed."""
+
+    type: Literal["lagging"] = "lagging"
+    offsets: int = Field(ge=0)
+
+
+class Workers(Message):
+    """Say which processes share the work just now. Deadline 5 s. Asked of designs with the capability ``workers`` only."""
+
+    type: Literal["workers"] = "workers"
+
+
+class WorkersReply(Message):
+    """Process ids, on this machine; each may be killed, and the design goes on."""
+
+    type: Literal["workers"] = "workers"
+    pids: tuple[int, ...]
+
+
+class Activate(Message):
+    """Begin to emit: every key that the input at or above these positions (``topic-partition`` -> offset) touches."""
+
+    type: Literal["activate"] = "activate"
+    after: dict[str, int]
+
+
+class Deactivate(Message):
+    """Finish, commit, stop emitting, and say how far it went."""
+
+    type: Literal["deactivate"] = "deactivate"
+
+
+class Deactivated(Message):
+    """Positions (``topic-partition`` -> offset): the outputs of all input below them are visible, and of none at or above."""
+
+    type: Literal["deactivated"] = "deactivated"
+    emitted_through: dict[str, int]
+
+
+class Stop(Message):
+    """Close gracefully: finish, commit and release. Deadline as asked plus 5 s."""
+
+    type: Literal["stop"] = "stop"
+    deadline_ms: int
+
+
+class Stopped(Message):
+    """The program is closed; a ``reusable`` design may be started again, any other one exits."""
+
+    type: Literal["stopped"] = "stopped"
+
+
+class Failed(Message):
+    """A loud stop, unasked: the instance gives up, leaving no open transaction, and exits after this line.
+
+    ``again``: a reusable one stays instead, has let go of everything, and takes another start.
+    """
+
+    type: Literal["failed"] = "failed"
+    kind: Literal["fenced", "poison", "offset-lost", "conflict", "storage"]
+    message: str
+    again: bool = False
+
+
+Request = Annotated[
+    Hello | Start | Query | Measure | Lag | Workers | Activate | Deactivate | Stop, Field(discriminator="type")
+]
+Reply = Annotated[
+    HelloReply
+    | Ready
+    | StandingBy
+    | Unsupported
+    | Error
+    | Value
+    | NotReady
+    | Measured
+    | Lagging
+    | WorkersReply
+    | Deactivated
+    | Stopped
+    | Failed,
+    Field(discriminator="type"),
+]
+REQUEST: TypeAdapter[Request] = TypeAdapter(Request)
+REPLY: TypeAdapter[Reply] = TypeAdapter(Reply)
+
+# Which replies a request may have; ``failed`` may answer every one of them.
+REPLIES_TO: dict[type[Message], tuple[type[Message], ...]] = {
+    Hello: (HelloReply,),
+    Start: (Ready, StandingBy, Unsupported, Error),
+    Query: (Value, NotReady, Error),
+    Measure: (Measured, Error),
+    Lag: (Lagging, Error),
+    Workers: (WorkersReply, Error),
+    Activate: (Ready, Error),
+    Deactivate: (Deactivated, Error),
+    Stop: (Stopped, Error),
+}

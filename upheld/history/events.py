@@ -1,0 +1,399 @@
+"""What a history is made of: one JSON line an event, in the order in which the harness saw it.
+
+A history holds everything that a verdict rests on (inputs and outputs as read back from the log, committed offsets, who
+emitted, marks of faults, and the claims that were checked), so that `upheld judge` reaches the same verdict
+with no broker. Times are milliseconds since the scenario began, unless a name says otherwise.
+"""
+
+from base64 import b64decode
+from binascii import b2a_base64
+from functools import lru_cache
+from json.encoder import encode_basestring as _quoted
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, TypeAdapter
+
+from upheld.history.marks import Family
+from upheld.verdicts import Anomaly
+
+BINARY = "base64:"
+_CONTROLS = frozenset(bytes([code]) for code in range(32))
+# Of keys, and of headers: an output has those of its input, and the rows of a run read the same.
+_TEXTS_KEPT = 1 << 13
+
+
+def _readable(data: bytes) -> str | None:
+    """Return data as text if it reads well in a file, and cannot be taken for base64."""
+    if data[:1] in _CONTROLS:  # a protobuf message begins with one: nothing printable does
+        return None
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return None
+    return text if text.isprintable() and not text.startswith(BINARY) else None
+
+
+def _to_text(data: bytes) -> str:
+    text = _readable(data)
+    return _to_base64(data) if text is None else text
+
+
+def _to_base64(data: bytes) -> str:
+    return BINARY + b2a_base64(data, newline=False).decode("ascii")
+
+
+def _to_bytes(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    return b64decode(value[len(BINARY) :]) if value.startswith(BINARY) else value.encode()
+
+
+def _json(data: bytes | None) -> str:
+    if data is None:
+        return "null"
+    text = _readable(data)
+    if text is None:
+        return f'"{_to_base64(data)}"'  # which holds nothing to escape
+    return _quoted(text)
+
+
+_key_json = lru_cache(_TEXTS_KEPT)(_json)
+
+
+@lru_cache(_TEXTS_KEPT)
+def _headers_json(headers: tuple[tuple[str, bytes | None], ...]) -> str:
+    return ",".join([f"[{_quoted(name)},{_json(value)}]" for name, value in headers])
+
+
+Data = Annotated[bytes, BeforeValidator(_to_bytes), PlainSerializer(_to_text, when_used="json")]
+Offsets = dict[str, int]  # "topic-partition" -> offset
+
+
+class Event(BaseModel):
+    """One line of a history."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    def line(self) -> str:
+        """Write the event as JSON."""
+        return self.model_dump_json()
+
+
+class Begun(Event):
+    """The scenario's attempt: what runs, on what, from which seed."""
+
+    kind: Literal["begun"] = "begun"
+    scenario: str
+    design: str
+    design_version: str
+    atomic: Literal["batch", "shard"]
+    local_state: bool
+    bytes_beside_table: float = 1.0
+    broker: str
+    seed: int
+    attempt: int
+    application_id: str
+    names_are_ours: bool = Field(description="False on a broker that others use too: foreign topics are then ignored")
+
+
+class Application(Event):
+    """One application within the scenario: a program in a mode, its topics by role, its parameters."""
+
+    kind: Literal["application"] = "application"
+    name: str
+    application_id: str
+    program: str
+    mode: Literal["at_least_once", "exactly_once"]
+    topics: dict[str, str]
+    parameters: dict[str, int | str]
+    transaction_timeout_ms: int
+
+
+class Record(Event):
+    """One record as it lies in the log; ``visible`` says whether a read_committed reader is given it."""
+
+    kind: Literal["record"] = "record"
+    topic: str
+    partition: int
+    offset: int
+    timestamp_ms: int
+    key: Data | None
+    value: Data | None
+    headers: tuple[tuple[str, Data | None], ...] = ()
+    visible: bool = True
+    incarnation: int = Field(default=0, description="how often its topic had been deleted and made anew before")
+    seen_ms: int = Field(
+        default=0, description="since when the harness knows that it is there, in milliseconds since the scenario began"
+    )
+
+    @property
+    def at(self) -> str:
+        """The record's address, as topic-partition@offset."""
+        return f"{self.topic}-{self.partition}@{self.offset}"
+
+    @classmethod
+    def read(cls, fields: dict[str, Any]) -> Self:
+        """Make a record of what a client has read, without validation.
+
+        Args:
+            fields: All fields, `kind` too, of the right types. The record keeps this very dict.
+        """
+        record = cls.__new__(cls)
+        _set(record, "__dict__", fields)
+        _set(record, "__pydantic_fields_set__", _READ)
+        _set(record, "__pydantic_extra__", None)
+        _set(record, "__pydantic_private__", None)
+        return record
+
+    def line(self) -> str:
+        """Write the record as JSON: the same text as `model_dump_json` writes, in half of the time."""
+        fields = self.__dict__
+        return (
+            f'{{"kind":"record","topic":{_quoted(fields["topic"])},"partition":{fields["partition"]},'
+            f'"offset":{fields["offset"]},"timestamp_ms":{fields["timestamp_ms"]},"key":{_key_json(fields["key"])},'
+            f'"value":{_json(fields["value"])},"headers":[{_headers_json(fields["headers"])}],'
+            f'"visible":{"true" if fields["visible"] else "false"},"incarnation":{fields["incarnation"]},'
+            f'"seen_ms":{fields["seen_ms"]}}}'
+        )
+
+
+_set = object.__setattr__  # an event is frozen
+_READ = set(Record.model_fields)
+
+
+class Batch(Event):
+    """The header of one record batch, by raw Fetch: who wrote it, and whether inside a transaction."""
+
+    kind: Literal["batch"] = "batch"
+    topic: str
+    partition: int
+    base_offset: int
+    last_offset: int
+    producer_id: int
+    producer_epoch: int
+    transactional: bool
+    control: Literal["commit", "abort"] | None = None
+
+
+class Instance(Event):
+    """Something that happened to an instance of the design."""
+
+    kind: Literal["instance"] = "instance"
+    at_ms: int
+    application: str
+    name: str
+    event: Literal[
+        "started",
+        "ready",
+        "stopped",
+        "killed",
+        "paused",
+        "resumed",
+        "failed",
+        "exited",
+        "standing-by",
+        "active",
+        "inactive",
+    ]
+    detail: str = ""
+    consumer_group: str | None = None
+    internal_topics: tuple[str, ...] = ()
+    table: str | None = None
+
+
+class Mark(Event):
+    """Evidence that a fault happened where it was aimed."""
+
+    kind: Literal["mark"] = "mark"
+    at_ms: int
+    code: Family | None = Field(default=None, description="the family of the fault; none where it was no fault")
+    fault: str
+    evidence: dict[str, Any]
+
+
+class Paused(Event):
+    """The input has rested since this moment; ``since_ms`` is the later of the last append and `ready`."""
+
+    kind: Literal["paused"] = "paused"
+    application: str
+    since_ms: int
+    looked_ms: int
+    tolerance_ms: int
+    canary_ms: int = Field(description="produce to read_committed, measured in the same second")
+    others: float = Field(
+        default=0.0, description="the share of the cores, 0 to 1, that others took since the pause before"
+    )
+    harness: float = Field(default=0.0, description="the cores that the harness itself took since the pause before")
+
+
+class Committed(Event):
+    """The group's committed input offsets and, by its place in the history, the outputs that are visible beside them.
+
+    Every transaction was decided by then, but for one that a dead writer left open: what lies before it is all a reader has.
+    ``down`` says that no instance was running, so that the pair of input and output is one consistent cut.
+    """
+
+    kind: Literal["committed"] = "committed"
+    at_ms: int
+    application: str
+    offsets: Offsets | None = Field(description="None where the design names no consumer group")
+    stable_ms: int = Field(description="how long a reader waited for the last stable offset to reach the end")
+    down: bool
+    high_watermark: Offsets | None = Field(default=None, description="of the inputs, where it was looked for")
+
+
+class Measured(Event):
+    """How much state the design says that it holds, by its own count and in its own unit."""
+
+    kind: Literal["measured"] = "measured"
+    at_ms: int
+    application: str
+    size: int
+    unit: Literal["rows", "bytes"]
+
+
+class Memory(Event):
+    """What the processes of an instance have in memory, and no other process."""
+
+    kind: Literal["memory"] = "memory"
+    at_ms: int
+    application: str
+    size_bytes: int
+
+
+class Lag(Event):
+    """How far an instance says that it is behind, and what Kafka says just after it."""
+
+    kind: Literal["lag"] = "lag"
+    at_ms: int = Field(description="when it was asked")
+    application: str
+    name: str
+    offsets: int = Field(description="of all partitions of the input together")
+    committed: Offsets
+    high_watermark: Offsets
+
+
+class Stored(Event):
+    """What an application keeps in its store, and what was written there since the last such event, by the store's own word."""
+
+    kind: Literal["stored"] = "stored"
+    at_ms: int
+    application: str
+    rows: tuple[tuple[str, str, str], ...] = Field(description="stage, key, value")
+    writes: tuple[tuple[int, str, str], ...] = Field(description="at_ms, stage, key")
+
+
+class Told(Event):
+    """What an application has told outside of Kafka, a line for each time: key and value of an output."""
+
+    kind: Literal["told"] = "told"
+    at_ms: int
+    application: str
+    lines: tuple[tuple[str | None, str | None], ...]
+
+
+class Connection(Event):
+    """A connection of an instance to the broker, seen by the proxy: who it said it was, and what it asked in which version."""
+
+    kind: Literal["connection"] = "connection"
+    at_ms: int
+    application: str
+    name: str
+    client: str
+    asked: dict[str, int] = Field(description="API and version, such as `end_txn v4` -> how many")
+    changed: list[tuple[int, str, str]] = Field(
+        default=[], description="each change: when, by which API, and what befell it"
+    )
+
+
+class Answer(Event):
+    """What an instance answered when it was asked for a key of its table, and how far readers of committed data saw then."""
+
+    kind: Literal["answer"] = "answer"
+    at_ms: int
+    application: str
+    name: str
+    key: Data
+    ready: bool = Field(description="False where the table could not be read yet")
+    value: str | None = None
+    stable: Offsets = Field(description="last stable offset of each partition of the table, listed after the answer")
+
+
+class Kept(Event):
+    """A topic that the design has made: its size, and how much of it stands in the table too."""
+
+    kind: Literal["kept"] = "kept"
+    at_ms: int
+    application: str
+    topic: str
+    partitions: int
+    records: int
+    size_bytes: int
+    repeated: int = Field(description="records whose key and value a row of the table has as well")
+
+
+class Ends(Event):
+    """The end of every output partition, under both isolation levels."""
+
+    kind: Literal["ends"] = "ends"
+    at_ms: int
+    application: str
+    reason: str
+    last_stable: Offsets
+    high_watermark: Offsets
+
+
+class Names(Event):
+    """What exists on the broker at one moment."""
+
+    kind: Literal["names"] = "names"
+    at_ms: int
+    topics: tuple[str, ...]
+    groups: tuple[str, ...]
+    transactional_ids: tuple[str, ...] = ()
+
+
+class Claim(Event):
+    """A check that a sentence of the feature asked for at this point, with its arguments."""
+
+    kind: Literal["claim"] = "claim"
+    check: str
+    application: str
+    sentence: str
+    arguments: dict[str, Any] = {}
+
+
+class Ended(Event):
+    """The verdict that the run gave, and why."""
+
+    kind: Literal["ended"] = "ended"
+    verdict: str
+    reason: str = ""
+    anomalies: tuple[Anomaly, ...] = ()
+    seconds: float
+
+
+AnyEvent = Annotated[
+    Begun
+    | Application
+    | Record
+    | Batch
+    | Instance
+    | Mark
+    | Paused
+    | Committed
+    | Measured
+    | Memory
+    | Lag
+    | Told
+    | Connection
+    | Stored
+    | Answer
+    | Kept
+    | Ends
+    | Names
+    | Claim
+    | Ended,
+    Field(discriminator="kind"),
+]
+EVENT: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent)

@@ -1,0 +1,73 @@
+"""A Redis server in a container, for machines that have an engine and no server on PATH."""
+
+import contextlib
+import functools
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from upheld.brokers.engine import EngineErrors, NoContainerError, container_of, find_image, first_line
+from upheld.brokers.node import free_ports
+from upheld.designs.reaper import RunScope
+from upheld.errors import MachineProblem
+
+IMAGE = "redis:8"
+IMAGE_VARIABLE = "UPHELD_REDIS_IMAGE"
+_PORT = 6379
+
+
+@functools.cache
+def redis_image() -> tuple[str, str]:
+    """An image that the engine has, pulled if need be, or why there is none; asked once, since a pull takes its time."""
+    try:
+        return find_image(os.environ.get(IMAGE_VARIABLE) or IMAGE), ""
+    except NoContainerError as reason:
+        return "", str(reason)
+
+
+class RedisContainer:
+    """The server, which keeps its disk until it is closed; `address` is a URL of it."""
+
+    def __init__(self, run: RunScope, image: str, options: tuple[str, ...]) -> None:
+        self._run, self._image = run, image
+        self._made: Any = None
+        (port,) = free_ports(1)
+        self._container, host = container_of(run, image, port, _PORT)
+        self._container.with_command(["redis-server", "--protected-mode", "no", *options])
+        self.address = f"redis://{host}:{port}/0"
+
+    def start(self) -> None:
+        """Start it, with what it kept."""
+        with self._asked("start"):
+            if self._made is None:
+                self._container.start()
+                self._made = self._container.get_wrapped_container()
+                self._run.container(self._made.id)
+            else:
+                self._made.start()
+
+    def has_ended(self) -> bool:
+        """Whether nobody will answer any more."""
+        with self._asked("answer"):
+            self._made.reload()
+            return bool(self._made.status == "exited")
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        with self._asked("end"):
+            self._made.kill()
+            self._made.wait()
+
+    def close(self) -> None:
+        """Remove it with what it kept."""
+        with contextlib.suppress(*EngineErrors):
+            self._container.stop()
+
+    @contextlib.contextmanager
+    def _asked(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except EngineErrors as failure:
+            raise MachineProblem(
+                f"The container of {self._image} does not {what} ({first_line(failure)}); try `docker run {self._image}`."
+            ) from None
