@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from upheld.brokers import Broker, open_broker
-from upheld.depths import DEFAULT, DEPTHS
-from upheld.designs.reaper import RunScope
+from upheld.spec.depths import DEFAULT, DEPTHS
+from upheld.supervisor.reaper import RunScope
 
 LONGEST = (
     *("test_run.py", "test_brokers.py", "test_sweep.py", "test_reference_submitted.py", "test_cassandra.py"),

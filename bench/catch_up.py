@@ -24,9 +24,9 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from stage import PARTITIONS, staged
 
 from upheld.brokers import Broker
-from upheld.designs.manifest import load
 from upheld.generators.envelope_pb2 import Envelope, Posting
 from upheld.programs import PROGRAMS
+from upheld.protocol.manifest import load
 
 BRANCHES, POSTINGS = 16, 2
 DEADLINE_S = 600

@@ -56,7 +56,7 @@ class Cost(NamedTuple):
 
 def spent() -> Cost:
     """Return what this run has taken: the harness is this process, the broker its JVM, and the design all the others."""
-    from upheld.machine import Cores  # noqa: PLC0415  (the measured checkout's)
+    from upheld.supervisor.host import Cores  # noqa: PLC0415  (the measured checkout's)
 
     me = psutil.Process()
     own = sum(me.cpu_times()[:2])
@@ -73,9 +73,9 @@ def spent() -> Cost:
 def judge(arguments: list[str], costs: Path) -> int:
     """Run upheld in this process, and write the cost of each row (and of all before the first) as JSON lines."""
     from upheld.cli import main  # noqa: PLC0415  (the measured checkout's)
-    from upheld.plugin import Gate  # noqa: PLC0415
+    from upheld.runner.plugin import Plugin  # noqa: PLC0415
 
-    protocol = Gate.pytest_runtest_protocol
+    protocol = Plugin.pytest_runtest_protocol
     lines: list[tuple[str, Cost]] = []
 
     def measured(self: Any, item: Any, nextitem: Any) -> bool:
@@ -89,7 +89,7 @@ def judge(arguments: list[str], costs: Path) -> int:
         return answer
 
     measured.pytest_impl = protocol.pytest_impl  # type: ignore[attr-defined]  (pytest's mark on a hook)
-    Gate.pytest_runtest_protocol = measured  # type: ignore[method-assign]
+    Plugin.pytest_runtest_protocol = measured  # type: ignore[method-assign]
     try:
         return main(arguments)
     finally:

@@ -17,8 +17,8 @@ from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from stage import PARTITIONS, staged
 
 from upheld.brokers import Broker
-from upheld.designs.instance import Instance
-from upheld.designs.manifest import load
+from upheld.protocol.manifest import load
+from upheld.supervisor.instance import Instance
 
 TICK_S = 0.01
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from upheld.brokers import open_broker
-from upheld.designs.reaper import RunScope
-from upheld.faults.wire import Proxy
-from upheld.history.reading import Reading
-from upheld.history.wire import Wire
+from upheld.injectors.proxy import Proxy
+from upheld.kafka.raw import RawConnection
+from upheld.kafka.reader import Reading
+from upheld.supervisor.reaper import RunScope
 
 TOPIC, VALUE = "bench", b"x" * 1_000
 REPEATS = 3
@@ -26,7 +26,7 @@ REPEATS = 3
 
 def round_trip_us(bootstrap: str, requests: int) -> float:
     """The median of a fetch of nothing that waits for nothing."""
-    wire, took = Wire(bootstrap, {}), list[float]()
+    wire, took = RawConnection(bootstrap, {}), list[float]()
     for _ in range(requests):
         began = time.perf_counter()
         wire.ends("empty", {0: 0})

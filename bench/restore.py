@@ -14,8 +14,8 @@ import time
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from stage import PARTITIONS, Stage, staged
 
-from upheld.designs.manifest import load
 from upheld.generators.envelope_pb2 import Envelope, Hop
+from upheld.protocol.manifest import load
 
 COMPACTED = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01"}
 SEGMENTS = {  # whether anything is written, and the topic's settings

@@ -10,11 +10,11 @@ from pathlib import Path
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from upheld.brokers import Broker, open_broker
-from upheld.designs.instance import Instance
-from upheld.designs.manifest import Manifest
-from upheld.designs.protocol import Mode, Ready, Start
-from upheld.designs.reaper import RunScope
 from upheld.programs import PROGRAMS
+from upheld.protocol.manifest import Manifest
+from upheld.protocol.messages import Mode, Ready, Start
+from upheld.supervisor.instance import Instance
+from upheld.supervisor.reaper import RunScope
 
 PARTITIONS = 4
 

@@ -8,21 +8,21 @@ from functools import partial
 from kio.schema.errors import ErrorCode
 from pytest_bdd import given, parsers, step, then, when
 
-from upheld.application import Application
-from upheld.designs.protocol import Mode
-from upheld.faults import broker, disks, instances, log, orderly, stores
-from upheld.faults.aim import AIMS, hold
-from upheld.faults.points import arrive, give_up, meet, out_of_reach
-from upheld.faults.wall_clock import WallClock
-from upheld.faults.wire import Fault
-from upheld.faults.wire.errors import Moment
+from upheld.families import Family
 from upheld.generators.ledger import ledger
 from upheld.generators.pulse import facts as signal_facts
 from upheld.generators.pulse import names, signals
 from upheld.generators.visits import facts as visit_facts
 from upheld.generators.visits import visits
-from upheld.history.marks import Family
-from upheld.trial import ON_A_CLUSTER, SETTLE_S, TRANSACTION_TIMEOUT_MS, Trial
+from upheld.injectors.clock import WallClock
+from upheld.injectors.proxy import Fault
+from upheld.injectors.proxy.errors import Moment
+from upheld.nemesis import brokers, disks, membership, rejections, stores, topics
+from upheld.nemesis.moments import AIMS, hold
+from upheld.nemesis.requests import arrive, give_up, meet, out_of_reach
+from upheld.protocol.messages import Mode
+from upheld.trial.application import Application
+from upheld.trial.trial import ON_A_CLUSTER, SETTLE_S, TRANSACTION_TIMEOUT_MS, Trial
 from upheld.verdicts import NotOffered
 
 CLAIMS = {  # a sentence that claims something of the history as it stands -> its check
@@ -124,7 +124,7 @@ def in_mode(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
         if is_needed and capability not in trial.manifest.capabilities:
             raise NotOffered(f"{trial.manifest.name} {otherwise} (capability {capability})")
     if several or clusters:
-        trial.bench.pool(trial.manifest).prepare()
+        trial.rig.pool(trial.manifest).prepare()
     said = {"commit_interval_ms": interval_ms, "delete_retention_ms": delete_retention_ms}
     said |= {"threshold": threshold, "interval_ms": wait_ms, "persistence_interval_ms": persistence_interval_ms}
     parameters: dict[str, int | str] = {name: int(value) for name, value in said.items() if value}
@@ -140,7 +140,7 @@ def in_mode(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
         rolls=bool(rolls),
         sets_aside=bool(letters),
     )
-    subject.several, subject.workers, subject.is_wired = bool(several), int(workers or 0), bool(wired)
+    subject.several, subject.workers, subject.through_proxy = bool(several), int(workers or 0), bool(wired)
     subject.lag_due_ms = 0 if asked else None
     if disks_mb:
         disks.mount(subject.directory, int(disks_mb))
@@ -321,7 +321,7 @@ def killed(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
             if request:
                 rule = meet(trial, application, "hold", side, request)
                 trial.kill(application)
-                trial.bench.wire.release(rule, is_lost=True)
+                trial.rig.open_proxy().release(rule, is_lost=True)
             else:
                 hold(trial, application, AIMS[moment](trial, application))
                 trial.kill(application)
@@ -392,7 +392,7 @@ def come_and_go(trial: Trial, changes: str, at_once: str | None) -> None:
     does: dict[str, Callable[[Application, str], object]]
     does = {"joins": trial.start, "leaves": trial.stop, "is killed": trial.kill}
     if not at_once:
-        does["is killed"] = partial(instances.lose, trial, within_ms=WENT_ON_WITHIN_MS)
+        does["is killed"] = partial(membership.lose, trial, within_ms=WENT_ON_WITHIN_MS)
     for application in subjects(trial):
         with trial.feeding(application, APART_S):
             for name, change, moment in re.findall(
@@ -400,11 +400,11 @@ def come_and_go(trial: Trial, changes: str, at_once: str | None) -> None:
             ):
                 if moment:
                     hold(trial, application, AIMS[moment.strip()](trial, application))
-                (partial(instances.kill_worker, trial) if "worker" in name else does[change])(application, name)
+                (partial(membership.kill_worker, trial) if "worker" in name else does[change])(application, name)
                 if not at_once:
-                    instances.share(trial, application)
+                    membership.share(trial, application)
             if at_once:
-                instances.share(trial, application)
+                membership.share(trial, application)
 
 
 @when(
@@ -424,9 +424,9 @@ def befall(trial: Trial, what: str, is_fed: str | None) -> None:
         "its local state is wiped": partial(disks.wipe, trial),
         "its disks are kept as they are": disks.keep,
         "its disks are set back to that": partial(disks.set_back, trial),
-        "half of what it has not read falls off the log": partial(log.cut, trial),
-        "its input gets twice as many partitions": partial(log.grow, trial),
-        "its input is deleted and made anew": partial(log.make_anew, trial),
+        "half of what it has not read falls off the log": partial(topics.cut, trial),
+        "its input gets twice as many partitions": partial(topics.grow, trial),
+        "its input is deleted and made anew": partial(topics.make_anew, trial),
         "the file that it wrote last is torn": partial(disks.tear, trial),
         "its disks run full until it stops loudly or is killed": partial(disks.run_full, trial),
     }
@@ -440,7 +440,7 @@ def deployed_twice(trial: Trial) -> None:
     """Start it with the same settings and other disks; the two have 10 seconds to notice."""
     for application in subjects(trial):
         with trial.feeding(application, APART_S):
-            instances.start_another(trial, application)
+            membership.start_another(trial, application)
 
 
 @when("a second cluster stands by, and takes over while more of them arrive")
@@ -449,7 +449,7 @@ def taken_over(trial: Trial) -> None:
     for application in subjects(trial):
         trial.start(application, "green", apart=True, cluster="green")
         with trial.feeding(application, APART_S):
-            instances.switch_clusters(trial, application, TAKEN_OVER_WITHIN_MS)
+            membership.switch_clusters(trial, application, TAKEN_OVER_WITHIN_MS)
 
 
 @when(
@@ -489,11 +489,11 @@ def goes_wrong(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
             if fault == "silence":
                 give_up(trial, application, rule)
         elif back:
-            broker.restart(trial, application)
+            brokers.restart(trial, application)
         elif moves:
-            broker.move_coordinator(trial, application)
+            brokers.move_coordinator(trial, application)
         else:
-            orderly.refuse_outputs(trial, application)
+            rejections.refuse_outputs(trial, application)
 
 
 @then(parsers.re(f"(?P<sentence>{'|'.join(CLAIMS)})"))
@@ -522,7 +522,7 @@ def readers_pass(trial: Trial, wait_ms: str | None) -> None:
     """How long the last stable offset stayed below the end; none left open means: gone before the timeout can act."""
     bound_ms = TRANSACTION_TIMEOUT_MS // 3
     if wait_ms:
-        bound_ms = int(wait_ms) + trial.bench.later_abort_ms
+        bound_ms = int(wait_ms) + trial.rig.later_abort_ms
     for application in subjects(trial):
         trial.claim("released", application, f"readers wait {bound_ms} ms at most", bound_ms=bound_ms)
 

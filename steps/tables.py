@@ -5,13 +5,13 @@ from functools import partial
 
 from pytest_bdd import given, parsers, step, then, when
 
-from upheld.application import Application
 from upheld.checks.joins import races
-from upheld.faults import log
 from upheld.generators.ledger import FLAWS, Send, unreadable
 from upheld.generators.tables import Tables, facts, spoiled, written
+from upheld.nemesis import topics
 from upheld.steps.sentences import subjects
-from upheld.trial import Trial
+from upheld.trial.application import Application
+from upheld.trial.trial import Trial
 from upheld.verdicts import MarkMissed
 
 FLAW = (
@@ -147,7 +147,7 @@ def stops_loudly(trial: Trial, what: str) -> None:
     """`failed` of the kind poison, with topic, partition and offset; or of any kind, with the topic and partition of a gap."""
     for application in subjects(trial):
         if what == "where":
-            log.expect_gap(trial, application)
+            topics.expect_gap(trial, application)
         else:
             trial.expect_failure(application)
         check = "gap-named" if what == "where" else "named"

@@ -17,9 +17,9 @@ from unittest import mock
 
 from goldens import as_text
 
-from upheld import judge
 from upheld.checks import CHECKS
 from upheld.history import History, events, read
+from upheld.judging import rejudge
 from upheld.verdicts import Inconclusive, NotOffered
 
 FOLDER = Path(__file__).parent / "corpus"
@@ -50,12 +50,12 @@ def judged(path: Path) -> Judged:
 
     A verdict alone is not enough: where no claim is violated any more, the recorded end stands.
     """
-    with tempfile.TemporaryDirectory() as folder, mock.patch.object(judge, "SHRUNK_S", 0.0):
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(rejudge, "SHRUNK_S", 0.0):
         plain = path
         if path.name.endswith(SUFFIX):
             plain = Path(folder) / path.name.removesuffix(".xz")
             plain.write_bytes(lzma.decompress(path.read_bytes()))
-        judgement = judge.judge(plain)
+        judgement = rejudge.judge(plain)
         history = read(plain)
     outcomes = [
         outcome(event, history.upto(count))

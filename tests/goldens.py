@@ -11,10 +11,10 @@ from typing import Any
 
 from transcripts import transcript
 
-from upheld import catalogue
-from upheld.designs.manifest import load, shipped
-from upheld.designs.schema import schema
-from upheld.judge import anomalies_of
+from upheld.judging.claims import anomalies_of
+from upheld.protocol.manifest import load, shipped
+from upheld.protocol.schema import schema
+from upheld.spec import catalogue
 
 FOLDER = Path(__file__).parent / "golden"
 WORDING = frozenset({"title", "description"})

@@ -15,8 +15,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from upheld import catalogue, report
-from upheld.designs import manifest
+from upheld import report
+from upheld.protocol import manifest
+from upheld.spec import catalogue
 from upheld.verdicts import Verdict
 
 README = Path(__file__).resolve().parent.parent / "README.md"
@@ -24,7 +25,7 @@ DESIGNS = ("spark", "plain")
 TABLE = ("<!-- table -->\n", "<!-- /table -->")
 CARD = ("<!-- card -->\n", "<!-- /card -->")
 LACKING = "this machine has no"  # so begins the reason of a row that cannot be judged here
-RUN_NAMES = re.compile(r"upheld-[0-9a-f]{6}-[0-9a-f]{8}-")  # the application id is new in every run
+RUN_NAMES = re.compile(r"trial-[0-9a-f]{6}-[0-9a-f]{8}-")  # the application id is new in every run
 
 
 class Place(NamedTuple):

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from miniatures import START, Run, Spawn, manifest, until
 
-from upheld.designs.instance import Instance
-from upheld.designs.protocol import Deactivated, Error, Failed, Query, Ready, StandingBy, Stopped, Unsupported
+from upheld.protocol.messages import Deactivated, Error, Failed, Query, Ready, StandingBy, Stopped, Unsupported
+from upheld.supervisor.instance import Instance
 
 
 @pytest.fixture

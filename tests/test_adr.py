@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from upheld import catalogue
+from upheld.spec import catalogue
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "adr"

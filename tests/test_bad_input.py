@@ -16,12 +16,13 @@ from pathlib import Path
 import pytest
 from histories import Story
 
-from upheld import catalogue, speclint
+from upheld import lint as speclint
 from upheld.brokers import embedded, external
 from upheld.brokers.jars import Jar, jar_set
 from upheld.brokers.java import find_java
 from upheld.cli import EXIT_CODES, main
 from upheld.errors import MachineProblem
+from upheld.spec import catalogue
 
 DESIGN = """
 name = "mine"
@@ -73,8 +74,8 @@ def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., Refused]:
     [
         ("", "the following arguments are required: COMMAND. See upheld --help."),
         ("walk", "invalid choice: 'walk' (choose from "),
-        ("run --sped 1", "unrecognized arguments: --sped 1"),
-        ("run --design plain --des plain", "unrecognized arguments: --des plain"),
+        ("run --sped 1", "unrecognized arguments: --sped"),
+        ("run --design plain --des plain", "unrecognized arguments: --des"),
         ("run --design nowhere", "There is no design at "),
         ("run --design plain --program ledgr", "There is no program 'ledgr'; there are relay, ledger, "),
         ("run --design plain --mode once", "There is no mode 'once'; there are at_least_once, exactly_once."),
@@ -408,7 +409,7 @@ def test_an_interrupt_while_it_is_imported_is_one_sentence() -> None:
         "import os, signal, sys\n"
         "class Interrupting:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == 'upheld.catalogue': os.kill(os.getpid(), signal.SIGINT)\n"
+        "        if name == 'upheld.spec.catalogue': os.kill(os.getpid(), signal.SIGINT)\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "sys.meta_path.insert(0, Interrupting())\n"
         "from upheld.__main__ import main\n"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from upheld.catalogue import MODES, Catalogue, as_text, load
 from upheld.errors import UsageProblem
+from upheld.spec.catalogue import MODES, Catalogue, as_text, load
 
 GUARANTEES = """
 [sources]

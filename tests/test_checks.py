@@ -963,7 +963,7 @@ class TestSilent:
         story.row("ada", 11, 2, next(iter(story.history.of(Record))), offset=1)
         story.claims("silent")
 
-        from upheld.judge import judge  # noqa: PLC0415
+        from upheld.judging.rejudge import judge  # noqa: PLC0415
 
         assert judge(story.recorded(tmp_path / "h.jsonl")).anomalies == story.judged("silent")
 

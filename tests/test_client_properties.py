@@ -5,8 +5,8 @@ import pytest
 from upheld.brokers import open_broker
 from upheld.brokers.external import read_client_properties
 from upheld.brokers.java import find_java
-from upheld.designs.reaper import RunScope
 from upheld.errors import MachineProblem, UsageProblem
+from upheld.supervisor.reaper import RunScope
 
 SECRET = "hunter2"
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from upheld.bench import Bench
 from upheld.brokers.cluster import Cluster
-from upheld.faults import broker
-from upheld.faults.broker import id_in, log_of, move_coordinator
+from upheld.nemesis import brokers
+from upheld.nemesis.brokers import id_in, log_of, move_coordinator
+from upheld.trial.rig import Rig
 from upheld.verdicts import HarnessError, MarkMissed, NotOffered
 
 
@@ -44,16 +44,16 @@ def test_nobody_elses_cluster_loses_a_node() -> None:
     """A row that wants three brokers is not offered there; nothing is started beside it."""
     anything: Any = None
     external: Any = SimpleNamespace(ours=False)
-    bench = Bench(anything, external, anything, anything, anything, 7, 1.0)
+    rig = Rig(anything, external, anything, anything, anything, 7, 1.0)
 
     with pytest.raises(NotOffered, match="no node of somebody else's cluster is killed"):
-        bench.on_a_cluster()
-    assert bench.cluster is None
+        rig.on_a_cluster()
+    assert rig.cluster is None
 
 
 def test_one_broker_has_no_coordinator_that_moves() -> None:
     """The sentence without its cluster is a mistake of the specification, and no verdict on a design."""
-    trial: Any = SimpleNamespace(bench=SimpleNamespace(broker=SimpleNamespace(ours=True)), reading=None)
+    trial: Any = SimpleNamespace(rig=SimpleNamespace(broker=SimpleNamespace(ours=True)), reading=None)
 
     with pytest.raises(HarnessError, match="the sentence is for a cluster of three"):
         move_coordinator(trial, trial)
@@ -73,14 +73,14 @@ class Coordinated:
 
         monkeypatch.setattr(Cluster, "kill", kill)
         monkeypatch.setattr(Cluster, "revive", lambda _: self.told.append("revive"))
-        monkeypatch.setattr(broker, "AIMS", {broker.OPEN: lambda *_: None})
-        monkeypatch.setattr(broker, "hold", lambda *_: {"writers": [(7, 0)], "open_records": 5})
+        monkeypatch.setattr(brokers, "AIMS", {brokers.OPEN: lambda *_: None})
+        monkeypatch.setattr(brokers, "hold", lambda *_: {"writers": [(7, 0)], "open_records": 5})
         ours = {name: self.tell(name) for name in ("commit", "demand_kept")}
-        monkeypatch.setattr(broker, "control", lambda _: nullcontext(SimpleNamespace(begin=lambda _: "ours", **ours)))
-        wire = SimpleNamespace(coordinated=lambda: self.known)
+        monkeypatch.setattr(brokers, "control", lambda _: nullcontext(SimpleNamespace(begin=lambda _: "ours", **ours)))
+        raw = SimpleNamespace(coordinated=lambda: self.known)
         self.trial: Any = SimpleNamespace(
-            bench=SimpleNamespace(broker=cluster),
-            reading=SimpleNamespace(wire=wire, reconnect=self.tell("reconnect")),
+            rig=SimpleNamespace(broker=cluster),
+            reading=SimpleNamespace(raw=raw, reconnect=self.tell("reconnect")),
             resume=lambda _: self.told.append("resume"),
             wait=lambda _, reached: reached(),
             mark=lambda _, code, **evidence: self.marks.append(evidence | {"code": code}),

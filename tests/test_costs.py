@@ -3,7 +3,7 @@ import subprocess
 import sys
 import time
 
-from upheld.costs import Look, cost, look, peak_bytes
+from upheld.supervisor.costs import Look, cost, look, peak_bytes
 
 BUSY_S = 0.4
 BUSY = f"import time; end = time.process_time() + {BUSY_S}\nwhile time.process_time() < end: pass"

@@ -2,11 +2,11 @@ from dataclasses import replace
 
 import pytest
 
-from upheld import catalogue
-from upheld.catalogue import Catalogue, Row
-from upheld.cover import alternates, breaches, core_demands, quick_demands
-from upheld.designs.manifest import load
-from upheld.speclint import shipped_wrong
+from upheld.lint import shipped_wrong
+from upheld.lint.cover import alternates, breaches, core_demands, quick_demands
+from upheld.protocol.manifest import load
+from upheld.spec import catalogue
+from upheld.spec.catalogue import Catalogue, Row
 
 FOUND = catalogue.load()
 

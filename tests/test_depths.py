@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from upheld.depths import DEPTHS, Share, depth_of, is_within, share_of
 from upheld.errors import UsageProblem
+from upheld.spec.depths import DEPTHS, Share, depth_of, is_within, share_of
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from miniatures import until
 
-from upheld.faults.disk import Disk, Hold
+from upheld.injectors.disk import Disk, Hold
 
 pytestmark = pytest.mark.skipif(bool(Disk.lacking()), reason=f"nobody can be watched here: {Disk.lacking()}")
 WORKS = """

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from upheld import catalogue, durations
 from upheld.cli import main
-from upheld.designs.manifest import load as manifest
-from upheld.durations import Durations, Recorded, most_news_first
 from upheld.errors import UsageProblem
+from upheld.protocol.manifest import load as manifest
 from upheld.report import RowResult
+from upheld.spec import catalogue, durations
+from upheld.spec.durations import Durations, Recorded, most_news_first
 from upheld.verdicts import Verdict
 
 ROOT = Path(__file__).parents[1]
@@ -56,7 +56,7 @@ def row(row_id: str, seconds: float, **fields: object) -> str:
 def made(*reports: Path) -> "subprocess.CompletedProcess[str]":
     """Run the tool on a tree whose shipped file is a copy."""
     code = (
-        "import runpy, sys; from pathlib import Path; from upheld import durations;"
+        "import runpy, sys; from pathlib import Path; from upheld.spec import durations;"
         "durations.FILE = Path(sys.argv.pop(1)); runpy.run_path(sys.argv[0], run_name='__main__')"
     )
     command = [sys.executable, "-c", f"import sys; sys.argv[0] = {str(ROOT / 'tools/durations.py')!r}; {code}"]

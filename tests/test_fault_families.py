@@ -2,9 +2,9 @@ import re
 
 import pytest
 
-from upheld import catalogue
-from upheld.fault_families import SENTENCES, families, families_of
-from upheld.history.marks import Family
+from upheld.families import Family
+from upheld.spec import catalogue
+from upheld.spec.fault_families import SENTENCES, families, families_of
 
 FOUND = catalogue.load()
 QUIET = (  # sentences that do something and strike nothing, by how they begin

@@ -14,7 +14,7 @@ from kio.serial import entity_reader, entity_writer
 from kio.static.primitive import i8, i32, i32Timedelta, i64
 
 from upheld.errors import MachineProblem
-from upheld.history.fetch import Fetched, answer, request
+from upheld.kafka.fetch import Fetched, answer, request
 
 OFFSETS = st.integers(-1, (1 << 63) - 1).map(i64)
 NUMBERS = st.integers(0, (1 << 31) - 1).map(i32)

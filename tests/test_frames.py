@@ -18,9 +18,9 @@ from kio.schema.types import BrokerId, ProducerId
 from kio.serial import entity_writer
 from kio.static.primitive import i16, i32, i32Timedelta, i64, i64Timedelta
 
-from upheld.faults.wire import PLACED, Exchange, Rule
-from upheld.faults.wire.errors import FIRST, GIVEN, LAST, Moment, is_given, refusal
-from upheld.faults.wire.frames import (
+from upheld.injectors.proxy import PLACED, Exchange, Rule
+from upheld.injectors.proxy.errors import FIRST, GIVEN, LAST, Moment, is_given, refusal
+from upheld.injectors.proxy.frames import (
     ADDRESSED,
     API_VERSIONS,
     DESCRIBE_CLUSTER,

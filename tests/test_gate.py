@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from upheld import catalogue
 from upheld.cli import closing
-from upheld.designs.manifest import Manifest
-from upheld.durations import Durations, Recorded
 from upheld.errors import MachineProblem
 from upheld.history import read as read_history
-from upheld.plugin import ATTEMPTS, Choice, Gate, arguments
+from upheld.protocol.manifest import Manifest
 from upheld.report import Summary, read
-from upheld.verdicts import AdapterBreach, Inconclusive, MarkMissed, NotOffered, Verdict, Violated
+from upheld.runner.plugin import Choice, Plugin, arguments
+from upheld.spec import catalogue
+from upheld.spec.durations import Durations, Recorded
+from upheld.verdicts import ATTEMPTS, AdapterBreach, Inconclusive, MarkMissed, NotOffered, Verdict, Violated
 
 GUARANTEES = """
 [tags]
@@ -73,7 +73,7 @@ def come(name: str, application_id: str) -> None:
 
 
 class Run:
-    """A run over the two scenarios, on a bench where nothing is real."""
+    """A run over the two scenarios, on a rig where nothing is real."""
 
     def __init__(self, folder: Path) -> None:
         features, self.out = folder / "features", folder / "out"
@@ -87,7 +87,7 @@ class Run:
         self.broker_ends = False
         self.delete: Callable[[object], None] = lambda _: None
         self.said = io.StringIO()
-        self.gate: Gate
+        self.gate: Plugin
 
     def judge(
         self, *, known: dict[str, tuple[str, str]] | None = None, **options: Any
@@ -102,7 +102,7 @@ class Run:
             modes=("exactly_once",),
             known_failures=known or {},
         )
-        bench: Any = SimpleNamespace(
+        rig: Any = SimpleNamespace(
             run=SimpleNamespace(run_id="0" * 12, scratch=self.out),
             broker=SimpleNamespace(
                 kind="no", version="1", why="a test", ours=True, ended=lambda _: self.broker_ends, pids=[]
@@ -115,7 +115,7 @@ class Run:
             seed=7,
         )
         choice = Choice([manifest], self.found, {"fake": set(self.found.by_row)}, **options)
-        self.gate = Gate(bench, choice, console=Console(file=self.said, width=1000))
+        self.gate = Plugin(rig, choice, console=Console(file=self.said, width=1000))
         # Every test's suite has the same name; and the run of all tests looks for unraisable exceptions, five times a run.
         own = ["--import-mode", "importlib", "--assert", "plain", "-p", "no:unraisableexception"]
         pytest.main([str(self.suite), *arguments(self.out)[1:], *own], plugins=[self.gate])
@@ -266,7 +266,7 @@ def test_a_red_card_is_printed_at_once(run: Run) -> None:
 
 def test_a_limit_of_memory_fails_the_run(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """The peak of the whole process tree counts."""
-    monkeypatch.setattr("upheld.plugin.Memory.stop", lambda _: 300)
+    monkeypatch.setattr("upheld.runner.plugin.Memory.stop", lambda _: 300)
 
     verdicts, summary = run.judge(max_memory_mb=200)
 
@@ -366,7 +366,7 @@ def test_a_fault_of_ours_is_told_in_a_sentence_and_its_traceback_kept(
     run: Run, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """A harness that fails says so, exits 3, and keeps the traceback beside the logs instead of on the screen."""
-    monkeypatch.setattr(Gate, "report", lambda *_: 1 / 0)
+    monkeypatch.setattr(Plugin, "report", lambda *_: 1 / 0)
 
     rows, summary = run.judge()
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from upheld.history import History, read
 from upheld.history.events import BINARY, Record
-from upheld.history.reading import recorded
+from upheld.kafka.reader import recorded
 
 DATA = st.none() | st.binary(max_size=80) | st.text(max_size=40).map(str.encode) | st.just(f"{BINARY}text".encode())
 PLACE: dict[str, Any] = {"topic": "topic", "partition": 0, "offset": 0, "timestamp_ms": 0, "key": None}

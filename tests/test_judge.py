@@ -5,14 +5,15 @@ from typing import Any
 import pytest
 from histories import Story
 
-from upheld.catalogue import load
 from upheld.cli import main
 from upheld.errors import UsageProblem
 from upheld.history import History, read
 from upheld.history.events import Ended, Record
-from upheld.judge import CLAIMS, judge
-from upheld.plugin import TIMED
+from upheld.judging.claims import CLAIMS
+from upheld.judging.rejudge import judge
 from upheld.report import RowResult, card, exit_code
+from upheld.runner.plugin import TIMED
+from upheld.spec.catalogue import load
 from upheld.verdicts import Anomaly, Verdict, worst_first
 
 

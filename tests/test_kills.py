@@ -2,11 +2,11 @@ from pathlib import Path
 
 import pytest
 
-from upheld import catalogue, kills
 from upheld.checks import ANOMALIES, CHECKS
-from upheld.designs.manifest import load, shipped
 from upheld.errors import UsageProblem
-from upheld.kills import Judged, Kill, Kills
+from upheld.protocol.manifest import load, shipped
+from upheld.spec import catalogue, kills
+from upheld.spec.kills import Judged, Kill, Kills
 
 KILL = Kill(anomaly="lost", check="relation", seconds=1.5)
 

@@ -12,12 +12,12 @@ import pytest
 from rich.console import Console
 
 from upheld.cli import main
-from upheld.designs.reaper import RunScope
-from upheld.durations import Durations, Recorded
 from upheld.errors import UsageProblem
-from upheld.lanes import Lane, LaneGate, Lanes
-from upheld.plugin import Choice
 from upheld.report import RowResult, read
+from upheld.runner.lanes import Lane, LanePlugin, Lanes
+from upheld.runner.plugin import Choice
+from upheld.spec.durations import Durations, Recorded
+from upheld.supervisor.reaper import RunScope
 from upheld.verdicts import Verdict
 
 LANE = """
@@ -202,9 +202,9 @@ def test_a_lane_says_of_a_row_that_proved_nothing_in_company_that_it_has_to_be_a
     """Alone, inconclusive is what the row came to; any other verdict is so beside others too."""
     told: list[str] = []
     line: Any = SimpleNamespace(tell=lambda kind, **_: told.append(kind))
-    bench: Any = SimpleNamespace(out=tmp_path, seed=7)
+    rig: Any = SimpleNamespace(out=tmp_path, seed=7)
     catalogue: Any = SimpleNamespace(by_id={}, guarantees={})
-    gate = LaneGate(bench, Choice([], catalogue, {}), line)
+    gate = LanePlugin(rig, Choice([], catalogue, {}), line)
     row = {"design": "one", "id": "G1.a", "guarantee": "G1", "name": "x", "seconds": 1}
 
     for gate.is_alone in (False, True):

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from upheld import machine
-from upheld.faults.process import Session
+from upheld.supervisor import host
+from upheld.supervisor.session import Session
 
 WORKER = """
 import time
@@ -28,31 +28,31 @@ def test_what_was_killed_with_its_parent_stays_ours(monkeypatch: pytest.MonkeyPa
         assert parent.stdout
         parent.stdout.readline()
         # What other tests have left behind may end meanwhile.
-        its, tree = psutil.Process(parent.pid), machine._tree
+        its, tree = psutil.Process(parent.pid), host._tree
         asked = {psutil.Process(), its, *its.children(recursive=True)}
-        monkeypatch.setattr(machine, "_tree", lambda: (process for process in tree() if process in asked))
-        *_, ours_s = machine.cpu_s()
+        monkeypatch.setattr(host, "_tree", lambda: (process for process in tree() if process in asked))
+        *_, ours_s = host.cpu_s()
 
         session.kill()
         parent.wait()
 
-        assert round(machine.cpu_s()[2] - ours_s, 3) >= 0  # sums of ticks, added in another order
+        assert round(host.cpu_s()[2] - ours_s, 3) >= 0  # sums of ticks, added in another order
 
 
 def test_a_moment_says_nothing() -> None:
     """Processes are charged by ticks, so a share of a few of them is chance."""
-    assert machine.Cores().others() == 0
+    assert host.Cores().others() == 0
 
 
 def test_what_may_be_killed_on_a_design_s_word() -> None:
     """A process that has begun since; one that has ended is passed over, and what was there before is refused."""
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
-        assert [process.pid for process in machine.younger([child.pid])] == [child.pid]
-    assert machine.younger([child.pid]) == []
+        assert [process.pid for process in host.younger([child.pid])] == [child.pid]
+    assert host.younger([child.pid]) == []
 
     for pid in (os.getpid(), os.getppid(), 1):
         with pytest.raises(ValueError, match=f"^{pid}$"):
-            machine.younger([pid])
+            host.younger([pid])
 
 
 class _Process:
@@ -83,8 +83,8 @@ class _Ended(_Process):
 
 def test_page_tables_are_walked_when_more_is_resident_than_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that the peak is found, and a tree that keeps its size costs nothing."""
-    process, memory = _Process(10, 7), machine.Memory()
-    monkeypatch.setattr(machine, "_tree", lambda: iter([process, _Ended(0, 0)]))
+    process, memory = _Process(10, 7), host.Memory()
+    monkeypatch.setattr(host, "_tree", lambda: iter([process, _Ended(0, 0)]))
     seen = []
     for rss_mb, pss_mb in ((10, 7), (10, 7), (9, 6), (12, 9), (11, 8)):
         process.rss_mb, process.pss_mb = rss_mb, pss_mb

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from upheld.designs.manifest import load
 from upheld.errors import UsageProblem
+from upheld.protocol.manifest import load
 
 GOOD = """
 name = "mine"

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 import upheld
+from upheld.families import Family
 from upheld.history.events import EVENT, Mark
-from upheld.history.marks import Family
 
 PACKAGE = Path(upheld.__file__).parent
 NO_FAULTS = {  # marks of what had to happen besides: their texts

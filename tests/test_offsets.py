@@ -14,7 +14,7 @@ from kio.serial import entity_reader, entity_writer
 from kio.static.primitive import i32, i32Timedelta, i64
 
 from upheld.errors import MachineProblem
-from upheld.history.offsets import Committed, answer, request
+from upheld.kafka.offsets import Committed, answer, request
 
 NUMBERS = st.integers(0, (1 << 31) - 1).map(i32)
 NAMES = st.text(min_size=1, max_size=200)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from upheld import cli
-from upheld.plugin import Choice
 from upheld.report import Summary
+from upheld.runner.plugin import Choice
 
 
 @pytest.fixture

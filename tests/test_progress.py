@@ -15,14 +15,14 @@ from rich.console import Console
 from terminals import CTRL_C, HIDES, Terminal
 
 from upheld.errors import MachineProblem
-from upheld.progress import UNREAD, Progress, apart
-from upheld.timeleft import Mean, as_text
+from upheld.ui.progress import UNREAD, Progress, apart
+from upheld.ui.timeleft import Mean, as_text
 
 SCRIPT = """
 import sys, time
 from upheld.errors import MachineProblem
-from upheld.progress import Progress
-from upheld.report import console
+from upheld.ui.progress import Progress
+from upheld.ui.console import console
 with Progress(console()) as progress:
     progress.begin(98, lambda: 240.0)
     progress.started("G1.a[ledger-exactly_once]")

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode
 
-from upheld.bench import Bench
-from upheld.faults.wire import Proxy, Rule
+from upheld.injectors.proxy import Proxy, Rule
+from upheld.trial.rig import Rig
 from upheld.verdicts import NotOffered
 
 ANSWER_S = 5.0
@@ -152,12 +152,12 @@ def test_what_is_not_done_is_not_told_to_be_done_and_refused(proxy: Proxy, broke
 
 def test_a_secured_connection_is_not_read() -> None:
     """The proxy is not offered there, which makes a row unsupported and says why; on a plain listener it is."""
-    bench: Any = SimpleNamespace(broker=SimpleNamespace(client={"security.protocol": "SASL_SSL"}, bootstrap="b:1"))
-    bench.proxy = None
+    rig: Any = SimpleNamespace(broker=SimpleNamespace(client={"security.protocol": "SASL_SSL"}, bootstrap="b:1"))
+    rig.proxy = None
 
     with pytest.raises(NotOffered, match="what a secured connection carries cannot be read"):
-        Bench.wire.fget(bench)  # type: ignore[attr-defined]
-    bench.broker.client = {}
-    bench.proxy = SimpleNamespace(failure="")
+        Rig.open_proxy(rig)
+    rig.broker.client = {}
+    rig.proxy = SimpleNamespace(failure="")
 
-    assert Bench.wire.fget(bench) is bench.proxy  # type: ignore[attr-defined]
+    assert Rig.open_proxy(rig) is rig.proxy

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from upheld.history.reading import Readers
+from upheld.kafka.reader import Readers
 
 ENDS = {0: 2, 1: 0}  # partition -> how many records there are
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from upheld.designs.reaper import RunScope, members, sweep
+from upheld.supervisor.reaper import RunScope, members, sweep
 
 DEADLINE_S = 20.0
 ORPHAN = (  # leaves its session and its parent, as a daemon does
@@ -21,7 +21,7 @@ ORPHAN = (  # leaves its session and its parent, as a daemon does
 )
 HARNESS = (  # starts a run and an orphan, says who it is, and waits to be killed
     "import os, subprocess, sys, time\n"
-    "from upheld.designs.reaper import RunScope\n"
+    "from upheld.supervisor.reaper import RunScope\n"
     "run = RunScope()\n"
     "subprocess.check_call([sys.executable, '-c', sys.argv[1]], env=os.environ | run.environment)\n"
     "print(run.run_id, run._reaper.pid, flush=True)\n"

@@ -2,8 +2,8 @@
 
 import json
 
-from upheld.designs.protocol import REPLIES_TO, Failed, Message
-from upheld.designs.schema import schema
+from upheld.protocol.messages import REPLIES_TO, Failed, Message
+from upheld.protocol.schema import schema
 
 
 def test_schema_holds_every_message() -> None:

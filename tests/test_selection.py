@@ -2,11 +2,11 @@ from pathlib import Path
 
 import pytest
 
-from upheld import catalogue
-from upheld.depths import Share
-from upheld.designs.manifest import load
 from upheld.errors import UsageProblem
-from upheld.selection import Request, chosen_rows, rows_of_the_sin
+from upheld.protocol.manifest import load
+from upheld.spec import catalogue
+from upheld.spec.depths import Share
+from upheld.spec.selection import Request, chosen_rows, rows_of_the_sin
 
 FOUND = catalogue.load()
 PLAIN = load("plain")

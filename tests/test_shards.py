@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from upheld.cli import main
-from upheld.depths import Share
 from upheld.errors import UsageProblem
 from upheld.report import RowResult, Summary, Writer, read
-from upheld.shards import merge, shard
+from upheld.runner.shards import merge, shard
+from upheld.spec.depths import Share
 from upheld.verdicts import Anomaly, Verdict
 
 SECONDS = st.dictionaries(st.text("abcdef", min_size=1, max_size=4), st.floats(0, 100), min_size=4, max_size=40)

@@ -10,8 +10,8 @@ from test_judge import duplicated
 from upheld.cli import main
 from upheld.history import read
 from upheld.history.events import Ended
+from upheld.judging.shrink import SHOWN, shrink
 from upheld.report.timeline import COLUMNS, NAMES, drawn, lanes, picture
-from upheld.shrink import SHOWN, shrink
 
 
 def crowded() -> Story:

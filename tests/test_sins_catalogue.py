@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from upheld import catalogue
 from upheld.checks import ANOMALIES
-from upheld.designs.manifest import Manifest, Sin, load, shipped
 from upheld.errors import UsageProblem
-from upheld.judge import anomalies_of
-from upheld.selection import Request, chosen_rows, rows_of_the_sin
+from upheld.judging.claims import anomalies_of
+from upheld.protocol.manifest import Manifest, Sin, load, shipped
+from upheld.spec import catalogue
+from upheld.spec.selection import Request, chosen_rows, rows_of_the_sin
 
 SINS = [name for name in shipped() if name.startswith("broken/")]
 LINES_MAX = 34

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from miniatures import manifest
 
-from upheld import smoke as module
-from upheld.designs import instance
-from upheld.designs.new import new
-from upheld.designs.reaper import RunScope
 from upheld.errors import UsageProblem
-from upheld.smoke import Check, smoke
+from upheld.runner import smoke as module
+from upheld.runner.smoke import Check, smoke
+from upheld.scaffold import new
+from upheld.supervisor import instance
+from upheld.supervisor.reaper import RunScope
 
 FOLLOWS = ["says hello", "starts", "answers its input with an output", "stops", "leaves nothing"]
 

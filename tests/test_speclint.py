@@ -7,8 +7,8 @@ import pytest
 from pytest_bdd import parsers
 from pytest_bdd.steps import StepFunctionContext
 
-from upheld.designs.manifest import Manifest
-from upheld.speclint import lint, step_definitions
+from upheld.lint import lint, step_definitions
+from upheld.protocol.manifest import Manifest
 
 GUARANTEES = """
 [tags]

@@ -10,9 +10,9 @@ import redis
 from histories import Story
 from servers import comes_back, hear
 
-from upheld.designs.reaper import RunScope
 from upheld.history.events import Record
 from upheld.stores import Cassandra, Redis, Sqlite
+from upheld.supervisor.reaper import RunScope
 from upheld.verdicts import Inconclusive, NotOffered
 
 INTERVAL_MS = 500

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from miniatures import MINIATURES, START, Run, Spawn, manifest, until
 
-from upheld.designs import instance as instances
-from upheld.designs.instance import Instance, Silence, prepare
-from upheld.designs.pool import Pool
-from upheld.designs.protocol import Failed, Ready, Stopped
 from upheld.errors import UsageProblem
+from upheld.protocol.messages import Failed, Ready, Stopped
+from upheld.supervisor import instance as instances
+from upheld.supervisor.instance import Instance, Silence, prepare
+from upheld.supervisor.pool import Pool
 from upheld.verdicts import AdapterBreach
 
 MESSAGES = tomllib.loads((MINIATURES / "messages.toml").read_text())

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from upheld.depths import DEPTHS
 from upheld.errors import UsageProblem
-from upheld.progress import Progress
+from upheld.spec.depths import DEPTHS
 from upheld.sweep import (
     AGREED,
     SIDES,
@@ -28,6 +27,7 @@ from upheld.sweep import (
     table,
     within,
 )
+from upheld.ui.progress import Progress
 from upheld.verdicts import Anomaly, Verdict
 
 TRACE = [

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import pytest
 from clocks import Clock
 
-from upheld.durations import Durations, Recorded
-from upheld.timeleft import RowKey, TimeLeft
+from upheld.spec.durations import Durations, Recorded
+from upheld.ui.timeleft import RowKey, TimeLeft
 
 RECORDED = json.loads((Path(__file__).parent / "recorded_runs.json").read_text(encoding="utf-8"))
 NEAR = 0.25  # of the time that is really left

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from upheld.faults.wall_clock import WallClock
+from upheld.injectors.clock import WallClock
 from upheld.verdicts import MarkMissed
 
 SHOWS = "import time; print(time.time(), time.monotonic())"

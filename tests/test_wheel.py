@@ -60,8 +60,8 @@ def test_the_wheel_holds_what_a_run_needs(wheel: set[PurePosixPath]) -> None:
     assert names >= {
         "upheld/py.typed",
         "upheld/data/durations.json",
-        "upheld/suite/pytest.ini",
-        "upheld/suite/test_features.py",
+        "upheld/runner/suite/pytest.ini",
+        "upheld/runner/suite/test_features.py",
         "upheld/features/guarantees.toml",
         "upheld/generators/envelope.proto",
         "upheld/generators/envelope_pb2.pyi",
@@ -70,8 +70,8 @@ def test_the_wheel_holds_what_a_run_needs(wheel: set[PurePosixPath]) -> None:
         "upheld/impl/spark/design.toml",
         "upheld/impl/spark/jars/jgo.lock.toml",
         "upheld/impl/plain/design.toml",
-        "upheld/designs/starter/design.toml",
-        "upheld/designs/starter/relay.py",
+        "upheld/scaffold/starter/design.toml",
+        "upheld/scaffold/starter/relay.py",
     }
     assert len([name for name in names if name.endswith(".feature")]) > 10
     assert len([name for name in names if "/impl/broken/" in name and name.endswith("/design.toml")]) >= 7

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from upheld.errors import MachineProblem
-from upheld.history.offsets import Committed
-from upheld.history.wire import HEADER, BatchHeader, Wires, is_left_open, parse
+from upheld.kafka.offsets import Committed
+from upheld.kafka.raw import HEADER, BatchHeader, RawClient, is_left_open, parse
 
 TRANSACTIONAL, CONTROL = 0x10, 0x20
 COMPRESSED = 0x03
@@ -133,8 +133,8 @@ class Nodes:
         self.coordinator, self.group_error, self.is_unstable = 2, 0, False
         self.asked = list[dict[int, int]]()  # of a Fetch: partition -> offset
         self.ids = {1: {"one": 7}, 2: {"two": 8, "another": 9}, 3: {}}
-        monkeypatch.setattr("upheld.history.wire.Wire", lambda address, _: _Node(self, int(address[-1])))
-        self.wires = Wires("no:1,no:2,no:3", {})
+        monkeypatch.setattr("upheld.kafka.raw.RawConnection", lambda address, _: _Node(self, int(address[-1])))
+        self.wires = RawClient("no:1,no:2,no:3", {})
 
 
 class _Node:
@@ -222,7 +222,7 @@ def test_a_partition_without_a_leader_and_a_cluster_without_a_node_are_the_machi
     """The first is waited for, the second has nobody to wait for."""
     nodes = Nodes(monkeypatch)
     nodes.believed = [{0: 1}]
-    monkeypatch.setattr("upheld.history.wire.LED_S", 0.05)
+    monkeypatch.setattr("upheld.kafka.raw.LED_S", 0.05)
 
     with pytest.raises(MachineProblem, match=r"^topic topic has partitions without a leader after 0\.05 s"):
         nodes.wires.ends("topic", {0: 0, 1: 0})

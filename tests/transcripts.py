@@ -17,10 +17,11 @@ from types import ModuleType
 from typing import Any, Self
 from unittest import mock
 
-from upheld import catalogue, steps
-from upheld.designs.protocol import Mode
+from upheld import steps
+from upheld.lint import matches, step_definitions
 from upheld.programs import PROGRAMS
-from upheld.speclint import matches, step_definitions
+from upheld.protocol.messages import Mode
+from upheld.spec import catalogue
 
 CAPABILITIES = frozenset(
     (
@@ -36,7 +37,7 @@ PARAMETERS = {
 }
 # What the step modules import to act on a trial: each is replaced by a stub of that name.
 ACTS = (
-    *("broker", "disks", "instances", "log", "orderly", "stores"),
+    *("brokers", "disks", "membership", "topics", "rejections", "stores"),
     *("hold", "meet", "arrive", "give_up", "out_of_reach", "WallClock", "written"),
 )
 RACES = {

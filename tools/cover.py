@@ -18,11 +18,11 @@ from pathlib import Path
 import highspy
 import tomlkit
 
-from upheld import catalogue, kills
-from upheld.cover import EVERYTHING, Demand, alternates, core_demands, quick_demands
-from upheld.depths import DEPTHS, Depth
-from upheld.designs.manifest import Manifest, load, shipped
-from upheld.selection import rows_of_the_sin
+from upheld.lint.cover import EVERYTHING, Demand, alternates, core_demands, quick_demands
+from upheld.protocol.manifest import Manifest, load, shipped
+from upheld.spec import catalogue, kills
+from upheld.spec.depths import DEPTHS, Depth
+from upheld.spec.selection import rows_of_the_sin
 
 FEATURES = Path(__file__).parents[1] / "features"
 UNKNOWN_S = 3.0  # of a row that no report has: not chosen without need

@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from upheld import catalogue, durations
-from upheld.durations import Durations, Recorded
 from upheld.errors import Problem, UsageProblem
 from upheld.report import RowResult
+from upheld.spec import catalogue, durations
+from upheld.spec.durations import Durations, Recorded
 from upheld.verdicts import Verdict
 
 JUDGED = (Verdict.UPHELD, Verdict.UNSUPPORTED, Verdict.VIOLATED)

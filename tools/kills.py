@@ -17,8 +17,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import upheld
-from upheld import catalogue, kills
-from upheld.designs.manifest import Manifest, load, shipped
+from upheld.protocol.manifest import Manifest, load, shipped
+from upheld.spec import catalogue, kills
 
 UNKNOWN_S = 60.0  # of a row that the report lacks
 A_RUN = 400  # rows, or one design: more of them share the start of the brokers, fewer lose less where a run is ended

@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import upheld
-from upheld import catalogue
-from upheld.depths import DEFAULT, DEPTHS, share_of
 from upheld.errors import MachineProblem, Problem, UsageProblem, is_interrupt
-from upheld.report import Writer, console, table, waiting
-from upheld.selection import Request, chosen_rows, demand_known, rows_of_the_sin
+from upheld.report import Writer, table
+from upheld.spec import catalogue
+from upheld.spec.depths import DEFAULT, DEPTHS, share_of
+from upheld.spec.selection import Request, chosen_rows, demand_known, rows_of_the_sin
+from upheld.ui.console import console, waiting
 from upheld.verdicts import Verdict
 
 INTERRUPTED = 130
@@ -107,6 +108,12 @@ def parser() -> Parser:
 
     codes = "\n".join(f"  {code:<4} {meaning}" for code, meaning in EXIT_CODES.items())
     run = command("run", run_designs, "Judge designs on a real Kafka, with real faults.", f"exit codes:\n{codes}")
+    run.add_argument(
+        "designs",
+        nargs="*",
+        metavar="DESIGN",
+        help="a design to judge, as --design names it; paths stand before the options",
+    )
     _designs(run)
     _choice(run)
     _broker(run)
@@ -359,7 +366,7 @@ def _broker(to: argparse.ArgumentParser) -> None:
 
 def manifests(arguments: argparse.Namespace) -> list[Any]:
     """The designs named, or the default one."""
-    from upheld.designs import manifest  # noqa: PLC0415  (commands that need no design start faster)
+    from upheld.protocol import manifest  # noqa: PLC0415  (commands that need no design start faster)
 
     loaded = [manifest.load(name) for name in given(arguments)]
     names = [design.name for design in loaded]
@@ -392,7 +399,9 @@ def promised_rows(design: Any, found: catalogue.Catalogue, request: Request) -> 
 
 def given(arguments: argparse.Namespace) -> list[str]:
     """The designs as they were named."""
-    names = arguments.design or ([arguments.default_design] if arguments.default_design else [])
+    names = [*getattr(arguments, "designs", ()), *(arguments.design or ())]
+    if not names and arguments.default_design:
+        names = [arguments.default_design]
     return list(dict.fromkeys(names))
 
 
@@ -449,7 +458,7 @@ def opened_broker(arguments: argparse.Namespace, run: Any, out: Path) -> Any:
 
 def prepare_all(designs: list[Any], run: Any, out: Path) -> None:
     """What the designs want to have done once, before they are asked anything."""
-    from upheld.designs.instance import prepare  # noqa: PLC0415
+    from upheld.supervisor.instance import prepare  # noqa: PLC0415
 
     for design in designs:
         with waiting(f"{design.name} is prepared"):
@@ -472,17 +481,17 @@ def given_stores(asked: list[str]) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def opened_bench(
+def opened_rig(
     arguments: argparse.Namespace, designs: list[Any], out: Path, say: Any, stores: dict[str, str]
 ) -> Iterator[Any]:
     """A broker that answers and all that is shared on it, these designs prepared; nothing of it is left behind."""
-    from upheld.bench import Bench  # noqa: PLC0415
-    from upheld.designs.reaper import RunScope  # noqa: PLC0415
-    from upheld.feed import Feed  # noqa: PLC0415
-    from upheld.history.reading import Reading  # noqa: PLC0415
+    from upheld.kafka.feed import Feed  # noqa: PLC0415
+    from upheld.kafka.reader import Reading  # noqa: PLC0415
+    from upheld.supervisor.reaper import RunScope  # noqa: PLC0415
+    from upheld.trial.rig import Rig  # noqa: PLC0415
 
     run, seed = RunScope(), seed_of(arguments)
-    bench = broker = None
+    rig = broker = None
     try:
         broker = opened_broker(arguments, run, out)
         say.print(
@@ -492,12 +501,12 @@ def opened_bench(
         prepare_all(designs, run, out)
         reading = Reading(broker.bootstrap, broker.client)
         reading.canary(f"upheld-canary-{run.run_id[:6]}")
-        bench = Bench(run, broker, reading, Feed(reading.settings, run.run_id), out, seed, arguments.time_scale, stores)
+        rig = Rig(run, broker, reading, Feed(reading.settings, run.run_id), out, seed, arguments.time_scale, stores)
         look_for_garbage_seldom()
-        yield bench
+        yield rig
     finally:
-        if bench:
-            bench.close()
+        if rig:
+            rig.close()
         if broker:
             broker.close()
         run.close()
@@ -516,9 +525,10 @@ def look_for_garbage_seldom() -> None:
 
 def run_designs(arguments: argparse.Namespace) -> int:
     """Judge."""
-    from upheld import durations, lanes  # noqa: PLC0415
-    from upheld.plugin import Choice  # noqa: PLC0415
-    from upheld.shards import shard  # noqa: PLC0415
+    from upheld.runner import lanes  # noqa: PLC0415
+    from upheld.runner.plugin import Choice  # noqa: PLC0415
+    from upheld.runner.shards import shard  # noqa: PLC0415
+    from upheld.spec import durations  # noqa: PLC0415
 
     designs, found, stores = manifests(arguments), catalogue.load(), given_stores(arguments.store)
     demand_known(found, designs)
@@ -578,15 +588,15 @@ def judge_in_turn(
     import pytest  # noqa: PLC0415
     from rich.console import Console  # noqa: PLC0415
 
-    from upheld.lanes import LaneGate  # noqa: PLC0415
-    from upheld.plugin import Gate  # noqa: PLC0415
-    from upheld.plugin import arguments as pytest_arguments  # noqa: PLC0415
+    from upheld.runner.lanes import LanePlugin  # noqa: PLC0415
+    from upheld.runner.plugin import Plugin  # noqa: PLC0415
+    from upheld.runner.plugin import arguments as pytest_arguments  # noqa: PLC0415
 
     say = Console(quiet=True) if line else console(stderr=arguments.json)
     unprepared = [] if line else [design for design in choice.manifests if choice.rows[design.name]]
-    with opened_bench(arguments, unprepared, out, say, stores) as bench:
-        choice.again = f"upheld run --broker {bench.broker.kind}"
-        gate = LaneGate(bench, choice, line) if line else Gate(bench, choice, console=say)
+    with opened_rig(arguments, unprepared, out, say, stores) as rig:
+        choice.again = f"upheld run --broker {rig.broker.kind}"
+        gate = LanePlugin(rig, choice, line) if line else Plugin(rig, choice, console=say)
         if not line:
             gate.memory.start()
         look_for_garbage_seldom()
@@ -605,8 +615,8 @@ def judge_in_turn(
 
 def judge_in_lanes(arguments: argparse.Namespace, choice: Any, out: Path, say: Any) -> Any:
     """Judge in processes beside each other."""
-    from upheld.designs.reaper import RunScope  # noqa: PLC0415
-    from upheld.lanes import Lanes  # noqa: PLC0415
+    from upheld.runner.lanes import Lanes  # noqa: PLC0415
+    from upheld.supervisor.reaper import RunScope  # noqa: PLC0415
 
     account = Lanes(choice, out, seed_of(arguments), say)
     command = [sys.executable, "-m", "upheld.cli", *arguments.argv, "--seed", str(account.seed)]
@@ -671,7 +681,7 @@ def _parts(summary: Any) -> Iterator[str]:
 
 def merge_reports(arguments: argparse.Namespace) -> int:
     """Merge."""
-    from upheld.shards import merge  # noqa: PLC0415
+    from upheld.runner.shards import merge  # noqa: PLC0415
 
     out = arguments.out or out_folder()
     rows, summary = merge(arguments.folders, out)
@@ -712,7 +722,7 @@ def list_rows(arguments: argparse.Namespace) -> int:
 
 def explain_guarantee(arguments: argparse.Namespace) -> int:
     """Explain."""
-    from upheld.judge import anomalies_of  # noqa: PLC0415
+    from upheld.judging.claims import anomalies_of  # noqa: PLC0415
 
     explanation = catalogue.load().explanation(arguments.guarantee, anomalies_of)
     print(json.dumps(explanation, indent=2) if arguments.json else catalogue.as_text(explanation), end="")
@@ -721,7 +731,7 @@ def explain_guarantee(arguments: argparse.Namespace) -> int:
 
 def new_design(arguments: argparse.Namespace) -> int:
     """New."""
-    from upheld.designs.new import new  # noqa: PLC0415
+    from upheld.scaffold import new  # noqa: PLC0415
 
     new(arguments.directory)
     print(f"{arguments.directory} holds a design; try: upheld smoke --design {arguments.directory}")
@@ -730,10 +740,10 @@ def new_design(arguments: argparse.Namespace) -> int:
 
 def smoke_design(arguments: argparse.Namespace) -> int:
     """Smoke."""
-    from upheld.designs.reaper import RunScope  # noqa: PLC0415
-    from upheld.progress import Progress  # noqa: PLC0415
-    from upheld.smoke import Watch, count, smoke  # noqa: PLC0415
-    from upheld.timeleft import Mean  # noqa: PLC0415
+    from upheld.runner.smoke import Watch, count, smoke  # noqa: PLC0415
+    from upheld.supervisor.reaper import RunScope  # noqa: PLC0415
+    from upheld.ui.progress import Progress  # noqa: PLC0415
+    from upheld.ui.timeleft import Mean  # noqa: PLC0415
 
     designs, out = manifests(arguments), out_folder()
     run = RunScope()
@@ -758,8 +768,8 @@ def smoke_design(arguments: argparse.Namespace) -> int:
 def sweep_design(arguments: argparse.Namespace) -> int:
     """Sweep."""
     from upheld import sweep  # noqa: PLC0415
-    from upheld.faults.disk import Disk  # noqa: PLC0415
-    from upheld.progress import Progress  # noqa: PLC0415
+    from upheld.injectors.disk import Disk  # noqa: PLC0415
+    from upheld.ui.progress import Progress  # noqa: PLC0415
 
     designs = manifests(arguments)
     if len(designs) > 1:
@@ -779,12 +789,12 @@ def sweep_design(arguments: argparse.Namespace) -> int:
     if arguments.disk and (lacking := Disk.lacking()):
         say.print(f"unsupported   changes to disks: on this machine nobody can be watched ({lacking})", markup=False)
         arguments.disk = ()
-    with opened_bench(arguments, designs, out, say, {}) as bench:
-        bench.disk = Disk(bench.run.scratch) if arguments.disk else None
+    with opened_rig(arguments, designs, out, say, {}) as rig:
+        rig.disk = Disk(rig.run.scratch) if arguments.disk else None
         depth = arguments.depth or DEFAULT
         with Progress(say) as progress:
             results = sweep.run(
-                bench, design, record, progress, points=arguments.point, depth=depth, is_paired=arguments.pairs
+                rig, design, record, progress, points=arguments.point, depth=depth, is_paired=arguments.pairs
             )
     if arguments.json:
         print(json.dumps([result.model_dump(mode="json") for result in results], indent=2))
@@ -794,16 +804,16 @@ def sweep_design(arguments: argparse.Namespace) -> int:
     asked = [f"--{name} {getattr(arguments, name)}" for name in ("program", "mode", "points")]
     asked += [f"--{side}" for side in sides if side in sweep.LATER]
     asked += [f"--disk {','.join(arguments.disk)}"] if arguments.disk else []
-    again = f"upheld sweep --broker {bench.broker.kind} --design {given(arguments)[0]} {' '.join(asked)}"
+    again = f"upheld sweep --broker {rig.broker.kind} --design {given(arguments)[0]} {' '.join(asked)}"
     for result in results:
         if result.verdict is not Verdict.UPHELD:
-            say.print(sweep.card(result, again, bench.seed), markup=False)
+            say.print(sweep.card(result, again, rig.seed), markup=False)
     return sweep.exit_code(results)
 
 
 def judge_history(arguments: argparse.Namespace) -> int:
     """Judge again."""
-    from upheld.judge import judge  # noqa: PLC0415
+    from upheld.judging.rejudge import judge  # noqa: PLC0415
 
     look_for_garbage_seldom()
     if arguments.picture and len(arguments.history) > 1:
@@ -821,16 +831,16 @@ def judge_history(arguments: argparse.Namespace) -> int:
 
 def lint_features(arguments: argparse.Namespace) -> int:
     """Lint."""
-    from upheld import speclint  # noqa: PLC0415
+    from upheld import lint  # noqa: PLC0415
 
-    findings = speclint.lint()
+    findings = lint.lint()
     print(json.dumps(findings, indent=2) if arguments.json else "\n".join(findings) or "the specification is sound")
     return 1 if findings else 0
 
 
 def print_schema(_: argparse.Namespace) -> int:
     """Schema."""
-    from upheld.designs.schema import schema  # noqa: PLC0415
+    from upheld.protocol.schema import schema  # noqa: PLC0415
 
     print(json.dumps(schema(), indent=2))
     return 0
@@ -838,7 +848,7 @@ def print_schema(_: argparse.Namespace) -> int:
 
 def run_broker(arguments: argparse.Namespace) -> int:
     """Broker in the foreground."""
-    from upheld.designs.reaper import RunScope  # noqa: PLC0415
+    from upheld.supervisor.reaper import RunScope  # noqa: PLC0415
 
     out = out_folder()
     run = RunScope()

@@ -23,25 +23,24 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 from rich.table import Table
 
-from upheld.bench import Bench
-from upheld.depths import Depth
-from upheld.designs.manifest import Manifest
-from upheld.designs.protocol import Mode
 from upheld.errors import UsageProblem
-from upheld.faults import disks
-from upheld.faults.disk import Hold
-from upheld.faults.points import arrive, evidence_of
-from upheld.faults.wire import EFFECTS, TRANSACTION, Rule
-from upheld.faults.wire.errors import Moment
+from upheld.families import Family
 from upheld.generators.ledger import Send, ledger
 from upheld.history import events
-from upheld.history.marks import Family
-from upheld.plugin import judged
-from upheld.progress import Progress
+from upheld.injectors.disk import Hold
+from upheld.injectors.proxy import EFFECTS, TRANSACTION, Rule
+from upheld.injectors.proxy.errors import Moment
+from upheld.nemesis import disks
+from upheld.nemesis.requests import arrive, evidence_of
+from upheld.protocol.manifest import Manifest
+from upheld.protocol.messages import Mode
 from upheld.report import COLOURS
-from upheld.timeleft import Mean
-from upheld.trial import SETTLE_S, Trial
-from upheld.verdicts import Anomaly, MarkMissed, Verdict, Violated
+from upheld.spec.depths import Depth
+from upheld.trial.rig import Rig
+from upheld.trial.trial import SETTLE_S, Trial
+from upheld.ui.progress import Progress
+from upheld.ui.timeleft import Mean
+from upheld.verdicts import Anomaly, MarkMissed, Verdict, Violated, judged
 
 Points = Literal["txn", "all"]
 Side = Literal["before", "after", "late", "zombie"]
@@ -106,9 +105,9 @@ class Result(BaseModel):
 
 @dataclass
 class Sweep:
-    """A design, the program and the mode that it is swept in, and the bench that it is swept on."""
+    """A design, the program and the mode that it is swept in, and the rig that it is swept on."""
 
-    bench: Bench
+    rig: Rig
     manifest: Manifest
     program: str
     mode: Mode
@@ -226,14 +225,14 @@ class _Life:
     """One run through the workload; with a cut, two lives of the design."""
 
     def __init__(self, sweep: Sweep, name: str, attempt: int = 0, cut: Cut | None = None) -> None:
-        self.bench, self.cut = sweep.bench, cut
+        self.rig, self.cut = sweep.rig, cut
         self.trace: list[tuple[str, str]] = []
         self.evidence: dict[str, Any] = {}
         self.recovery: list[str] = []
         self.struck: threading.Event | None = None  # while the request to die at is waited for
-        self.trial = Trial(sweep.bench, sweep.manifest, f"sweep.{name}", attempt)
+        self.trial = Trial(sweep.rig, sweep.manifest, f"sweep.{name}", attempt)
         self.application = self.trial.application(sweep.program, sweep.mode, PARTITIONS)
-        self.application.is_wired = True
+        self.application.through_proxy = True
         self.application.wave = partial(_wave, self.trial.seed)
 
     def result(self, cut: Cut) -> Result:
@@ -261,7 +260,7 @@ class _Life:
             evidence=self.evidence,
             recovery=[api for api in self.recovery if is_effect(api)],
             seconds=seconds,
-            history=str(path.relative_to(self.bench.out)),
+            history=str(path.relative_to(self.rig.out)),
         )
 
     def _live(self) -> None:
@@ -284,7 +283,7 @@ class _Life:
         """To the end, or until somebody is to be killed."""
         if self.struck is None:
             self.trial.drain(self.application)
-        elif not self.trial.wait(self.bench.progress_s, self._is_over):
+        elif not self.trial.wait(self.rig.progress_s, self._is_over):
             raise Violated.one(
                 "stuck", f"{self.trial.manifest.name} neither drained its input nor sent what it dies at"
             )
@@ -306,10 +305,10 @@ class _Life:
 
     def _seen(self, since_s: float) -> list[str]:
         """What it has sent, and done to its disks, since then."""
-        own = [e for e in self.bench.wire.exchanges if e.door == self.application.door()]
+        own = [e for e in self.rig.open_proxy().exchanges if e.door == self.application.door()]
         seen = [(exchange.asked_s, exchange.api) for exchange in own]
-        if self.bench.disk:
-            seen += [(effect.at_s, effect.api) for effect in self.bench.disk.of(self.application.directory)]
+        if self.rig.disk:
+            seen += [(effect.at_s, effect.api) for effect in self.rig.disk.of(self.application.directory)]
         return [api for at_s, api in sorted(seen) if at_s >= since_s]
 
     def _die(self, goes: Callable[[], object]) -> None:
@@ -341,19 +340,19 @@ class _Life:
             self.trial.claim("fold", self.application, CLAIMS["fold"])
 
     def _arm(self, cut: Cut) -> Rule | Hold:
-        if self.bench.disk and is_on_disk(cut.api):
+        if self.rig.disk and is_on_disk(cut.api):
             hold = Hold(self.application.directory, cut.api, cut.number)
-            self.bench.disk.arm(hold)
+            self.rig.disk.arm(hold)
             return hold
         moment: Moment = "after" if cut.side == "after" else "before"
         rule = Rule(self.application.door(), cut.api, "hold", moment, cut.number)
-        self.bench.wire.arm(rule)
+        self.rig.open_proxy().arm(rule)
         return rule
 
     def _strike(self, cut: Cut, goes: Callable[[], object]) -> Rule | Hold:
         """Go on until it is held, and kill or stop whoever did it; MarkMissed where it does not come."""
         trial, application = self.trial, self.application
-        self.bench.pool(trial.manifest).prepare()  # somebody has to come back
+        self.rig.pool(trial.manifest).prepare()  # somebody has to come back
         rule = self._arm(cut)
         self.struck = rule.struck
         victim = application.running.get(OWN)
@@ -381,9 +380,9 @@ class _Life:
                 application.running[OWN] = victim
             trial.kill(application)
         if isinstance(rule, Rule) and cut.side in SIDES:
-            self.bench.wire.release(rule, is_lost=True)
-        if self.bench.disk:
-            self.bench.disk.disarm()
+            self.rig.open_proxy().release(rule, is_lost=True)
+        if self.rig.disk:
+            self.rig.disk.disarm()
         going.join()
         self.struck = None
         if isinstance(rule, Rule):
@@ -398,8 +397,8 @@ class _Life:
 
     def _leave(self, left: Left) -> None:
         """Do to the instance's own disk what is to have become of it, and mark what there was."""
-        if left == "rolled-back" and self.bench.disk:
-            kept, lost = self.bench.disk.roll_back(self.application.directory / OWN)
+        if left == "rolled-back" and self.rig.disk:
+            kept, lost = self.rig.disk.roll_back(self.application.directory / OWN)
             self.trial.mark("rolled back to what was synced", Family.DISK, files=kept + lost, lost=lost)
         elif left == "wiped":
             disks.wipe(self.trial, self.application, OWN, may_be_empty=True)
@@ -477,7 +476,7 @@ class Record:
 
 
 def run(  # noqa: PLR0913 (what to do of it is by name)
-    bench: Bench,
+    rig: Rig,
     manifest: Manifest,
     record: Record,
     progress: Progress,
@@ -491,14 +490,14 @@ def run(  # noqa: PLR0913 (what to do of it is by name)
     Each is written down before the next begins; the results are in the order of the cuts, and pairs follow them. Of a design that
     is not right with no fault at all it is that alone.
     """
-    sweep = Sweep(bench, manifest, record.program, record.mode)
+    sweep = Sweep(rig, manifest, record.program, record.mode)
     wanted = [point for point in points if "+" in point]
     is_paired |= bool(wanted)
     if not record.cuts or (not points and not record.left(record.cuts, is_paired=is_paired)):
         trace, golden = sweep.golden(progress.message)
         if golden.verdict is not Verdict.UPHELD:
             return [golden]
-        record.begin(list(cuts(trace, record.points, record.sides, record.left_behind)), bench.seed)
+        record.begin(list(cuts(trace, record.points, record.sides, record.left_behind)), rig.seed)
     named = [point.partition("+")[0] for point in points]
     asked = _named(named, record.cuts) if points else within(depth, record.cuts)
     left = record.left(asked)

@@ -6,6 +6,10 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict
 
+from upheld.errors import Problem
+
+ATTEMPTS = 5  # at a row whose fault missed its moment
+
 
 class Verdict(StrEnum):
     """The five ends of a scenario, worst first: a scenario with several takes the first."""
@@ -86,3 +90,20 @@ class HarnessError(Outcome):
 
 class AdapterBreach(HarnessError):
     """The adapter broke the protocol with no fault made; the text teaches what was expected."""
+
+
+def judged(ended: BaseException | None) -> tuple[Verdict, str, list[Anomaly]]:
+    """The verdict that the end of an attempt means, its reason, and its anomalies."""
+    match ended:
+        case None:
+            return Verdict.UPHELD, "", []
+        case Violated():
+            return Verdict.VIOLATED, "", ended.anomalies
+        case MarkMissed():
+            return Verdict.INCONCLUSIVE, f"in {ATTEMPTS} attempts: {ended}", []
+        case Inconclusive() | NotOffered() | HarnessError() | Outcome():
+            return ended.verdict, str(ended), []
+        case Problem():
+            return Verdict.HARNESS_ERROR, str(ended), []
+        case _:
+            return Verdict.HARNESS_ERROR, f"the harness failed: {type(ended).__name__}: {ended}", []

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 from watched import watched
 
-from upheld import catalogue, report
+from upheld import report
 from upheld.checks import CHECKS
-from upheld.depths import Depth
-from upheld.designs.manifest import load, shipped
+from upheld.protocol.manifest import load, shipped
 from upheld.report import RowResult
-from upheld.selection import rows_of_the_sin
+from upheld.spec import catalogue
+from upheld.spec.depths import Depth
+from upheld.spec.selection import rows_of_the_sin
 from upheld.verdicts import Verdict
 
 RUN_S = 1800

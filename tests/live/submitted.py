@@ -12,10 +12,10 @@ from confluent_kafka import Producer
 
 from upheld.brokers import Broker
 from upheld.brokers.jars import jar_set
-from upheld.designs.reaper import RunScope
 from upheld.generators.envelope_pb2 import Envelope, Posting
-from upheld.history.reading import Reading
 from upheld.impl.spark import main
+from upheld.kafka.reader import Reading
+from upheld.supervisor.reaper import RunScope
 
 DEADLINE_S = 240.0
 LOOK_S = 0.1

@@ -19,10 +19,10 @@ from upheld.brokers.cluster import open_cluster
 from upheld.brokers.container import kafka_image
 from upheld.brokers.embedded import EmbeddedBroker, open_embedded
 from upheld.brokers.engine import NoContainerError
-from upheld.designs.reaper import RUN_LABEL, RunScope, members
 from upheld.errors import MachineProblem
-from upheld.faults.broker import id_in, log_of
-from upheld.history.reading import Reading
+from upheld.kafka.reader import Reading
+from upheld.nemesis.brokers import id_in, log_of
+from upheld.supervisor.reaper import RUN_LABEL, RunScope, members
 
 DEADLINE_S = 30.0
 POLL_S = 0.02
@@ -130,7 +130,7 @@ def test_a_cluster_outlives_two_of_its_nodes_in_turn_and_ends_with_its_run(tmp_p
             cluster.revive()
             assert new != old
             killed |= old
-            assert sorted(reading.wire.coordinated()) == [1, 2, 3]
+            assert sorted(reading.raw.coordinated()) == [1, 2, 3]
         all_of_it = {0: 2 * 2 * KILLED}  # a record and a marker for each transaction
         deadline = time.monotonic() + DEADLINE_S
         while reading.ends("replicated", 1) != (all_of_it, all_of_it):  # markers are written after the answer
@@ -144,7 +144,7 @@ def test_a_cluster_outlives_two_of_its_nodes_in_turn_and_ends_with_its_run(tmp_p
 
 def coordinators(reading: Reading, *transactional_ids: str) -> set[int]:
     """The nodes that coordinate these ids."""
-    known = reading.wire.coordinated().items()
+    known = reading.raw.coordinated().items()
     return {node for node, ids in known if ids.keys() & set(transactional_ids)}
 
 

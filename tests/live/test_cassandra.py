@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from servers import hear
 
-from upheld.designs.reaper import RunScope
 from upheld.impl.stores import Cassandra as Client
 from upheld.stores import Cassandra
 from upheld.stores.cassandra_server.process import server_of
+from upheld.supervisor.reaper import RunScope
 from upheld.verdicts import Inconclusive
 
 END_S = 10.0
@@ -21,7 +21,7 @@ def test_every_row_is_told(tmp_path: Path) -> None:
     from cassandra.query import BatchStatement  # noqa: PLC0415
 
     with RunScope() as run:
-        store, other = Cassandra(run, tmp_path, "upheld-one"), Cassandra(run, tmp_path, "upheld-two")
+        store, other = Cassandra(run, tmp_path, "trial-one"), Cassandra(run, tmp_path, "trial-two")
         server = server_of(run)
         with store.held():
             assert store.rows() == []

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from upheld.brokers import Broker
-from upheld.feed import Feed
 from upheld.generators.ledger import Send, ledger
-from upheld.history.reading import Reading
+from upheld.kafka.feed import Feed
+from upheld.kafka.reader import Reading
 
 PARTITIONS = 4
 

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from upheld.brokers import Broker
-from upheld.designs.manifest import load
-from upheld.designs.new import new
-from upheld.designs.reaper import RunScope
-from upheld.smoke import smoke
+from upheld.protocol.manifest import load
+from upheld.runner.smoke import smoke
+from upheld.scaffold import new
+from upheld.supervisor.reaper import RunScope
 
 
 def test_new_passes_smoke(tmp_path: Path, run_scope: RunScope, broker: Broker) -> None:

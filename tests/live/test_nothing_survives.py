@@ -11,14 +11,14 @@ import pytest
 
 from upheld.brokers.container import kafka_image
 from upheld.brokers.engine import NoContainerError
-from upheld.designs.reaper import RUN_LABEL, members
+from upheld.supervisor.reaper import RUN_LABEL, members
 
 DEADLINE_S = 120.0
 HARNESS = """
 import signal, sys
 from pathlib import Path
 from upheld.brokers import open_broker
-from upheld.designs.reaper import RunScope
+from upheld.supervisor.reaper import RunScope
 
 run = RunScope()
 broker = open_broker(sys.argv[1], run=run, log_dir=Path(sys.argv[2]))

@@ -11,9 +11,9 @@ from confluent_kafka.admin import AdminClient
 from kio.schema.errors import ErrorCode
 
 from upheld.brokers import Broker
-from upheld.faults.wire import Exchange, Proxy, Rule
-from upheld.faults.wire.errors import Moment
-from upheld.history.reading import Reading
+from upheld.injectors.proxy import Exchange, Proxy, Rule
+from upheld.injectors.proxy.errors import Moment
+from upheld.kafka.reader import Reading
 
 DEADLINE_S = 20.0
 INVALID_PRODUCER_EPOCH, PRODUCER_FENCED = 47, 90

@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from upheld.brokers import Broker
-from upheld.history.reading import Reading
+from upheld.kafka.reader import Reading
 
 DEADLINE_S = 30.0
 
@@ -25,17 +25,17 @@ def test_an_open_transaction_is_undecided_until_it_ends(reading: Reading) -> Non
     reading.create({"undecided": 1})
     producer = Producer(reading.settings | {"transactional.id": "undecided"})
     producer.init_transactions(DEADLINE_S)
-    others = set(reading.wire.undecided())
+    others = set(reading.raw.undecided())
     found = []
     for ends in (producer.commit_transaction, producer.abort_transaction):
         producer.begin_transaction()
         producer.produce("undecided", b"value")
         producer.flush(DEADLINE_S)
         stable, _ = reading.ends("undecided", 1)
-        found.append({batch.producer_id for _, batch in reading.wire.batches("undecided", stable)})
-        found.append(reading.wire.undecided() - others)
+        found.append({batch.producer_id for _, batch in reading.raw.batches("undecided", stable)})
+        found.append(reading.raw.undecided() - others)
         ends(DEADLINE_S)
-        found.append(reading.wire.undecided() - others)
+        found.append(reading.raw.undecided() - others)
     writer = found[0]
 
     assert len(writer) == 1

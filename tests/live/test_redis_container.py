@@ -13,9 +13,9 @@ import pytest
 import redis
 from servers import comes_back
 
-from upheld.designs.reaper import RUN_LABEL, RunScope
 from upheld.stores import Redis
 from upheld.stores.redis_container import IMAGE_VARIABLE, redis_image
+from upheld.supervisor.reaper import RUN_LABEL, RunScope
 from upheld.verdicts import NotOffered
 
 END_S = 10.0

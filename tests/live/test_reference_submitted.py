@@ -6,7 +6,7 @@ from pathlib import Path
 from submitted import CENTS, DEADLINE_S, WAVE, Ledger, wait
 
 from upheld.brokers import Broker
-from upheld.designs.reaper import RunScope
+from upheld.supervisor.reaper import RunScope
 
 
 def test_a_bootstrap_and_a_checkpoint_are_enough(broker: Broker, tmp_path: Path) -> None:

@@ -18,10 +18,10 @@ import upheld.impl.plain
 from upheld.brokers import embedded, open_broker
 from upheld.brokers.embedded import EmbeddedBroker, open_embedded
 from upheld.cli import main
-from upheld.designs.reaper import RunScope, members
 from upheld.errors import UsageProblem
-from upheld.judge import judge
+from upheld.judging.rejudge import judge
 from upheld.report import Summary, read
+from upheld.supervisor.reaper import RunScope, members
 
 UPHELD = str(Path(sys.executable).with_name("upheld"))
 QUICK = "@G40.aborted-upstream"

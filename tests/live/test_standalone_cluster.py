@@ -14,7 +14,7 @@ from submitted import BINARIES, DEADLINE_S, FOLDER, HERE, Ledger, wait
 
 from upheld.brokers import Broker
 from upheld.brokers.node import free_ports
-from upheld.designs.reaper import RunScope
+from upheld.supervisor.reaper import RunScope
 
 
 @pytest.fixture

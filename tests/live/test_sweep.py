@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from upheld.cli import parser
-from upheld.faults.disk import Disk
+from upheld.injectors.disk import Disk
 from upheld.sweep import LEFT, SIDES, Cut, Record
 
 UPHELD = str(Path(sys.executable).with_name("upheld"))

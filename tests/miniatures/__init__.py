@@ -5,9 +5,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from upheld.designs.instance import Instance
-from upheld.designs.manifest import Manifest
-from upheld.designs.protocol import Start
+from upheld.protocol.manifest import Manifest
+from upheld.protocol.messages import Start
+from upheld.supervisor.instance import Instance
 
 MINIATURES = Path(__file__).parent
 Spawn = Callable[..., Instance]

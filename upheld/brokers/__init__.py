@@ -7,8 +7,8 @@ green.
 from pathlib import Path
 from typing import Protocol
 
-from upheld.designs.reaper import RunScope
 from upheld.errors import MachineProblem, UsageProblem
+from upheld.supervisor.reaper import RunScope
 
 CHOICES = ("auto", "container", "embedded", "external")
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 from upheld.brokers.embedded import EmbeddedBroker, Launch
 from upheld.brokers.node import SETTINGS, await_ready, free_ports, listeners, new_cluster_id
-from upheld.designs.reaper import RunScope
+from upheld.supervisor.reaper import RunScope
 
 NODES = 3
 SESSION_MS, HEARTBEAT_MS = 2_000, 200

@@ -26,8 +26,8 @@ from upheld.brokers.node import (
     listeners,
     new_cluster_id,
 )
-from upheld.designs.reaper import RunScope
 from upheld.errors import MachineProblem
+from upheld.supervisor.reaper import RunScope
 
 IMAGE = "apache/kafka:4.3.1"
 LOCAL_IMAGE = "upheld/kafka:4.3.1"  # built by `python -m upheld.brokers.image`

@@ -28,8 +28,8 @@ from upheld.brokers.node import (
     new_cluster_id,
 )
 from upheld.brokers.security import PLAINTEXT, secure_listener
-from upheld.designs.reaper import RunScope
 from upheld.errors import MachineProblem
+from upheld.supervisor.reaper import RunScope
 
 _FORMAT_DEADLINE_S = 60.0
 _END_DEADLINE_S = 60.0

@@ -9,7 +9,7 @@ import docker  # type: ignore[import-untyped]
 import requests
 from docker.errors import DockerException, ImageNotFound  # type: ignore[import-untyped]
 
-from upheld.designs.reaper import RUN_LABEL, RunScope
+from upheld.supervisor.reaper import RUN_LABEL, RunScope
 
 ENGINE_ANSWER_S = 5
 EngineErrors = (DockerException, requests.RequestException)

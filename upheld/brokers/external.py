@@ -16,8 +16,8 @@ from typing import Any, Literal
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
-from upheld.designs.reaper import RunScope
 from upheld.errors import MachineProblem, UsageProblem
+from upheld.supervisor.reaper import RunScope
 
 ANSWER_DEADLINE_S = 10.0
 _ADDRESS = re.compile(r"^(\[[0-9a-fA-F:.]+\]|[\w.-]+):\d{1,5}$")

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, TypeAdapter
 
-from upheld.history.marks import Family
+from upheld.families import Family
 from upheld.verdicts import Anomaly
 
 BINARY = "base64:"

@@ -4,21 +4,17 @@ import errno
 import json
 import os
 import statistics
-import sys
-import threading
 import xml.etree.ElementTree as ET
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from upheld.costs import Cost
 from upheld.errors import UsageProblem
 from upheld.verdicts import Anomaly, Verdict
 
@@ -30,6 +26,19 @@ COLOURS = {
     Verdict.UNSUPPORTED: "dim",
     Verdict.HARNESS_ERROR: "magenta",
 }
+
+
+class Cost(BaseModel):
+    """What one row took, all its attempts together; what cannot be known is None."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    harness_cpu_s: float
+    broker_cpu_s: float | None = None
+    design_cpu_s: float
+    peak_memory_mb: int | None = None  # of an instance's processes together, each at its own peak since it began
+    topics: int | None = None  # the last attempt's, those of the design's own too
+    topic_bytes: int | None = None
 
 
 class RowResult(BaseModel):
@@ -236,20 +245,3 @@ def card(row: RowResult, reproduce: str) -> str:
         lines.append(f"  picture   {row.picture}")
     lines.append(f"  again     {reproduce}")
     return "\n".join(lines)
-
-
-@contextmanager
-def waiting(what: str, after_s: float = 1.0) -> Iterator[None]:
-    """Say on stderr what is waited for, if it takes longer than a second: silence looks like a hang."""
-    saying = threading.Timer(after_s, print, [f"upheld: {what} …"], {"file": sys.stderr, "flush": True})
-    saying.daemon = True
-    saying.start()
-    try:
-        yield
-    finally:
-        saying.cancel()
-
-
-def console(*, stderr: bool = False) -> Console:
-    """A console that keeps whole words on narrow screens and in files."""
-    return Console(stderr=stderr, highlight=False, soft_wrap=True)

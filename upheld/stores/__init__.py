@@ -9,10 +9,10 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
-from upheld.designs.reaper import RunScope
 from upheld.stores.cassandra_server import Cassandra
 from upheld.stores.redis_server import Redis, reachable
 from upheld.stores.sqlite import Sqlite
+from upheld.supervisor.reaper import RunScope
 
 
 class Store(Protocol):

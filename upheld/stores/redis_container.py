@@ -8,8 +8,8 @@ from typing import Any
 
 from upheld.brokers.engine import EngineErrors, NoContainerError, container_of, find_image, first_line
 from upheld.brokers.node import free_ports
-from upheld.designs.reaper import RunScope
 from upheld.errors import MachineProblem
+from upheld.supervisor.reaper import RunScope
 
 IMAGE = "redis:8"
 IMAGE_VARIABLE = "UPHELD_REDIS_IMAGE"

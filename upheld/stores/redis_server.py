@@ -22,8 +22,8 @@ from redis import Redis as Client
 from redis.exceptions import RedisError
 
 from upheld.brokers.node import free_ports
-from upheld.designs.reaper import RunScope
 from upheld.errors import MachineProblem, UsageProblem
+from upheld.supervisor.reaper import RunScope
 from upheld.verdicts import NotOffered
 
 _UP_S = 10.0

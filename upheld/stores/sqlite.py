@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from upheld.designs.reaper import RunScope
+from upheld.supervisor.reaper import RunScope
 from upheld.verdicts import NotOffered
 
 # A line for each write, whether it inserts, updates or replaces; its time is the wall clock's, in milliseconds.

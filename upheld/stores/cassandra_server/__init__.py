@@ -10,9 +10,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from upheld.designs.reaper import RunScope
 from upheld.errors import MachineProblem
 from upheld.stores.cassandra_server.process import HOST, WRITERS, server_of
+from upheld.supervisor.reaper import RunScope
 from upheld.verdicts import Inconclusive
 
 _ANSWER_S = 20.0

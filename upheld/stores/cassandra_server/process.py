@@ -15,10 +15,10 @@ from uuid import uuid4
 from upheld.brokers.jars import jar_set
 from upheld.brokers.java import Java, find_java
 from upheld.brokers.node import free_ports
-from upheld.designs.reaper import RunScope
 from upheld.errors import MachineProblem, Problem
-from upheld.report import waiting
 from upheld.stores.cassandra_server.query_log import QueryLog
+from upheld.supervisor.reaper import RunScope
+from upheld.ui.console import waiting
 from upheld.verdicts import NotOffered
 
 NEWEST_JAVA = 19  # above, the query log of Cassandra 5 does not find its way into Java any more

@@ -1,0 +1,257 @@
+"""The spec lint: refuses features that would pass without having judged anything.
+
+pytest-bdd drops the first of two scenarios of one name, takes the last of two step definitions that match,
+passes a scenario with no steps and never reports a sentence that nobody uses. A finding begins with the file
+and line that it is about and says what to do.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from pkgutil import walk_packages
+from typing import Final
+
+from pytest_bdd.steps import StepFunctionContext, step_function_context_registry
+
+from upheld.lint.cover import breaches
+from upheld.protocol.manifest import Manifest, shipped
+from upheld.protocol.manifest import load as load_design
+from upheld.spec.catalogue import (
+    EVERY_PROGRAM,
+    FEATURES,
+    FILE_NAME,
+    ID_TAG,
+    MODES,
+    PROGRAMS,
+    Catalogue,
+    Scenario,
+    Step,
+    load,
+)
+from upheld.spec.depths import DEPTH_TAGS
+
+LAST_STEP: Final = "nothing else changes on the broker"
+STEP_DEFINITIONS_MAX: Final = 40
+
+_PLACEHOLDER: Final = re.compile(r"<([^<>]+)>")
+_SHOULD: Final = re.compile(r"\bshould\b", re.IGNORECASE)
+_WORKLOAD: Final = re.compile(r"(\d+) (?:\w+ )?entries over \d+ accounts wait")
+USUAL_ENTRIES: Final = 4000
+
+Rule = Callable[[Catalogue], Iterator[str]]
+
+
+def lint(
+    features: Path = FEATURES,
+    steps: Sequence[StepFunctionContext] | None = None,
+    wrong: Sequence[Manifest] | None = None,
+) -> list[str]:
+    """Find what is wrong with a folder of features, with the sentences that they are written in, and with their depths.
+
+    ``wrong``: the wrong designs that `core` has to catch, those that are shipped if none are given.
+    """
+    catalogue = load(features)
+    definitions = step_definitions() if steps is None else steps
+    designs = shipped_wrong() if wrong is None else wrong
+    findings = [finding for rule in _RULES for finding in rule(catalogue)]
+    findings += _sentences(catalogue, definitions)
+    findings += _plain_words(features)
+    findings += [f"depths: {breach}, and the features do not have it so." for breach in breaches(catalogue, designs)]
+    return findings
+
+
+def shipped_wrong() -> list[Manifest]:
+    """Load the wrong designs that come with the package."""
+    return [design for design in map(load_design, shipped()) if design.sin]
+
+
+def step_definitions(package: str = "upheld.steps") -> list[StepFunctionContext]:
+    """Import every module of the package and collect the sentences that it defines."""
+    root = import_module(package)
+    names = {package} | {found.name for found in walk_packages(root.__path__, f"{package}.")}
+    for name in sorted(names):
+        import_module(name)
+    return [found for found in step_function_context_registry.values() if found.step_func.__module__ in names]
+
+
+def _heads(catalogue: Catalogue) -> Iterator[str]:
+    """A feature's head states the promise, where it is documented, what breaks it and what it costs."""
+    inhabited = {scenario.feature for scenario in catalogue.scenarios}
+    for feature in catalogue.features:
+        if feature not in inhabited:
+            yield f"{feature.file}:{feature.line}: the feature has no scenario."
+        parts = {
+            "promise in one sentence": feature.promise,
+            "line “Documented in:”": feature.documented_in,
+            "line “Broken by:”": feature.broken_by,
+            "line “Costs:”": feature.costs,
+        }
+        for part, text in parts.items():
+            if not text:
+                yield f"{feature.file}:{feature.line}: the feature's head has no {part}."
+
+
+def _names(catalogue: Catalogue) -> Iterator[str]:
+    """Of two scenarios of one name pytest-bdd runs one."""
+    first: dict[str, Scenario] = {}
+    for scenario in catalogue.scenarios:
+        if not scenario.name:
+            yield f"{scenario.place}: the scenario has no name; a name is a claim that can be read alone."
+        elif (other := first.setdefault(scenario.name, scenario)) is not scenario:
+            yield f"{scenario.place}: the name “{scenario.name}” is taken by {other.place}; find another."
+
+
+def _ids(catalogue: Catalogue) -> Iterator[str]:
+    """A scenario has one id, of a guarantee that the catalogue lists as specified."""
+    first: dict[str, Scenario] = {}
+    for scenario in catalogue.scenarios:
+        if len(scenario.ids) != 1:
+            found = ", ".join(scenario.ids) or "none"
+            yield f"{scenario.place}: a scenario has one id tag such as @G22.slug; this one has {found}."
+        for tag in sorted(scenario.tags - {f"@{name}" for name in scenario.ids}):
+            if ID_TAG.fullmatch(tag):
+                yield f"{scenario.place}: the id {tag} stands above the scenario; it belongs to one alone."
+        for name in scenario.ids:
+            if (other := first.setdefault(name, scenario)) is not scenario:
+                yield f"{scenario.place}: the id {name} is taken by {other.place}; ids are never reused."
+            guarantee = catalogue.guarantees.get(name.partition(".")[0])
+            if guarantee is None:
+                yield f"{scenario.place}: {FILE_NAME} has no guarantee for the id {name}."
+            elif not guarantee.specified:
+                yield f"{scenario.place}: {FILE_NAME} says that {guarantee.id} is untested; say specified."
+
+
+def _tags(catalogue: Catalogue) -> Iterator[str]:
+    """Every tag is an id or stands in the catalogue, and tags on Examples bypass pytest-bdd's hook."""
+    for scenario in catalogue.scenarios:
+        for tag in sorted(scenario.tags):
+            if not ID_TAG.fullmatch(tag) and tag.removeprefix("@") not in catalogue.tags:
+                yield f"{scenario.place}: the tag {tag} is unknown; drop it or add it to {FILE_NAME}."
+        for tag in scenario.example_tags:
+            if tag not in DEPTH_TAGS:
+                yield f"{scenario.place}: {tag} on Examples is not seen by the run; tag the scenario."
+        if f"@{scenario.family}" not in scenario.tags:
+            yield f"{scenario.place}: the tag @{scenario.family} of its family, its folder, is missing."
+
+
+def _guarantees(catalogue: Catalogue) -> Iterator[str]:
+    """Every guarantee has a scenario or a reason, and a compound promise a scenario for each part."""
+    slugs = defaultdict[str, set[str]](set)
+    for scenario in catalogue.scenarios:
+        slugs[scenario.guarantee].add(scenario.id)
+    for guarantee in catalogue.guarantees.values():
+        found = len(slugs[guarantee.id])
+        if guarantee.specified and not found:
+            yield f"{FILE_NAME}: {guarantee.id} has no scenario; write one, or say untested and why."
+        elif guarantee.specified and found < len(guarantee.parts):
+            parts = "; ".join(guarantee.parts)
+            yield f"{FILE_NAME}: {guarantee.id} has fewer scenarios ({found}) than parts to promise: {parts}."
+
+
+def _shapes(catalogue: Catalogue) -> Iterator[str]:
+    """A scenario has steps, ends on its side effects, and uses every column of its Examples."""
+    for scenario in catalogue.scenarios:
+        if not scenario.steps:
+            yield f"{scenario.place}: the scenario has no steps, so it would pass."
+            continue
+        if not scenario.rows:
+            yield f"{scenario.place}: the Examples have no rows, so nothing is judged."
+        last = scenario.steps[-1]
+        if last.type != "then" or last.text != LAST_STEP:
+            where = f"{scenario.feature.file}:{last.line}"
+            yield f"{where}: a scenario ends on its side effects: “And {LAST_STEP}”."
+        used = {name for step in scenario.steps for name in _PLACEHOLDER.findall(step.text)}
+        used.update(_PLACEHOLDER.findall(scenario.name))
+        for name in sorted(used - set(scenario.columns)):
+            yield f"{scenario.place}: <{name}> is no column of the Examples."
+        for name in sorted(set(scenario.columns) - used):
+            yield f"{scenario.place}: no sentence uses the column {name} of the Examples."
+
+
+def _rows(catalogue: Catalogue) -> Iterator[str]:
+    """Every row says which program it runs in which mode, and no two rows are called the same."""
+    for scenario in catalogue.scenarios:
+        guarantee = catalogue.guarantees.get(scenario.guarantee)
+        named = Counter(row.id for row in scenario.rows)
+        for row in scenario.rows if scenario.steps else ():
+            where = f"{scenario.feature.file}:{row.line}"
+            if not row.program or not row.mode:
+                yield f"{where}: no sentence says what runs, as in “ledger runs in mode exactly_once”."
+                continue
+            if row.program not in PROGRAMS:
+                yield f"{where}: {row.program} is no program; there are {', '.join(PROGRAMS)}."
+            elif guarantee and not {row.program, EVERY_PROGRAM} & set(guarantee.programs):
+                listed = ", ".join(guarantee.programs)
+                yield f"{where}: {guarantee.id} is promised of {listed} in {FILE_NAME}, not of {row.program}."
+            if row.mode not in MODES:
+                yield f"{where}: {row.mode} is no mode; there are {' and '.join(MODES)}."
+            if named[row.id] > 1:
+                yield f"{where}: {named[row.id]} rows are called {row.id}; each program and mode comes once."
+
+
+def _depths(catalogue: Catalogue) -> Iterator[str]:
+    """Every row has one depth, which stands above its Examples table."""
+    for scenario in catalogue.scenarios:
+        for tag in sorted(scenario.tags & set(DEPTH_TAGS)) if scenario.columns else ():
+            yield f"{scenario.place}: {tag} stands above the scenario; it belongs above its Examples."
+        for row in scenario.rows:
+            given = [tag for tag in DEPTH_TAGS if tag in row.tags]
+            if len(given) != 1:
+                said = " and ".join(given) or "none"
+                one_of = " or ".join(DEPTH_TAGS)
+                place = f"{scenario.feature.file}:{row.line}"
+                yield f"{place}: a row has one depth, {one_of}, above its Examples; this one has {said}."
+
+
+_RULES: Final[tuple[Rule, ...]] = (_heads, _names, _ids, _tags, _depths, _guarantees, _shapes, _rows)
+
+
+def _sentences(catalogue: Catalogue, definitions: Sequence[StepFunctionContext]) -> Iterator[str]:
+    """Every step has exactly one definition, and every definition a step."""
+    used: set[int] = set()
+    told: set[tuple[str | None, str]] = set()
+    for scenario in catalogue.scenarios:
+        for step in (step for row in scenario.rows for step in row.steps):
+            matching = [found for found in definitions if matches(found, step)]
+            used.update(id(found) for found in matching)
+            if len(matching) == 1 or (step.type, step.text) in told:
+                continue
+            told.add((step.type, step.text))
+            where, says = f"{scenario.feature.file}:{step.line}", f"“{step.text}”"
+            if matching:
+                both = " and ".join(_where(found) for found in matching)
+                yield f"{where}: {len(matching)} step definitions match {says}, the last would win: {both}."
+            else:
+                yield f"{where}: no step definition matches {says} as a {step.type or 'step of any kind'}."
+    for found in definitions:
+        if id(found) not in used:
+            yield f"{_where(found)}: no feature uses this sentence; remove it."
+    if len(definitions) > STEP_DEFINITIONS_MAX:
+        said = f"{len(definitions)} step definitions, {STEP_DEFINITIONS_MAX} at most"
+        yield f"steps: {said}; let a sentence of the suite say what the new one says."
+
+
+def matches(definition: StepFunctionContext, step: Step) -> bool:
+    """Return whether a step of a scenario is a sentence of this definition."""
+    return definition.type in {None, step.type} and definition.parser.is_matching(step.text)
+
+
+def _where(definition: StepFunctionContext) -> str:
+    code = definition.step_func.__code__
+    return f"{Path(code.co_filename).name}:{code.co_firstlineno} ({definition.type} “{definition.parser.name}”)"
+
+
+def _plain_words(features: Path) -> Iterator[str]:
+    """A specification says what is, in plain present tense, and why where it asks for less than usual."""
+    for path in sorted(features.rglob("*.feature")):
+        above = ""
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            place = f"{path.relative_to(features).as_posix()}:{number}"
+            if _SHOULD.search(line):
+                yield f"{place}: “should” is no plain present tense; say what happens."
+            workload = _WORKLOAD.search(line)
+            if workload and int(workload[1]) < USUAL_ENTRIES and not above.lstrip().startswith("#"):
+                yield f"{place}: fewer than the usual {USUAL_ENTRIES} entries; a comment above says why, or use as many."
+            above = line

@@ -1,0 +1,155 @@
+"""What the depths below full have to hold, so that judging less leaves no kind of promise, fault or mistake unjudged.
+
+A demand is a name and the rows of which one has to be chosen. The lint refuses a specification that breaks one;
+`tools/cover.py` finds the cheapest rows that meet them all and writes their depth into the features.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from upheld.errors import UsageProblem
+from upheld.judging.claims import CLAIMS, anomalies_of
+from upheld.protocol.manifest import Manifest
+from upheld.spec.catalogue import MODES, PROGRAMS, Catalogue, Row, Scenario
+from upheld.spec.depths import is_within
+from upheld.spec.fault_families import families
+from upheld.spec.selection import rows_of_the_sin
+
+
+@dataclass(frozen=True)
+class Everything:
+    """A design that promises all there is."""
+
+    name: str = "everything"
+    programs: Collection[str] = PROGRAMS
+    modes: Collection[str] = MODES
+
+
+EVERYTHING: Final = Everything()
+
+
+@dataclass(frozen=True)
+class Demand:
+    """Of these rows one has to be chosen."""
+
+    name: str
+    rows: frozenset[str]
+
+    def is_met(self, chosen: Collection[str]) -> bool:
+        """Whether one of them is among the chosen."""
+        return not self.rows.isdisjoint(chosen)
+
+
+def core_demands(found: Catalogue) -> list[Demand]:
+    """List what the rows of `core` have to meet together, wrong designs aside."""
+    rows = found.promised(EVERYTHING)
+    kinds: tuple[Callable[[Scenario, Row], Iterable[str]], ...] = (
+        _promises,
+        _checks,
+        _anomalies,
+        _program_and_mode,
+        _program_and_family,
+        _mode_and_family,
+    )
+    demanded = defaultdict[str, set[str]](set)
+    for kind in kinds:
+        for row in rows:
+            for name in kind(found.by_row[row.id], row):
+                demanded[name].add(row.id)
+    return [Demand(name, frozenset(ids)) for name, ids in demanded.items()]
+
+
+def quick_demands(found: Catalogue) -> list[Demand]:
+    """List what `quick` has to meet: a row of each documented guarantee, struck by a fault if one of its rows is."""
+    by_guarantee = defaultdict[str, list[Row]](list)
+    for row in found.promised(EVERYTHING):
+        by_guarantee[found.by_row[row.id].guarantee].append(row)
+    demands = []
+    for guarantee in found.guarantees.values():
+        rows = by_guarantee[guarantee.id]
+        if guarantee.strength == "documented" and rows:
+            struck = [row for row in rows if families(row)]
+            ids = frozenset(row.id for row in struck or rows)
+            what = "a row that a fault strikes" if struck else "a row"
+            demands.append(Demand(f"{guarantee.id} has {what}", ids))
+    return demands
+
+
+def _promises(scenario: Scenario, row: Row) -> Iterable[str]:
+    yield f"{scenario.guarantee} has a row on {row.program}"
+    yield f"{scenario.guarantee} has a row in mode {row.mode}"
+
+
+def _checks(scenario: Scenario, _: Row) -> Iterable[str]:
+    for step in scenario.steps:
+        for sentence, check in CLAIMS.items():
+            if step.text.startswith(sentence):
+                yield f"the check {check} is called"
+
+
+def _anomalies(scenario: Scenario, _: Row) -> Iterable[str]:
+    for anomaly in anomalies_of(scenario):
+        yield f"the anomaly {anomaly} can be named"
+
+
+def _program_and_mode(_: Scenario, row: Row) -> Iterable[str]:
+    yield f"{row.program} runs in mode {row.mode}"
+
+
+def _program_and_family(_: Scenario, row: Row) -> Iterable[str]:
+    for family in sorted(families(row)):
+        yield f"{row.program} is struck by a fault of the family {family}"
+
+
+def _mode_and_family(_: Scenario, row: Row) -> Iterable[str]:
+    for family in sorted(families(row)):
+        yield f"mode {row.mode} meets a fault of the family {family}"
+
+
+def alternates(found: Catalogue) -> Mapping[str, Sequence[str]]:
+    """Map each row that a design with everything promises to those that others promise in its place.
+
+    A scenario that is judged in one mode, or on one program, has rows for designs that lack the usual one.
+    """
+    usual = {row.id for row in found.promised(EVERYTHING)}
+    instead = defaultdict[str, list[str]](list)
+    for scenario in found.scenarios:
+        mine = [row for row in scenario.rows if row.id in usual]
+        for row in scenario.rows:
+            if row.id not in usual and mine:
+                nearest = min(mine, key=lambda own: (own.program != row.program, own.mode != row.mode))
+                instead[nearest.id].append(row.id)
+    return instead
+
+
+def breaches(found: Catalogue, wrong: Iterable[Manifest]) -> list[str]:
+    """Name each demand that the depths in the features do not meet."""
+    rows = [row for scenario in found.scenarios if scenario.is_usual for row in scenario.rows]
+    core = {row.id for row in rows if is_within(row.depth, "core")}
+    quick = {row.id for row in rows if row.depth == "quick"}
+    broken = [f"core: {demand.name}" for demand in core_demands(found) if not demand.is_met(core)]
+    broken += [f"quick: {demand.name}" for demand in quick_demands(found) if not demand.is_met(quick)]
+    by_id = {row.id: row for row in rows}
+    for usual, others in alternates(found).items():
+        if usual in by_id:
+            odd = [other for other in others if by_id[other].depth != by_id[usual].depth]
+            broken += [f"{other} has the depth of {usual}, which it stands in for" for other in odd]
+    for design in wrong:
+        broken += _of_the_wrong(found, design, core)
+    return broken
+
+
+def _of_the_wrong(found: Catalogue, design: Manifest, core: Collection[str]) -> Iterable[str]:
+    """A wrong design is caught by a row of core, and passes one."""
+    assert design.sin
+    try:
+        rows = rows_of_the_sin(found, design, "core")
+    except UsageProblem as problem:
+        yield str(problem).rstrip(".")
+        return
+    if not rows - {design.sin.control}:
+        yield f"core: {design.name} is caught by a row of its [sin]"
+    if design.sin.control and design.sin.control not in core:
+        yield f"core: the control of {design.name} is a row of core"

@@ -1,0 +1,179 @@
+"""A broker dies in the middle of somebody's transaction: the only one, which comes back on the same disk, or one of three, whose
+part another one takes over."""
+
+import operator
+import struct
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import count
+from uuid import uuid4
+
+from confluent_kafka import KafkaException, Producer
+
+from upheld.brokers.cluster import Cluster
+from upheld.brokers.node import SETTINGS
+from upheld.families import Family
+from upheld.nemesis.moments import AIMS, hold
+from upheld.trial.application import Application
+from upheld.trial.trial import Trial
+from upheld.verdicts import HarnessError, Inconclusive, MarkMissed, NotOffered
+
+CONTROL = b"control"
+ANSWER_S = 30.0
+MOVED_S = 30.0  # by then another node coordinates what a dead one did
+LOGS = int(SETTINGS["transaction.state.log.num.partitions"])
+OPEN = "with a transaction open"
+
+
+def restart(trial: Trial, application: Application) -> None:
+    """SIGKILL the broker while a transaction of instance a is open, let the instance go on, and start the broker again.
+
+    Beside it stands a transaction of the harness's own, which goes on as well: Inconclusive where the broker loses that, because
+    then it may have lost the design's too. NotOffered on a broker that is not ours.
+    """
+    broker, reading = trial.rig.broker, trial.reading
+    if not broker.ours:
+        raise NotOffered("a cluster of somebody else is not killed")
+    with control(trial) as beside:
+        evidence = hold(trial, application, AIMS[OPEN](trial, application))
+        beside.begin(0)
+        began = time.monotonic()
+        broker.kill()
+        trial.resume(application)
+        broker.revive()
+        away_ms = round((time.monotonic() - began) * 1000)
+        reading.reconnect()
+        beside.commit()
+        beside.demand_kept()
+    trial.mark(
+        "the broker died in the middle of it, and came back",
+        Family.BROKER,
+        away_ms=away_ms,
+        open_records=evidence["open_records"],
+    )
+
+
+def move_coordinator(trial: Trial, application: Application) -> None:
+    """SIGKILL the node that coordinates the open transaction of instance a, let the instance go on, see another node coordinate
+    it, and start the node again.
+
+    Beside it stands a transaction of the harness's own with the same coordinator, which is committed by the new one: Inconclusive
+    where the cluster loses that. MarkMissed where no other node is seen to coordinate the design's.
+    """
+    cluster, reading = trial.rig.broker, trial.reading
+    if not isinstance(cluster, Cluster):
+        raise HarnessError("one broker alone coordinates everything; the sentence is for a cluster of three")
+    with control(trial) as beside:
+        evidence = hold(trial, application, AIMS[OPEN](trial, application))
+        producers = {producer for producer, _ in evidence["writers"]}
+        transactional_id, old = next(_coordinators(reading.raw.coordinated(), producers), ("", 0))
+        own_id = beside.begin(log_of(transactional_id))
+        if not {transactional_id, own_id} <= reading.raw.coordinated().get(old, {}).keys():
+            raise MarkMissed("no node was seen to coordinate the open transaction, and the harness's own beside it")
+        began = time.monotonic()
+        cluster.kill(old)
+        new: int | None = None
+
+        def is_moved() -> bool:
+            nonlocal new
+            known = reading.raw.coordinated()
+            new = next((node for node, ids in known.items() if node != old and transactional_id in ids), None)
+            return new is not None
+
+        try:
+            trial.resume(application)
+            if not trial.wait(MOVED_S, is_moved):
+                raise MarkMissed(f"no node was seen to coordinate the open transaction after node {old} died")
+            after_ms = round((time.monotonic() - began) * 1000)
+            beside.commit()
+        finally:
+            cluster.revive()
+            reading.reconnect()
+        away_ms = round((time.monotonic() - began) * 1000)
+        beside.demand_kept()
+    trial.mark(
+        "its coordinator died in the middle of it, and another node coordinates it",
+        Family.BROKER,
+        transactional_id=transactional_id,
+        old_node=old,
+        new_node=new,
+        after_ms=after_ms,
+        away_ms=away_ms,
+        open_records=evidence["open_records"],
+    )
+
+
+def _coordinators(coordinated: dict[int, dict[str, int]], producers: set[int]) -> Iterator[tuple[str, int]]:
+    """Of each of these producers the transactional id, and the node that coordinates it."""
+    for node, ids in coordinated.items():
+        yield from ((name, node) for name, producer in ids.items() if producer in producers)
+
+
+class Control:
+    """A transaction of the harness's own: what the broker does to it, it may have done to the design's.
+
+    For each partition of the transaction log an id is ready, so that nobody has to wait while the design is held.
+    """
+
+    def __init__(self, trial: Trial) -> None:
+        self.topic = f"upheld-control-{uuid4().hex[:8]}"
+        self._reading, self._wait = trial.reading, trial.wait
+        self._reading.create({self.topic: 1})
+        # A client waits longer and longer before it looks again for a broker that was away: up to 10 s, if it may.
+        settings = self._reading.settings | {"reconnect.backoff.max.ms": 200}
+        self._ids = [id_in(log, self.topic) for log in range(LOGS)]
+        self._ready = [Producer(settings | {"transactional.id": each}) for each in self._ids]
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(lambda producer: producer.init_transactions(ANSWER_S), self._ready))
+
+    def begin(self, log: int) -> str:
+        """Open it, with one record in it, under the id of that partition of the log."""
+        self._producer = self._ready[log]
+        self._producer.begin_transaction()
+        self._producer.produce(self.topic, CONTROL)
+        self._producer.flush(ANSWER_S)
+        return self._ids[log]
+
+    def commit(self) -> None:
+        """Commit it; Inconclusive where that is refused."""
+        try:
+            self._producer.commit_transaction(ANSWER_S)
+        except KafkaException as error:
+            raise Inconclusive(f"the broker itself lost a transaction when it died: {error.args[0].str()}") from None
+
+    def demand_kept(self) -> None:
+        """See its record; Inconclusive where it is gone."""
+        try:
+            # its marker is written after the answer
+            self._wait(ANSWER_S, lambda: operator.eq(*self._reading.ends(self.topic, 1)))
+            kept = [message.value() for message in self._reading.records(self.topic, {0: 0}, committed=True)]
+        except KafkaException as error:
+            raise Inconclusive(f"the broker itself lost a transaction when it died: {error.args[0].str()}") from None
+        if kept != [CONTROL]:
+            raise Inconclusive(f"the broker itself kept {len(kept)} records of a committed transaction of one")
+
+
+@contextmanager
+def control(trial: Trial) -> Iterator[Control]:
+    """One that leaves no topic behind."""
+    made = Control(trial)
+    try:
+        yield made
+    finally:
+        trial.reading.delete([made.topic])
+
+
+def id_in(log: int, stem: str) -> str:
+    """A transactional id with this stem in this partition of the transaction log, as all have that share its coordinator."""
+    return next(each for number in count() if log_of(each := f"{stem}-{number}") == log)
+
+
+def log_of(transactional_id: str) -> int:
+    """The partition of the transaction log that holds what is known of an id; its leader is the coordinator."""
+    encoded, value = transactional_id.encode("utf-16-be"), 0
+    for (unit,) in struct.iter_unpack(">H", encoded):  # String.hashCode of Java
+        value = (31 * value + unit) & 0xFFFFFFFF
+    signed = value - (1 << 32) if value >> 31 else value
+    return (0 if value == 1 << 31 else abs(signed)) % LOGS

@@ -1,0 +1,149 @@
+"""What befalls instances that are not alone: deaths of one or of a worker, a second deployment, a switch of clusters."""
+
+from itertools import chain
+
+import psutil
+
+from upheld.checks.fencing import HANDED_OVER
+from upheld.families import Family
+from upheld.history import events
+from upheld.protocol.messages import Deactivated, Ready, WorkersReply
+from upheld.supervisor.host import younger
+from upheld.trial.application import Application
+from upheld.trial.trial import SWITCHED, Trial
+from upheld.verdicts import AdapterBreach, Violated
+
+MOVES = 3  # how often all of a shared input is seen to move on
+NOTICED_S = 10.0  # two deployments under the same ids have noticed by then
+BESIDE_MS = 1_000  # how long two clusters run beside each other before one takes over, and after it
+DIED = "an instance died beside others"
+
+
+def kill_worker(trial: Trial, application: Application, which: str) -> None:
+    """SIGKILL the oldest of an instance's workers when all of them are there; mark which they were."""
+    there: list[psutil.Process] = []
+
+    def complete() -> bool:
+        nonlocal there
+        trial.look_after(application)
+        reply = application.running["a"].workers()
+        if not isinstance(reply, WorkersReply):
+            raise AdapterBreach(f"{trial.manifest.name} answered workers with an error: {reply}")
+        try:
+            there = younger(reply.pids)
+        except ValueError as error:
+            said = f"{trial.manifest.name} names process {error} as a worker, which is older than this run"
+            raise AdapterBreach(said) from None
+        return len(there) >= application.workers
+
+    if not trial.wait(trial.rig.progress_s, complete):
+        said = f"{trial.manifest.name} has {len(there)} workers, and was to have {application.workers}"
+        raise Violated.one("stuck", said)
+    struck = min(there, key=psutil.Process.create_time)
+    struck.kill()
+    trial.kills += 1
+    trial.mark(f"{which} is killed", Family.PROCESS, pid=struck.pid, of=[process.pid for process in there])
+
+
+def lose(trial: Trial, application: Application, name: str, within_ms: int) -> None:
+    """SIGKILL an instance beside others, and see all of the input move on again; mark how long that took."""
+    before = trial.committed(application, stable=False) or {}
+    trial.mark(DIED, Family.MEMBERSHIP)
+    since_ms = trial.now_ms
+    trial.kill(application, name)
+    trial.recovers(application, since_ms, within_ms, lambda: _moved_on(trial, application, before) is not None)
+
+
+def share(trial: Trial, application: Application) -> None:
+    """Wait until all who run hold some of the input by the word of their group, and all of it moves on; mark who does."""
+    trial.demand_group(application, "who holds what")
+    busy = min(len(application.running), len(application.places))
+    held: list[list[str]] | None = None
+    before: events.Offsets = {}
+
+    def agreed() -> bool:
+        nonlocal held
+        trial.look_after(application)
+        trial.observe(application)
+        held = trial.reading.members(application.group or "")
+        if held == []:  # it assigns by itself: what it writes says who did
+            return True
+        return held is not None and sum(map(bool, held)) == busy and sorted(chain(*held)) == application.places
+
+    def moved() -> bool:
+        nonlocal before
+        now = _moved_on(trial, application, before)
+        before = now or before
+        return now is not None
+
+    if not (
+        trial.wait(trial.rig.progress_s, agreed) and all(trial.wait(trial.rig.progress_s, moved) for _ in range(MOVES))
+    ):
+        said = f"its offsets rest at {before}" if before else f"its members hold {held}"
+        raise Violated.one("stuck", f"{len(application.running)} instances of {trial.manifest.name} run, and {said}")
+    trial.mark("the input is shared", held=held)
+
+
+def start_another(trial: Trial, application: Application) -> None:
+    """Start a second deployment under the ids of the first; when one of them has noticed, or the time is up, end both."""
+    running = application.running
+    first, second = running["a"], trial.start(application, "b", in_place_of="a", apart=True, may_refuse=True)
+    if second is None:
+        trial.let_go(application, "b")
+
+    def stopped() -> list[str]:
+        return [name for name, instance in running.items() if instance.is_over]
+
+    trial.wait(NOTICED_S, lambda: second is None or bool(stopped()))
+    for name in stopped():
+        if running[name].failed is None:
+            trial.look_after(application)
+        trial.gave_up(application, name)
+    trial.mark(
+        "two deployments under the same ids",
+        Family.MEMBERSHIP,
+        second_refused=second is None,
+        first_failed=bool(first.failed),
+    )
+    for name in list(running):
+        trial.kill(application, name)
+    trial.settle(application)
+
+
+def switch_clusters(trial: Trial, application: Application, within_ms: int) -> None:
+    """Let the cluster that stands by take over from the first, and see when its first output is visible."""
+    old, new = application.running["a"], application.running["green"]
+    trial.watch(application, trial.now_ms + BESIDE_MS)
+    trial.mark(SWITCHED, Family.MEMBERSHIP)
+    handed_over = old.deactivate()
+    if not isinstance(handed_over, Deactivated):
+        raise AdapterBreach(f"{trial.manifest.name} answered deactivate with an error: {handed_over}")
+    trial.happened(application, "a", "inactive", str(handed_over.emitted_through))
+    trial.ends(application, HANDED_OVER)
+    trial.observe(application)
+    known = trial.outputs_seen(application)
+    ready = new.activate(handed_over.emitted_through)
+    if not isinstance(ready, Ready):
+        raise AdapterBreach(f"{trial.manifest.name} answered activate with an error: {ready}")
+    trial.happened(application, "green", "active", ready=ready)
+    application.group = ready.consumer_group
+    trial.first_output(application, within_ms, known)
+
+    def goes_on() -> bool:
+        trial.look_after(application)
+        trial.observe(application)
+        return trial.outputs_seen(application) > known
+
+    if not trial.wait(trial.rig.progress_s, goes_on):
+        raise Violated.one("stuck", f"no output is visible since another cluster of {trial.manifest.name} took over")
+    trial.watch(application, trial.now_ms + BESIDE_MS)
+    trial.stop(application, "a")
+
+
+def _moved_on(trial: Trial, application: Application, before: events.Offsets) -> events.Offsets | None:
+    """What is committed, if that is beyond those offsets on every partition that is fed."""
+    trial.look_after(application)
+    trial.observe(application)
+    now = trial.committed(application)
+    fed = (place for place in application.places if place.rpartition("-")[0] in application.fed)
+    return now if now and all(now[place] > before.get(place, -1) for place in fed) else None

@@ -1,0 +1,54 @@
+"""Failures that a design is told of, by the broker's own answer, so that it can end in order."""
+
+from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource  # type: ignore[attr-defined]
+
+from upheld.families import Family
+from upheld.nemesis.moments import AIMS, Evidence, hold
+from upheld.trial.application import Application
+from upheld.trial.trial import Trial
+from upheld.verdicts import MarkMissed
+
+# A transaction marker is a batch of 78 bytes, an output one of more than 150. Below a marker's size the broker could not
+# write the abort itself, and on 4.3.1 the transaction then stays open for ever (measured).
+MARKER_FITS_BYTES = 100
+
+
+def refuse_outputs(trial: Trial, application: Application) -> None:
+    """Make the broker refuse every further output of an open transaction as too large, until the design gives up.
+
+    The design is held with a transaction open while the output topic's max.message.bytes is lowered, and goes on.
+    Records how long its transaction outlived it; one that was whole already, and committed, is no failure in its middle.
+    """
+    admin = trial.reading.admin
+
+    def limit(size_bytes: int | None) -> None:
+        operation = AlterConfigOpType.DELETE if size_bytes is None else AlterConfigOpType.SET
+        entry = ConfigEntry("max.message.bytes", str(size_bytes or ""), incremental_operation=operation)
+        resource = ConfigResource("topic", application.writes, incremental_configs=[entry])
+        for future in admin.incremental_alter_configs([resource]).values():
+            future.result(10)
+
+    evidence = hold(trial, application, AIMS["with a transaction open"](trial, application))
+    limit(MARKER_FITS_BYTES)
+    instance = application.running["a"]
+    trial.resume(application)
+    ended = trial.wait(trial.rig.progress_s, lambda: instance.is_over)
+    limit(None)
+    if not ended:
+        raise MarkMissed(f"{trial.manifest.name} did not end, though the broker refused its outputs")
+    ended_ms = trial.now_ms
+    said = f"{instance.failed.kind}: {instance.failed.message}" if instance.failed else f"exit {instance.exit_code}"
+    trial.let_go(application, "a")
+    trial.happened(application, "a", "failed", said)
+    trial.settle(application, since_ms=ended_ms)
+    if _fate(trial, application, evidence) != "abort":
+        raise MarkMissed(f"{trial.manifest.name} had sent the whole of its open transaction when outputs were refused")
+    trial.mark("its outputs refused", Family.BROKER, said=said)
+
+
+def _fate(trial: Trial, application: Application, evidence: Evidence) -> str | None:
+    """What became of the transaction that was seen open: the first marker of its writer above what was stable then."""
+    writers = {producer_id for producer_id, _ in evidence["writers"]}
+    stable = {int(place.rpartition("-")[2]): offset for place, offset in evidence["last_stable"].items()}
+    batches = trial.reading.raw.batches(application.writes, stable)
+    return next((batch.control for _, batch in batches if batch.control and batch.producer_id in writers), None)

@@ -1,0 +1,71 @@
+"""What becomes of an input's log: more partitions, another topic of that name, records that are gone before they were read."""
+
+from upheld.families import Family
+from upheld.history import events
+from upheld.trial.application import Application
+from upheld.trial.trial import Trial
+from upheld.verdicts import MarkMissed, Violated
+
+
+def grow(trial: Trial, application: Application) -> None:
+    """Give the input twice as many partitions; what is fed next goes there as well.
+
+    A branch of the ledger stays where it is or goes from partition p of n to p + n, which lies behind it in the log, so the
+    states of its accounts stay in order.
+    """
+    topic = application.reads
+    partitions = application.inputs[topic] = 2 * application.inputs[topic]
+    trial.reading.grow(topic, partitions)
+    trial.rig.feed.look_at(topic)
+    for committed in (True, False):
+        position = application.positions.setdefault((topic, committed), {})
+        position |= {partition: position.get(partition, 0) for partition in range(partitions)}
+    trial.mark("partitions were added to its input", Family.INPUT, partitions=partitions)
+
+
+def make_anew(trial: Trial, application: Application) -> None:
+    """Delete the input topic, and make one of that name and size; nobody has read anything of that."""
+    topic = application.reads
+    partitions = application.inputs[topic]
+    trial.reading.delete([topic])
+    trial.reading.create({topic: partitions})
+    trial.rig.feed.look_at(topic)
+    application.incarnations[topic] += 1
+    for position in (True, False):
+        application.positions.pop((topic, position), None)
+    for place in (f"{topic}-{partition}" for partition in range(partitions)):
+        application.input_ends.pop(place, None)
+        application.appended.pop(place, None)
+    trial.mark("its input was deleted and made anew", Family.INPUT, committed=trial.committed(application))
+
+
+def cut(trial: Trial, application: Application) -> None:
+    """Have the broker delete the first half of what is not committed, in each partition; mark from where to where.
+
+    MarkMissed where that was no record that a reader is given.
+    """
+    trial.demand_group(application, "how far it is")
+    seen = [r for r in trial.history.of(events.Record) if r.visible]
+    gaps = {}
+    for place, begin in (trial.committed(application) or {}).items():
+        unread = sorted(r.offset for r in seen if f"{r.topic}-{r.partition}" == place and r.offset >= begin)
+        if unread:
+            gaps[place] = (begin, unread[len(unread) // 2] + 1)
+    if not gaps:
+        raise MarkMissed("nothing was left that had not been read")
+    trial.reading.cut({place: end for place, (_, end) in gaps.items()})
+    trial.mark("some of its input fell off the log before it was read", Family.INPUT, gaps=gaps)
+
+
+def expect_gap(trial: Trial, application: Application) -> None:
+    """Wait until an instance that has lost some of its input says so, or has gone on without a word; it may have refused."""
+    instance = application.running["a"]
+    if any(e.event == "failed" for e in trial.history.of(events.Instance)):
+        trial.let_go(application, "a")
+    elif not trial.wait(trial.rig.progress_s, lambda: instance.failed is not None or trial.is_drained(application)):
+        raise Violated.one("stuck", f"{trial.manifest.name} neither went on nor said why not, on a gap in its input")
+    elif instance.failed:
+        trial.gave_up(application, "a")
+    else:
+        return
+    trial.settle(application)

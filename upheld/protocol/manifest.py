@@ -1,0 +1,178 @@
+"""What a design says of itself before it runs: its `design.toml`, read once and never changed.
+
+Everything that a user can get wrong in it is found here, before a broker is started, and said in one sentence
+that names the file and the field.
+"""
+
+import os
+import shutil
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+import upheld
+from upheld.errors import UsageProblem
+from upheld.protocol.messages import Mode
+
+FILE_NAME = "design.toml"
+SHIPPED = Path(upheld.__file__).parent / "impl"
+INHERITED = ("environment", "programs", "modes", "capabilities", "atomic", "local_state", "bytes_beside_table")
+
+
+class Sin(BaseModel):
+    """What a deliberately wrong design is expected to get wrong, and one scenario that it must still pass."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    scenarios: tuple[str, ...] = Field(min_length=1)
+    core: tuple[str, ...] = Field((), description="the rows that are enough below full depth")
+    anomaly: str
+    control: str | None = None
+
+
+class Manifest(BaseModel):
+    """A design as declared; `command` and `prepare` have their placeholders filled in and run in `folder`, with no shell."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    folder: Path
+    name: str = Field(min_length=1, pattern=r"^[\w./-]+$")
+    version: str = Field(min_length=1)
+    command: tuple[str, ...] = Field(min_length=1)
+    prepare: tuple[str, ...] = Field(
+        (), description="run to its end once before a run: what it builds no instance has to"
+    )
+    environment: dict[str, str] = {}
+    programs: tuple[str, ...] = Field(min_length=1)
+    modes: tuple[Mode, ...] = Field(min_length=1)
+    capabilities: tuple[str, ...] = ()
+    atomic: Literal["batch", "shard"] = "batch"
+    local_state: bool = True
+    bytes_beside_table: float = Field(
+        1.0, ge=0, description="in topics of its own, keys and values, for each byte of the rows of its table"
+    )
+    known_failures: dict[str, tuple[str, str]] = Field({}, description="scenario id -> (reason, link)")
+    sin: Sin | None = None
+
+    @property
+    def file(self) -> Path:
+        """The design.toml that was read."""
+        return self.folder / FILE_NAME
+
+
+def load(spec: str) -> Manifest:
+    """Read the manifest at a path, in a folder, or of a shipped design (`spark`, `plain`, `broken/…`).
+
+    What it leaves out of the fields that are `INHERITED` is that of the design which it `extends`, if it does.
+    """
+    file = _find(spec)
+    fields = _fields(file)
+    if "extends" in fields:
+        base = _fields(_find(str(fields.pop("extends"))))
+        fields = {name: base[name] for name in INHERITED if name in base} | fields
+    if "folder" in fields:
+        raise UsageProblem(f"{file}: `folder` is not a field of a design; remove it.")
+    if isinstance(fields.get("known_failures"), str):
+        fields["known_failures"] = _known_failures(file, fields["known_failures"])
+    elif "known_failures" in fields:
+        raise UsageProblem(f"{file}: `known_failures` is the name of a file of lines “id, reason, link”.")
+    for name in ("command", "prepare"):
+        if isinstance(fields.get(name), list):
+            fields[name] = [_filled(argument, file.parent) for argument in fields[name]]
+    try:
+        manifest = Manifest(folder=file.parent, **fields)
+    except ValidationError as error:
+        raise UsageProblem(f"{file}: {_first(error)}.") from None
+    _demand_program(manifest, "command", manifest.command)
+    if manifest.prepare:
+        _demand_program(manifest, "prepare", manifest.prepare)
+    return manifest
+
+
+def shipped() -> list[str]:
+    """The names of the designs that come with the package."""
+    return sorted(str(file.parent.relative_to(SHIPPED)) for file in SHIPPED.glob(f"**/{FILE_NAME}"))
+
+
+def _fields(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageProblem(f"{file} is not TOML: {error}.") from None
+    except OSError as error:
+        raise UsageProblem(f"{file} cannot be read: {error.strerror}.") from None
+
+
+def _find(spec: str) -> Path:
+    given = Path(spec).expanduser().absolute()
+    for file in (given, given / FILE_NAME, SHIPPED / spec / FILE_NAME):
+        if file.is_file():
+            return file
+    if given.is_dir():
+        raise UsageProblem(f"{given} holds no {FILE_NAME}; `upheld new DIR` writes a complete design.")
+    names = ", ".join(shipped()) or "none"
+    raise UsageProblem(f"There is no design at {given}, and none shipped as {spec!r}; shipped are: {names}.")
+
+
+def _filled(argument: Any, folder: Path) -> Any:
+    """Fill in the two placeholders, and leave every other brace alone: an argument may be JSON."""
+    if not isinstance(argument, str):
+        return argument
+    return argument.replace("{python}", sys.executable).replace("{dir}", str(folder))
+
+
+def _first(error: ValidationError) -> str:
+    """Say the first thing that is wrong: the field, and what it must be."""
+    found = error.errors(include_url=False)[0]
+    field = ".".join(str(part) for part in found["loc"])
+    match found["type"]:
+        case "missing":
+            return f"the field `{field}` is missing"
+        case "extra_forbidden":
+            known = Sin.model_fields if field.startswith("sin.") else Manifest.model_fields
+            names = ", ".join(name for name in (*known, "extends") if name != "folder")
+            return f"`{field}` is not a field of a design; known are {names}"
+        case _:
+            must = (found["msg"][0].lower() + found["msg"][1:]).replace("tuple", "list")
+            return f"`{field}` is {found['input']!r}: {must}"
+
+
+def _known_failures(manifest_file: Path, name: str) -> dict[str, tuple[str, str]]:
+    """Read the file of lines *id, reason, link*; the reason may hold commas."""
+    file = manifest_file.parent / name
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        raise UsageProblem(f"{manifest_file}: `known_failures` names {file}, which cannot be read.") from None
+    known: dict[str, tuple[str, str]] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        scenario, _, rest = line.partition(",")
+        reason, _, link = rest.rpartition(",")
+        scenario, reason, link = scenario.strip(), reason.strip(), link.strip()
+        if not (scenario and reason and link):
+            raise UsageProblem(f"{file}, line {number}: expected “id, reason, link”, this is {line!r}.")
+        if scenario in known:
+            raise UsageProblem(f"{file}, line {number}: {scenario} is listed twice.")
+        known[scenario] = (reason, link)
+    return known
+
+
+def _demand_program(manifest: Manifest, field: str, command: tuple[str, ...]) -> None:
+    """Refuse a command that cannot be run, while a person still looks at the screen."""
+    program, *arguments = command
+    if "/" in program:
+        file = manifest.folder / program
+        found = file.is_file() and os.access(file, os.X_OK)
+    else:
+        path = manifest.environment.get("PATH", os.environ.get("PATH"))
+        found = shutil.which(program, path=path) is not None
+    if not found:
+        raise UsageProblem(f"{manifest.file}: `{field}` starts with {program}, which cannot be run here.")
+    script = arguments[0] if program == sys.executable and arguments else "-"
+    if not script.startswith("-") and not (manifest.folder / script).exists():
+        raise UsageProblem(f"{manifest.file}: `{field}` runs {script}, which does not exist in its folder.")

@@ -1,0 +1,167 @@
+"""A run in shards: the chosen rows dealt out to several machines, and their reports made one again."""
+
+import heapq
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from upheld.errors import UsageProblem
+from upheld.report import RowResult, Summary, Writer, cpu_seconds, exit_code, joined, median_seconds, read
+from upheld.spec.depths import Share, share_of
+from upheld.spec.selection import Rows
+from upheld.verdicts import Verdict
+
+ALIKE: Final = {  # what the reports of one run have in common: a field of the summary -> how a person calls it
+    "upheld": "the version",
+    "seed": "the seed",
+    "depth": "the depth",
+    "slice": "the slice",
+    "broker": "the broker",
+    "design_versions": "the designs and their versions",
+    "promised": "the rows that the designs promise",
+    "repeat": "how often each row is judged",
+}
+
+
+def shard(rows: Rows, asked: Share, seconds: Callable[[str, str], float]) -> Rows:
+    """Choose the rows of one shard, so that all shards take about as long by these seconds (of a design and a row).
+
+    The longest row goes to the shard that has least, and so on: the same on every machine, whatever the order of the rows.
+
+    Raises:
+        UsageProblem: There are fewer rows than shards.
+    """
+    keys = sorted(((design, row) for design, ids in rows.items() for row in ids), key=lambda key: (-seconds(*key), key))
+    if len(keys) < asked.count:
+        raise UsageProblem(f"--shard {asked} asks for {asked.count} shards of {len(keys)} rows; ask for fewer.")
+    loads = [(0.0, number) for number in range(1, asked.count + 1)]
+    chosen: Rows = {design: set() for design in rows}
+    for design, row in keys:
+        load_s, number = heapq.heappop(loads)
+        if number == asked.number:
+            chosen[design].add(row)
+        heapq.heappush(loads, (load_s + seconds(design, row), number))
+    return chosen
+
+
+def merge(folders: Sequence[Path], out: Path) -> tuple[list[RowResult], Summary]:
+    """Make one report of those of all shards, with their histories and logs, in a new or empty folder.
+
+    Raises:
+        UsageProblem: A report is missing, cut, partial, or of no shard; they do not fit together; or the folder is not empty.
+    """
+    reports = {folder: read(folder / "report.jsonl") for folder in folders}
+    summaries = {folder: summary for folder, (_, summary) in reports.items()}
+    _demand_alike(summaries)
+    _demand_all(summaries)
+    rows = {(folder, number): row for folder, (found, _) in reports.items() for number, row in enumerate(found)}
+    twice = [key for key, times in Counter(_key(row) for row in rows.values()).items() if times > 1]
+    if twice:
+        raise UsageProblem(f"{twice[0][1]} of {twice[0][0]} is in two of the reports, so they are none of one run.")
+    _make_empty(out)
+    merged = [_moved(row, folder, out) for (folder, _), row in rows.items()]
+    for folder, summary in summaries.items():
+        if (folder / "logs").is_dir():
+            shutil.copytree(folder / "logs", out / "logs" / f"shard-{summary.shard.partition('/')[0]}")
+    joined(out, [folder / "junit.xml" for folder in folders])
+    whole = _summary(list(summaries.values()), merged)
+    writer = Writer(out)
+    for row in merged:
+        writer.write(row)
+    writer.write(whole)
+    writer.close()
+    return merged, whole
+
+
+def _key(row: RowResult) -> tuple[str, str, int]:
+    return row.design, row.id, row.repetition
+
+
+def _demand_alike(summaries: dict[Path, Summary]) -> None:
+    first, *others = summaries
+    for name, what in ALIKE.items():
+        for other in others:
+            mine, theirs = getattr(summaries[first], name), getattr(summaries[other], name)
+            if mine != theirs:
+                said = (
+                    f"{first} and {other} do not fit together: {what} is {mine!r} in one and {theirs!r} in the other."
+                )
+                raise UsageProblem(said)
+
+
+def _demand_all(summaries: dict[Path, Summary]) -> None:
+    """Every shard once, and each of them whole."""
+    shares: dict[Share, Path] = {}
+    for folder, summary in summaries.items():
+        if summary.partial:
+            raise UsageProblem(f"{folder} is partial: not every row of its shard was judged, so it proves nothing.")
+        if not summary.shard:
+            raise UsageProblem(f"{folder} is the report of no shard; `upheld run --shard K/N` makes one.")
+        share = share_of(summary.shard, f"{folder}: the shard")
+        if share in shares:
+            raise UsageProblem(f"{folder} and {shares[share]} are both shard {share}.")
+        shares[share] = folder
+    counts = sorted({share.count for share in shares})
+    if len(counts) > 1:
+        raise UsageProblem(f"Here are shards of {counts[0]} and of {counts[1]}; merge those of one run.")
+    missing = [
+        str(Share(number, counts[0])) for number in range(1, counts[0] + 1) if Share(number, counts[0]) not in shares
+    ]
+    if missing:
+        raise UsageProblem(f"These shards are missing: {', '.join(missing)}.")
+
+
+def _make_empty(out: Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        is_empty = next(out.iterdir(), None) is None
+    except OSError as error:
+        raise UsageProblem(f"--out {out} cannot be written: {error.strerror}.") from None
+    if not is_empty:
+        raise UsageProblem(f"--out {out} is not empty, and nothing is overwritten; name another folder.")
+
+
+def _moved(row: RowResult, folder: Path, out: Path) -> RowResult:
+    """Copy a row's files beside the others; one that its machine did not keep is no longer named."""
+    places = {}
+    for name in ("history", "picture"):
+        file = folder / getattr(row, name)
+        places[name] = ""
+        if getattr(row, name) and file.is_file():
+            places[name] = f"history/{file.name}"
+            (out / "history").mkdir(exist_ok=True)
+            shutil.copyfile(file, out / places[name])
+    return row.model_copy(update=places)
+
+
+def _summary(shards: Sequence[Summary], rows: list[RowResult]) -> Summary:
+    """One summary: seconds are those of all machines together, memory is that of the one that took most."""
+    chosen = _sum(shard.chosen for shard in shards)
+    limits = [limit for shard in shards for limit in shard.limits_broken]
+    code = exit_code(rows, sum(chosen.values()), limits_broken=bool(limits))
+    return shards[0].model_copy(
+        update={
+            "shard": "",
+            "shards": len(shards),
+            "chosen": chosen,
+            "judged": _sum(shard.judged for shard in shards),
+            "verdicts": {verdict: sum(row.verdict is verdict for row in rows) for verdict in Verdict},
+            "known_failures": sum(row.known is not None for row in rows),
+            "seconds": round(sum(shard.seconds for shard in shards), 1),
+            "median_seconds": median_seconds(rows),
+            "peak_memory_mb": max(shard.peak_memory_mb for shard in shards),
+            "cpu_s": cpu_seconds(rows),
+            "limits_broken": limits,
+            "exit_code": code,
+        }
+    )
+
+
+def _sum(counts: Iterable[dict[str, int]]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for each in counts:
+        for name, count in each.items():
+            total[name] = total.get(name, 0) + count
+    return total

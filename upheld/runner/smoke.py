@@ -1,0 +1,258 @@
+"""Is the adapter sound, before its design is judged: a conversation without a fault, program by program.
+
+A design that breaks the protocol would be judged wrong for reasons that have nothing to do with its promises,
+so `smoke` asks everything once on a quiet broker. Its checks say what was seen; the first that fails ends a
+program's turn, since what follows would only repeat it.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+from uuid import uuid4
+
+from confluent_kafka import Producer
+
+from upheld.brokers import Broker
+from upheld.generators.ledger import Send, ledger
+from upheld.generators.pulse import signals
+from upheld.generators.tables import Tables
+from upheld.generators.visits import visits
+from upheld.kafka.reader import Reading
+from upheld.programs import PROGRAMS
+from upheld.protocol.manifest import Manifest
+from upheld.protocol.messages import Mode, Ready, Start, Stopped
+from upheld.supervisor.instance import Instance
+from upheld.supervisor.reaper import RunScope
+from upheld.ui.progress import Progress
+from upheld.ui.timeleft import Mean
+from upheld.verdicts import AdapterBreach
+
+OUTPUT_S = 30.0
+STOP_MS = 10_000
+PARTITIONS = 2
+STEPS = ("says hello", "starts", "answers its input with an output", "stops", "leaves nothing")
+_ENTRIES = 12
+
+
+class Check(NamedTuple):
+    """One thing that was looked at, whether it was as it must be, and what was seen."""
+
+    check: str
+    ok: bool
+    text: str
+
+
+@dataclass
+class Watch:
+    """Shows the checks on a design's adapter, one by one."""
+
+    design: str
+    progress: Progress
+    mean: Mean
+
+    def started(self, what: str) -> None:
+        """Show what is looked at."""
+        self.progress.started(f"{self.design} {what}")
+
+    def finished(self, check: Check) -> None:
+        """Print what was seen."""
+        self.mean.finished()
+        said = f": {check.text}" if check.text else ""
+        self.progress.finished(
+            f"{self.design} {check.check}{said}",
+            "ok" if check.ok else "BAD",
+            style="green" if check.ok else "red",
+        )
+
+    def skip(self, count: int) -> None:
+        """Count the checks of a turn that ended early as left out."""
+        self.mean.skip(count)
+        self.progress.skip(count)
+
+
+def count(manifest: Manifest) -> int:
+    """Return how many checks there are on a design's adapter, if each is ok."""
+    return len(manifest.programs) * len(manifest.modes) * len(STEPS)
+
+
+def smoke(  # noqa: PLR0913, PLR0917 - what a run consists of
+    manifest: Manifest,
+    broker: Broker,
+    run: RunScope,
+    log_dir: Path,
+    time_scale: float = 1.0,
+    watch: Watch | None = None,
+) -> list[Check]:
+    """Every check on a design's adapter; it is sound if all are ok."""
+    reading = Reading(broker.bootstrap, broker.client)
+    try:
+        checks = []
+        for program in manifest.programs:
+            for mode in manifest.modes:
+                checks += _Turn(
+                    manifest=manifest,
+                    program=program,
+                    mode=mode,
+                    reading=reading,
+                    run=run,
+                    log_dir=log_dir,
+                    time_scale=time_scale,
+                    watch=watch,
+                ).checks(broker)
+        return checks
+    finally:
+        reading.close()
+
+
+class _Turn:
+    """One program in one mode, from hello to the end of its last process."""
+
+    def __init__(  # noqa: PLR0913 - what a run consists of
+        self,
+        *,
+        manifest: Manifest,
+        program: str,
+        mode: Mode,
+        reading: Reading,
+        run: RunScope,
+        log_dir: Path,
+        time_scale: float,
+        watch: Watch | None,
+    ) -> None:
+        self.watch = watch
+        self.manifest, self.program, self.mode, self.reading = manifest, program, mode, reading
+        self.run, self.log_dir, self.time_scale = run, log_dir, time_scale
+        self.what = f"{program}-{mode}"
+        self.application_id = f"smoke-{uuid4().hex[:8]}-{program}"
+
+    def checks(self, broker: Broker) -> list[Check]:
+        """Go through the conversation; whatever happens, nothing is left running."""
+        found: list[Check] = []
+        for check in self._seen(broker):
+            found.append(check)
+            if self.watch:
+                self.watch.finished(check)
+        if self.watch:
+            self.watch.skip(len(STEPS) - len(found))
+        return found
+
+    def _begins(self, number: int) -> None:
+        if self.watch and number < len(STEPS):
+            self.watch.started(f"{self.what} {STEPS[number]}")
+
+    def _seen(self, broker: Broker) -> Iterator[Check]:
+        if self.program not in PROGRAMS:
+            known = ", ".join(PROGRAMS)
+            yield Check(self.what, False, f"there is no program {self.program}; known are {known}")
+            return
+        instance = None
+        topics = {role: f"{self.application_id}-{role}" for role in PROGRAMS[self.program].topics}
+        try:
+            self.reading.create(dict.fromkeys(topics.values(), PARTITIONS))
+            began = time.monotonic()
+            instance = Instance(self.manifest, self.run, self.log_dir, time_scale=self.time_scale)
+            self._begins(0)
+            for number, step in enumerate(self._steps(instance, broker, topics, began), 1):
+                yield step
+                if not step.ok:
+                    break
+                self._begins(number)
+        except AdapterBreach as breach:
+            yield Check(f"{self.what} keeps the protocol", False, str(breach))
+        finally:
+            if instance:
+                instance.kill()
+            self.reading.delete(topics.values())
+
+    def _steps(self, instance: Instance, broker: Broker, topics: dict[str, str], began: float) -> Iterator[Check]:
+        hello = instance.greet()
+        yield Check(f"{self.what} says hello", True, f"{hello.name} {hello.version}, {_since(began)}")
+
+        if waits := PROGRAMS[self.program].broadcast:  # what is read at the start has to be there by then
+            self._produce(topics)
+        began = time.monotonic()
+        started = instance.start(self._start(broker, topics))
+        ok = isinstance(started, Ready)
+        yield Check(f"{self.what} starts", ok, f"ready, {_since(began)}" if ok else f"declared, yet {started!r}")
+
+        began = time.monotonic()
+        if not waits:
+            self._produce(topics)
+        named = started.table if isinstance(started, Ready) else None
+        yield self._output(instance, named or topics[PROGRAMS[self.program].writes], began)
+
+        began = time.monotonic()
+        stopped = instance.stop(STOP_MS)
+        ok = isinstance(stopped, Stopped)
+        yield Check(f"{self.what} stops", ok, f"stopped, {_since(began)}" if ok else f"answered {stopped!r}")
+
+        instance.check()
+        left = instance.survivors
+        text = f"processes {left} outlived it" if left else "no process, no stray line on stdout"
+        yield Check(f"{self.what} leaves nothing", not left, text)
+
+    def _start(self, broker: Broker, topics: dict[str, str]) -> Start:
+        disk = self.run.scratch / self.application_id / self.mode
+        for folder in (disk / "state", disk / "durable"):
+            folder.mkdir(parents=True)
+        return Start(
+            program=self.program,
+            application_id=self.application_id,
+            instance="a",
+            mode=self.mode,
+            bootstrap=broker.bootstrap,
+            client=broker.client,
+            topics=topics,
+            parameters=PROGRAMS[self.program].parameters,
+            session_timeout_ms=6000,
+            transaction_timeout_ms=10_000,
+            state_dir=str(disk / "state"),
+            durable_dir=str(disk / "durable"),
+        )
+
+    def _produce(self, topics: dict[str, str]) -> None:
+        """A handful of records, none of them awkward by transaction."""
+        producer = Producer(self.reading.settings | {"enable.idempotence": True})
+        for send in _sends(self.program):
+            producer.produce(
+                topics[send.role or PROGRAMS[self.program].reads],
+                send.value,
+                send.key,
+                send.partition,
+                headers=list(send.headers),
+                timestamp=send.timestamp_ms,
+            )
+        producer.flush(OUTPUT_S)
+
+    def _output(self, instance: Instance, topic: str, began: float) -> Check:
+        """Wait for a first visible output; whether it is right is what the features judge."""
+        check = f"{self.what} answers its input with an output"
+        position = dict.fromkeys(range(self.reading.sizes(topic)[topic]), 0)
+        until = began + OUTPUT_S * self.time_scale
+        while time.monotonic() < until:
+            instance.check()
+            if outputs := self.reading.records(topic, position, committed=True):
+                return Check(check, True, f"{len(outputs)} visible, {_since(began)}")
+            if instance.is_over:
+                end = instance.failed or f"it exited with {instance.exit_code}"
+                return Check(check, False, f"{end!r}; its log: {instance.stderr_path}")
+        seconds = OUTPUT_S * self.time_scale
+        return Check(check, False, f"none visible to read_committed in {seconds:g} s; see {instance.stderr_path}")
+
+
+def _sends(program: str) -> Sequence[Send]:
+    if PROGRAMS[program].beside:
+        tables = Tables(1, program, rows=_ENTRIES, partners=8, partitions=PARTITIONS, beside=PARTITIONS)
+        return tables.partner_changes() + tables.insertions()
+    if PROGRAMS[program].merged:
+        made = signals(1, count=_ENTRIES, robots=4, partitions=PARTITIONS)
+        return [send for send in made if not send.aborted]
+    if program == "batcher":
+        return visits(1, events=_ENTRIES, customers=4, partitions=PARTITIONS, plain=True)
+    return ledger(1, entries=_ENTRIES, accounts=8, branches=4, partitions=PARTITIONS, aborted_transactions=0)
+
+
+def _since(began: float) -> str:
+    return f"{time.monotonic() - began:.1f} s"

@@ -1,0 +1,106 @@
+"""Which row catches which wrong design: the kill matrix, measured once and shipped as data.
+
+`tools/kills.py` makes it. The choice of the rows of `core` reads it, and so does whoever asks how strong a row is. A wrong
+design's own rows, which its design.toml names, need not be in it: the tests of the wrong designs prove those.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from upheld.errors import UsageProblem
+
+FILE: Final = Path(__file__).parents[1] / "data" / "kills.json"
+FORMAT: Final = 1
+UNSTEADY: Final = "unsteady"
+
+
+class Kill(BaseModel):
+    """How a row caught a wrong design."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    anomaly: str  # the worst one, which a card shows first
+    check: str = ""  # whose claim did not hold; none where it was stuck before it could be asked
+    seconds: float
+    times: int = 1  # that it was seen, and nothing else
+
+
+class Judged(BaseModel):
+    """What the rows came to on which one wrong design was judged, by their ids."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    killed: dict[str, Kill] = {}
+    upheld: dict[str, int] = {}  # row -> how often that was seen, and nothing else
+    unproven: dict[str, str] = {}  # row -> inconclusive, unsupported, harness-error; or unsteady: now this and now that
+
+    def rows(self) -> set[str]:
+        """Every row that need not be judged again."""
+        return {*self.killed, *self.upheld, *self.unproven}
+
+    def add(self, row: str, verdict: str, kill: Kill) -> None:
+        """Take what a row came to once more; the kill counts where it was violated."""
+        known = self.killed.get(row)
+        if self.unproven.get(row) == UNSTEADY:
+            return
+        if verdict == "violated" and row not in self.upheld and (not known or known.anomaly == kill.anomaly):
+            self.killed[row] = kill.model_copy(update={"times": 1 + (known.times if known else 0)})
+            self.unproven.pop(row, None)
+        elif verdict == "upheld" and not known:
+            self.upheld[row] = 1 + self.upheld.get(row, 0)
+            self.unproven.pop(row, None)
+        elif verdict in {"violated", "upheld"}:
+            self.killed.pop(row, None)
+            self.upheld.pop(row, None)
+            self.unproven[row] = UNSTEADY
+        elif row not in self.rows():
+            self.unproven[row] = verdict
+
+
+class Kills(BaseModel):
+    """The matrix: a wrong design's name -> what its rows came to."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    format: int = FORMAT
+    upheld: str = ""  # the version that judged
+    designs: dict[str, Judged] = {}
+
+    def of(self, design: str) -> Mapping[str, Kill]:
+        """The rows that catch a design, each with the anomaly that it names."""
+        return self.designs.get(design, Judged()).killed
+
+
+def load(path: Path = FILE) -> Kills:
+    """Read a matrix.
+
+    Raises:
+        UsageProblem: The file is missing, is damaged, or is of a newer format.
+    """
+    try:
+        kills = Kills.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise UsageProblem(f"{path} cannot be read: {error.strerror}.") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the file"
+        raise UsageProblem(f"{path} is no kill matrix: {where}: {first['msg']}.") from None
+    if kills.format > FORMAT:
+        raise UsageProblem(f"{path} has format {kills.format}; this version reads {FORMAT} at most.")
+    return kills
+
+
+def save(kills: Kills, path: Path = FILE) -> None:
+    """Write a matrix in the place of the one that is there, whole or not at all."""
+    kills.designs = dict(sorted(kills.designs.items()))
+    for judged in kills.designs.values():
+        judged.killed = dict(sorted(judged.killed.items()))
+        judged.upheld = dict(sorted(judged.upheld.items()))
+        judged.unproven = dict(sorted(judged.unproven.items()))
+    part = path.with_name(f".{path.name}")
+    part.write_text(json.dumps(kills.model_dump(mode="json"), indent=1) + "\n", encoding="utf-8")
+    part.replace(path)

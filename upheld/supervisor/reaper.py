@@ -1,0 +1,248 @@
+"""Nothing survives the end of a run: no process, no container, no folder but the output.
+
+The end of a run may be a SIGKILL of the harness itself, so the cleaning is done by somebody else: the
+reaper, one small process in a session of its own, started before anything that it will have to clean. It
+holds the read end of a pipe whose write end only the harness has; when the harness dies, however it dies,
+the pipe ends and the reaper begins.
+
+A process belongs to a run if it carries the run's tag in its environment. Children inherit it through
+setsid, setpgid and double forks, which parent-death signals, process groups and parent pids do not survive.
+Sessions can be recorded beside it, for programs that write over their environment; containers, which are
+the engine's children, carry a label.
+
+If the reaper dies too, the lock that both held on the run's scratch folder becomes free, and the next run
+sweeps.
+"""
+
+import contextlib
+import ctypes
+import fcntl
+import os
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+from uuid import uuid4
+
+from upheld.errors import MachineProblem
+
+RUN_VARIABLE = "UPHELD_RUN"
+RUN_LABEL = "upheld.run"  # on every container of a run
+REAP_DEADLINE_S = 20.0
+_SCRATCH_PREFIX = "upheld-"
+_ALIVE = ".alive"  # locked by harness and reaper together, so it is free only when both are gone
+_CONTAINERS = ".containers"  # its presence says that containers have to be looked for
+_BIRTH_S = 60.0
+DETACH = 2  # of umount2
+_LOOK_S = 0.05
+_RUN_ID = re.compile(rf"^{_SCRATCH_PREFIX}([0-9a-f]{{12}})$")
+
+
+class RunScope:
+    """One run's lifetime: its id, its scratch folder, and the promise that all it starts ends with it."""
+
+    run_id: str
+    scratch: Path
+    environment: dict[str, str]  # merge it into the environment of every child that is started
+
+    def __init__(self) -> None:
+        sweep()
+        self.run_id = uuid4().hex[:12]
+        self.scratch = Path(tempfile.gettempdir()) / f"{_SCRATCH_PREFIX}{self.run_id}"
+        try:
+            self.scratch.mkdir(mode=0o700)
+            (self.scratch / "tmp").mkdir()
+            self._alive: IO[str] | None = _locked(self.scratch)
+        except OSError as failure:
+            raise MachineProblem(
+                f"The scratch folder {self.scratch} cannot be made ({failure.strerror}); "
+                "make room there or set TMPDIR to another folder."
+            ) from None
+        self.environment = {RUN_VARIABLE: self.run_id, "TMPDIR": str(self.scratch / "tmp")}
+        package_root = str(Path(__file__).parents[2])
+        inherited = {name: value for name, value in os.environ.items() if name != RUN_VARIABLE}
+        self._reaper = subprocess.Popen(
+            [sys.executable, "-P", "-m", "upheld.supervisor.reaper", self.run_id, str(self.scratch)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            pass_fds=[self._alive.fileno()],
+            cwd="/",
+            text=True,
+            bufsize=1,
+            env=inherited | {"PYTHONPATH": os.pathsep.join([package_root, inherited.get("PYTHONPATH", "")])},
+        )
+
+    def session(self, session_id: int) -> None:
+        """Record a session whose every process ends with the run, tag or no tag."""
+        self._tell(f"session {session_id}")
+
+    def containers(self) -> None:
+        """Say, before the first, that there will be containers, labelled `upheld.run=<run_id>`."""
+        (self.scratch / _CONTAINERS).touch()
+
+    def container(self, container_id: str) -> None:
+        """Record one container by its id; its label alone is enough when there was no time to."""
+        self.containers()
+        self._tell(f"container {container_id}")
+
+    def close(self) -> None:
+        """End all that the run started and wait until the reaper is done; a second call does nothing."""
+        if self._alive is None:
+            return
+        with contextlib.suppress(BrokenPipeError):
+            assert self._reaper.stdin is not None
+            self._reaper.stdin.close()
+        try:
+            self._reaper.wait(REAP_DEADLINE_S + 10)
+        except subprocess.TimeoutExpired:
+            self._reaper.kill()
+            self._reaper.wait()
+        if self.scratch.exists():  # the reaper was killed, or had no time: its work is done here
+            reap(self.run_id, self.scratch, [], [])
+        self._alive.close()
+        self._alive = None
+
+    def _tell(self, line: str) -> None:
+        assert self._reaper.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # a dead reaper: close() does its work
+            self._reaper.stdin.write(line + "\n")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def sweep() -> list[str]:
+    """Finish what dead reapers left in the temporary folder; says which runs those were."""
+    swept = []
+    for folder in Path(tempfile.gettempdir()).glob(f"{_SCRATCH_PREFIX}*"):
+        named = _RUN_ID.match(folder.name)
+        with contextlib.suppress(OSError):
+            if named is None or folder.is_symlink() or folder.stat().st_uid != os.getuid():
+                continue
+            if not (folder / _ALIVE).exists():  # a run that is just being made, or that died while it was
+                if time.time() - folder.stat().st_mtime > _BIRTH_S:
+                    shutil.rmtree(folder, ignore_errors=True)
+                continue
+            with (folder / _ALIVE).open("r+") as alive:
+                fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused: harness or reaper lives
+                reap(named[1], folder, [], [])
+                swept.append(named[1])
+    return swept
+
+
+def reap(run_id: str, scratch: Path, sessions: list[int], containers: list[str]) -> None:
+    """Kill every process of the run until none is found, then remove its containers and its folder."""
+    deadline = time.monotonic() + REAP_DEADLINE_S
+    while time.monotonic() < deadline:
+        found = members(run_id, sessions)
+        if not found:
+            break
+        _kill(found, deadline)
+    unmount(scratch)
+    if containers or (scratch / _CONTAINERS).exists():
+        _remove_containers(run_id, containers)
+    shutil.rmtree(scratch, ignore_errors=True)
+    while scratch.exists() and time.monotonic() < deadline:  # the reaper of a lane works in it still
+        time.sleep(_LOOK_S)
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def unmount(folder: Path) -> None:
+    """Take away every disk that is mounted below a folder, whoever still has a file open there."""
+    mounted = (line.split()[1] for line in Path("/proc/self/mounts").read_bytes().splitlines())
+    for place in (os.fsdecode(place.decode("unicode_escape").encode("latin-1")) for place in mounted):
+        if Path(place).is_relative_to(folder):
+            ctypes.CDLL(None).umount2(os.fsencode(place), DETACH)
+
+
+def members(run_id: str, sessions: list[int]) -> list[int]:
+    """The live processes that carry the run's tag or belong to a recorded session, this process excepted."""
+    tag = f"{RUN_VARIABLE}={run_id}".encode()
+    found = []
+    for entry in os.listdir("/proc"):  # noqa: PTH208 - names alone, hundreds of times
+        if not entry.isdecimal() or int(entry) == os.getpid():
+            continue
+        with contextlib.suppress(OSError):  # it ended meanwhile, or is somebody else's
+            tagged = tag in Path("/proc", entry, "environ").read_bytes().split(b"\0")
+            if tagged or (sessions and _session_of(entry) in sessions):
+                found.append(int(entry))
+    return found
+
+
+def _session_of(pid: str) -> int | None:
+    """The session of a live process; a zombie has nothing left to kill and counts as none."""
+    state, _, _, session, *_ = Path("/proc", pid, "stat").read_text().rpartition(")")[2].split()
+    return None if state in "ZX" else int(session)
+
+
+def _kill(pids: list[int], deadline: float) -> None:
+    """SIGKILL all of them and wait until they are gone; a pidfd is never somebody else's."""
+    ended = select.poll()
+    descriptors = []
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            descriptor = os.pidfd_open(pid)
+            descriptors.append(descriptor)
+            ended.register(descriptor, select.POLLIN)
+            signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+    waiting = set(descriptors)
+    while waiting and time.monotonic() < deadline:
+        for descriptor, _ in ended.poll(max(0.0, deadline - time.monotonic()) * 1000):
+            ended.unregister(descriptor)
+            waiting.discard(descriptor)
+    for descriptor in descriptors:
+        os.close(descriptor)
+
+
+def _remove_containers(run_id: str, recorded: list[str]) -> None:
+    """Remove the run's containers by label, and those recorded; without an engine there are none."""
+    with contextlib.suppress(Exception):
+        import docker  # type: ignore[import-untyped]  # noqa: PLC0415 - slow, and needed for containers only
+
+        engine = docker.from_env(timeout=10)
+        labelled = engine.containers.list(all=True, filters={"label": f"{RUN_LABEL}={run_id}"})
+        for container_id in {*recorded, *(c.id for c in labelled)}:
+            with contextlib.suppress(docker.errors.APIError):
+                engine.api.remove_container(container_id, v=True, force=True)
+
+
+def _locked(scratch: Path) -> IO[str]:
+    """The run's lock, taken before it has its name, so that a sweep never meets it free."""
+    born = scratch / f"{_ALIVE}.born"
+    alive = born.open("w")
+    fcntl.flock(alive, fcntl.LOCK_EX)
+    born.rename(scratch / _ALIVE)
+    return alive
+
+
+def main(run_id: str, scratch: Path) -> None:
+    """Be the reaper: take notes until the harness is gone, then clean."""
+    for asked_to_end in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(asked_to_end, signal.SIG_IGN)
+    sessions: list[int] = []
+    containers: list[str] = []
+    for line in sys.stdin:
+        what, _, which = line.strip().partition(" ")
+        if what == "session" and which.isdecimal():
+            sessions.append(int(which))
+        elif what == "container":
+            containers.append(which)
+    reap(run_id, scratch, sessions, containers)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))

@@ -1,0 +1,127 @@
+"""What the scenarios of one run share: the broker, the clients of the harness, warm instances, the proxy."""
+
+import subprocess
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+from upheld.brokers import Broker
+from upheld.injectors.disk import Disk
+from upheld.injectors.proxy import Proxy
+from upheld.kafka.feed import Feed
+from upheld.kafka.reader import Pace, Reading
+from upheld.protocol.manifest import Manifest
+from upheld.supervisor.instance import Instance
+from upheld.supervisor.pool import Pool
+from upheld.supervisor.reaper import RunScope
+from upheld.ui.console import waiting
+from upheld.verdicts import HarnessError, NotOffered
+
+PROGRESS_S = 40.0  # an input that moves no further for so long is stuck
+SESSION_TIMEOUT_MS = 2_000
+ABORT_CHECK_MS = 500  # how often our brokers look for overdue transactions; the features' figures are for these
+
+
+@dataclass
+class Rig:
+    """What the scenarios of one run share: the broker and the harness's own clients on it."""
+
+    run: RunScope
+    broker: Broker
+    reading: Reading
+    feed: Feed
+    out: Path
+    seed: int
+    time_scale: float
+    stores: dict[str, str] = field(default_factory=dict)  # kind -> the address of one that was given
+    proxy: Proxy | None = None
+    pools: dict[str, Pool] = field(default_factory=dict)
+    disk: Disk | None = None  # where designs are watched
+    cluster: "Rig | None" = None  # the same on three brokers, while rows want them
+
+    def on_a_cluster(self) -> "Rig":
+        """The same on a cluster of three brokers, started for the first row that wants them; on a broker that is not ours
+        NotOffered."""
+        if not self.broker.ours:
+            raise NotOffered("no node of somebody else's cluster is killed")
+        if self.cluster is None:
+            from upheld.brokers.cluster import open_cluster  # noqa: PLC0415  (a run may have no such row)
+
+            with waiting("a cluster of three brokers starts"):
+                broker = open_cluster(self.run, self.out / "logs", why="one of its nodes is to die")
+            reading = Reading(broker.bootstrap, broker.client)
+            feed = Feed(reading.settings, self.run.run_id)
+            self.cluster = replace(self, broker=broker, reading=reading, feed=feed, proxy=None)
+        return self.cluster
+
+    def end_cluster(self) -> None:
+        """End the three brokers, if there are any: the memory is wanted elsewhere."""
+        if self.cluster:
+            self.cluster.reading.close()
+            self.cluster.broker.close()
+            self.cluster = None
+
+    @cached_property
+    def pace(self) -> Pace:
+        """What the broker makes its clients wait for; ours is quick, a cluster of somebody else may not be."""
+        return self.reading.pace()
+
+    @property
+    def session_timeout_ms(self) -> int:
+        """The shortest that the broker allows, from ours up."""
+        return max(SESSION_TIMEOUT_MS, self.pace.min_session_ms)
+
+    @property
+    def later_abort_ms(self) -> int:
+        """How much later than by ours an overdue transaction may be aborted."""
+        return max(0, self.pace.abort_check_ms - ABORT_CHECK_MS)
+
+    @property
+    def progress_s(self) -> float:
+        """An input that moves no further for so long is stuck: a dead member, a rebalance and an abort are waited for."""
+        slower_ms = self.session_timeout_ms - SESSION_TIMEOUT_MS + self.pace.abort_check_ms + self.pace.rebalance_ms
+        return PROGRESS_S + slower_ms / 1000
+
+    def pool(self, manifest: Manifest) -> Pool:
+        """The pool of warm instances of one design."""
+        if manifest.name not in self.pools:
+            for other in self.pools.values():  # one design at a time keeps memory and the two cores for itself
+                other.close()
+            launch = self.disk.launch if self.disk else subprocess.Popen
+            pool = Pool(manifest, self.run, self.out / "logs", time_scale=self.time_scale, launch=launch)
+            self.pools.clear()
+            self.pools[manifest.name] = pool
+        return self.pools[manifest.name]
+
+    def take(self, manifest: Manifest, environment: dict[str, str] | None = None) -> Instance:
+        """A warm instance, or a new one with that environment; what boots in view is told."""
+        first = manifest.name not in self.pools
+        pool = self.pool(manifest)
+        own = environment is not None
+        with waiting(f"{manifest.name} boots") if first or own else nullcontext():
+            return pool.take() if environment is None else pool.boot(environment)
+
+    def open_proxy(self) -> Proxy:
+        """Return the proxy before the broker, which the first call starts.
+
+        Raises:
+            NotOffered: The broker's connections are secured, so no request on them can be read.
+            HarnessError: The proxy has failed.
+        """
+        if self.broker.client.get("security.protocol", "plaintext") != "plaintext":
+            raise NotOffered("what a secured connection carries cannot be read, and no request on it can be met")
+        if self.proxy is None:
+            self.proxy = Proxy(self.broker.bootstrap)
+        if self.proxy.failure:
+            raise HarnessError(self.proxy.failure)
+        return self.proxy
+
+    def close(self) -> None:
+        """End every instance and client, and the cluster; the broker is its owner's."""
+        self.end_cluster()
+        for pool in self.pools.values():
+            pool.close()
+        if self.proxy:
+            self.proxy.close()
+        self.reading.close()

@@ -1,0 +1,208 @@
+"""What a person sees of long work: one live line on a terminal, elsewhere a line for each piece.
+
+The live line says how many pieces are done, what they came to, the time left, and what is under way
+for how long. Above it stands what is worth a line of its own. Elsewhere, in a file or in CI, each
+piece is a line when it is done, and the time left is said every half minute.
+
+While a test runs, pytest puts files of its own in the place of the standard streams. So the console
+gets a descriptor of its own.
+"""
+
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Self
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from upheld.errors import MachineProblem
+from upheld.ui.timeleft import as_text
+
+EVERY_S = 30.0
+REFRESHED_HZ = 1.0  # the seconds that a piece has taken are whole ones
+UNREAD = "Nobody reads any more what is printed, so that nothing more was begun."
+MOST_NAMED = 4  # pieces under way; the others are counted
+
+
+@dataclass(frozen=True)
+class _Piece:
+    name: str
+    began_s: float
+
+
+class Progress:
+    """The progress of one command; silent until it begins, and after it ends."""
+
+    def __init__(
+        self,
+        console: Console,
+        *,
+        every_s: float = EVERY_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.console = apart(console)
+        self.is_live = self.console.is_interactive and not os.environ.get("CI")
+        self.total = 0
+        self.done = 0
+        self.counts = Counter[str]()
+        self._seconds_left: Callable[[], float | None] = lambda: None
+        self._every_s = every_s
+        self._clock = clock
+        self._under_way: dict[int, _Piece] = {}  # by lane
+        self._lock = threading.RLock()
+        self._live: Live | None = None
+        self._over: threading.Event | None = None
+        self._unread: MachineProblem | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def begin(self, total: int, seconds_left: Callable[[], float | None]) -> None:
+        """Show that so many pieces are to be done, and how long that takes by this estimate."""
+        self.end()
+        with self._lock:
+            self.total = total
+            self.done = 0
+            self.counts.clear()
+            self._seconds_left = seconds_left
+        if self.console.quiet:
+            return
+        if self.is_live:
+            self._live = Live(
+                console=self.console,
+                get_renderable=self._line,
+                refresh_per_second=REFRESHED_HZ,
+                transient=True,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+            self._live.start(refresh=True)
+        else:
+            self._over = threading.Event()
+            threading.Thread(target=self._repeat, args=(self._over,), daemon=True, name="progress").start()
+
+    def started(self, name: str, lane: int = 1) -> None:
+        """Show that a piece is under way."""
+        with self._lock:
+            self._under_way[lane] = _Piece(name, self._clock())
+        self._refresh()
+
+    def stopped(self, lane: int = 1) -> None:
+        """Show that the lane's piece is under way no more, and not done either."""
+        with self._lock:
+            self._under_way.pop(lane, None)
+
+    def finished(self, text: str, result: str, *, style: str = "", lane: int = 1, is_quiet: bool = False) -> None:
+        """Count a piece by its result, and print its line; on a terminal not if it may be quiet."""
+        with self._lock:
+            self.stopped(lane)
+            self.done += 1
+            self.counts[result] += 1
+            head = f"[{self.done}/{self.total}] "
+        if self._unread:
+            raise self._unread
+        if not (is_quiet and self.is_live):
+            self.console.print(Text.assemble(head, (result, style), f" {text}"))
+        self._refresh()
+
+    def skip(self, count: int) -> None:
+        """Count so many pieces less: they will not be done."""
+        with self._lock:
+            self.total -= count
+        self._refresh()
+
+    def message(self, text: str, style: str | None = None) -> None:
+        """Print a text of its own, above the live line."""
+        try:
+            self.console.print(text, style=style, markup=False)
+        except MachineProblem as problem:
+            self._unread = problem
+            raise
+
+    def end(self) -> None:
+        """Clear the live line, and give the terminal back as it was."""
+        if self._over:
+            self._over.set()
+        if self._live:
+            live = self._live
+            self._live = None
+            live.stop()
+
+    def left(self) -> str:
+        """Say about how much time is left; empty if nobody knows, or nothing is left to be done."""
+        seconds = self._seconds_left() if self.done < self.total else None
+        return "" if seconds is None else f"{as_text(seconds)} left"
+
+    def under_way(self) -> str:
+        """Name what is under way, and for how long."""
+        with self._lock:
+            pieces = [self._under_way[lane] for lane in sorted(self._under_way)]
+        now_s = self._clock()
+        named = [f"{piece.name} {now_s - piece.began_s:.0f} s" for piece in pieces[:MOST_NAMED]]
+        others = len(pieces) - len(named)
+        return ", ".join([*named, f"{others} others"] if others > 0 else named)
+
+    def _line(self) -> Text:
+        """Return the live line; what matters least is at its end, where a narrow terminal cuts it."""
+        self._fit()
+        with self._lock:
+            counts = ", ".join(f"{number} {result}" for result, number in self.counts.items())
+        parts = [counts, self.left(), self.under_way()]
+        text = f"[{self.done}/{self.total}] {'; '.join(filter(None, parts))}"
+        return Text(text, no_wrap=True, overflow="ellipsis")
+
+    def _fit(self) -> None:
+        """Take the terminal's width from the terminal: pytest has its files in the streams' place."""
+        try:
+            columns = os.get_terminal_size(self.console.file.fileno()).columns
+        except (OSError, ValueError):
+            return
+        if columns:
+            self.console.width = columns
+
+    def _refresh(self) -> None:
+        if live := self._live:
+            live.refresh()
+
+    def _repeat(self, over: threading.Event) -> None:
+        """Say the time left every half minute."""
+        while not over.wait(self._every_s):
+            parts = [f"[{self.done}/{self.total}]", self.left(), self.under_way()]
+            said = "; ".join(filter(None, parts[1:]))
+            if said:
+                with suppress(MachineProblem):  # the next piece raises it, in the main thread
+                    self.message(f"{parts[0]} {said}")
+
+
+def apart(console: Console) -> Console:
+    """Return the console on a descriptor of its own, or itself if it writes to no descriptor."""
+    try:
+        descriptor = os.dup(console.file.fileno())
+    except (OSError, ValueError, AttributeError):
+        return console
+    file = os.fdopen(
+        descriptor,
+        "w",
+        encoding=getattr(console.file, "encoding", None) or "utf-8",
+        errors=getattr(console.file, "errors", None),
+    )
+    return _Apart(file=file, highlight=False, soft_wrap=True, quiet=console.quiet)
+
+
+class _Apart(Console):
+    """A console that says in one sentence why nothing can be printed any more."""
+
+    def on_broken_pipe(self) -> None:
+        """Print nothing more: a pager was left, or `head` has had enough."""
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
+        raise MachineProblem(UNREAD)
