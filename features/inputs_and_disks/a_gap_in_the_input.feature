@@ -1,4 +1,4 @@
-@beyond
+@inputs_and_disks @beyond
 Feature: Who finds a gap in its input says so
   Retention deletes what nobody has read in time. Behind the gap every sum is wrong, and only who finds it can say where it is.
   Documented in: beyond the articles. Kafka's consumer is told that its offset is out of range, and by default goes on elsewhere without a word.

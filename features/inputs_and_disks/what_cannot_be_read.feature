@@ -1,4 +1,4 @@
-@beyond
+@inputs_and_disks @beyond
 Feature: What cannot be read is set aside, or stops the design
   What cannot be read goes to the dead letters once, with where it was and why, and all else goes on; where there is no topic for it, the design stops loudly.
   Documented in: beyond the articles. Kafka Streams has a dead-letter topic for it (KIP-1034), and without one dies of it by default.

@@ -1,4 +1,4 @@
-@beyond
+@inputs_and_disks @beyond
 Feature: A disk that fails is said aloud, and costs nothing once it is mended
   Of a file that was written when the power went only the beginning may be there, and a disk may have no room for the next one.
   Documented in: beyond the articles.

@@ -1,4 +1,4 @@
-@beyond
+@inputs_and_disks @beyond
 Feature: A topic that was deleted and made anew is a new topic
   Its offsets begin at nothing again, so what is known of the old ones says nothing of the records that lie there now.
   Documented in: beyond the articles. Kafka gives every topic an id for that (KIP-516), and forgets what groups have committed of one that is gone.
