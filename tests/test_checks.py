@@ -14,6 +14,7 @@ from histories import Found, Story
 
 from upheld.checks import ANOMALIES, CHECKS
 from upheld.checks.fencing import HANDED_OVER
+from upheld.checks.registry import check
 from upheld.generators.envelope_pb2 import Envelope, Hop
 from upheld.history.events import Record
 from upheld.programs import States, ledger
@@ -1407,3 +1408,9 @@ def test_every_check_names_its_anomalies() -> None:
 
     assert set(ANOMALIES) == set(CHECKS)
     assert tested == {check.replace("-", "") for check in CHECKS}
+
+
+def test_two_checks_of_one_name_are_refused() -> None:
+    """The second would take the place of the first in every history."""
+    with pytest.raises(ValueError, match="two checks are called 'fold'"):
+        check("fold", anomalies=("torn",))(lambda *_: [])

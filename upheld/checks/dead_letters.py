@@ -3,6 +3,7 @@
 from collections import defaultdict
 
 from upheld.checks.delivery import known
+from upheld.checks.registry import check
 from upheld.checks.view import text, view_of
 from upheld.history import History
 from upheld.history.events import Committed, Instance, Record
@@ -11,6 +12,7 @@ from upheld.verdicts import Anomaly, Inconclusive
 ADDED = ("reason", "topic", "partition", "offset")  # the last headers of a dead letter, in this order
 
 
+@check("dead-letters", anomalies=("lost", "duplicated", "phantom", "uncommitted-visible", "ahead-of-commit"))
 def set_aside(history: History, application: str) -> list[Anomaly]:
     """Whether every record that cannot be read is a dead letter, with all that it was, why, and where; and whether no other is.
 

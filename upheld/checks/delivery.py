@@ -5,6 +5,7 @@ from itertools import accumulate, pairwise
 from math import inf
 
 from upheld.checks.merged import cut_off, progressed
+from upheld.checks.registry import NO_STATE, RELATION, check
 from upheld.checks.view import Output, View, show, text, view_of
 from upheld.history import History
 from upheld.history.events import Batch, Committed, Instance, Mark, Paused, Record
@@ -15,6 +16,7 @@ SERVED_MS, SERVED_OF = 10_000, 10_000  # all but one in so many are there in tim
 BUSY = 0.25  # others took half a core of two: what is late then may be their fault
 
 
+@check("relation", anomalies=RELATION)
 def relation(history: History, application: str) -> list[Anomaly]:
     """Whether the drained outputs are the model's states, per key.
 
@@ -101,6 +103,7 @@ def cut(offsets: dict[str, int], states: list[State]) -> int:
     return max((number for number, is_below in enumerate(below, 1) if is_below), default=0)
 
 
+@check("fold", anomalies=("ahead-of-commit", "behind-commit", "stale-overwrite", "resurrected", *NO_STATE))
 def fold(history: History, application: str) -> list[Anomaly]:
     """The prefix rule: with every instance down, are the visible outputs the fold of the committed input?
 
@@ -147,6 +150,7 @@ def _is_due(view: View, output: Output | None, states: list[State], want: int, *
     return any(view.shows(output, state) for state in (due, *later)) or bool(may_lead and due and due.value == NOTHING)
 
 
+@check("whole", anomalies=("torn",))
 def whole(history: History, application: str) -> list[Anomaly]:
     """Whether, at this settled point, every entry's accounts all have it or all lack it (G3)."""
     view = view_of(history, application)
@@ -183,6 +187,7 @@ def timed(view: View, paused: Paused, late: list[Anomaly]) -> list[Anomaly]:
     return [*view.foreign, *late]
 
 
+@check("promptly", anomalies=("late", *NO_STATE))
 def promptly(history: History, application: str) -> list[Anomaly]:
     """Whether every state that the input's pause left last was visible in time.
 
@@ -201,6 +206,7 @@ def promptly(history: History, application: str) -> list[Anomaly]:
     return timed(view, paused, found)
 
 
+@check("recovered", anomalies=("late", *NO_STATE))
 def recovered(history: History, application: str) -> list[Anomaly]:
     """Whether an output was new within the promised time of a cold start (G48); Inconclusive as `promptly` is."""
     view, paused = view_of(history, application), rest(history, application)
@@ -214,6 +220,7 @@ def recovered(history: History, application: str) -> list[Anomaly]:
     return timed(view, paused, [Anomaly(name="late", text=f"{said} (promised: {paused.tolerance_ms} ms)")])
 
 
+@check("available", anomalies=("late", *NO_STATE))
 def available(history: History, application: str, *, of: int = SERVED_OF) -> list[Anomaly]:
     """Whether all but one in so many states were visible, each in its own output or in a later one, in time (SLA).
 
@@ -249,6 +256,7 @@ def waits_of(history: History, application: str) -> list[tuple[float, State]]:
     return waits
 
 
+@check("once", anomalies=("duplicated",))
 def once(history: History, application: str) -> list[Anomaly]:
     """Whether every output stands there once, in either mode, because nothing died and nothing was shared out anew (G21)."""
     view, found = view_of(history, application), []
@@ -262,6 +270,7 @@ def once(history: History, application: str) -> list[Anomaly]:
     return found
 
 
+@check("paced", anomalies=("early", *NO_STATE))
 def paced(history: History, application: str) -> list[Anomaly]:
     """Whether no output partition saw more transactions end than intervals had begun since the start (G27).
 
@@ -285,6 +294,7 @@ def paced(history: History, application: str) -> list[Anomaly]:
     return found
 
 
+@check("below-the-commit", anomalies=("duplicated",))
 def below_the_commit(history: History, application: str) -> list[Anomaly]:
     """Whether, after a crash, only outputs come again whose input the crash left uncommitted (G47)."""
     view = view_of(history, application)

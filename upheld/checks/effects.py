@@ -2,12 +2,14 @@
 
 from collections import Counter
 
+from upheld.checks.registry import NO_STATE, check
 from upheld.checks.view import text, view_of
 from upheld.history import History
 from upheld.history.events import Told
 from upheld.verdicts import Anomaly, Inconclusive
 
 
+@check("told", anomalies=NO_STATE)
 def told(history: History, application: str) -> list[Anomaly]:
     """Whether each visible output was told outside at least as often; Inconclusive where nothing more was told (G64).
 

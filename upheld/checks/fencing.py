@@ -3,6 +3,7 @@
 from collections import defaultdict
 from itertools import groupby
 
+from upheld.checks.registry import NO_STATE, check
 from upheld.checks.view import text, view_of
 from upheld.history import History
 from upheld.history.events import Batch, Committed, Ends, Instance, Mark, Record
@@ -11,6 +12,7 @@ from upheld.verdicts import Anomaly, Inconclusive, NotOffered
 HANDED_OVER = "between two clusters"
 
 
+@check("silent", anomalies=("fenced-but-emitting",))
 def silent(history: History, application: str) -> list[Anomaly]:
     """Whether nothing of the zombie became visible, and nothing was appended at or above the recorded ends.
 
@@ -44,6 +46,7 @@ def silent(history: History, application: str) -> list[Anomaly]:
     return found
 
 
+@check("noticed", anomalies=("fenced-but-emitting",))
 def noticed(history: History, application: str) -> list[Anomaly]:
     """Whether of two deployments under the same ids one stopped loudly, or was refused at its start (G55)."""
     happened = [e for e in history.of(Instance) if e.application == application]
@@ -54,6 +57,7 @@ def noticed(history: History, application: str) -> list[Anomaly]:
     return [Anomaly(name="fenced-but-emitting", text=said)]
 
 
+@check("handed-over", anomalies=("fenced-but-emitting", *NO_STATE))
 def handed_over(history: History, application: str) -> list[Anomaly]:
     """Whether the cluster that stands by writes nothing, and the one that has handed over nothing more (G31, G62).
 
@@ -80,6 +84,7 @@ def handed_over(history: History, application: str) -> list[Anomaly]:
     return found
 
 
+@check("released", anomalies=("stuck",))
 def released(history: History, application: str, *, bound_ms: int) -> list[Anomaly]:
     """Whether readers of the outputs passed the dead instance's transaction in time."""
     committed = [c for c in history.of(Committed) if c.application == application][-1]
@@ -91,6 +96,7 @@ def released(history: History, application: str, *, bound_ms: int) -> list[Anoma
     return [Anomaly(name="stuck", text=said)]
 
 
+@check("owners", anomalies=("fenced-but-emitting", *NO_STATE))
 def owners(history: History, application: str) -> list[Anomaly]:
     """Whether each input partition had one owner at a time, by the producers of what came of it (G28, G52).
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from itertools import groupby, pairwise
 
 from upheld.checks.delivery import rest, timed
+from upheld.checks.registry import NO_STATE, check
 from upheld.checks.view import View, text, view_of
 from upheld.history import History
 from upheld.history.events import Instance, Record
@@ -24,6 +25,7 @@ def _parameter(view: View, name: str) -> int:
     return int(view.application.parameters[name])
 
 
+@check("filled", anomalies=("late", "early", *NO_STATE))
 def filled(history: History, application: str) -> list[Anomaly]:
     """Whether, at the pause, just the full batches are out: none waits for the clock, and nothing goes out before its time."""
     view, paused, late = view_of(history, application), rest(history, application), []
@@ -52,6 +54,7 @@ def filled(history: History, application: str) -> list[Anomaly]:
     return timed(view, paused, late) + early
 
 
+@check("in-time", anomalies=("late", *NO_STATE))
 def in_time(history: History, application: str) -> list[Anomaly]:
     """Whether no event waited longer than the tolerance, which the interval is a part of.
 
@@ -82,6 +85,7 @@ def _waits_since(state: State, ready: list[int], until_ms: int) -> int:
     return max([state.source.seen_ms, *(at for at in ready if at <= until_ms)])
 
 
+@check("bounded", anomalies=("late", "early", *NO_STATE))
 def bounded(history: History, application: str) -> list[Anomaly]:
     """Whether no batch is over the threshold, and none below it goes out when neither clock says so.
 

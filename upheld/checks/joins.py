@@ -5,6 +5,7 @@ from collections import Counter
 from typing import Any
 
 from upheld.checks.delivery import relation
+from upheld.checks.registry import NO_STATE, RELATION, check
 from upheld.checks.view import text, view_of
 from upheld.history import History
 from upheld.history.events import Instance, Measured, Record
@@ -36,6 +37,7 @@ def races(history: History, application: str) -> Counter[str]:
     return count
 
 
+@check("result", anomalies=("lost", *NO_STATE))
 def result(history: History, application: str, *, table: list[list[str]]) -> list[Anomaly]:
     """Whether the last visible rows are those of a table: its first column is the key, a cell without text is null."""
     view, found = view_of(history, application), list[Anomaly]()
@@ -68,6 +70,7 @@ def _cell(value: Any) -> str:
     return "" if value is None else str(value)
 
 
+@check("refused-or-right", anomalies=RELATION)
 def refused_or_right(history: History, application: str) -> list[Anomaly]:
     """Whether a design that refused to start left everything as it was, and one that did not is right."""
     view, refused, later = view_of(history, application), "", set[int]()
@@ -84,6 +87,7 @@ def refused_or_right(history: History, application: str) -> list[Anomaly]:
     return [Anomaly(name="phantom", text=f"{refused} {r.at} is visible", key=text(r.key or b"")) for r in outputs]
 
 
+@check("forgotten", anomalies=("unbounded",))
 def forgotten(history: History, application: str, *, times: int) -> list[Anomaly]:
     """Whether the state is at last at most so many times what it was at first; Inconclusive where it never was more."""
     first, *_, last = sizes = [m for m in history.of(Measured) if m.application == application]
@@ -97,6 +101,7 @@ def forgotten(history: History, application: str, *, times: int) -> list[Anomaly
     return [Anomaly(name="unbounded", text=said, expected=f"{times * first.size} at most", got=str(last.size))]
 
 
+@check("named", anomalies=("stuck", *NO_STATE))
 def named(history: History, application: str) -> list[Anomaly]:
     """Whether the loud stop names the record that cannot be read, and nothing that comes of it is visible."""
     view = view_of(history, application)

@@ -3,6 +3,7 @@
 import re
 from pathlib import PurePath
 
+from upheld.checks.registry import NO_STATE, check
 from upheld.checks.view import view_of
 from upheld.history import History
 from upheld.history.events import Committed, Instance, Lag, Mark
@@ -12,6 +13,7 @@ TORN = "a file is torn"
 AGE_MS = 1_000  # how old an answer may be: who asks Kafka once a second is no liar
 
 
+@check("lag", anomalies=("misstated", *NO_STATE))
 def lag(history: History, application: str) -> list[Anomaly]:
     """Whether no answer is less than the records that had waited for a second, nor more than all that was not committed then.
 
@@ -41,6 +43,7 @@ def lag(history: History, application: str) -> list[Anomaly]:
     return [*view.foreign, *found]
 
 
+@check("caught-up", anomalies=("stuck", *NO_STATE))
 def caught_up(history: History, application: str) -> list[Anomaly]:
     """Whether the offsets committed at last are the ends of the log, markers and all. Inconclusive where every end is a record.
 
@@ -64,6 +67,7 @@ def caught_up(history: History, application: str) -> list[Anomaly]:
     return [*view.foreign, *behind]
 
 
+@check("gap-named", anomalies=("lost", "stuck"))
 def gap_named(history: History, application: str) -> list[Anomaly]:
     """Whether who found a gap in its input stopped and said where: naming a partition, whatever words it uses.
 
@@ -80,6 +84,7 @@ def gap_named(history: History, application: str) -> list[Anomaly]:
     return view.foreign
 
 
+@check("file-named", anomalies=("stuck", *NO_STATE))
 def file_named(history: History, application: str) -> list[Anomaly]:
     """Whether a design that stopped after one of its files was torn said which file that was; one with a number by its folder."""
     view, events = view_of(history, application), history.events

@@ -1,5 +1,6 @@
 """Do id, chain, timestamp and headers survive every hop?"""
 
+from upheld.checks.registry import NO_STATE, check
 from upheld.checks.view import text, view_of
 from upheld.history import History
 from upheld.programs import Unreadable
@@ -7,6 +8,7 @@ from upheld.programs.relay import told
 from upheld.verdicts import Anomaly
 
 
+@check("preserved", anomalies=NO_STATE)
 def preserved(history: History, application: str) -> list[Anomaly]:
     """Whether every visible output carries the envelope id, the chain and the timestamp of the input that made it.
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from itertools import pairwise
 
+from upheld.checks.registry import NO_STATE, check
 from upheld.checks.view import Output, View, text, view_of
 from upheld.history import History
 from upheld.verdicts import Anomaly
@@ -55,6 +56,7 @@ def cut_off(view: View, offsets: dict[str, int], *, may_lead: bool) -> list[Anom
     return found
 
 
+@check("with-names", anomalies=("lost", *NO_STATE))
 def with_names(history: History, application: str) -> list[Anomaly]:
     """Whether every key's last row is complete in all topics, also in those that only lend it what is known (G14)."""
     view, found = view_of(history, application), list[Anomaly]()

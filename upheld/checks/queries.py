@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from upheld.checks.merged import is_ahead
+from upheld.checks.registry import NO_STATE, check
 from upheld.checks.view import View, show, text, view_of
 from upheld.history import History
 from upheld.history.events import Answer, Instance, Record
@@ -12,6 +13,7 @@ from upheld.verdicts import Anomaly, Inconclusive, NotOffered
 Progress = tuple[int, ...]
 
 
+@check("answers", anomalies=("uncommitted-visible", "behind-commit", "reordered", *NO_STATE))
 def answers(history: History, application: str) -> list[Anomaly]:
     """Whether every answer is a row that was visible by then, none older than what the same instance said before, nor than
     what was visible when it began (G16)."""
@@ -47,6 +49,7 @@ def answers(history: History, application: str) -> list[Anomaly]:
     return found
 
 
+@check("committed-answers", anomalies=("uncommitted-visible",))
 def committed_answers(history: History, application: str) -> list[Anomaly]:
     """Whether no answer holds what readers of committed data did not see (G53); Inconclusive where no answer ever changed."""
     view, given = view_of(history, application), _given(history, application)
@@ -57,6 +60,7 @@ def committed_answers(history: History, application: str) -> list[Anomaly]:
     return found
 
 
+@check("answered", anomalies=("behind-commit", *NO_STATE))
 def answered(history: History, application: str) -> list[Anomaly]:
     """Whether the last answer for every key is its last visible row, whichever of the running instances gives it (G61)."""
     view, found = view_of(history, application), list[Anomaly]()
@@ -75,6 +79,7 @@ def answered(history: History, application: str) -> list[Anomaly]:
     return [*view.foreign, *found]
 
 
+@check("online", anomalies=("stuck",))
 def online(history: History, application: str) -> list[Anomaly]:
     """Whether the others went on answering after one was killed (G16); Inconclusive where none was asked soon enough."""
     dead, later = None, list[Answer]()

@@ -1,5 +1,6 @@
 """What else did the design change? And does its one setting change anything else?"""
 
+from upheld.checks.registry import check
 from upheld.checks.view import View, show, text, view_of
 from upheld.history import History
 from upheld.history.events import Application, Instance, Kept, Names, Record
@@ -7,6 +8,7 @@ from upheld.programs import Unreadable
 from upheld.verdicts import Anomaly
 
 
+@check("side-effects", anomalies=("leaked-topic",))
 def side_effects(history: History, _: str) -> list[Anomaly]:
     """Whether nothing new stands on the broker but names that begin with an application id and were declared.
 
@@ -37,6 +39,7 @@ def side_effects(history: History, _: str) -> list[Anomaly]:
     return found
 
 
+@check("no-topics", anomalies=("leaked-topic",))
 def no_topics(history: History, application: str) -> list[Anomaly]:
     """Whether the application has no topic of its own, declared or not."""
     own, made = history.application(application), _made(history)
@@ -46,6 +49,7 @@ def no_topics(history: History, application: str) -> list[Anomaly]:
     ]
 
 
+@check("footprint", anomalies=("leaked-topic",))
 def footprint(history: History, application: str, *, topics: int, partitions: int) -> list[Anomaly]:
     """Whether a design keeps so many topics beside its table at most, none of them wider than that or a copy of its rows.
 
@@ -71,6 +75,7 @@ def _made(history: History) -> set[str]:
     return {t for a in history.of(Application) for t in a.topics.values()}
 
 
+@check("same-rows", anomalies=("phantom", "lost"))
 def same_rows(history: History, _: str) -> list[Anomaly]:
     """Whether every application of the scenario, fed the same records, leaves the same last row for every key (G63).
 

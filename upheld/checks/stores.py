@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from upheld.checks.delivery import cut, known, rest, timed
+from upheld.checks.registry import NO_STATE, check
 from upheld.checks.view import View, show, text, view_of
 from upheld.history import History
 from upheld.history.events import Committed, Instance, Memory, Stored
@@ -38,6 +39,7 @@ def _kept(view: View, rows: Iterable[Row]) -> Iterator[tuple[bytes, list[State],
                 yield key, states, (error.why,)
 
 
+@check("stored", anomalies=("late", *NO_STATE))
 def stored(history: History, application: str) -> list[Anomaly]:
     """Whether every state that the input's pause left last was in the store in time (G4); Inconclusive as `promptly` is."""
     view, paused = view_of(history, application), rest(history, application)
@@ -49,6 +51,7 @@ def stored(history: History, application: str) -> list[Anomaly]:
     return timed(view, paused, found)
 
 
+@check("stored-first", anomalies=("behind-commit", *NO_STATE))
 def stored_first(history: History, application: str) -> list[Anomaly]:
     """Whether the store holds, of every key, what lies below the committed offsets, or something later (G5).
 
@@ -70,6 +73,7 @@ def stored_first(history: History, application: str) -> list[Anomaly]:
     return found
 
 
+@check("contained", anomalies=("unbounded",))
 def contained(history: History, application: str) -> list[Anomaly]:
     """Whether it has hardly more in memory at the end of an outage than before it (G5, G49)."""
     before, *_, after = [m.size_bytes for m in history.of(Memory) if m.application == application]
@@ -80,6 +84,7 @@ def contained(history: History, application: str) -> list[Anomaly]:
     return [Anomaly(name="unbounded", text=said, expected=most, got=f"{grown >> 20} MiB more")]
 
 
+@check("throttled", anomalies=("early", *NO_STATE))
 def throttled(history: History, application: str) -> list[Anomaly]:
     """Whether no key was written more often than once an interval in an instance's life, but for its closing write (G4).
 
