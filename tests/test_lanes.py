@@ -228,7 +228,7 @@ def test_who_is_known_to_be_late_is_judged_alone_at_once(tmp_path: Path) -> None
 
 def test_lanes_share_no_store(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """One that was given would be locked by one lane under the hands of the other."""
-    monkeypatch.setattr("upheld.cli.given_stores", lambda _: {"redis": "redis://localhost"})
+    monkeypatch.setattr("upheld.cli.run.given_stores", lambda _: {"redis": "redis://localhost"})
 
     assert main(["run", "--design", "plain", "--lanes", "2", "--store", "redis=redis://localhost"]) == 4
     assert "leave out --lanes" in capsys.readouterr().err

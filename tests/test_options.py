@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from upheld import cli
+from upheld.cli import run
 from upheld.report import Summary
 from upheld.runner.plugin import Choice
 
@@ -21,7 +22,7 @@ def chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Choice]:
         return SimpleNamespace(summary=None, interrupted=True)
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(cli, "judge_in_turn", judge)
+    monkeypatch.setattr(run, "judge_in_turn", judge)
     for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
         monkeypatch.setenv(name, "")  # a run takes them away, and here they come back
     return found
@@ -74,11 +75,11 @@ def summary(**fields: Any) -> Summary:
 
 def test_the_last_lines_say_what_was_broken_and_left_out(tmp_path: Path) -> None:
     """A limit that is broken and rows that were not judged are named at the end, where they are true."""
-    said = cli.closing(summary(partial=True, limits_broken=["0.6 s of at most 0.5 s"]), tmp_path)
+    said = run.closing(summary(partial=True, limits_broken=["0.6 s of at most 0.5 s"]), tmp_path)
 
     assert "judged of promised rows: plain 1 of 5 (core and slice 3/8)" in said
     assert "limits broken: 0.6 s of at most 0.5 s" in said
     assert "partial: 1 of 2 rows were judged" in said
-    quiet = cli.closing(summary(), tmp_path)
+    quiet = run.closing(summary(), tmp_path)
     assert "limits broken" not in quiet
     assert "partial" not in quiet

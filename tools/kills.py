@@ -121,7 +121,7 @@ def judge(chosen: Mapping[str, Iterable[str]], scratch: Path, lanes: int, within
     listed = scratch / "rows.txt"
     listed.write_text("".join(f"{name} {row}\n" for name, rows in chosen.items() for row in rows))
     designs = [argument for name in chosen for argument in ("--design", name)]
-    command = [sys.executable, "-m", "upheld.cli", "run", *designs, "--rows", str(listed)]
+    command = [sys.executable, "-m", "upheld", "run", *designs, "--rows", str(listed)]
     command += ["--broker", "embedded", "--lanes", str(lanes), "--out", str(scratch / "run")]
     command += ["--max-seconds", str(min(A_RUN_S, max(1.0, within_s)))]
     with (scratch / "run.log").open("ab") as log:

@@ -52,7 +52,7 @@ def run(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -
     out = tmp_path_factory.mktemp("broken")
     designs = [argument for name in rows_at(depth) for argument in ("--design", name)]
     options = ["--broker", "embedded", "--lanes", "3", "--depth", depth, "--out", str(out), *designs]
-    command = [sys.executable, "-m", "upheld.cli", "run", *options]
+    command = [sys.executable, "-m", "upheld", "run", *options]
     code = watched(command, out / "said.txt", RUN_S, pytestconfig)
     rows: dict[str, dict[str, RowResult]] = defaultdict(dict)
     for row in report.read(out / "report.jsonl")[0]:

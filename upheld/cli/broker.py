@@ -1,0 +1,24 @@
+"""`upheld broker`: the broker in the foreground, to try things on."""
+
+import argparse
+import contextlib
+
+from upheld.cli.machine import opened_broker, out_folder
+from upheld.errors import MachineProblem
+from upheld.supervisor.reaper import RunScope
+
+
+def run_broker(arguments: argparse.Namespace) -> int:
+    """Broker in the foreground."""
+    out = out_folder()
+    run = RunScope()
+    try:
+        broker = opened_broker(arguments, run, out)
+        with contextlib.suppress(KeyboardInterrupt):  # its normal end
+            print(f"{broker.kind} {broker.version} answers at {broker.bootstrap}; Ctrl-C ends it", flush=True)
+            while not broker.ended(1.0):
+                pass
+            raise MachineProblem(f"The broker ended by itself; {out / 'logs' / 'broker.log'} has its last words.")
+    finally:
+        run.close()
+    return 0

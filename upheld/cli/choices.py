@@ -1,0 +1,62 @@
+"""What the options choose: designs, rows, the seed, garbage collection."""
+
+import argparse
+import gc
+import random
+
+from upheld.errors import UsageProblem
+from upheld.protocol import manifest
+from upheld.protocol.manifest import Manifest
+from upheld.spec.catalogue import Catalogue
+from upheld.spec.depths import share_of
+from upheld.spec.selection import Request, rows_of_the_sin
+
+
+def manifests(arguments: argparse.Namespace) -> list[Manifest]:
+    """The designs named, or the default one."""
+    loaded = [manifest.load(name) for name in given(arguments)]
+    names = [design.name for design in loaded]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise UsageProblem(f"Two of the designs are named {twice}; give each a name of its own.")
+    return loaded
+
+
+def request_of(arguments: argparse.Namespace) -> Request:
+    """What the options choose."""
+    if arguments.rows and (arguments.only or arguments.guarantee or arguments.program or arguments.mode):
+        raise UsageProblem("--rows names each row; leave out --only, --guarantee, --program and --mode.")
+    return Request(
+        only=arguments.only,
+        guarantees=arguments.guarantee,
+        programs=arguments.program or (),
+        modes=arguments.mode or (),
+        depth=arguments.depth,
+        share=share_of(arguments.slice, "--slice") if arguments.slice else None,
+        file=arguments.rows,
+    )
+
+
+def promised_rows(design: Manifest, found: Catalogue, request: Request) -> int:
+    """How many rows a design is held to at full depth: a wrong one to those of its sin, unless more is asked for."""
+    if design.sin and not request.is_narrowed:
+        return len(rows_of_the_sin(found, design))
+    return len(found.promised(design))
+
+
+def given(arguments: argparse.Namespace) -> list[str]:
+    """The designs as they were named."""
+    names = [*getattr(arguments, "designs", ()), *(arguments.design or ())]
+    if not names and arguments.default_design:
+        names = [arguments.default_design]
+    return list(dict.fromkeys(names))
+
+
+def seed_of(arguments: argparse.Namespace) -> int:
+    """The seed given, or a new one."""
+    return arguments.seed if arguments.seed is not None else random.SystemRandom().randrange(1 << 31)
+
+
+def look_for_garbage_seldom() -> None:
+    """Look for cycles once in a million new objects: a history is tens of thousands that stay, and has no cycles."""
+    gc.freeze()
+    gc.set_threshold(1_000_000, 50, 100)

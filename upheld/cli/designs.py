@@ -1,0 +1,42 @@
+"""`new` and `smoke`: a design to start from, and whether an adapter is sound."""
+
+import argparse
+import json
+
+from upheld.cli.choices import manifests
+from upheld.cli.machine import opened_broker, out_folder, prepare_all
+from upheld.runner.smoke import Watch, count, smoke
+from upheld.scaffold import new
+from upheld.supervisor.reaper import RunScope
+from upheld.ui.console import console
+from upheld.ui.progress import Progress
+from upheld.ui.timeleft import Mean
+
+
+def new_design(arguments: argparse.Namespace) -> int:
+    """New."""
+    new(arguments.directory)
+    print(f"{arguments.directory} holds a design; try: upheld smoke --design {arguments.directory}")
+    return 0
+
+
+def smoke_design(arguments: argparse.Namespace) -> int:
+    """Smoke."""
+    designs, out = manifests(arguments), out_folder()
+    run = RunScope()
+    mean = Mean(sum(map(count, designs)))
+    try:
+        broker = opened_broker(arguments, run, out)
+        prepare_all(designs, run, out)
+        results = []
+        with Progress(console(stderr=arguments.json)) as progress:
+            progress.begin(mean.total, mean.seconds)
+            for design in designs:
+                checks = smoke(design, broker, run, out / "logs", watch=Watch(design.name, progress, mean))
+                results += [(design.name, *result) for result in checks]
+        broker.close()
+    finally:
+        run.close()
+    if arguments.json:
+        print(json.dumps([dict(zip(("design", "check", "ok", "text"), r, strict=True)) for r in results], indent=2))
+    return 0 if all(ok for _, _, ok, _ in results) else 1

@@ -1,0 +1,13 @@
+"""`upheld lint`: whether the features could pass without having judged anything."""
+
+import argparse
+import json
+
+from upheld.lint import lint
+
+
+def lint_features(arguments: argparse.Namespace) -> int:
+    """Lint."""
+    findings = lint()
+    print(json.dumps(findings, indent=2) if arguments.json else "\n".join(findings) or "the specification is sound")
+    return 1 if findings else 0

@@ -1,0 +1,52 @@
+"""`list`, `explain` and `schema`: what is promised, and what a design has to speak. No broker."""
+
+import argparse
+import json
+from collections import Counter
+from dataclasses import replace
+
+from upheld.cli.choices import manifests, request_of
+from upheld.judging.claims import anomalies_of
+from upheld.protocol.schema import schema
+from upheld.spec import catalogue
+from upheld.spec.depths import DEPTHS
+from upheld.spec.selection import Request, chosen_rows
+
+
+def list_rows(arguments: argparse.Namespace) -> int:
+    """List."""
+    found, designs = catalogue.load(), manifests(arguments)
+    request = request_of(arguments)
+    if not arguments.depth:  # whoever lists wants to see what there is
+        request = replace(request, depth="full")
+    listing = found.listing(designs, request.chooser(found))
+    everything = chosen_rows(Request(depth="full"), found, designs)
+    for name, ids in chosen_rows(request, found, designs).items():
+        listing["designs"][name] = {"promised": len(everything[name]), "chosen": len(ids), "rows": sorted(ids)}
+    if arguments.json:
+        print(json.dumps(listing, indent=2))
+        return 0
+    for row in listing["rows"]:
+        print(f"{row['depth']:<5} {row['id']:<70} {row['name']}")
+    for untested in listing["untested"]:
+        print(f"{'-':<5} {untested['id']:<70} untested: {untested['why']}")
+    counts, depths = listing["guarantees"], Counter(row["depth"] for row in listing["rows"])
+    each = ", ".join(f"{depths[depth]} {depth}" for depth in DEPTHS)
+    print(f"{counts['all']} guarantees, {counts['specified']} specified, {counts['untested']} untested")
+    print(f"{len(listing['rows'])} rows ({each}; a depth holds those before it)")
+    for name, design in listing["designs"].items():
+        print(f"{name} promises {design['promised']} rows; {design['chosen']} of them are chosen here")
+    return 0
+
+
+def explain_guarantee(arguments: argparse.Namespace) -> int:
+    """Explain."""
+    explanation = catalogue.load().explanation(arguments.guarantee, anomalies_of)
+    print(json.dumps(explanation, indent=2) if arguments.json else catalogue.as_text(explanation), end="")
+    return 0
+
+
+def print_schema(_: argparse.Namespace) -> int:
+    """Schema."""
+    print(json.dumps(schema(), indent=2))
+    return 0

@@ -1,0 +1,255 @@
+"""The options of each command. What needs a broker, a design or Kafka's client is imported elsewhere."""
+
+import argparse
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+
+from upheld.spec.catalogue import MODES
+from upheld.spec.depths import DEPTHS
+
+SWEPT = ("ledger", "relay")  # the programs that a sweep has an input for
+MOST_REPEATS = 1000
+MOST_LANES = 64
+
+
+def whole(most: int) -> Callable[[str], int]:
+    """Return the type of an option that is a whole number from 1 to `most`."""
+
+    def number(text: str) -> int:
+        if not (text.isascii() and text.isdecimal() and len(text) < 18 and 1 <= int(text) <= most):
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {most}")
+        return int(text)
+
+    return number
+
+
+def positive(text: str) -> float:
+    """Return a positive number below a million."""
+    with contextlib.suppress(ValueError):
+        if 0 < float(text) < 1e6:
+            return float(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a positive number below a million")
+
+
+def add_designs(to: argparse.ArgumentParser, default: str | None = "spark") -> None:
+    """Add the option that names designs."""
+    said = f" (default: {default})" if default else ""
+    to.add_argument(
+        "--design",
+        action="append",
+        metavar="DESIGN",
+        help=f"a path to a design.toml, or a shipped name; repeatable{said}",
+    )
+    to.set_defaults(default_design=default)
+
+
+def add_choice(to: argparse.ArgumentParser) -> None:
+    """Add the options that choose rows."""
+    to.add_argument("--program", action="append", help="only this program, such as ledger; repeatable")
+    to.add_argument("--mode", action="append", help="only this mode, such as exactly_once; repeatable")
+    to.add_argument(
+        "--guarantee", metavar="ID", action="append", default=[], help="only this guarantee, such as G22; repeatable"
+    )
+    to.add_argument(
+        "--only",
+        metavar="TAGS",
+        help="a Cucumber tag expression, such as '@G22 and not @G22.dies-after-a-commit'",
+    )
+    to.add_argument(
+        "--depth",
+        choices=DEPTHS,
+        help="how much is judged: quick, core or full (default: core; every match where --only or --guarantee is given)",
+    )
+    to.add_argument(
+        "--slice",
+        metavar="K/N",
+        help="also the K-th of N fixed parts of the rows that the depth leaves out",
+    )
+    to.add_argument(
+        "--rows",
+        metavar="FILE",
+        type=Path,
+        help="only the rows that a file names, a design and a row's id a line, as in a report",
+    )
+
+
+def sweep_options(to: argparse.ArgumentParser) -> None:
+    """Add the options of `sweep`: what is swept, and where it is to die."""
+    add_designs(to, default="plain")
+    add_broker(to)
+    to.add_argument("--program", choices=SWEPT, default="ledger", help="what it runs (default: ledger)")
+    to.add_argument("--mode", choices=MODES, default="exactly_once", help="how it runs (default: exactly_once)")
+    to.add_argument(
+        "--points",
+        choices=("txn", "all"),
+        default="txn",
+        help="requests of transactions and commits, or those of starting and stopping too (default: txn)",
+    )
+    to.add_argument(
+        "--late", action="store_true", help="also have each request arrive when a successor has drained the input"
+    )
+    to.add_argument(
+        "--zombie",
+        action="store_true",
+        help="also stop its sender at each request (SIGSTOP) until a successor has drained the input, and let it go on then",
+    )
+    to.add_argument(
+        "--disk",
+        metavar="LIST",
+        default="",
+        help="also die before each rename, unlink and fsync, and each close of a file that was written; whoever comes back "
+        "finds its own disk kept, rolled-back to what was synced, or wiped: one of these, or several with commas (Linux)",
+    )
+    to.add_argument(
+        "--depth",
+        choices=DEPTHS,
+        help="how many of the points: quick is the last request of the second transaction, core that transaction, full all "
+        "(default: core; --point chooses among all)",
+    )
+    to.add_argument(
+        "--pairs", action="store_true", help="also die once more at each request of the recovery from a first death"
+    )
+    to.add_argument(
+        "--point",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="only these, such as transaction-2.end_txn.1.after, or 'transaction-2.*'; repeatable",
+    )
+    add_seed(to)
+    to.add_argument("--json", action="store_true", help="print the results as JSON (progress goes to stderr)")
+
+
+def add_seed(to: argparse.ArgumentParser) -> None:
+    """Add the options that repeat a run, scale its waits and place its output."""
+    to.add_argument(
+        "--seed",
+        metavar="N",
+        type=int,
+        help="makes the records that every row of a run reads (default: a random one, printed)",
+    )
+    to.add_argument(
+        "--time-scale",
+        metavar="FACTOR",
+        type=positive,
+        default=1.0,
+        help="scales deadlines and settle times, never promised tolerances",
+    )
+    to.add_argument(
+        "--out",
+        metavar="FOLDER",
+        type=Path,
+        help="folder for the report, histories and logs (default: upheld-out/TIME, with a link latest)",
+    )
+
+
+def add_broker(to: argparse.ArgumentParser) -> None:
+    """Add the options that say where Kafka comes from."""
+    to.add_argument(
+        "--broker",
+        default="auto",
+        choices=("auto", "container", "embedded", "external"),
+        help="where Kafka comes from (default: auto, which is external with --bootstrap, else a container where "
+        "an engine answers and has or can pull the image, else embedded)",
+    )
+    to.add_argument("--bootstrap", metavar="HOST:PORT", help="a Kafka of yours")
+    to.add_argument(
+        "--client-properties",
+        metavar="FILE",
+        type=Path,
+        help="how that is reached: security settings by Java's or librdkafka's names",
+    )
+    to.add_argument("--image", help="another image for --broker container")
+
+
+def run_options(to: argparse.ArgumentParser) -> None:
+    """Add the options of `run`."""
+    to.add_argument(
+        "designs",
+        nargs="*",
+        metavar="DESIGN",
+        help="a design to judge, as --design names it; paths stand before the options",
+    )
+    add_designs(to)
+    add_choice(to)
+    add_broker(to)
+    to.add_argument(
+        "--store",
+        metavar="KIND=ADDRESS",
+        action="append",
+        default=[],
+        help="a state store of yours, such as redis=redis://localhost:6379/0; what a run writes there it deletes again "
+        "(default: a server of our own, from PATH)",
+    )
+    add_seed(to)
+    to.add_argument(
+        "--shard",
+        metavar="K/N",
+        help="judge the K-th of N shares of the chosen rows that take about as long; `upheld merge` makes one report of all",
+    )
+    to.add_argument("--repeat", metavar="N", type=whole(MOST_REPEATS), default=1, help="judge every row so many times")
+    to.add_argument("--fail-fast", action="store_true", help="stop after the first row that fails the run")
+    to.add_argument("--max-seconds", metavar="S", type=positive, help="the run ends, fails, and says what it left out")
+    to.add_argument(
+        "--max-memory-mb", metavar="MB", type=whole(10**9), help="the run fails if the whole process tree takes more"
+    )
+    to.add_argument(
+        "--lanes",
+        metavar="N",
+        type=whole(MOST_LANES),
+        default=1,
+        help="judge so many rows side by side, each on a broker of its own: a light design takes less than a core (default: 1)",
+    )
+    to.add_argument(
+        "--json", action="store_true", help="print the summary as JSON instead of the table (progress goes to stderr)"
+    )
+
+
+def listing_options(to: argparse.ArgumentParser) -> None:
+    """Add the options of `list`."""
+    add_designs(to, default=None)
+    add_choice(to)
+    to.add_argument("--json", action="store_true", help="print JSON")
+
+
+def explain_options(to: argparse.ArgumentParser) -> None:
+    """Add the options of `explain`."""
+    to.add_argument("guarantee", metavar="ID", help="an id such as G22")
+    to.add_argument("--json", action="store_true", help="print JSON")
+
+
+def new_options(to: argparse.ArgumentParser) -> None:
+    """Add the options of `new`."""
+    to.add_argument("directory", metavar="DIR", type=Path, help="an empty or new folder")
+
+
+def smoke_options(to: argparse.ArgumentParser) -> None:
+    """Add the options of `smoke`."""
+    add_designs(to)
+    add_broker(to)
+    to.add_argument("--json", action="store_true", help="print JSON")
+
+
+def merge_options(to: argparse.ArgumentParser) -> None:
+    """Add the options of `merge`."""
+    to.add_argument("folders", metavar="FOLDER", type=Path, nargs="+", help="output folder of `run --shard K/N`")
+    to.add_argument(
+        "--out",
+        metavar="FOLDER",
+        type=Path,
+        help="new or empty folder for the report, histories and logs (default: upheld-out/TIME)",
+    )
+    to.add_argument("--json", action="store_true", help="print the summary as JSON instead of the table")
+
+
+def judge_options(to: argparse.ArgumentParser) -> None:
+    """Add the options of `judge`."""
+    to.add_argument("history", metavar="HISTORY", type=Path, nargs="+", help="history/*.jsonl of a run")
+    to.add_argument("--json", action="store_true", help="print JSON")
+    to.add_argument("--picture", metavar="FILE", type=Path, help="draw what happened when, as SVG; of one history")
+
+
+def lint_options(to: argparse.ArgumentParser) -> None:
+    """Add the options of `lint`."""
+    to.add_argument("--json", action="store_true", help="print JSON")

@@ -1,0 +1,24 @@
+"""`upheld judge`: judge recorded histories again, with no broker."""
+
+import argparse
+import json
+
+from upheld.cli.choices import look_for_garbage_seldom
+from upheld.errors import UsageProblem
+from upheld.judging.rejudge import judge
+
+
+def judge_history(arguments: argparse.Namespace) -> int:
+    """Judge again."""
+    look_for_garbage_seldom()
+    if arguments.picture and len(arguments.history) > 1:
+        raise UsageProblem(f"--picture draws one history, and here are {len(arguments.history)}")
+    judgements = []
+    for path in arguments.history:
+        judgements.append(judge(path, arguments.picture))
+        if not arguments.json:
+            print(judgements[-1].text, flush=True)
+    if arguments.json:
+        print(json.dumps([j.model_dump(mode="json") for j in judgements], indent=2))
+    codes = {judgement.exit_code for judgement in judgements}
+    return next(code for code in (1, 3, 2, 5, 0) if code in codes)  # the worst, as in a run

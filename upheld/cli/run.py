@@ -1,0 +1,180 @@
+"""`upheld run` and `upheld merge`: judge designs, here or in lanes, and end with a table and an exit code."""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from upheld.cli.choices import given, look_for_garbage_seldom, manifests, promised_rows, request_of, seed_of
+from upheld.cli.machine import begin_report, given_stores, opened_rig, out_folder, prepare_all, unusable
+from upheld.errors import MachineProblem, UsageProblem
+from upheld.report import Summary, table
+from upheld.runner import lanes
+from upheld.runner.lanes import LanePlugin, Lanes, Line
+from upheld.runner.plugin import Choice, Plugin, RunAccount
+from upheld.runner.plugin import arguments as pytest_arguments
+from upheld.runner.shards import merge, shard
+from upheld.spec import catalogue, durations
+from upheld.spec.depths import share_of
+from upheld.spec.selection import chosen_rows, demand_known
+from upheld.supervisor.reaper import RunScope
+from upheld.ui.console import console
+
+
+def run_designs(arguments: argparse.Namespace) -> int:
+    """Judge."""
+    designs, found, stores = manifests(arguments), catalogue.load(), given_stores(arguments.store)
+    demand_known(found, designs)
+    if stores and arguments.lanes > 1:
+        raise UsageProblem("--store names one server, which lanes would lock for each other; leave out --lanes.")
+    request, known = request_of(arguments), durations.load()
+    rows = chosen_rows(request, found, designs)
+    if not any(rows.values()):
+        print(
+            "upheld: nothing to judge: no promised row is chosen; `upheld list` shows the rows.",
+            file=sys.stderr,
+        )
+        return 5
+    if arguments.shard:
+        if arguments.seed is None:
+            raise UsageProblem("--shard needs a --seed, the same for all shards of a run.")
+        rows = shard(rows, share_of(arguments.shard, "--shard"), known.seconds)
+    out, say = out_folder(arguments.out), console(stderr=arguments.json)
+    begin_report(arguments.out, out)
+    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):
+        os.environ.pop(name, None)
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    choice = Choice(
+        designs,
+        found,
+        rows,
+        depth=request.depth_asked,
+        slice=arguments.slice or "",
+        shard=arguments.shard or "",
+        promised={design.name: promised_rows(design, found, request) for design in designs},
+        repeat=arguments.repeat,
+        fail_fast=arguments.fail_fast,
+        max_seconds=arguments.max_seconds,
+        max_memory_mb=arguments.max_memory_mb,
+        specs={design.name: spec for design, spec in zip(designs, given(arguments), strict=True)},
+        durations=known,
+    )
+    if lanes.VARIABLE in os.environ:
+        with lanes.lane() as line:
+            judge_in_turn(arguments, choice, out, stores, line)
+        return 0
+    account: RunAccount
+    if arguments.lanes > 1:
+        account = judge_in_lanes(arguments, choice, out, say)
+    else:
+        account = judge_in_turn(arguments, choice, out, stores)
+    if account.summary is None:
+        if account.interrupted:
+            raise KeyboardInterrupt
+        raise MachineProblem(account.problem or f"The run ended early; what was judged is in {out / 'report.jsonl'}.")
+    return ending(account, account.summary, found, out, as_json=arguments.json)
+
+
+def judge_in_turn(
+    arguments: argparse.Namespace, choice: Choice, out: Path, stores: dict[str, str], line: Line | None = None
+) -> Plugin:
+    """Judge one row after the other, here; with a line to a run, those that it asks for."""
+    say = Console(quiet=True) if line else console(stderr=arguments.json)
+    unprepared = [] if line else [design for design in choice.manifests if choice.rows[design.name]]
+    with opened_rig(arguments, unprepared, out, say, stores) as rig:
+        choice.again = f"upheld run --broker {rig.broker.kind}"
+        gate = LanePlugin(rig, choice, line) if line else Plugin(rig, choice, console=say)
+        if not line:
+            gate.memory.start()
+        look_for_garbage_seldom()
+        try:
+            with gate.progress:
+                pytest.main(pytest_arguments(out), plugins=[gate])
+        except OSError as error:
+            gate.problem = gate.problem or unusable(arguments.out, out, error)
+        except Exception:
+            if not gate.interrupted:  # a scenario that is cut short may fail at what it had not begun
+                raise
+        if line and gate.problem:
+            raise MachineProblem(gate.problem)
+    return gate
+
+
+def judge_in_lanes(arguments: argparse.Namespace, choice: Choice, out: Path, say: Console) -> Lanes:
+    """Judge in processes beside each other."""
+    account = Lanes(choice, out, seed_of(arguments), say)
+    command = [sys.executable, "-m", "upheld", *arguments.argv, "--seed", str(account.seed)]
+    with RunScope() as run:
+        prepare_all([design for design in choice.manifests if choice.rows[design.name]], run, out)
+        with account.progress:
+            account.judge(command, arguments.lanes, run)
+    if account.refused and account.summary is None:
+        raise account.refused
+    return account
+
+
+def ending(gate: RunAccount, summary: Summary, found: catalogue.Catalogue, out: Path, *, as_json: bool) -> int:
+    """Print the end of a run, and give the exit code that follows."""
+    say = gate.console
+    if as_json:
+        print(summary.model_dump_json(indent=2))
+    else:
+        promises = {g.id: g.promise for g in found.guarantees.values()}
+        say.print(table(gate.choice.results, promises))
+        say.print(closing(summary, out), markup=False)
+        if left_out := gate.left_out():
+            say.print(left_out, markup=False)
+    if gate.problem:
+        print(f"upheld: {gate.problem}", file=sys.stderr)
+    return int(summary.exit_code or (MachineProblem.exit_code if gate.problem else 0))
+
+
+def closing(summary: Summary, out: Path) -> str:
+    """The last lines of a run: what was counted, what it cost, where it lies."""
+    counts = ", ".join(f"{number} {verdict}" for verdict, number in summary.verdicts.items() if number)
+    which = " ".join(filter(None, [summary.depth, *_parts(summary)]))
+    judged = ", ".join(
+        f"{name} {number} of {summary.promised[name] * summary.repeat}" for name, number in summary.judged.items()
+    )
+    lines = [
+        f"{counts or 'nothing judged'}; judged of promised rows: {judged} ({which}); "
+        f"known failures: {summary.known_failures}; guarantees untested: {len(summary.untested)}",
+        f"{summary.seconds:.0f} s, median row {summary.median_seconds:.1f} s, "
+        f"peak memory {summary.peak_memory_mb} MiB; report in {out}",
+    ]
+    if summary.cpu_s:
+        taken = ", ".join(f"{who} {seconds:.0f}" for who, seconds in summary.cpu_s.items())
+        lines.insert(1, f"CPU-seconds in the rows: {taken}")
+    if summary.limits_broken:
+        lines.append(f"limits broken: {'; '.join(summary.limits_broken)}")
+    if summary.partial:
+        number, chosen = sum(summary.judged.values()), sum(summary.chosen.values())
+        lines.append(f"partial: {number} of {chosen} rows were judged")
+    return "\n".join(lines)
+
+
+def _parts(summary: Summary) -> Iterator[str]:
+    """What of the depth's rows was chosen, beside them or less."""
+    if summary.slice:
+        yield f"and slice {summary.slice}"
+    if summary.shard:
+        yield f"in shard {summary.shard}"
+    if summary.shards:
+        yield f"in {summary.shards} shards"
+
+
+def merge_reports(arguments: argparse.Namespace) -> int:
+    """Merge."""
+    out = arguments.out or out_folder()
+    rows, summary = merge(arguments.folders, out)
+    if arguments.json:
+        print(summary.model_dump_json(indent=2))
+    else:
+        say = console()
+        say.print(table(rows, {g.id: g.promise for g in catalogue.load().guarantees.values()}))
+        say.print(closing(summary, out), markup=False)
+    return int(summary.exit_code)

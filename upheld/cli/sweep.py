@@ -1,0 +1,65 @@
+"""`upheld sweep`: kill a design at each of its requests, and judge what comes of it."""
+
+import argparse
+import json
+
+from upheld import sweep
+from upheld.cli.choices import given, manifests
+from upheld.cli.machine import opened_rig, out_folder
+from upheld.errors import UsageProblem
+from upheld.injectors.disk import Disk
+from upheld.spec.depths import DEFAULT
+from upheld.ui.console import console
+from upheld.ui.progress import Progress
+from upheld.verdicts import Verdict
+
+
+def sweep_design(arguments: argparse.Namespace) -> int:
+    """Sweep."""
+    designs = manifests(arguments)
+    if len(designs) > 1:
+        raise UsageProblem("One design is swept at a time; give --design once.")
+    (design,) = designs
+    for asked, offered, what in (
+        (arguments.program, design.programs, "program"),
+        (arguments.mode, design.modes, "mode"),
+    ):
+        if asked not in offered:
+            raise UsageProblem(f"{design.name} has no {what} {asked}; it has {', '.join(offered)}.")
+    arguments.disk = disks_of(arguments.disk)
+    out, say = out_folder(arguments.out), console(stderr=arguments.json)
+    sides = [*sweep.SIDES, *(side for side in sweep.LATER if getattr(arguments, side))]
+    record = sweep.Record(out, design.name, arguments.program, arguments.mode, arguments.points, sides, arguments.disk)
+    if record.seed is not None:
+        arguments.seed = record.seed
+    if arguments.disk and (lacking := Disk.lacking()):
+        say.print(f"unsupported   changes to disks: on this machine nobody can be watched ({lacking})", markup=False)
+        arguments.disk = ()
+    with opened_rig(arguments, designs, out, say, {}) as rig:
+        rig.disk = Disk(rig.run.scratch) if arguments.disk else None
+        depth = arguments.depth or DEFAULT
+        with Progress(say) as progress:
+            results = sweep.run(
+                rig, design, record, progress, points=arguments.point, depth=depth, is_paired=arguments.pairs
+            )
+    if arguments.json:
+        print(json.dumps([result.model_dump(mode="json") for result in results], indent=2))
+    else:
+        say.print(sweep.table(results))
+        say.print(f"record in {out}", markup=False)
+    asked = [f"--{name} {getattr(arguments, name)}" for name in ("program", "mode", "points")]
+    asked += [f"--{side}" for side in sides if side in sweep.LATER]
+    asked += [f"--disk {','.join(arguments.disk)}"] if arguments.disk else []
+    again = f"upheld sweep --broker {rig.broker.kind} --design {given(arguments)[0]} {' '.join(asked)}"
+    for result in results:
+        if result.verdict is not Verdict.UPHELD:
+            say.print(sweep.card(result, again, rig.seed), markup=False)
+    return sweep.exit_code(results)
+
+
+def disks_of(text: str) -> tuple[str, ...]:
+    """Return what is to become of an instance's own disk, as `--disk` lists it."""
+    asked = tuple(dict.fromkeys(filter(None, text.split(","))))
+    if unknown := [each for each in asked if each not in sweep.LEFT]:
+        raise UsageProblem(f"--disk: there is no disk {unknown[0]!r}; there are {', '.join(sweep.LEFT)}")
+    return asked
