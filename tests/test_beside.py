@@ -13,7 +13,7 @@ def test_commands_beside_each_other(tmp_path: Path) -> None:
     commands = [f"{sys.executable} {tmp_path / name} {tmp_path / 'made'}" for name in ("waits", "makes")]
 
     done = subprocess.run(
-        [sys.executable, Path(__file__).with_name("beside.py"), *commands],
+        [sys.executable, Path(__file__).parents[1] / "tools" / "beside.py", *commands],
         capture_output=True,
         text=True,
         timeout=60,

@@ -1,6 +1,6 @@
 """The README's two commands as a stranger meets them: a fresh copy, an empty HOME, empty caches, no Java on PATH.
 
-`python tests/bare.py` runs both, `python tests/bare.py main` the main job alone, and `main -- --guarantee G22` only that of it.
+`python tools/bare.py` runs both, `python tools/bare.py main` the main job alone, and `main -- --guarantee G22` only that of it.
 Prints the minutes of each.
 """
 

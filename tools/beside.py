@@ -1,6 +1,6 @@
 """Run commands beside each other, each one argument: what the first says is seen at once, that of the others when all have ended.
 
-python tests/beside.py "COMMAND" "COMMAND"
+python tools/beside.py "COMMAND" "COMMAND"
 """
 
 import shlex
