@@ -17,6 +17,7 @@ from upheld.generators.visits import visits
 from upheld.injectors.clock import WallClock
 from upheld.injectors.proxy import Fault
 from upheld.injectors.proxy.errors import Moment
+from upheld.judging.claims import CLAIMS
 from upheld.nemesis import brokers, disks, membership, rejections, stores, topics
 from upheld.nemesis.moments import AIMS, hold
 from upheld.nemesis.requests import arrive, give_up, meet, out_of_reach
@@ -25,34 +26,7 @@ from upheld.trial.application import Application
 from upheld.trial.trial import ON_A_CLUSTER, SETTLE_S, TRANSACTION_TIMEOUT_MS, Trial
 from upheld.verdicts import NotOffered
 
-CLAIMS = {  # a sentence that claims something of the history as it stands -> its check
-    "the visible outputs are the fold of the committed input": "fold",
-    r"the outputs are the model's, in the order and as often as \w+ allows": "relation",
-    "no entry is applied to some of its accounts only": "whole",
-    "no output stands there twice": "once",
-    "no more transactions end than intervals begin": "paced",
-    "nothing comes again whose input was committed at the kill": "below-the-commit",
-    "nothing of the paused instance is visible": "silent",
-    "no partition has two owners": "owners",
-    "only the active cluster has written|the old cluster was silent before the new one wrote": "handed-over",
-    "the new cluster's first output was visible within 5 seconds|all of the input went on within 10 seconds": "recovered",
-    r"the dead letters are what cannot be read of the committed input, as often as \w+ allows": "dead-letters",
-    r"99\.99 % of what arrived was counted in a visible output within 10 seconds": "available",
-    "one of the two has stopped loudly, or refused to start": "noticed",
-    "every output carries its input's id, timestamp and headers, and the chain of positions": "preserved",
-    "its store holds all that is committed": "stored-first",
-    "while its (store|broker) was away, it took 32 MiB of memory at most": "contained",
-    "no account is written more often than once an interval": "throttled",
-    "no batch is larger than the threshold, and none below it goes out early": "bounded",
-    "it keeps no topic of its own": "no-topics",
-    "the last row of every robot has its name": "with-names",
-    "no answer is wrong, uncommitted or older than what was visible before": "answers",
-    "no answer holds what is not committed": "committed-answers",
-    "the others have answered all the time": "online",
-    "all that is visible was told outside of Kafka, and more than that": "told",
-    "its lag was at all times what Kafka said, or had said within the second before": "lag",
-    "it has gone on, or said which file is torn": "file-named",
-}
+DIRECT = {claim.sentence: claim.check for claim in CLAIMS if not claim.acts}
 REFUSALS = {  # as a sentence says it -> what the client is told
     "for want of replicas": ErrorCode.not_enough_replicas,
     "as if too few replicas had it": ErrorCode.not_enough_replicas_after_append,
@@ -496,10 +470,10 @@ def goes_wrong(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
             rejections.refuse_outputs(trial, application)
 
 
-@then(parsers.re(f"(?P<sentence>{'|'.join(CLAIMS)})"))
+@then(parsers.re(f"(?P<sentence>{'|'.join(DIRECT)})"))
 def is_so(trial: Trial, sentence: str) -> None:
     """What has been recorded bears it out."""
-    check = next(check for claim, check in CLAIMS.items() if re.fullmatch(claim, sentence))
+    check = next(check for claim, check in DIRECT.items() if re.fullmatch(claim, sentence))
     for application in subjects(trial):
         trial.claim(check, application, sentence)
 

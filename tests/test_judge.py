@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ from upheld.history.events import Ended, Record
 from upheld.judging.claims import CLAIMS
 from upheld.judging.rejudge import judge
 from upheld.report import RowResult, card, exit_code
-from upheld.runner.plugin import TIMED
 from upheld.spec.catalogue import load
 from upheld.verdicts import Anomaly, Verdict, worst_first
 
@@ -334,15 +334,11 @@ def test_a_history_is_on_disk_as_it_happens(tmp_path: Path) -> None:
 
 
 def test_every_sentence_that_judges_has_its_check() -> None:
-    """`explain` and the run know sentences by how they begin: each Then begins as one of them, and each is used."""
-    thens = {step.text for scenario in load().scenarios for step in scenario.steps if step.type == "then"}
-    begun = {text: [start for start in CLAIMS if text.startswith(start)] for text in thens}
+    """Each Then is one claim of the table, and each claim stands in a feature."""
+    rows = [row for scenario in load().scenarios for row in scenario.rows]
+    thens = {step.text for row in rows for step in row.steps if step.type == "then"}
+    fitting = {text: [claim for claim in CLAIMS if re.fullmatch(claim.sentence, text)] for text in thens}
 
-    assert {text: starts for text, starts in begun.items() if len(starts) != 1} == {}
-    assert {start for starts in begun.values() for start in starts} == set(CLAIMS)
-    assert [check for start, check in CLAIMS.items() if start.startswith(TIMED)] == [
-        "promptly",
-        "filled",
-        "in-time",
-        "stored",
-    ]
+    assert {text: claims for text, claims in fitting.items() if len(claims) != 1} == {}
+    assert {claim for claims in fitting.values() for claim in claims} == set(CLAIMS)
+    assert {claim.check for claim in CLAIMS if claim.is_timed} == {"promptly", "filled", "in-time", "stored"}

@@ -1,7 +1,14 @@
 """No row asks something else of the harness unnoticed."""
 
+import re
+
 from goldens import TRANSCRIPT, stored
 from transcripts import differences, normal, transcript
+
+from upheld.judging.claims import claim_of
+from upheld.spec import catalogue
+
+CLAIMED = re.compile(r"trial\.claim\('(?P<check>[\w-]+)'")
 
 
 def test_each_row_makes_the_calls_as_stored() -> None:
@@ -29,3 +36,14 @@ def test_waits_that_follow_each_other_are_one() -> None:
     calls = ["trial.watch(a,5000)", "trial.watch(a,2000)", "trial.watch(b,1)", "trial.watch(a,1)"]
 
     assert normal(calls) == ["trial.watch(a,7000)", "trial.watch(b,1)", "trial.watch(a,1)"]
+
+
+def test_each_sentence_calls_the_check_of_its_claim() -> None:
+    """A row's calls claim what the table of claims says of its sentences, in their order."""
+    calls = transcript()
+    for scenario in catalogue.load().scenarios:
+        for row in scenario.rows:
+            said = [claim.check for step in row.steps if (claim := claim_of(step.text))]
+            called = [found["check"] for call in calls[row.id] if (found := CLAIMED.match(call))]
+
+            assert list(dict.fromkeys(called)) == list(dict.fromkeys(said)), row.id

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from upheld.errors import UsageProblem
-from upheld.judging.claims import CLAIMS, anomalies_of
+from upheld.judging.claims import anomalies_of, claims_of
 from upheld.protocol.manifest import Manifest
 from upheld.spec.catalogue import MODES, PROGRAMS, Catalogue, Row, Scenario
 from upheld.spec.depths import is_within
@@ -82,11 +82,9 @@ def _promises(scenario: Scenario, row: Row) -> Iterable[str]:
     yield f"{scenario.guarantee} has a row in mode {row.mode}"
 
 
-def _checks(scenario: Scenario, _: Row) -> Iterable[str]:
-    for step in scenario.steps:
-        for sentence, check in CLAIMS.items():
-            if step.text.startswith(sentence):
-                yield f"the check {check} is called"
+def _checks(_: Scenario, row: Row) -> Iterable[str]:
+    for claim in claims_of(row):
+        yield f"the check {claim.check} is called"
 
 
 def _anomalies(scenario: Scenario, _: Row) -> Iterable[str]:

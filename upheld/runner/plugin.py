@@ -24,6 +24,7 @@ from rich.console import Console
 import upheld
 from upheld.errors import MachineProblem, is_interrupt
 from upheld.history import events
+from upheld.judging.claims import claims_of
 from upheld.judging.evidence import illustrate
 from upheld.protocol.manifest import Manifest
 from upheld.report import (
@@ -56,8 +57,6 @@ from upheld.verdicts import (
 )
 
 SHRUNK_S, ILLUSTRATED = 0.5, 20  # another row waits, and so many cards nobody reads; `judge` draws any
-# a row with such a sentence has the machine for itself
-TIMED = ("while the input rests", "within 4 seconds every full batch", "no event waits longer")
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 LEAST_ROOM_BYTES = 1 << 16  # a disk with less is full: a broker or a design that writes there has failed for that
 VERSIONS = ("confluent-kafka", "pytest", "pytest-bdd", "pydantic", "kio", "pyspark")
@@ -348,7 +347,7 @@ class Plugin(RunAccount):
         trial = Trial(rig, design, self.row(item)[1].id, attempt, nth)
         item.stash[TRIAL] = trial
         pool = self.rig.pool(design)
-        if any(step.text.startswith(TIMED) for step in self.row(item)[1].steps):
+        if any(claim.is_timed for claim in claims_of(self.row(item)[1])):
             pool.rest()
         else:  # the instance that the next fault will ask for boots while this row is judged
             pool.prepare()
