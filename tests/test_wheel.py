@@ -13,26 +13,62 @@ import pytest
 import upheld
 
 ROOT = Path(__file__).parents[1]
-SOURCES = ("upheld", "features", "steps", "generators", "impl", "tests", "pyproject.toml", "README.md", "LICENSE")
+SOURCES = (
+    "upheld",
+    "features",
+    "steps",
+    "generators",
+    "impl",
+    "tests",
+    "pyproject.toml",
+    "MANIFEST.in",
+    "README.md",
+    "CHANGELOG.md",
+    "CITATION.cff",
+    "LICENSE",
+)
 NO_SOURCE = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
-BUILD = "import sys; from setuptools.build_meta import build_wheel; build_wheel(sys.argv[1])"
+BUILD = "import sys; from setuptools import build_meta; build_meta.{hook}(sys.argv[1])"
 DEADLINE_S = 120.0
 
 
 @pytest.fixture(scope="module")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the unpacked source distribution of the tree."""
+    folder = tmp_path_factory.mktemp("unpacked")
+    name = f"upheld-{upheld.__version__}"
+    archive = build(copied(tmp_path_factory), "build_sdist", f"{name}.tar.gz")
+    subprocess.run(["tar", "-xzf", str(archive), "-C", str(folder)], check=True)
+    return folder / name
+
+
+@pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[PurePosixPath]:
-    """The files of a wheel built from a copy of the tree, with the backend that is installed: no network is needed."""
-    copy = tmp_path_factory.mktemp("copy")
+    """Return the files of a wheel that is built from the tree."""
+    return files_of_a_wheel(copied(tmp_path_factory))
+
+
+def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a new copy of the tree, in which nothing was built before."""
+    folder = tmp_path_factory.mktemp("copy")
     for name in SOURCES:
         if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, copy / name, symlinks=True, ignore=NO_SOURCE)
+            shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=NO_SOURCE)
         else:
-            shutil.copy(ROOT / name, copy / name)
-    subprocess.run(
-        [sys.executable, "-c", BUILD, str(copy)], cwd=copy, capture_output=True, timeout=DEADLINE_S, check=True
-    )
-    (built,) = copy.glob("*.whl")
-    assert built.name == f"upheld-{upheld.__version__}-py3-none-any.whl"
+            shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+def build(folder: Path, hook: str, name: str) -> Path:
+    """Build a distribution in a folder with the installed backend, without a network."""
+    command = [sys.executable, "-c", BUILD.format(hook=hook), str(folder)]
+    subprocess.run(command, cwd=folder, capture_output=True, timeout=DEADLINE_S, check=True)
+    return folder / name
+
+
+def files_of_a_wheel(folder: Path) -> set[PurePosixPath]:
+    """Build a wheel in a folder and return the files in it."""
+    built = build(folder, "build_wheel", f"upheld-{upheld.__version__}-py3-none-any.whl")
     with ZipFile(built) as archive:
         return {PurePosixPath(name) for name in archive.namelist()}
 
@@ -76,6 +112,22 @@ def test_the_wheel_holds_what_a_run_needs(wheel: set[PurePosixPath]) -> None:
     assert len([name for name in names if name.endswith(".feature")]) > 10
     assert len([name for name in names if "/impl/broken/" in name and name.endswith("/design.toml")]) >= 7
     assert not [name for name in names if name.startswith("tests/")]
+
+
+def test_the_source_distribution_makes_the_same_wheel(
+    unpacked: Path,
+    wheel: set[PurePosixPath],
+) -> None:
+    """`python -m build` makes the wheel from it, not from the tree."""
+    assert files_of_a_wheel(unpacked) == wheel
+
+
+def test_the_source_distribution_holds_documents_and_no_test(unpacked: Path) -> None:
+    """The tests need the whole repository; setuptools by itself would add those named test_*.py."""
+    names = {path.name for path in unpacked.iterdir()}
+
+    assert names >= {"upheld", "pyproject.toml", "README.md", "CHANGELOG.md", "CITATION.cff"}
+    assert "tests" not in names
 
 
 def test_one_version() -> None:
