@@ -1,4 +1,4 @@
-"""The design that `new` writes is short, complete and sound on a real broker."""
+"""The design that `new` writes is complete and sound on a real broker."""
 
 from pathlib import Path
 
@@ -10,13 +10,12 @@ from upheld.supervisor.reaper import RunScope
 
 
 def test_new_passes_smoke(tmp_path: Path, run_scope: RunScope, broker: Broker) -> None:
-    """At most 120 lines, in both modes, pass every check of smoke."""
-    files = new(tmp_path / "My Relay")
+    """In both modes it passes every check of smoke."""
+    new(tmp_path / "My Relay")
     manifest = load(str(tmp_path / "My Relay"))
 
     checks = smoke(manifest, broker, run_scope, tmp_path / "logs")
 
     assert manifest.name == "my-relay"
-    assert sum(len(file.read_text().splitlines()) for file in files) <= 120
     assert [check for check in checks if not check.ok] == []
     assert len(checks) == 2 * 5

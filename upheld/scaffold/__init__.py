@@ -22,5 +22,7 @@ def new(directory: Path) -> list[Path]:
             text = (_STARTER / file).read_text(encoding="utf-8").replace('"starter"', f'"{name}"')
             (directory / file).write_text(text, encoding="utf-8")
     except OSError as error:
-        raise UsageProblem(f"{directory} cannot be written: {error.strerror}; name a new directory.") from None
+        raise UsageProblem(
+            f"{directory} cannot be written: {error.strerror}; name a new directory."
+        ) from None
     return [directory / file for file in _FILES]

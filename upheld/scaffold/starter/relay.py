@@ -1,4 +1,4 @@
-"""A relay: what is read is written. Begin at `transform`; everything else is there to keep the promises."""
+"""A relay: what is read is written. Begin at `transform`; the rest keeps the promises."""
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
@@ -10,49 +10,65 @@ from google.protobuf.message import DecodeError
 from upheld.adapter import Design, Failed, serve
 from upheld.generators.envelope_pb2 import Envelope, Hop
 
-PASSING = {KafkaError._PARTITION_EOF, KafkaError._TRANSPORT}  # the end, for now; a broker that the client looks for
+# The end, for now; a broker that the client looks for.
+PASSING = {KafkaError._PARTITION_EOF, KafkaError._TRANSPORT}
 
 
 def transform(message: Any) -> bytes:
-    """Append the position that the record was read from. What has no key, no value or no envelope stops the design."""
+    """Append the position of a record. Without a key, a value or an envelope the design stops."""
     hop = Hop(topic=message.topic(), partition=message.partition(), offset=message.offset())
+    value = None if message.key() is None else message.value()
     try:
-        envelope = Envelope.FromString(None if message.key() is None else message.value())  # type: ignore[arg-type]
+        envelope = Envelope.FromString(value)  # type: ignore[arg-type]
     except (DecodeError, TypeError) as error:
-        raise Failed("poison", f"{hop.topic}-{hop.partition}@{hop.offset} cannot be read: {error!r}") from None
+        at = f"{hop.topic}-{hop.partition}@{hop.offset}"
+        raise Failed("poison", f"{at} cannot be read: {error!r}") from None
     envelope.chain.append(hop)
     return envelope.SerializeToString()
 
 
-class Relay(Design):  # writes what it reads, and commits every interval; in exactly_once that is one transaction
+# It writes what it reads, and commits every interval; in exactly_once that is one transaction.
+class Relay(Design):
     hello = {"name": "starter", "version": "0.1", "language": "python", "programs": ["relay"]}
     hello |= {"modes": ["at_least_once", "exactly_once"]}
 
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
         """Settle what a predecessor left, then join the group; ready once partitions are held."""
-        app, session_ms = start["application_id"], start["session_timeout_ms"]
-        client = {"bootstrap.servers": start["bootstrap"], "retry.backoff.ms": 20, **start["client"]}
+        app = start["application_id"]
+        session_ms = start["session_timeout_ms"]
+        client = {"bootstrap.servers": start["bootstrap"], "retry.backoff.ms": 20}
+        client |= start["client"]
         reads = {"group.id": app, "isolation.level": "read_committed", "enable.auto.commit": False}
         reads |= {"session.timeout.ms": session_ms, "heartbeat.interval.ms": session_ms // 4}
-        reads |= {"enable.partition.eof": True, "auto.offset.reset": start["offset_reset"]}  # the end may be markers
-        writes = {"enable.idempotence": True, "on_delivery": lambda e, _: e and self.refused.append(e)}
-        # Of two under way a broker may take the second for the first, if that was refused: one at a time.
+        reads["auto.offset.reset"] = start["offset_reset"]
+        reads["enable.partition.eof"] = True  # the end may be markers
+        writes: dict[str, Any] = {"enable.idempotence": True}
+        writes["on_delivery"] = lambda error, _: error and self.refused.append(error)
+        # Of two under way a broker may take the second for the first, if that was refused.
         writes["max.in.flight.requests.per.connection"] = 1
-        fences = {"transactional.id": app, "transaction.timeout.ms": start["transaction_timeout_ms"]}
-        self.output, self.exactly_once = start["topics"]["output"], start.get("mode") == "exactly_once"
-        self.interval_s, self.due = int(start["parameters"].get("commit_interval_ms", 100)) / 1000, 0.0
+        self.exactly_once = start.get("mode") == "exactly_once"
+        if self.exactly_once:
+            writes["transactional.id"] = app
+            writes["transaction.timeout.ms"] = start["transaction_timeout_ms"]
+        else:
+            writes["socket.timeout.ms"] = 10_000
+        self.output = start["topics"]["output"]
+        self.interval_s = int(start["parameters"].get("commit_interval_ms", 100)) / 1000
+        self.due = 0.0
         self.offsets, self.settled, self.refused, self.in_transaction = [], {}, [], False
-        self.producer = Producer(client | writes | (fences if self.exactly_once else {"socket.timeout.ms": 10_000}))
+        self.producer = Producer(client | writes)
         if self.exactly_once:  # the same id at every start: a successor fences its predecessor
             self.producer.init_transactions(30)
-        self.consumer, self.sender = Consumer(client | reads), ThreadPoolExecutor(1)
-        self.consumer.subscribe([start["topics"]["input"]], on_assign=self.look_for_a_gap, on_revoke=self.commit)
+        self.consumer = Consumer(client | reads)
+        self.sender = ThreadPoolExecutor(1)
+        calls = {"on_assign": self.look_for_a_gap, "on_revoke": self.commit}
+        self.consumer.subscribe([start["topics"]["input"]], **calls)
         while not self.consumer.assignment():  # the harness's deadline bounds this wait
             self.first = self.consumer.consume(1, 0.1)
         return {"consumer_group": app, "transactional_id_prefix": app}
 
     def look_for_a_gap(self, consumer: Consumer, partitions: list[Any]) -> None:
-        """Stop where what was committed has been deleted: the client would go on behind the gap, as at a first start."""
+        """Stop where what was committed has been deleted: the client would pass over the gap."""
         for place in consumer.committed(partitions, 10):
             if 0 <= place.offset < (first := consumer.get_watermark_offsets(place, 10)[0]):
                 at = f"{place.topic}-{place.partition}@{place.offset}"
@@ -77,14 +93,17 @@ class Relay(Design):  # writes what it reads, and commits every interval; in exa
     def relay(self, batch: list[Any]) -> None:
         """Write a batch until it is acknowledged, and commit if it is time."""
         records = [message for message in batch if not message.error()]
-        self.refused += [e for message in batch if (e := message.error()) and e.code() not in PASSING]
+        errors = [message.error() for message in batch if message.error()]
+        self.refused += [error for error in errors if error.code() not in PASSING]
         if records:
             self.begin()
         for m in records:
-            self.producer.produce(self.output, transform(m), m.key(), headers=m.headers(), timestamp=m.timestamp()[1])
+            kept = {"headers": m.headers(), "timestamp": m.timestamp()[1]}
+            self.producer.produce(self.output, transform(m), m.key(), **kept)
         if self.producer.flush() or self.refused:
             raise KafkaException(*self.refused)
-        self.offsets = [p for p in self.consumer.position(self.consumer.assignment()) if p.offset >= 0]
+        positions = self.consumer.position(self.consumer.assignment())
+        self.offsets = [place for place in positions if place.offset >= 0]
         if monotonic() >= self.due:
             self.commit()
             self.due = monotonic() + self.interval_s
@@ -96,13 +115,16 @@ class Relay(Design):  # writes what it reads, and commits every interval; in exa
             self.in_transaction = True
 
     def commit(self, *_: Any) -> None:
-        """Commit how far was read, if that is further than before: behind records, or behind markers alone."""
-        if not self.offsets or self.settled == (reached := {p.partition: p.offset for p in self.offsets}):
+        """Commit how far was read, if that is further than before."""
+        reached = {place.partition: place.offset for place in self.offsets}
+        if not reached or reached == self.settled:
             return
         self.begin()
-        if self.exactly_once:  # bounded here: librdkafka 2.16 waits for ever for a coordinator it lost (its issue 5456)
+        if self.exactly_once:
             group = self.consumer.consumer_group_metadata()
-            self.sender.submit(self.producer.send_offsets_to_transaction, self.offsets, group).result(10)
+            send = self.producer.send_offsets_to_transaction
+            # Bounded here: librdkafka 2.16 waits for ever for a lost coordinator (its issue 5456).
+            self.sender.submit(send, self.offsets, group).result(10)
             self.producer.commit_transaction(30)
         else:
             self.consumer.commit(offsets=self.offsets, asynchronous=False)
