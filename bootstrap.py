@@ -29,10 +29,26 @@ def install(extras: str) -> None:
         return
     import tomllib  # noqa: PLC0415 - whoever has an older Python is told so first
 
-    print(f"installing into {ENVIRONMENT} (pyspark is 450 MB: a minute or two)", file=sys.stderr, flush=True)
-    if not any(made.read_text().startswith(sys.version) for made in ENVIRONMENT.glob("installed-*")):
-        venv.create(ENVIRONMENT, with_pip=True, clear=True)  # another Python's, or one that was left half made
-    pip = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-compile"]
+    print(
+        f"installing into {ENVIRONMENT} (pyspark is 450 MB: a minute or two)",
+        file=sys.stderr,
+        flush=True,
+    )
+    if not any(
+        made.read_text().startswith(sys.version) for made in ENVIRONMENT.glob("installed-*")
+    ):
+        venv.create(
+            ENVIRONMENT, with_pip=True, clear=True
+        )  # another Python's, or one that was left half made
+    pip = [
+        str(PYTHON),
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        "install",
+        "--quiet",
+        "--no-compile",
+    ]
     # pyspark is built here, into a wheel that is unpacked at once: it need not be compressed. What is named gets the setting.
     spark = [*tomllib.loads(project)["project"]["optional-dependencies"]["spark"], *STORED]
     subprocess.run([*pip, "-e", f".[{extras}]", *spark], check=True, cwd=HERE, stdout=sys.stderr)
@@ -42,7 +58,9 @@ def install(extras: str) -> None:
 def main(arguments: list[str]) -> int:
     """Install if need be, then become the command."""
     if sys.version_info < (3, 11):  # noqa: UP036 (who runs this may have an older one)
-        print(f"upheld needs Python 3.11 or later; this is {sys.version.split()[0]}", file=sys.stderr)
+        print(
+            f"upheld needs Python 3.11 or later; this is {sys.version.split()[0]}", file=sys.stderr
+        )
         return 3
     tests = arguments[:1] in (["tox"], ["install"])
     try:

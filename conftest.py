@@ -12,14 +12,22 @@ from upheld.spec.depths import DEFAULT, DEPTHS
 from upheld.supervisor.reaper import RunScope
 
 LONGEST = (
-    *("test_run.py", "test_brokers.py", "test_sweep.py", "test_reference_submitted.py", "test_cassandra.py"),
+    *(
+        "test_run.py",
+        "test_brokers.py",
+        "test_sweep.py",
+        "test_reference_submitted.py",
+        "test_cassandra.py",
+    ),
     *("test_spark_reference.py", "test_gate.py", "test_checks_properties.py", "test_generators.py"),
 )
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Take how much the wrong designs are judged on."""
-    parser.addoption("--depth", choices=DEPTHS, default=DEFAULT, help="of tests/broken: quick, core or full")
+    parser.addoption(
+        "--depth", choices=DEPTHS, default=DEFAULT, help="of tests/broken: quick, core or full"
+    )
 
 
 def pytest_configure() -> None:
@@ -30,7 +38,11 @@ def pytest_configure() -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest files first: files are handed out whole, and a long one at the end would leave the other worker idle."""
-    items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST))
+    items.sort(
+        key=lambda item: (
+            LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST)
+        )
+    )
 
 
 def pytest_collection_finish() -> None:

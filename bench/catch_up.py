@@ -43,24 +43,38 @@ class Ledger:
 
     def __init__(self, keys: int, seed: int) -> None:
         self.random = random.Random(seed)
-        self.rows = [[f"account-{n:06}" for n in range(branch, keys, BRANCHES)] for branch in range(BRANCHES)]
-        self.weights = [list(accumulate(1 / (rank + 1) for rank in range(len(names)))) for names in self.rows]
+        self.rows = [
+            [f"account-{n:06}" for n in range(branch, keys, BRANCHES)] for branch in range(BRANCHES)
+        ]
+        self.weights = [
+            list(accumulate(1 / (rank + 1) for rank in range(len(names)))) for names in self.rows
+        ]
         self.sums: Counter[str] = Counter()
 
     def make(self, entries: int) -> Made:
         """Make the entries of a wave."""
         for number in range(entries):
             branch = number % BRANCHES
-            names = self.random.choices(self.rows[branch], cum_weights=self.weights[branch], k=POSTINGS)
-            postings = [Posting(account=name, amount_cents=self.random.randint(-50_000, 50_000)) for name in names]
+            names = self.random.choices(
+                self.rows[branch], cum_weights=self.weights[branch], k=POSTINGS
+            )
+            postings = [
+                Posting(account=name, amount_cents=self.random.randint(-50_000, 50_000))
+                for name in names
+            ]
             for posting in postings:
                 self.sums[posting.account] += posting.amount_cents
-            entry = Envelope(id=f"{number:09}", timestamp_ms=1_700_000_000_000 + number, postings=postings)
+            entry = Envelope(
+                id=f"{number:09}", timestamp_ms=1_700_000_000_000 + number, postings=postings
+            )
             yield "entries", b"branch-%d" % branch, entry.SerializeToString(), branch % PARTITIONS
 
     def wrong(self, outputs: Outputs) -> int:
         """How many balances are not the sums of what was written."""
-        found = {(row := json.loads(value or b""))["account"]: row["balance_cents"] for _, value in outputs}
+        found = {
+            (row := json.loads(value or b""))["account"]: row["balance_cents"]
+            for _, value in outputs
+        }
         return sum(found.get(account) != cents for account, cents in self.sums.items())
 
 
@@ -77,7 +91,11 @@ class Batcher:
         for _ in range(entries):
             customer = self.random.randrange(self.keys)
             self.counts[customer] += 1
-            visit = {"customerId": str(customer), "visitorId": f"{self.random.getrandbits(64):x}", "action": "click"}
+            visit = {
+                "customerId": str(customer),
+                "visitorId": f"{self.random.getrandbits(64):x}",
+                "action": "click",
+            }
             yield "visits", b"%d" % customer, json.dumps(visit).encode(), customer % PARTITIONS
 
     def wrong(self, outputs: Outputs) -> int:
@@ -85,7 +103,9 @@ class Batcher:
         found = Counter[int]()
         for key, value in outputs:
             found[int(key)] += len(json.loads(value or b"")["events"])
-        return sum(abs(found[customer] - count // 100 * 100) for customer, count in self.counts.items())
+        return sum(
+            abs(found[customer] - count // 100 * 100) for customer, count in self.counts.items()
+        )
 
 
 class Positions:
@@ -113,7 +133,12 @@ class Positions:
             self.left.pop(position, None)
             if self.random.random() > 0.1:
                 self.left[position] = ticker
-                row = {"positionId": key.decode(), "client": "c", "ticker": str(ticker), "amount": number}
+                row = {
+                    "positionId": key.decode(),
+                    "client": "c",
+                    "ticker": str(ticker),
+                    "amount": number,
+                }
             yield "positions", key, json.dumps(row).encode() if row else None, position % PARTITIONS
 
     def ticker(self, ticker: int) -> tuple[str, bytes, bytes, int]:
@@ -124,7 +149,11 @@ class Positions:
 
     def wrong(self, outputs: Outputs) -> int:
         """How many rows are not the join of the last rows."""
-        found = {int(key): json.loads(value)["right"]["name"] for key, value in dict(outputs).items() if value}
+        found = {
+            int(key): json.loads(value)["right"]["name"]
+            for key, value in dict(outputs).items()
+            if value
+        }
         due = {position: self.right[ticker] for position, ticker in self.left.items()}
         return sum(found.get(key) != due.get(key) for key in found.keys() | due.keys())
 
@@ -140,7 +169,12 @@ WORKLOADS = {
 def produce(broker: Broker, topics: dict[str, str], made: Made) -> None:
     """Write what is made, idempotently."""
     producer = Producer(
-        {"bootstrap.servers": broker.bootstrap, "enable.idempotence": True, "linger.ms": 20, **broker.client}
+        {
+            "bootstrap.servers": broker.bootstrap,
+            "enable.idempotence": True,
+            "linger.ms": 20,
+            **broker.client,
+        }
         | {"queue.buffering.max.messages": 1_000_000, "compression.type": "lz4"}
     )
     for role, key, value, partition in made:
@@ -156,7 +190,9 @@ def produce(broker: Broker, topics: dict[str, str], made: Made) -> None:
 def drain(broker: Broker, group: str, topics: list[str]) -> None:
     """Wait until the group has committed the end of every partition."""
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": group, **broker.client})
-    places = [TopicPartition(topic, partition) for topic in topics for partition in range(PARTITIONS)]
+    places = [
+        TopicPartition(topic, partition) for topic in topics for partition in range(PARTITIONS)
+    ]
     ends = [consumer.get_watermark_offsets(place)[1] for place in places]
     until = time.monotonic() + DEADLINE_S
     while [place.offset for place in consumer.committed(places, 30)] != ends:
@@ -191,7 +227,9 @@ def visible(broker: Broker, topic: str) -> Outputs:
 
 def main() -> None:
     """Run the waves and print one line each."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--design", default="spark")
     parser.add_argument("--program", default="ledger", choices=WORKLOADS)
     parser.add_argument("--mode", default="exactly_once")
@@ -200,7 +238,11 @@ def main() -> None:
     parser.add_argument("--waves", type=int, default=3)
     parser.add_argument("--commit-interval-ms", type=int, default=1_000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--keep-environment", action="store_true", help="that of design.toml, which is for short lives")
+    parser.add_argument(
+        "--keep-environment",
+        action="store_true",
+        help="that of design.toml, which is for short lives",
+    )
     options = parser.parse_args()
     manifest = load(options.design)
     if not options.keep_environment:
@@ -231,7 +273,9 @@ def main() -> None:
         wrong = wave.wrong(visible(broker, topics[wave.writes]))
     if wrong:
         raise SystemExit(f"{wrong} outputs are wrong: no figure counts")
-    print(f"median of the warm waves: {statistics.median(rates):,.0f} records/s; all that came out is right")
+    print(
+        f"median of the warm waves: {statistics.median(rates):,.0f} records/s; all that came out is right"
+    )
 
 
 if __name__ == "__main__":

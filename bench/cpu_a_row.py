@@ -100,7 +100,14 @@ def run(checkout: Path, arguments: list[str], folder: Path) -> list[tuple[str, C
     """Judge with the upheld of a checkout, in a process of its own."""
     folder.mkdir()
     costs = folder / "costs.json"
-    command = [sys.executable, str(Path(__file__).resolve()), "--inside", str(costs), "run", *arguments]
+    command = [
+        sys.executable,
+        str(Path(__file__).resolve()),
+        "--inside",
+        str(costs),
+        "run",
+        *arguments,
+    ]
     environment = os.environ | {"PYTHONPATH": str(checkout)}
     with (folder / "run.log").open("w") as log:
         code = subprocess.run(
@@ -112,7 +119,9 @@ def run(checkout: Path, arguments: list[str], folder: Path) -> list[tuple[str, C
             check=False,
         ).returncode
     if code:
-        sys.exit(f"The run of {checkout} ended with exit code {code}:\n{(folder / 'run.log').read_text()}")
+        sys.exit(
+            f"The run of {checkout} ended with exit code {code}:\n{(folder / 'run.log').read_text()}"
+        )
     return [(row, Cost(*cost)) for row, cost in json.loads(costs.read_text(encoding="utf-8"))]
 
 
@@ -148,15 +157,30 @@ def table(found: dict[str, dict[str, tuple[int, Cost]]]) -> Iterator[str]:
 
 def main() -> None:
     """Judge the rows with each checkout by turns, and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--against", type=Path, metavar="FOLDER", help="another checkout of upheld: before")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--against", type=Path, metavar="FOLDER", help="another checkout of upheld: before"
+    )
     parser.add_argument("--only", default=ROWS)
     parser.add_argument("--design", default="plain")
     parser.add_argument("--repeat", type=int, default=3)
     said = parser.parse_args()
     own = Path(__file__).resolve().parents[1]
-    checkouts = ({"before": said.against.resolve()} if said.against else {}) | {"after" if said.against else "": own}
-    arguments = ["--design", said.design, "--broker", "embedded", "--seed", str(SEED), "--only", said.only]
+    checkouts = ({"before": said.against.resolve()} if said.against else {}) | {
+        "after" if said.against else "": own
+    }
+    arguments = [
+        "--design",
+        said.design,
+        "--broker",
+        "embedded",
+        "--seed",
+        str(SEED),
+        "--only",
+        said.only,
+    ]
     lines = defaultdict[str, list[tuple[str, Cost]]](list)
     with tempfile.TemporaryDirectory() as folder:
         for number in range(said.repeat):

@@ -24,7 +24,12 @@ TICK_S = 0.01
 
 
 def send(  # noqa: PLR0913, PLR0917 (what a thread is given, in order)
-    broker: Broker, topic: str, rate: int, seconds: float, customers: int, appended: dict[str, float]
+    broker: Broker,
+    topic: str,
+    rate: int,
+    seconds: float,
+    customers: int,
+    appended: dict[str, float],
 ) -> None:
     """Write events at this rate; remember when each was acknowledged."""
     producer = Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": 1, **broker.client})
@@ -39,7 +44,9 @@ def send(  # noqa: PLR0913, PLR0917 (what a thread is given, in order)
             customer = number * 7919 % customers
             visit = {"customerId": str(customer), "visitorId": str(number), "action": "click"}
             place = customer % PARTITIONS
-            producer.produce(topic, json.dumps(visit).encode(), b"%d" % customer, place, on_delivery=at)
+            producer.produce(
+                topic, json.dumps(visit).encode(), b"%d" % customer, place, on_delivery=at
+            )
             number += 1
         producer.poll(TICK_S)
     producer.flush()
@@ -52,7 +59,9 @@ def cpu_s(instance: Instance) -> float:
 
 def main() -> None:
     """Run one design and print four lines."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--design", default="spark")
     parser.add_argument("--mode", default="exactly_once")
     parser.add_argument("--rate", type=int, default=2_000)
@@ -62,7 +71,11 @@ def main() -> None:
     parser.add_argument("--interval-ms", type=int, default=1_000)
     options = parser.parse_args()
     manifest = load(options.design)
-    parameters = {"commit_interval_ms": 100, "threshold": options.threshold, "interval_ms": options.interval_ms}
+    parameters = {
+        "commit_interval_ms": 100,
+        "threshold": options.threshold,
+        "interval_ms": options.interval_ms,
+    }
     with staged(manifest, "batcher", options.mode, parameters) as stage:
         broker, topics, instance = stage.broker, stage.topics, stage.instance
         stage.start()
@@ -72,12 +85,26 @@ def main() -> None:
         appended, seen = dict[str, float](), dict[str, float]()
         reader = Consumer(
             {"bootstrap.servers": broker.bootstrap, "group.id": "bench-reader", **broker.client}
-            | {"isolation.level": "read_committed", "enable.auto.commit": False, "fetch.wait.max.ms": 10}
+            | {
+                "isolation.level": "read_committed",
+                "enable.auto.commit": False,
+                "fetch.wait.max.ms": 10,
+            }
         )
-        reader.assign([TopicPartition(topics["batches"], partition, 0) for partition in range(PARTITIONS)])
+        reader.assign(
+            [TopicPartition(topics["batches"], partition, 0) for partition in range(PARTITIONS)]
+        )
         begins, took = time.monotonic(), cpu_s(instance)
         sender = threading.Thread(
-            target=send, args=(broker, topics["visits"], options.rate, options.seconds, options.customers, appended)
+            target=send,
+            args=(
+                broker,
+                topics["visits"],
+                options.rate,
+                options.seconds,
+                options.customers,
+                appended,
+            ),
         )
         sender.start()
         until = begins + options.seconds + options.interval_ms / 1000 + 30
@@ -90,9 +117,13 @@ def main() -> None:
     if missing := len(appended) - len(seen):
         raise SystemExit(f"{missing} events never came out: no figure counts")
     waits = sorted(seen[event] - at for event, at in appended.items())
-    warm = max(seen[event] - at for event, at in appended.items() if at > begins + options.seconds / 3)
+    warm = max(
+        seen[event] - at for event, at in appended.items() if at > begins + options.seconds / 3
+    )
     interval_s = options.interval_ms / 1000
-    print(f"{manifest.name} {options.mode}: {len(waits):,} events at {options.rate:,} a second, all came out")
+    print(
+        f"{manifest.name} {options.mode}: {len(waits):,} events at {options.rate:,} a second, all came out"
+    )
     print(
         f"waited: median {waits[len(waits) // 2]:.2f} s, 99 % {waits[len(waits) * 99 // 100]:.2f} s, at most {waits[-1]:.2f} s"
     )

@@ -37,7 +37,9 @@ def round_trip_us(bootstrap: str, requests: int) -> float:
 
 def write_mb_s(bootstrap: str, mb: int) -> float:
     """Megabytes a second that a producer gets acknowledged."""
-    producer = Producer({"bootstrap.servers": bootstrap, "queue.buffering.max.messages": 1_000_000, "linger.ms": 20})
+    producer = Producer(
+        {"bootstrap.servers": bootstrap, "queue.buffering.max.messages": 1_000_000, "linger.ms": 20}
+    )
     began = time.perf_counter()
     for _ in range(mb * 1_000):
         while True:
@@ -63,7 +65,9 @@ def read_mb_s(bootstrap: str, mb: int) -> float:
 
 def main() -> None:
     """Measure each way in turn, and print a line for it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--requests", type=int, default=2_000)
     parser.add_argument("--mb", type=int, default=200)
     said = parser.parse_args()
@@ -77,7 +81,9 @@ def main() -> None:
             for name, bootstrap in ways.items():
                 trip_us = round_trip_us(bootstrap, said.requests)
                 written, read = write_mb_s(bootstrap, said.mb), read_mb_s(bootstrap, said.mb)
-                print(f"{name:6}  round trip {trip_us:5.0f} µs  produce {written:5.0f} MB/s  consume {read:5.0f} MB/s")
+                print(
+                    f"{name:6}  round trip {trip_us:5.0f} µs  produce {written:5.0f} MB/s  consume {read:5.0f} MB/s"
+                )
         proxy.close()
         reading.close()
         broker.close()

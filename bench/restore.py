@@ -29,13 +29,24 @@ CLOSED_S, CLEANED_S, LOOK_S = 1.5, 30.0, 1.0
 def write(stage: Stage, rows: int, accounts: int) -> None:
     """Write states of accounts, as the ledger does."""
     topic, entries = stage.topics["balances"], stage.topics["entries"]
-    producer = Producer({"bootstrap.servers": stage.broker.bootstrap, "queue.buffering.max.messages": 1_000_000})
+    producer = Producer(
+        {"bootstrap.servers": stage.broker.bootstrap, "queue.buffering.max.messages": 1_000_000}
+    )
     for number in range(rows):
         place, account = number % PARTITIONS, f"account-{number % accounts:06}"
         applied = {"topic": entries, "partition": place, "offset": number}
-        row = {"account": account, "balance_cents": number, "postings": number // accounts + 1, "applied": applied}
-        chain = Envelope(chain=[Hop(topic=entries, partition=place, offset=number)]).SerializeToString()
-        producer.produce(topic, json.dumps(row).encode(), account.encode(), place, headers={"chain": chain})
+        row = {
+            "account": account,
+            "balance_cents": number,
+            "postings": number // accounts + 1,
+            "applied": applied,
+        }
+        chain = Envelope(
+            chain=[Hop(topic=entries, partition=place, offset=number)]
+        ).SerializeToString()
+        producer.produce(
+            topic, json.dumps(row).encode(), account.encode(), place, headers={"chain": chain}
+        )
         producer.poll(0)
     producer.flush()
 
@@ -44,7 +55,9 @@ def left(stage: Stage) -> tuple[int, int]:
     """How many rows are in the table, and their bytes."""
     reading = {"group.id": "bench", "enable.partition.eof": True, "auto.offset.reset": "earliest"}
     consumer = Consumer({"bootstrap.servers": stage.broker.bootstrap, **reading})
-    consumer.assign([TopicPartition(stage.topics["balances"], place, 0) for place in range(PARTITIONS)])
+    consumer.assign(
+        [TopicPartition(stage.topics["balances"], place, 0) for place in range(PARTITIONS)]
+    )
     unread, rows, size_bytes = PARTITIONS, 0, 0
     while unread:
         for message in consumer.consume(10_000, LOOK_S):
@@ -52,32 +65,50 @@ def left(stage: Stage) -> tuple[int, int]:
                 assert error.code() == KafkaError._PARTITION_EOF, error
                 unread -= 1
             else:
-                rows, size_bytes = rows + 1, size_bytes + len(message.key() or b"") + len(message.value() or b"")
+                rows, size_bytes = (
+                    rows + 1,
+                    size_bytes + len(message.key() or b"") + len(message.value() or b""),
+                )
     consumer.close()
     return rows, size_bytes
 
 
 def main() -> None:
     """Run each, and print a line for it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--design", default="plain")
     parser.add_argument("--rows", type=int, default=400_000)
     parser.add_argument("--accounts", type=int, default=1_000)
     said, took_s = parser.parse_args(), dict[str, float]()
     for name, (is_written, config) in SEGMENTS.items():
-        with staged(load(said.design), "ledger", "at_least_once", {}, {"balances": config}) as stage:
+        with staged(
+            load(said.design), "ledger", "at_least_once", {}, {"balances": config}
+        ) as stage:
             write(stage, said.rows * is_written, said.accounts)
             time.sleep(CLOSED_S)
-            write(stage, said.accounts * is_written, said.accounts)  # what is written now opens a segment anew
+            write(
+                stage, said.accounts * is_written, said.accounts
+            )  # what is written now opens a segment anew
             until = time.monotonic() + CLEANED_S
-            while (now := left(stage))[0] > 3 * said.accounts and "1 s" in name and time.monotonic() < until:
+            while (
+                (now := left(stage))[0] > 3 * said.accounts
+                and "1 s" in name
+                and time.monotonic() < until
+            ):
                 time.sleep(LOOK_S)
             began = time.monotonic()
             stage.start()
             took_s[name] = time.monotonic() - began
-        print(f"{name:16} {now[0]:>9,} rows {now[1] / 1e6:7.1f} MB   ready after {took_s[name]:5.2f} s", flush=True)
+        print(
+            f"{name:16} {now[0]:>9,} rows {now[1] / 1e6:7.1f} MB   ready after {took_s[name]:5.2f} s",
+            flush=True,
+        )
     none_s, one_s, small_s = took_s.values()
-    print(f"reading back took {one_s - none_s:.2f} s from one segment and {small_s - none_s:.2f} s from small ones")
+    print(
+        f"reading back took {one_s - none_s:.2f} s from one segment and {small_s - none_s:.2f} s from small ones"
+    )
 
 
 if __name__ == "__main__":

@@ -19,7 +19,10 @@ def main(asked: list[str]) -> int:
     """Run each design under load."""
     ours = asked.index("--") if "--" in asked else len(asked)
     repeats = dict(item.split("=", 1) for item in asked[:ours]) or {"plain": "10", "spark": "3"}
-    runs = [("--design", design, "--repeat", repeat, *asked[ours + 1 :]) for design, repeat in repeats.items()]
+    runs = [
+        ("--design", design, "--repeat", repeat, *asked[ours + 1 :])
+        for design, repeat in repeats.items()
+    ]
     if not asked:
         runs += [("--design", design, "--only", "@soak") for design in repeats]
     load = multiprocessing.Process(target=burn, daemon=True)

@@ -51,7 +51,9 @@ def staged(
         topics = {role: f"bench-{role}" for role in PROGRAMS[program].topics}
         admin = AdminClient({"bootstrap.servers": broker.bootstrap, **broker.client})
         settings = {topics[role]: config for role, config in (configs or {}).items()}
-        made = [NewTopic(name, PARTITIONS, 1, config=settings.get(name, {})) for name in topics.values()]
+        made = [
+            NewTopic(name, PARTITIONS, 1, config=settings.get(name, {})) for name in topics.values()
+        ]
         for created in admin.create_topics(made).values():
             created.result()
         folders = {name: run.scratch / f"bench-{name}" for name in ("state", "durable")}

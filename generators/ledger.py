@@ -22,11 +22,19 @@ from upheld.generators.envelope_pb2 import Envelope, Hop, Posting
 
 EPOCH_MS: Final = 1_700_000_000_000
 WAVE_MS: Final = 24 * 3_600_000  # a wave begins a day after the one before it
-WAVE_OFFSETS: Final = 10_000_000  # and that far behind it in the topics upstream, where gaps are nothing new
+WAVE_OFFSETS: Final = (
+    10_000_000  # and that far behind it in the topics upstream, where gaps are nothing new
+)
 POSTINGS_MAX: Final = 8
 STEP_BACK_MAX: Final = 50
 FLAWED_MAX: Final = 4  # records one after the other that cannot be read
-FLAWS: Final = ("without a value", "without a key", "that is JSON", "that is cut short", "of other bytes")
+FLAWS: Final = (
+    "without a value",
+    "without a key",
+    "that is JSON",
+    "that is cut short",
+    "of other bytes",
+)
 FLOAT_EXACT: Final = 2**53  # a double holds every integer up to here, and no odd one beyond
 
 KEPT: Final = 8  # workloads of 1,000 to 20,000 records, and what is counted in them
@@ -78,15 +86,25 @@ def ledger(  # noqa: PLR0913 (the knobs of a workload stand in the sentence that
     A later `wave` of one seed is what arrives next: new entries of the same branches and accounts.
     """
     if not 1 <= partitions <= branches <= min(accounts, entries):
-        raise ValueError("a ledger needs partitions <= branches <= accounts, and an entry for every branch")
+        raise ValueError(
+            "a ledger needs partitions <= branches <= accounts, and an entry for every branch"
+        )
     if accounts > 2 * entries:
-        raise ValueError(f"{entries} entries touch at most {2 * entries} accounts in turn, not {accounts}")
-    mint = _Mint(seed, wave, accounts=accounts, branches=branches, partitions=partitions, entries=entries)
-    upstream = _Upstream(mint, moved=moved, first=wave * WAVE_OFFSETS) if republished or moved else None
+        raise ValueError(
+            f"{entries} entries touch at most {2 * entries} accounts in turn, not {accounts}"
+        )
+    mint = _Mint(
+        seed, wave, accounts=accounts, branches=branches, partitions=partitions, entries=entries
+    )
+    upstream = (
+        _Upstream(mint, moved=moved, first=wave * WAVE_OFFSETS) if republished or moved else None
+    )
     aborted_at = _stations(mint.rng, entries, aborted_transactions - 1)
     flawed_at = mint.flawed_at(entries) if flawed else defaultdict[int, list[int]](list)
     sends: list[Send] = []
-    played: list[list[Send]] = [[] for _ in range(partitions)]  # per partition, since its upstream last moved
+    played: list[list[Send]] = [
+        [] for _ in range(partitions)
+    ]  # per partition, since its upstream last moved
     repeats = 0
     transaction = 0
     for number in range(entries):
@@ -225,19 +243,25 @@ class _Mint:
             self._balance[posting.account] += posting.amount_cents
         return self._send(branch, postings, [upstream.hop(branch)] if upstream else [])
 
-    def aborted(self, transaction: int, upstream: "_Upstream | None", *, flawed: bool = False) -> list[Send]:
+    def aborted(
+        self, transaction: int, upstream: "_Upstream | None", *, flawed: bool = False
+    ) -> list[Send]:
         """Make one transaction that is aborted: a failed attempt at a record or two of each partition, and at a flawed one."""
         sends = []
         for partition in range(self.partitions):
             for step in range(self.rng.randint(1, 2)):
                 branch = self.rng.choice(range(partition, len(self.branches), self.partitions))
                 chain = [upstream.hop(branch, ahead=step)] if upstream else []
-                sends.append(self._send(branch, self._postings(branch, "plain", []), chain, transaction))
+                sends.append(
+                    self._send(branch, self._postings(branch, "plain", []), chain, transaction)
+                )
         return sends + (self.unreadable(range(self.partitions), transaction) if flawed else [])
 
     def flawed_at(self, entries: int) -> defaultdict[int, list[int]]:
         """Choose before which entries records stand that cannot be read, and whose: each partition begins and ends with one."""
-        at = defaultdict[int, list[int]](list, {number: list(range(self.partitions)) for number in (0, entries)})
+        at = defaultdict[int, list[int]](
+            list, {number: list(range(self.partitions)) for number in (0, entries)}
+        )
         for number in _stations(self.rng, entries, max(1, entries // 100)).elements():
             at[number] += [self.rng.randrange(len(self.branches))] * self.rng.randint(1, FLAWED_MAX)
         return at
@@ -249,10 +273,14 @@ class _Mint:
             good = self._send(branch, self._postings(branch, "plain", []), [], transaction)
             send = _spoiled(good, next(self._flaws), self.rng)
             more: tuple[tuple[str, bytes], ...] = (("reason", b""), ("offset", b"0"))
-            sends.append(replace(send, headers=self.rng.choice([send.headers, (), (*send.headers, *more)])))
+            sends.append(
+                replace(send, headers=self.rng.choice([send.headers, (), (*send.headers, *more)]))
+            )
         return sends
 
-    def _send(self, branch: int, postings: list[Posting], chain: list[Hop], transaction: int | None = None) -> Send:
+    def _send(
+        self, branch: int, postings: list[Posting], chain: list[Hop], transaction: int | None = None
+    ) -> Send:
         self._clock_ms += self.rng.randint(1, 5)
         envelope = Envelope(
             id=f"{self._series}-{self._number:06}",
@@ -275,8 +303,14 @@ class _Mint:
         headers = [("traceparent", f"00-{trace:032x}-{span:016x}-01".encode())]
         if trace % 2:
             headers.append(("teller", self._tellers[trace % 31]))
-        if trace % 8 == 0:  # a header's name may come twice, and a value may be no text or nothing at all
-            headers += [("teller", self._tellers[trace % 31]), ("teller", b""), ("digest", span.to_bytes(8))]
+        if (
+            trace % 8 == 0
+        ):  # a header's name may come twice, and a value may be no text or nothing at all
+            headers += [
+                ("teller", self._tellers[trace % 31]),
+                ("teller", b""),
+                ("digest", span.to_bytes(8)),
+            ]
         return tuple(headers)
 
     def _deck(self) -> Iterator[str]:
@@ -309,10 +343,15 @@ class _Mint:
                 amounts[0] = self._huge(names[0])
             case "cancels":
                 amounts[-1] = -amounts[0]
-        return [Posting(account=name, amount_cents=amount) for name, amount in zip(names, amounts, strict=True)]
+        return [
+            Posting(account=name, amount_cents=amount)
+            for name, amount in zip(names, amounts, strict=True)
+        ]
 
     def _draw(self, branch: int, count: int) -> list[str]:
-        return self.rng.choices(self._accounts[branch], cum_weights=self._account_weights[branch], k=count)
+        return self.rng.choices(
+            self._accounts[branch], cum_weights=self._account_weights[branch], k=count
+        )
 
     def _amount(self) -> int:
         amount = self.rng.randint(1, 500_000)
@@ -354,7 +393,9 @@ class _Upstream:
         offset = self._next[place]
         if ahead is None:
             self._next[place] += 1
-        return Hop(topic=topic, partition=partition, offset=offset + (ahead or 0), topic_id=topic_id)
+        return Hop(
+            topic=topic, partition=partition, offset=offset + (ahead or 0), topic_id=topic_id
+        )
 
 
 def unreadable(seed: int, flaw: str) -> Send:
@@ -375,12 +416,18 @@ def _spoiled(send: Send, flaw: str, rng: random.Random) -> Send:
             return replace(send, value=json.dumps({"id": value.hex()}).encode())
         case "that is cut short":
             return replace(send, value=value[: -rng.randint(1, 5)])  # within its last field
-    return replace(send, value=b"\xff" + rng.randbytes(rng.randint(0, 30)))  # wire type 7, which there is none of
+    return replace(
+        send, value=b"\xff" + rng.randbytes(rng.randint(0, 30))
+    )  # wire type 7, which there is none of
 
 
 def _stations(rng: random.Random, entries: int, transactions: int) -> Counter[int]:
     """Choose before which entries an aborted transaction stands."""
-    return Counter(rng.randrange(1, entries) for _ in range(transactions)) if entries > 1 else Counter()
+    return (
+        Counter(rng.randrange(1, entries) for _ in range(transactions))
+        if entries > 1
+        else Counter()
+    )
 
 
 def zipf(count: int, exponent: float = 1.1) -> list[float]:

@@ -34,10 +34,16 @@ class Robots:
         self.first_ms = EPOCH_MS + wave * WAVE_MS
         self.clock_ms = self.first_ms + _LATE_MS
 
-    def send(self, role: str, robot: int, value: dict[str, object] | None, transaction: int | None) -> Send:
+    def send(
+        self, role: str, robot: int, value: dict[str, object] | None, transaction: int | None
+    ) -> Send:
         """One record of a robot."""
         key = f"robot-{robot:05}"
-        said = None if value is None else json.dumps({"robot": key} | value if "points" in value else value).encode()
+        said = (
+            None
+            if value is None
+            else json.dumps({"robot": key} | value if "points" in value else value).encode()
+        )
         return Send(
             key=key.encode(),
             value=said,
@@ -59,10 +65,14 @@ class Robots:
     def name(self, robot: int, transaction: int | None = None, *, gone: bool = False) -> Send:
         """What it is called from here on."""
         self.clock_ms += 1
-        return self.send("robots", robot, None if gone else {"name": self.fake.first_name()}, transaction)
+        return self.send(
+            "robots", robot, None if gone else {"name": self.fake.first_name()}, transaction
+        )
 
 
-def signals(seed: int, *, count: int = 4_000, robots: int = 64, partitions: int = 4, wave: int = 0) -> list[Send]:
+def signals(
+    seed: int, *, count: int = 4_000, robots: int = 64, partitions: int = 4, wave: int = 0
+) -> list[Send]:
     """Make the signals of one workload; aborted ones come on top. A later `wave` is what the same robots say next."""
     if not 1 <= robots <= count:
         raise ValueError(f"{count} signals are not enough for {robots} robots")
@@ -74,18 +84,25 @@ def signals(seed: int, *, count: int = 4_000, robots: int = 64, partitions: int 
             transaction = sum(station < number for station in stations)
             sends += [made.signal(made.rng.randrange(robots), transaction) for _ in range(3)]
         sends.append(
-            made.signal(number if number < robots else made.rng.choices(range(robots), cum_weights=weights)[0])
+            made.signal(
+                number
+                if number < robots
+                else made.rng.choices(range(robots), cum_weights=weights)[0]
+            )
         )
     ends = [(role, robot) for robot in range(min(partitions, robots)) for role in SIGNALS]
     value: dict[str, object] = {"ts_ms": made.clock_ms, "points": 1}
     return sends + [made.send(role, robot, value, _ABORTED) for role, robot in ends]
 
 
-def names(seed: int, *, count: int = 64, robots: int = 64, partitions: int = 4, wave: int = 0) -> list[Send]:
+def names(
+    seed: int, *, count: int = 64, robots: int = 64, partitions: int = 4, wave: int = 0
+) -> list[Send]:
     """Make so many names, of every robot in its turn; some go again, and the last ones come to nothing."""
     made = Robots(seed, robots, partitions, wave)
     sends = [
-        made.name(number % robots, gone=number >= robots and made.rng.random() < _UNNAMED) for number in range(count)
+        made.name(number % robots, gone=number >= robots and made.rng.random() < _UNNAMED)
+        for number in range(count)
     ]
     return sends + [made.name(robot, 0) for robot in range(min(partitions, robots))]
 

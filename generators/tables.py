@@ -40,7 +40,14 @@ class Tables:
     """Both tables of one workload as they stand after the changes asked for so far."""
 
     def __init__(  # noqa: PLR0913 (the knobs of a workload stand in the sentence that asks for it, all by name)
-        self, seed: int, program: str, *, rows: int, partners: int, partitions: int = 4, beside: int = 4
+        self,
+        seed: int,
+        program: str,
+        *,
+        rows: int,
+        partners: int,
+        partitions: int = 4,
+        beside: int = 4,
     ) -> None:
         if not 1 <= partners <= rows:
             raise ValueError(f"{rows} rows are not enough for {partners} partners")
@@ -48,7 +55,9 @@ class Tables:
             seed, program, rows, partners, partitions, beside
         )  # while they are new
         self.is_same_key = program == "clients"
-        self.roles = ("client-positions", "client-details") if self.is_same_key else ("positions", "tickers")
+        self.roles = (
+            ("client-positions", "client-details") if self.is_same_key else ("positions", "tickers")
+        )
         self.partitions = partitions, beside
         self._rng = random.Random(seed)
         self._fake = Faker("en_GB")
@@ -58,7 +67,9 @@ class Tables:
             self._partners = self._keys = [f"client-{number:05}" for number in range(rows)]
         else:
             self._keys = [position(number) for number in range(rows)]
-            self._partners = [f"{self._fake.lexify('????').upper()}{number}" for number in range(partners)]
+            self._partners = [
+                f"{self._fake.lexify('????').upper()}{number}" for number in range(partners)
+            ]
         self._clients = [f"client-{number:03}" for number in range(max(1, rows // 8))]
         self._weights = zipf(len(self._partners), exponent=0.6)
         self._passing = range(0)
@@ -86,7 +97,11 @@ class Tables:
         stations = {self._rng.randrange(count) for _ in range(_ABORTED)} if aborted else set()
         transaction = made = 0
         if not self.right:  # most of the partners are there before anybody refers to them
-            sends += [self._partner(number) for number in range(len(self._partners)) if self._rng.random() < 0.7]
+            sends += [
+                self._partner(number)
+                for number in range(len(self._partners))
+                if self._rng.random() < 0.7
+            ]
         while made < count:
             if self._rng.random() < _RIGHT:
                 sends.append(self._partner(self._draw()))
@@ -103,7 +118,10 @@ class Tables:
 
     def moves(self) -> list[Send]:
         """Have every row refer to another partner than now."""
-        return [self._put(row, self._row(row, avoid=self.left[row]["ticker"])) for row in sorted(self.left)]
+        return [
+            self._put(row, self._row(row, avoid=self.left[row]["ticker"]))
+            for row in sorted(self.left)
+        ]
 
     def deletions(self) -> list[Send]:
         """Delete every row."""
@@ -128,7 +146,9 @@ class Tables:
 
     def insertions(self) -> list[Send]:
         """Insert every row that is not there."""
-        return [self._put(row, self._row(row)) for row in range(len(self._keys)) if row not in self.left]
+        return [
+            self._put(row, self._row(row)) for row in range(len(self._keys)) if row not in self.left
+        ]
 
     def partner_changes(self) -> list[Send]:
         """Change every partner, or insert it."""
@@ -150,14 +170,19 @@ class Tables:
         if fate < 0.3:
             return self._put(row, None)
         keep = fate < 0.6 and not self.is_same_key
-        return self._put(row, self._row(row) | ({"ticker": self.left[row]["ticker"]} if keep else {}))
+        return self._put(
+            row, self._row(row) | ({"ticker": self.left[row]["ticker"]} if keep else {})
+        )
 
     def _partner(self, number: int) -> Send:
         return self._put_partner(number, gone=number in self.right and self._rng.random() < 0.25)
 
     def _row(self, row: int, avoid: str | None = "") -> dict[str, Any]:
         if self.is_same_key:
-            return {"client": self._keys[row], "positions": self._rng.sample(range(100), self._rng.randint(0, 4))}
+            return {
+                "client": self._keys[row],
+                "positions": self._rng.sample(range(100), self._rng.randint(0, 4)),
+            }
         known, strange = self._partners[self._draw()], self._rng.random()
         drawn = known if strange > 0.08 else None if strange < 0.04 else f"UNKNOWN{row % 7}"
         return {
@@ -185,19 +210,39 @@ class Tables:
     def _details(self, name: str) -> dict[str, Any]:
         fake = self._fake
         if self.is_same_key:
-            return {"client": name, "name": fake.first_name(), "surname": fake.last_name(), "email": fake.email()}
+            return {
+                "client": name,
+                "name": fake.first_name(),
+                "surname": fake.last_name(),
+                "email": fake.email(),
+            }
         exchange, founded = self._rng.choice(EXCHANGES), self._rng.randint(1600, 2026)
         return {"ticker": name, "exchange": exchange, "name": fake.company(), "founded": founded}
 
     def _attempt(self, transaction: int, *, everywhere: bool) -> list[Send]:
         """One transaction that is aborted: of some rows and partners, or of one in every partition."""
-        picked = range(max(self.partitions)) if everywhere else self._rng.sample(range(len(self._partners)), 1)
-        sends = [self._put(row, self._row(row), transaction) for row in picked if row < len(self._keys)]
+        picked = (
+            range(max(self.partitions))
+            if everywhere
+            else self._rng.sample(range(len(self._partners)), 1)
+        )
+        sends = [
+            self._put(row, self._row(row), transaction) for row in picked if row < len(self._keys)
+        ]
         return sends + [
-            self._put_partner(n, gone=False, transaction=transaction) for n in picked if n < len(self._partners)
+            self._put_partner(n, gone=False, transaction=transaction)
+            for n in picked
+            if n < len(self._partners)
         ]
 
-    def _send(self, side: int, number: int, key: str, value: dict[str, Any] | None, transaction: int | None) -> Send:
+    def _send(
+        self,
+        side: int,
+        number: int,
+        key: str,
+        value: dict[str, Any] | None,
+        transaction: int | None,
+    ) -> Send:
         self._made_from = None
         self._clock_ms += self._rng.randint(1, 5)
         return Send(
@@ -212,10 +257,14 @@ class Tables:
 
 
 @lru_cache(maxsize=KEPT)
-def _first_changes(made_from: _MadeFrom, count: int, *, aborted: bool) -> tuple[tuple[Send, ...], Tables]:
+def _first_changes(
+    made_from: _MadeFrom, count: int, *, aborted: bool
+) -> tuple[tuple[Send, ...], Tables]:
     """Make the first changes of tables, and the tables after them: most rows of a run begin with the same ones."""
     seed, program, rows, partners, partitions, beside = made_from
-    tables = Tables(seed, program, rows=rows, partners=partners, partitions=partitions, beside=beside)
+    tables = Tables(
+        seed, program, rows=rows, partners=partners, partitions=partitions, beside=beside
+    )
     return tuple(tables._changes(count, aborted=aborted)), tables
 
 
@@ -264,7 +313,9 @@ def spoiled(role: str, flaw: str) -> Send:
         case "that is no JSON":
             value = value[:-1]
         case "with text for a number" | "with a number for a text":
-            value = json.dumps(good | {last: "1"} if isinstance(good[last], int) else good | {last: 1}).encode()
+            value = json.dumps(
+                good | {last: "1"} if isinstance(good[last], int) else good | {last: 1}
+            ).encode()
         case "without a field":
             value = json.dumps({name: each for name, each in good.items() if name != last}).encode()
     return Send(key, value, (), EPOCH_MS, 0, role=role)

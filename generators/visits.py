@@ -14,11 +14,19 @@ from upheld.generators.ledger import EPOCH_MS, WAVE_MS, Send, zipf
 
 ACTIONS: Final = ("click", "scroll", "type", "leave")
 _NULLS: Final = 0.02
-_ABORTED: Final = 4  # transactions that come to nothing, one at the end of every partition among them
+_ABORTED: Final = (
+    4  # transactions that come to nothing, one at the end of every partition among them
+)
 
 
 def visits(  # noqa: PLR0913 (the knobs of a workload stand in the sentence that asks for it, all by name)
-    seed: int, *, events: int = 4_000, customers: int = 40, partitions: int = 4, wave: int = 0, plain: bool = False
+    seed: int,
+    *,
+    events: int = 4_000,
+    customers: int = 40,
+    partitions: int = 4,
+    wave: int = 0,
+    plain: bool = False,
 ) -> list[Send]:
     """Make the records of one workload; nulls and aborted events come on top of `events`.
 
@@ -57,7 +65,9 @@ def visits(  # noqa: PLR0913 (the knobs of a workload stand in the sentence that
             sends += [send(rng.randrange(customers), transaction) for _ in range(2)]
             transaction += 1
         alone = customers == events or number < customers  # every customer has an event
-        customer = number % customers if alone else rng.choices(range(customers), cum_weights=weights)[0]
+        customer = (
+            number % customers if alone else rng.choices(range(customers), cum_weights=weights)[0]
+        )
         if not plain and rng.random() < _NULLS:
             sends.append(send(customer, null=True))
         sends.append(send(customer))

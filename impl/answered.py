@@ -31,12 +31,16 @@ def answered(within_s: float, call: Callable[..., Any], *arguments: Any) -> None
 
     threading.Thread(target=go, name=call.__name__, daemon=True).start()
     if not over.wait(within_s):
-        raise Failed("storage", f"Kafka's client has not come back from {call.__name__} in {within_s:g} s")
+        raise Failed(
+            "storage", f"Kafka's client has not come back from {call.__name__} in {within_s:g} s"
+        )
     if raised:
         raise raised[0]
 
 
-def heard(callback: Callable[..., None], give_up: Callable[[KafkaError], object]) -> Callable[..., None]:
+def heard(
+    callback: Callable[..., None], give_up: Callable[[KafkaError], object]
+) -> Callable[..., None]:
     """A callback after whose errors the caller gives up: the client would pass them on as what is no exception, to be caught by
     nobody."""
 

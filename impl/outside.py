@@ -10,7 +10,9 @@ class Outside:
 
     def __init__(self, start: dict[str, Any]) -> None:
         is_asked = start["parameters"].get("effects")
-        self.file = (Path(start["durable_dir"]) / "effects").open("a", buffering=1) if is_asked else None
+        self.file = (
+            (Path(start["durable_dir"]) / "effects").open("a", buffering=1) if is_asked else None
+        )
 
     def tell(self, key: bytes | None, value: bytes | None) -> None:
         """Tell one; no transaction takes it back."""

@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from typing import Any, Protocol, cast
 from urllib.parse import urlsplit
 
-LOCKED_S, AGAIN_S = 60.0, 0.2  # how long a write waits for a store that does not answer, and how often it is tried
+LOCKED_S, AGAIN_S = (
+    60.0,
+    0.2,
+)  # how long a write waits for a store that does not answer, and how often it is tried
 
 
 class Store(Protocol):
@@ -56,7 +59,9 @@ class Redis:
         from redis.backoff import ConstantBackoff  # noqa: PLC0415
         from redis.retry import Retry  # noqa: PLC0415
 
-        again = Retry(ConstantBackoff(AGAIN_S), int(LOCKED_S / AGAIN_S))  # what is written twice is the same
+        again = Retry(
+            ConstantBackoff(AGAIN_S), int(LOCKED_S / AGAIN_S)
+        )  # what is written twice is the same
         self.client = redis.Redis.from_url(address, decode_responses=True, retry=again)
         self.prefix = f"{application_id}:"
 
@@ -82,7 +87,9 @@ class Cassandra:
         from cassandra.policies import ConstantReconnectionPolicy, RoundRobinPolicy  # noqa: PLC0415
 
         url = urlsplit(address)
-        profile = ExecutionProfile(load_balancing_policy=RoundRobinPolicy(), request_timeout=LOCKED_S)
+        profile = ExecutionProfile(
+            load_balancing_policy=RoundRobinPolicy(), request_timeout=LOCKED_S
+        )
         self.cluster = Cluster(
             [url.hostname],
             port=url.port,
@@ -106,7 +113,9 @@ class Cassandra:
         until = time.monotonic() + LOCKED_S
         while True:
             try:
-                execute_concurrent_with_args(self.session, self.insert, [(stage, *row) for row in rows.items()])
+                execute_concurrent_with_args(
+                    self.session, self.insert, [(stage, *row) for row in rows.items()]
+                )
             except (NoHostAvailable, OperationTimedOut, RequestExecutionException):
                 if time.monotonic() > until:
                     raise

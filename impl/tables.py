@@ -18,10 +18,16 @@ class Table:
     def __init__(self, client: dict[str, Any], group: str, topic: str) -> None:
         self.rows: dict[str, str] = {}
         settings = {"group.id": group, "enable.auto.commit": False, "auto.offset.reset": "earliest"}
-        reading = {"isolation.level": "read_committed", "enable.partition.eof": True, "fetch.wait.max.ms": 50}
+        reading = {
+            "isolation.level": "read_committed",
+            "enable.partition.eof": True,
+            "fetch.wait.max.ms": 50,
+        }
         self.consumer = Consumer(client | settings | reading)
         self.unread = set(self.consumer.list_topics(topic, 10).topics[topic].partitions)
-        self.consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in self.unread])
+        self.consumer.assign(
+            [TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in self.unread]
+        )
         self.closing = threading.Event()
         self.thread = threading.Thread(target=self.follow, name="table", daemon=True)
         self.thread.start()
@@ -41,7 +47,9 @@ class Table:
 
     def answer(self, key: str) -> dict[str, Any]:
         """The answer to a query of the protocol."""
-        return {"type": "not_ready"} if self.unread else {"type": "value", "value": self.rows.get(key)}
+        return (
+            {"type": "not_ready"} if self.unread else {"type": "value", "value": self.rows.get(key)}
+        )
 
     def close(self) -> None:
         """Stop following."""

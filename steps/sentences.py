@@ -36,11 +36,15 @@ REFUSALS = {  # as a sentence says it -> what the client is told
 CHANGE = "(?:a is killed with a transaction open|[a-d] (?:joins|leaves|is killed)|(?:a|another) worker is killed)"
 APART_S = 0.2  # between the small waves that arrive while instances come and go
 UPSTREAM = "upstream"
-TAKEN_OVER_WITHIN_MS = 5_000  # from the order on: half of the 10 seconds that the article's service level allows
+TAKEN_OVER_WITHIN_MS = (
+    5_000  # from the order on: half of the 10 seconds that the article's service level allows
+)
 WENT_ON_WITHIN_MS = 10_000  # from the death on: half of what a start with nothing prepared may take
 VISIBLE_WITHIN_MS = 2_000  # on top of the commit interval, promised by every program's contract
 FILLED_WITHIN_MS = 4_000  # two batches of a Spark on half a machine, and far from the minute that the clock takes there
-FLUSHED_WITHIN_MS = 3_000  # on top of the interval of the batches: the look at the clock, and two such batches
+FLUSHED_WITHIN_MS = (
+    3_000  # on top of the interval of the batches: the look at the clock, and two such batches
+)
 
 
 def subjects(trial: Trial, who: str = "it") -> Iterator[Application]:
@@ -100,7 +104,11 @@ def in_mode(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
     if several or clusters:
         trial.rig.pool(trial.manifest).prepare()
     said = {"commit_interval_ms": interval_ms, "delete_retention_ms": delete_retention_ms}
-    said |= {"threshold": threshold, "interval_ms": wait_ms, "persistence_interval_ms": persistence_interval_ms}
+    said |= {
+        "threshold": threshold,
+        "interval_ms": wait_ms,
+        "persistence_interval_ms": persistence_interval_ms,
+    }
     parameters: dict[str, int | str] = {name: int(value) for name, value in said.items() if value}
     parameters |= ({"store": store} if store else {}) | ({"effects": 1} if tells else {})
     count, second, timeout = int(partitions), int(beside or 0), int(timeout_ms or 0)
@@ -114,7 +122,11 @@ def in_mode(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
         rolls=bool(rolls),
         sets_aside=bool(letters),
     )
-    subject.several, subject.workers, subject.through_proxy = bool(several), int(workers or 0), bool(wired)
+    subject.several, subject.workers, subject.through_proxy = (
+        bool(several),
+        int(workers or 0),
+        bool(wired),
+    )
     subject.lag_due_ms = 0 if asked else None
     if disks_mb:
         disks.mount(subject.directory, int(disks_mb))
@@ -145,10 +157,20 @@ def fed_by_a_relay(trial: Trial, program: str, mode: Mode, partitions: str) -> N
     )
 )
 def entries_wait(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
-    trial: Trial, entries: str, accounts: str, kind: str | None, who: str, idle: str | None, flawed: str | None
+    trial: Trial,
+    entries: str,
+    accounts: str,
+    kind: str | None,
+    who: str,
+    idle: str | None,
+    flawed: str | None,
 ) -> None:
     """Write a workload: the usual one, `republished` with repeats, `moving` with a changing first hop, or all of it `aborted`."""
-    kinds = {"republished": kind == "republished ", "moved": kind == "moving ", "doomed": kind == "aborted "}
+    kinds = {
+        "republished": kind == "republished ",
+        "moved": kind == "moving ",
+        "doomed": kind == "aborted ",
+    }
     kinds["flawed"] = bool(flawed)
     for application in subjects(trial, "the relay" if who == "the relay's" else "it"):
         size = partial(ledger, trial.seed, entries=int(entries), accounts=int(accounts))
@@ -156,7 +178,9 @@ def entries_wait(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
         trial.feed(application, partial(size, partitions=partitions, **kinds))
 
 
-@step(parsers.re(r"(?P<events>\d+) events of (?P<customers>\d+) customers (wait|arrive) in its input"))
+@step(
+    parsers.re(r"(?P<events>\d+) events of (?P<customers>\d+) customers (wait|arrive) in its input")
+)
 def visits_wait(trial: Trial, events: str, customers: str) -> None:
     """Write visits, with nulls and aborted ones between them."""
     for application in subjects(trial):
@@ -164,11 +188,20 @@ def visits_wait(trial: Trial, events: str, customers: str) -> None:
         trial.feed(application, partial(wave, partitions=application.partitions), visit_facts)
 
 
-@step(parsers.re(r"(?P<count>\d+) (?P<what>signals|names) of (?P<robots>\d+) robots (wait|arrive) in its inputs"))
+@step(
+    parsers.re(
+        r"(?P<count>\d+) (?P<what>signals|names) of (?P<robots>\d+) robots (wait|arrive) in its inputs"
+    )
+)
 def signals_wait(trial: Trial, count: str, what: str, robots: str) -> None:
     """Write what robots have to say, or what they are called; it is asked for them from here on, one after the other."""
     for application in subjects(trial):
-        wave = partial(signals if what == "signals" else names, trial.seed, count=int(count), robots=int(robots))
+        wave = partial(
+            signals if what == "signals" else names,
+            trial.seed,
+            count=int(count),
+            robots=int(robots),
+        )
         partitions = application.inputs[application.reads]
         trial.feed(application, partial(wave, partitions=partitions), signal_facts)
 
@@ -179,13 +212,17 @@ def signals_wait(trial: Trial, count: str, what: str, robots: str) -> None:
         r"(, while the wall clock jumps (?P<seconds>\d+) s (?P<direction>forward|back))?"
     )
 )
-def visits_trickle(trial: Trial, events: str, apart_ms: str, seconds: str | None, direction: str | None) -> None:
+def visits_trickle(
+    trial: Trial, events: str, apart_ms: str, seconds: str | None, direction: str | None
+) -> None:
     """Write one event after the other, and see what comes out meanwhile.
 
     If it jumps, the wall clock of every process of the design is set at the beginning; the monotonic one goes on as ever.
     """
     for application in subjects(trial):
-        one = partial(visits, trial.seed, events=1, customers=1, partitions=application.partitions, plain=True)
+        one = partial(
+            visits, trial.seed, events=1, customers=1, partitions=application.partitions, plain=True
+        )
         clock = application.wall_clock
         if clock and seconds:
             clock.jump(int(seconds) * (1 if direction == "forward" else -1))
@@ -194,7 +231,11 @@ def visits_trickle(trial: Trial, events: str, apart_ms: str, seconds: str | None
             trial.feed(application, one, visit_facts)
             trial.watch(application, due_ms)
         if clock and seconds:
-            trial.mark("the wall clock jumps", Family.CLOCK, **clock.evidence(application.running["a"].pids()))
+            trial.mark(
+                "the wall clock jumps",
+                Family.CLOCK,
+                **clock.evidence(application.running["a"].pids()),
+            )
 
 
 @when(
@@ -225,7 +266,9 @@ def starts(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
             disks.start_torn(trial, application)
             started: object = True
         else:
-            started = trial.start(application, cold=bool(cold), default_mode=bool(default), may_refuse=bool(refuses))
+            started = trial.start(
+                application, cold=bool(cold), default_mode=bool(default), may_refuse=bool(refuses)
+            )
         if drains and started:
             trial.drain(application)
 
@@ -237,7 +280,9 @@ def starts(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
         r"( meanwhile| for (?P<of_them>\d+) of them))?"
     )
 )
-def go_on_arriving(trial: Trial, seconds: str | None, how: str | None, away: str | None, of_them: str | None) -> None:
+def go_on_arriving(
+    trial: Trial, seconds: str | None, how: str | None, away: str | None, of_them: str | None
+) -> None:
     """Write small waves, and see what comes out; meanwhile the store is disturbed, or no broker is in reach of instance a."""
     for application in subjects(trial):
         if not seconds:
@@ -307,7 +352,9 @@ def killed(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
             trial.settle(application, waits=bool(for_good))
 
 
-@when(parsers.re(r"it is stopped gracefully(?P<twice> while more of them arrive, and told so twice)?"))
+@when(
+    parsers.re(r"it is stopped gracefully(?P<twice> while more of them arrive, and told so twice)?")
+)
 def stopped(trial: Trial, twice: str | None) -> None:
     """Ask instance a to close, or, with its input going on, ask again when it has; what it applied is committed."""
     for application in subjects(trial):
@@ -331,7 +378,11 @@ def succeeded(trial: Trial, request: str | None) -> None:
             rule = meet(trial, application, "hold", "before", request)
             trial.kill(application)
         else:
-            hold(trial, application, AIMS["with a transaction open, before its offsets"](trial, application))
+            hold(
+                trial,
+                application,
+                AIMS["with a transaction open, before its offsets"](trial, application),
+            )
         trial.start(application, "b", in_place_of="a")
         paused = application.running.pop("a", None)
         trial.drain(application, outputs_too=False)
@@ -350,16 +401,24 @@ def goes_on(trial: Trial) -> None:
         trial.ends(application, "before the zombie resumes")
         trial.resume(application)
         trial.wait(SETTLE_S, lambda zombie=zombie: zombie.is_over)  # type: ignore[misc]
-        trial.wait(SETTLE_S, lambda: False)  # nothing may follow within the settle time, whether it lives or not
+        trial.wait(
+            SETTLE_S, lambda: False
+        )  # nothing may follow within the settle time, whether it lives or not
         del application.running["a"]
-        ended = f"{zombie.failed.kind}: {zombie.failed.message}" if zombie.failed else f"exit {zombie.exit_code}"
+        ended = (
+            f"{zombie.failed.kind}: {zombie.failed.message}"
+            if zombie.failed
+            else f"exit {zombie.exit_code}"
+        )
         zombie.kill()
         trial.happened(application, "a", "killed", f"after the settle time; {ended}")
         trial.settle(application)
 
 
 @when(
-    parsers.re(rf"(?P<changes>{CHANGE}(?:(?:,| and) {CHANGE})*)(?P<at_once>, back to back,)? while more of them arrive")
+    parsers.re(
+        rf"(?P<changes>{CHANGE}(?:(?:,| and) {CHANGE})*)(?P<at_once>, back to back,)? while more of them arrive"
+    )
 )
 def come_and_go(trial: Trial, changes: str, at_once: str | None) -> None:
     """Start, stop and kill instances by their names; each time, or at the end, wait until the input is shared among who runs."""
@@ -374,7 +433,9 @@ def come_and_go(trial: Trial, changes: str, at_once: str | None) -> None:
             ):
                 if moment:
                     hold(trial, application, AIMS[moment.strip()](trial, application))
-                (partial(membership.kill_worker, trial) if "worker" in name else does[change])(application, name)
+                (partial(membership.kill_worker, trial) if "worker" in name else does[change])(
+                    application, name
+                )
                 if not at_once:
                     membership.share(trial, application)
             if at_once:
@@ -456,7 +517,14 @@ def goes_wrong(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
     """
     for application in subjects(trial):
         if refused:
-            meet(trial, application, "refuse", "after" if applied else "before", refused, REFUSALS[why])
+            meet(
+                trial,
+                application,
+                "refuse",
+                "after" if applied else "before",
+                refused,
+                REFUSALS[why],
+            )
         elif request:
             fault: Fault = "close" if how == "lost with its connection" else "silence"
             rule = meet(trial, application, fault, "after" if answer else "before", request)
@@ -484,7 +552,11 @@ def is_prompt(trial: Trial) -> None:
     for application in subjects(trial):
         interval_ms = int(application.event.parameters["commit_interval_ms"])
         trial.paused_input(application, interval_ms + VISIBLE_WITHIN_MS)
-        trial.claim("promptly", application, "its outcome is visible within the commit interval and 2 seconds")
+        trial.claim(
+            "promptly",
+            application,
+            "its outcome is visible within the commit interval and 2 seconds",
+        )
 
 
 @then(
@@ -498,7 +570,9 @@ def readers_pass(trial: Trial, wait_ms: str | None) -> None:
     if wait_ms:
         bound_ms = int(wait_ms) + trial.rig.later_abort_ms
     for application in subjects(trial):
-        trial.claim("released", application, f"readers wait {bound_ms} ms at most", bound_ms=bound_ms)
+        trial.claim(
+            "released", application, f"readers wait {bound_ms} ms at most", bound_ms=bound_ms
+        )
 
 
 @then("both modes leave the same last rows")
@@ -529,12 +603,21 @@ def is_stored(trial: Trial) -> None:
     """Nothing more arrives: the store has to catch up."""
     for application in subjects(trial):
         trial.paused_input(
-            application, int(application.event.parameters["persistence_interval_ms"]) + VISIBLE_WITHIN_MS
+            application,
+            int(application.event.parameters["persistence_interval_ms"]) + VISIBLE_WITHIN_MS,
         )
-        trial.claim("stored", application, "its store holds every last state within the interval and 2 seconds")
+        trial.claim(
+            "stored",
+            application,
+            "its store holds every last state within the interval and 2 seconds",
+        )
 
 
-@then(parsers.re(r"beside its table it keeps (?P<topics>\d+) topics? of (?P<partitions>\d+) partitions? at most"))
+@then(
+    parsers.re(
+        r"beside its table it keeps (?P<topics>\d+) topics? of (?P<partitions>\d+) partitions? at most"
+    )
+)
 def is_narrow(trial: Trial, topics: str, partitions: str) -> None:
     """What the broker has to host for it; none of it may be the table once more."""
     limits = {"topics": int(topics), "partitions": int(partitions)}
@@ -547,7 +630,9 @@ def is_answered(trial: Trial) -> None:
     """The topic is the table: a reader of it and who asks the design see the same."""
     for application in subjects(trial):
         trial.ask_for_all(application, VISIBLE_WITHIN_MS)
-        trial.claim("answered", application, "for every robot it answers with the last row of its table")
+        trial.claim(
+            "answered", application, "for every robot it answers with the last row of its table"
+        )
 
 
 @then("within 4 seconds every full batch is out, and nothing else")
@@ -555,14 +640,18 @@ def is_filled(trial: Trial) -> None:
     """The threshold, while the clock is far."""
     for application in subjects(trial):
         trial.paused_input(application, FILLED_WITHIN_MS)
-        trial.claim("filled", application, "within 4 seconds every full batch is out, and nothing else")
+        trial.claim(
+            "filled", application, "within 4 seconds every full batch is out, and nothing else"
+        )
 
 
 @then("no event waits longer than the interval and 3 seconds")
 def is_in_time(trial: Trial) -> None:
     """The clock, for whoever does not reach the threshold."""
     for application in subjects(trial):
-        trial.paused_input(application, int(application.event.parameters["interval_ms"]) + FLUSHED_WITHIN_MS)
+        trial.paused_input(
+            application, int(application.event.parameters["interval_ms"]) + FLUSHED_WITHIN_MS
+        )
         trial.claim("in-time", application, "no event waits longer than the interval and 3 seconds")
 
 

@@ -90,7 +90,9 @@ def flawed(trial: Trial, flaw: str, which: str) -> None:
     """Write a record that the contract does not allow."""
     for application in subjects(trial):
         role = application.program.reads if which == "input" else application.program.beside
-        make = partial(unreadable, trial.seed, flaw) if flaw in FLAWS else partial(spoiled, role, flaw)
+        make = (
+            partial(unreadable, trial.seed, flaw) if flaw in FLAWS else partial(spoiled, role, flaw)
+        )
         write(trial, application, lambda make=make: [make()])  # type: ignore[misc]
 
 
@@ -119,13 +121,18 @@ def measured(trial: Trial) -> None:
 def has_forgotten(trial: Trial) -> None:
     """Let the time pass for which deletions are remembered, have some more changes arrive, and measure."""
     for application in subjects(trial):
-        tables, retention_ms = application.tables, int(application.event.parameters["delete_retention_ms"])
+        tables, retention_ms = (
+            application.tables,
+            int(application.event.parameters["delete_retention_ms"]),
+        )
         assert tables
         trial.watch(application, application.fed_ms + retention_ms)
         write(trial, application, partial(tables.changes, MORE_CHANGES))
         trial.drain(application)
         trial.measure(application, times=TIMES, within_ms=FORGOTTEN_WITHIN_MS)
-        trial.claim("forgotten", application, f"it holds no more than {TIMES} times as much", times=TIMES)
+        trial.claim(
+            "forgotten", application, f"it holds no more than {TIMES} times as much", times=TIMES
+        )
 
 
 @then("the result is:")
@@ -139,7 +146,9 @@ def result_is(trial: Trial, datatable: list[list[str]]) -> None:
 def refused_or_right(trial: Trial) -> None:
     """Nothing is visible, or everything is right."""
     for application in subjects(trial):
-        trial.claim("refused-or-right", application, "it has refused, or the outputs are the model's")
+        trial.claim(
+            "refused-or-right", application, "it has refused, or the outputs are the model's"
+        )
 
 
 @then(parsers.re("it stops loudly and names (?P<what>the record|where)"))

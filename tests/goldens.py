@@ -67,7 +67,9 @@ def _without_wording(part: Any) -> Any:
     if not isinstance(part, Mapping):
         return part
     return {
-        key: _without_wording(value) for key, value in part.items() if key not in WORDING or not isinstance(value, str)
+        key: _without_wording(value)
+        for key, value in part.items()
+        if key not in WORDING or not isinstance(value, str)
     }
 
 
@@ -77,7 +79,9 @@ GOLDENS = {
     "explain.json": explanations,
     "schema.json": protocol,
 }
-TRANSCRIPT = "transcript.json"  # compared by transcripts.differences, which name a row's first other call
+TRANSCRIPT = (
+    "transcript.json"  # compared by transcripts.differences, which name a row's first other call
+)
 
 
 def as_text(entries: Mapping[str, Any]) -> str:

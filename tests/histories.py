@@ -55,7 +55,10 @@ class Story:
         **parameters: int,
     ) -> None:
         self.program, self.name = PROGRAMS[program], name
-        topics = {role: f"{name}-{role}" for role in (*self.program.topics, *([DEAD_LETTERS] if sets_aside else []))}
+        topics = {
+            role: f"{name}-{role}"
+            for role in (*self.program.topics, *([DEAD_LETTERS] if sets_aside else []))
+        }
         self.reads, self.writes = topics[self.program.reads], topics[self.program.writes]
         self.second = topics.get(self.program.beside, "")
         self.history = among or History([_begun(atomic, names_are_ours)])
@@ -130,7 +133,12 @@ class Story:
     def spoiled(self, value: bytes | None = b"\xff", **changes: Any) -> Record:
         """A record in the input that is no entry."""
         record = Record(
-            topic=self.reads, partition=0, offset=0, timestamp_ms=EPOCH_MS, key=b"north", value=value
+            topic=self.reads,
+            partition=0,
+            offset=0,
+            timestamp_ms=EPOCH_MS,
+            key=b"north",
+            value=value,
         ).model_copy(update=changes)
         return self._append(record)
 
@@ -144,7 +152,12 @@ class Story:
         if self.program.name == "clients":
             row: dict[str, Any] = {"client": key, "positions": list(cells)}
         else:
-            row = {"positionId": key, "client": "c", "ticker": cells[0] if cells else None, "amount": number}
+            row = {
+                "positionId": key,
+                "client": "c",
+                "ticker": cells[0] if cells else None,
+                "amount": number,
+            }
         return self._row_of(self.reads, key, row, {"partition": partition} | changes)
 
     def right(self, key: str, /, *, partition: int = 0, **changes: Any) -> Record:
@@ -188,25 +201,42 @@ class Story:
             "postings": postings,
             "applied": dict(zip(("topic", "partition", "offset"), first, strict=False)),
         }
-        headers = (("id", envelope.id.encode()), ("chain", Envelope(chain=chain).SerializeToString()))
+        headers = (
+            ("id", envelope.id.encode()),
+            ("chain", Envelope(chain=chain).SerializeToString()),
+        )
         output = {"key": account.encode(), "value": json.dumps(value).encode(), "headers": headers}
         return self._emit(entry, output | {"partition": partition} | changes)
 
-    def copy(self, entry: Record, *, hop: Position | None = None, partition: int = 0, **changes: Any) -> Record:
+    def copy(
+        self, entry: Record, *, hop: Position | None = None, partition: int = 0, **changes: Any
+    ) -> Record:
         """A relay's output: the entry with the position that it was read from."""
         envelope = Envelope.FromString(entry.value or b"")
         envelope.chain.append(_hop(*(hop or (entry.topic, entry.partition, entry.offset))))
-        return self._emit(entry, {"value": envelope.SerializeToString(), "partition": partition} | changes)
+        return self._emit(
+            entry, {"value": envelope.SerializeToString(), "partition": partition} | changes
+        )
 
     def letter(self, record: Record, *, reason: bytes = b"why", **changes: Any) -> Record:
         """A dead letter of this record."""
         where = {"topic": record.topic, "partition": record.partition, "offset": record.offset}
         added = [("reason", reason), *((name, str(said).encode()) for name, said in where.items())]
-        letter = {"topic": f"{self.name}-{DEAD_LETTERS}", "visible": True, "headers": (*record.headers, *added)}
+        letter = {
+            "topic": f"{self.name}-{DEAD_LETTERS}",
+            "visible": True,
+            "headers": (*record.headers, *added),
+        }
         return self._append(record.model_copy(update=letter | changes))
 
     def visit(
-        self, customer: str, visitor: str | None, *, seen_ms: int = 0, visible: bool = True, **changes: Any
+        self,
+        customer: str,
+        visitor: str | None,
+        *,
+        seen_ms: int = 0,
+        visible: bool = True,
+        **changes: Any,
     ) -> Record:
         """An event of a customer; None is a null value."""
         value = {"customerId": customer, "visitorId": visitor, "action": "click"}
@@ -245,9 +275,16 @@ class Story:
     def joined(self, left: Record, right: Record | None = None, **changes: Any) -> Record:
         """A join's result of these two records."""
         sides = {"left": left, "right": right}
-        value: dict[str, Any] = {side: record and json.loads(record.value or b"null") for side, record in sides.items()}
-        value["from"] = {side: record and record.at.removeprefix(f"{self.name}-") for side, record in sides.items()}
-        return self._emit(left, {"value": json.dumps(value).encode(), "partition": left.partition} | changes)
+        value: dict[str, Any] = {
+            side: record and json.loads(record.value or b"null") for side, record in sides.items()
+        }
+        value["from"] = {
+            side: record and record.at.removeprefix(f"{self.name}-")
+            for side, record in sides.items()
+        }
+        return self._emit(
+            left, {"value": json.dumps(value).encode(), "partition": left.partition} | changes
+        )
 
     def tombstone(self, left: Record, **changes: Any) -> Record:
         """A join's result is deleted."""
@@ -269,7 +306,13 @@ class Story:
 
     # --- what happens to it
 
-    def start(self, name: str = "a", *, group: str | None = "app-group", internal_topics: tuple[str, ...] = ()) -> None:
+    def start(
+        self,
+        name: str = "a",
+        *,
+        group: str | None = "app-group",
+        internal_topics: tuple[str, ...] = (),
+    ) -> None:
         """An instance starts and is ready."""
         self._happens(name, "started", detail=f"{name}.stderr")
         self._happens(name, "ready", consumer_group=group, internal_topics=internal_topics)
@@ -292,13 +335,20 @@ class Story:
         self._happens(name, "resumed")
 
     def settled(
-        self, *below: int, second: Iterable[int] = (), stable_ms: int = 0, down: bool = True, group: bool = True
+        self,
+        *below: int,
+        second: Iterable[int] = (),
+        stable_ms: int = 0,
+        down: bool = True,
+        group: bool = True,
     ) -> None:
         """Every transaction is decided, and the input below these offsets (one a partition) is committed."""
         offsets = {f"{self.reads}-{partition}": offset for partition, offset in enumerate(below)}
         offsets |= {f"{self.second}-{partition}": offset for partition, offset in enumerate(second)}
         known = offsets if group else None
-        self._tell(Committed(at_ms=0, application=self.name, offsets=known, stable_ms=stable_ms, down=down))
+        self._tell(
+            Committed(at_ms=0, application=self.name, offsets=known, stable_ms=stable_ms, down=down)
+        )
 
     def stored(self, *written: tuple[int, str], at_ms: int = 0, **rows: Record) -> None:
         """What the store holds, as these outputs say it, and when which account was written."""
@@ -329,13 +379,20 @@ class Story:
 
     def paused_with_a_transaction_open(self, *writers: tuple[int, int], stable: int) -> None:
         """The mark of the fault: who was writing, and where the outputs were stable."""
-        evidence = {"writers": [list(w) for w in writers], "last_stable": {f"{self.writes}-0": stable}}
+        evidence = {
+            "writers": [list(w) for w in writers],
+            "last_stable": {f"{self.writes}-0": stable},
+        }
         self._tell(Mark(at_ms=0, fault="with a transaction open", evidence=evidence))
 
     def ends(self, high_watermark: int, reason: str = "before the zombie resumes") -> None:
         """The ends of the outputs at a moment."""
         ends = {f"{self.writes}-0": high_watermark}
-        self._tell(Ends(at_ms=0, application=self.name, reason=reason, last_stable=ends, high_watermark=ends))
+        self._tell(
+            Ends(
+                at_ms=0, application=self.name, reason=reason, last_stable=ends, high_watermark=ends
+            )
+        )
 
     def names(self, *topics: str, groups: tuple[str, ...] = (), ids: tuple[str, ...] = ()) -> None:
         """What exists on the broker."""
@@ -343,7 +400,9 @@ class Story:
 
     # --- pulse
 
-    def signal(self, robot: str, ts_ms: int, points: int, role: str = "motors", **changes: Any) -> Record:
+    def signal(
+        self, robot: str, ts_ms: int, points: int, role: str = "motors", **changes: Any
+    ) -> Record:
         """A signal in the input."""
         row = {"robot": robot, "ts_ms": ts_ms, "points": points}
         return self._row_of(f"{self.name}-{role}", robot, row, changes)
@@ -352,22 +411,33 @@ class Story:
         """A robot's name in the input."""
         return self._row_of(f"{self.name}-robots", robot, {"name": name}, {})
 
-    def pulse(self, robot: str, *read: Record, value: dict[str, Any] | None = None, **changes: Any) -> Record:
+    def pulse(
+        self, robot: str, *read: Record, value: dict[str, Any] | None = None, **changes: Any
+    ) -> Record:
         """The row that these records give; `value` replaces fields of it."""
-        said = [(record.topic.rsplit("-", 1)[1], json.loads(record.value or b""), record) for record in read]
+        said = [
+            (record.topic.rsplit("-", 1)[1], json.loads(record.value or b""), record)
+            for record in read
+        ]
         signals = [value for role, value, _ in said if role != "robots"]
         first, last = (pick(each["ts_ms"] for each in signals) for pick in (min, max))
         points = sum(each["points"] for each in signals)
         first_points = sum(each["points"] for each in signals if each["ts_ms"] == first)
         row = {
             "robot": robot,
-            "name": next((value["name"] for role, value, _ in reversed(said) if role == "robots"), None),
+            "name": next(
+                (value["name"] for role, value, _ in reversed(said) if role == "robots"), None
+            ),
             "points": points,
             "first_points": first_points,
             "first_ts_ms": first,
             "last_ts_ms": last,
-            "rate_mhz": (points - first_points) * 1_000_000 // (last - first) if last > first else 0,
-            "applied": {role: {"partition": r.partition, "offset": r.offset} for role, _, r in said},
+            "rate_mhz": (points - first_points) * 1_000_000 // (last - first)
+            if last > first
+            else 0,
+            "applied": {
+                role: {"partition": r.partition, "offset": r.offset} for role, _, r in said
+            },
         }
         return self._row_of(self.writes, robot, row | (value or {}), changes)
 
@@ -387,14 +457,29 @@ class Story:
         key = (row.key or b"").decode() if row else key
         stables = {f"{self.writes}-0": stable}
         answer = Answer(
-            at_ms=at_ms, application=self.name, name=name, key=key.encode(), ready=ready, value=value, stable=stables
+            at_ms=at_ms,
+            application=self.name,
+            name=name,
+            key=key.encode(),
+            ready=ready,
+            value=value,
+            stable=stables,
         )
         self._tell(answer)
 
-    def keeps(self, topic: str, partitions: int = 1, repeated: int = 0, size_bytes: int = 0) -> None:
+    def keeps(
+        self, topic: str, partitions: int = 1, repeated: int = 0, size_bytes: int = 0
+    ) -> None:
         """What the design keeps on the broker."""
         size = {"records": 1, "size_bytes": size_bytes}
-        kept = Kept(at_ms=0, application=self.name, topic=topic, partitions=partitions, repeated=repeated, **size)
+        kept = Kept(
+            at_ms=0,
+            application=self.name,
+            topic=topic,
+            partitions=partitions,
+            repeated=repeated,
+            **size,
+        )
         self._tell(kept)
 
     # --- the end
@@ -409,11 +494,20 @@ class Story:
 
     def claims(self, check: str, **arguments: Any) -> None:
         """A sentence of the feature asks for a check here."""
-        self._tell(Claim(check=check, application=self.name, sentence=f"the {check} holds", arguments=arguments))
+        self._tell(
+            Claim(
+                check=check,
+                application=self.name,
+                sentence=f"the {check} holds",
+                arguments=arguments,
+            )
+        )
 
     def recorded(self, path: Path, verdict: str = "upheld", **ended: Any) -> Path:
         """The history as a file that ends in this verdict."""
-        with History([*self.history.events, Ended(verdict=verdict, seconds=1.5, **ended)], path=path):
+        with History(
+            [*self.history.events, Ended(verdict=verdict, seconds=1.5, **ended)], path=path
+        ):
             return path
 
     def failed(self, detail: str, name: str = "a") -> None:
@@ -426,7 +520,9 @@ class Story:
     def _emit(self, entry: Record, output: dict[str, Any]) -> Record:
         if "offset" in output:
             self._next[self.writes, output["partition"]] = output["offset"]
-        return self._append(entry.model_copy(update={"topic": self.writes, "visible": True} | output))
+        return self._append(
+            entry.model_copy(update={"topic": self.writes, "visible": True} | output)
+        )
 
     def _number(self) -> int:
         self._entries += 1
@@ -434,7 +530,12 @@ class Story:
 
     def _row_of(self, topic: str, key: str, row: dict[str, Any], changes: dict[str, Any]) -> Record:
         record = Record(
-            topic=topic, partition=0, offset=0, timestamp_ms=EPOCH_MS, key=key.encode(), value=json.dumps(row).encode()
+            topic=topic,
+            partition=0,
+            offset=0,
+            timestamp_ms=EPOCH_MS,
+            key=key.encode(),
+            value=json.dumps(row).encode(),
         )
         return self._append(record.model_copy(update=changes))
 

@@ -25,12 +25,16 @@ os.execvp(sys.argv[1], sys.argv[1:])
 class Terminal:
     """A pseudo-terminal, the program on it, and all that the program has written there."""
 
-    def __init__(self, *command: str, columns: int = 100, cwd: Path | None = None, **environment: str) -> None:
+    def __init__(
+        self, *command: str, columns: int = 100, cwd: Path | None = None, **environment: str
+    ) -> None:
         self.screen = b""
         self._master, slave = pty.openpty()
         termios.tcsetwinsize(slave, (30, columns))
         self._before = termios.tcgetattr(slave)
-        plain: Mapping[str, str] = {name: value for name, value in os.environ.items() if name not in {"CI", "COLUMNS"}}
+        plain: Mapping[str, str] = {
+            name: value for name, value in os.environ.items() if name not in {"CI", "COLUMNS"}
+        }
         self.process = subprocess.Popen(
             [sys.executable, "-c", ADOPT, *command],
             stdin=slave,

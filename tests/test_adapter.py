@@ -7,7 +7,16 @@ from pathlib import Path
 import pytest
 from miniatures import START, Run, Spawn, manifest, until
 
-from upheld.protocol.messages import Deactivated, Error, Failed, Query, Ready, StandingBy, Stopped, Unsupported
+from upheld.protocol.messages import (
+    Deactivated,
+    Error,
+    Failed,
+    Query,
+    Ready,
+    StandingBy,
+    Stopped,
+    Unsupported,
+)
 from upheld.supervisor.instance import Instance
 
 
@@ -17,7 +26,9 @@ def spawn(tmp_path: Path) -> Iterator[Spawn]:
     spawned = []
 
     def of(habit: str) -> Instance:
-        design = manifest("", command=[sys.executable, "serves.py", habit], capabilities=["reusable"])
+        design = manifest(
+            "", command=[sys.executable, "serves.py", habit], capabilities=["reusable"]
+        )
         spawned.append(instance := Instance(design, Run(), tmp_path))
         instance.greet()
         return instance
@@ -66,7 +77,9 @@ def test_refusal_and_loud_stop_at_start(spawn: Spawn) -> None:
     assert failing.start(START) == Failed(kind="storage", message="it cannot begin")
     assert failing.wait_exit(5) == 1
     for _ in range(2):
-        assert sound.start(START) == Failed(kind="offset-lost", message="it cannot begin", again=True)
+        assert sound.start(START) == Failed(
+            kind="offset-lost", message="it cannot begin", again=True
+        )
         assert sound.takes_another_start()
 
 

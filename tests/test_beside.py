@@ -10,7 +10,9 @@ def test_commands_beside_each_other(tmp_path: Path) -> None:
     """The first ends only if the second runs meanwhile; what they say stays apart, and one that fails makes all fail."""
     for name, script in (("waits", WAITS), ("makes", MAKES)):
         (tmp_path / name).write_text(script)
-    commands = [f"{sys.executable} {tmp_path / name} {tmp_path / 'made'}" for name in ("waits", "makes")]
+    commands = [
+        f"{sys.executable} {tmp_path / name} {tmp_path / 'made'}" for name in ("waits", "makes")
+    ]
 
     done = subprocess.run(
         [sys.executable, Path(__file__).parents[1] / "tools" / "beside.py", *commands],

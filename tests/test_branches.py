@@ -44,7 +44,10 @@ class TestOutputs:
         story, (_, second) = two_entries()
         story.row("north", 10, 3, second, of="branch")
 
-        assert story.found("relation") == [("lost", "ada", second.at), ("lost", "bob", "app-entries-0@0")]
+        assert story.found("relation") == [
+            ("lost", "ada", second.at),
+            ("lost", "bob", "app-entries-0@0"),
+        ]
 
     def test_a_row_in_the_other_stage_s_topic(self) -> None:
         """An account is no branch."""
@@ -58,13 +61,23 @@ class TestOutputs:
 
 def accounts(story: Story, first: Record, second: Record) -> None:
     """The rows of the first stage."""
-    for account, cents, postings, entry in (("ada", 5, 1, first), ("bob", -2, 1, first), ("ada", 12, 2, second)):
+    for account, cents, postings, entry in (
+        ("ada", 5, 1, first),
+        ("bob", -2, 1, first),
+        ("ada", 12, 2, second),
+    ):
         story.row(account, cents, postings, entry, topic="app-balances")
 
 
 @pytest.mark.parametrize(
     ("ada", "north", "missing"),
-    [(12, 10, []), (12, 3, ["north"]), (5, 10, ["ada"]), (None, 10, ["ada"]), (12, None, ["north"])],
+    [
+        (12, 10, []),
+        (12, 3, ["north"]),
+        (5, 10, ["ada"]),
+        (None, 10, ["ada"]),
+        (12, None, ["north"]),
+    ],
 )
 def test_the_last_states(ada: int | None, north: int | None, missing: list[str]) -> None:
     """A state of either stage that is old, or not there, is late, and was not stored before the commit."""
@@ -77,7 +90,11 @@ def test_the_last_states(ada: int | None, north: int | None, missing: list[str])
         ("totals", "north", 10): (3, second),
     }
     kept = []
-    for stage, key, cents in [("balances", "bob", -2), ("balances", "ada", ada), ("totals", "north", north)]:
+    for stage, key, cents in [
+        ("balances", "bob", -2),
+        ("balances", "ada", ada),
+        ("totals", "north", north),
+    ]:
         if cents is not None:
             postings, entry = states[stage, key, cents]
             applied = {"topic": entry.topic, "partition": entry.partition, "offset": entry.offset}

@@ -180,12 +180,16 @@ def test_one_mode_is_enough_where_the_tag_says_so(features: Path) -> None:
     """Who has both modes is judged in exactly_once, who has one in that, and who is asked for one mode in that."""
     feature = features / "replay/replays.feature"
     feature.write_text(
-        feature.read_text().replace("@G1.replayed-after-a-crash", "@G1.replayed-after-a-crash @one-mode")
+        feature.read_text().replace(
+            "@G1.replayed-after-a-crash", "@G1.replayed-after-a-crash @one-mode"
+        )
     )
     catalogue = load(features)
 
     def modes(design: Design, *asked: str) -> list[str | None]:
-        rows = catalogue.promised(design, lambda found, _: found.id == "G1.replayed-after-a-crash", asked or MODES)
+        rows = catalogue.promised(
+            design, lambda found, _: found.id == "G1.replayed-after-a-crash", asked or MODES
+        )
         return [row.mode for row in rows]
 
     assert modes(Design("all")) == ["exactly_once"]
@@ -199,13 +203,17 @@ def test_one_program_is_enough_where_the_tag_says_so(features: Path) -> None:
     feature.write_text(
         feature.read_text()
         .replace("@G1.replayed-after-a-crash", "@G1.replayed-after-a-crash @one-program")
-        .replace("| ledger  | exactly_once  |", "| ledger  | exactly_once  |\n      | relay   | exactly_once  |")
+        .replace(
+            "| ledger  | exactly_once  |",
+            "| ledger  | exactly_once  |\n      | relay   | exactly_once  |",
+        )
     )
     catalogue = load(features)
 
     def rows(*offered: str) -> set[tuple[str | None, str | None]]:
         promised = catalogue.promised(
-            Design("some", programs=offered), lambda found, _: found.id == "G1.replayed-after-a-crash"
+            Design("some", programs=offered),
+            lambda found, _: found.id == "G1.replayed-after-a-crash",
         )
         return {(row.program, row.mode) for row in promised}
 
@@ -215,7 +223,9 @@ def test_one_program_is_enough_where_the_tag_says_so(features: Path) -> None:
 
 def test_what_is_tagged_soak_is_asked_for(features: Path) -> None:
     """It is neither judged nor promised, but where an expression names the tag or the scenario."""
-    (features / "transactions/crashes.feature").write_text(TRANSACTIONS.replace("@slow", "@slow @soak"))
+    (features / "transactions/crashes.feature").write_text(
+        TRANSACTIONS.replace("@slow", "@slow @soak")
+    )
     catalogue = load(features)
     ids = {
         only: {catalogue.by_row[row.id].id for row in catalogue.rows(catalogue.chooser(only=only))}
@@ -223,7 +233,11 @@ def test_what_is_tagged_soak_is_asked_for(features: Path) -> None:
     }
 
     assert "G22" not in {row.id.partition(".")[0] for row in catalogue.promised(Design("all"))}
-    assert [only for only, found in ids.items() if found == {"G22.dies"}] == ["@soak", "slow and soak", "@G22.dies"]
+    assert [only for only, found in ids.items() if found == {"G22.dies"}] == [
+        "@soak",
+        "slow and soak",
+        "@G22.dies",
+    ]
     assert [only for only, found in ids.items() if not found] == ["@slow", "@G22", "not @replay"]
 
 
@@ -231,7 +245,9 @@ def test_only_and_guarantee_narrow_each_other(catalogue: Catalogue) -> None:
     """What is asked for twice is what both ask for."""
     chosen = catalogue.chooser(only="not @G1.replayed-by-a-relay", guarantees=["G1"])
 
-    assert {row.id.partition("[")[0] for row in catalogue.rows(chosen)} == {"G1.replayed-after-a-crash"}
+    assert {row.id.partition("[")[0] for row in catalogue.rows(chosen)} == {
+        "G1.replayed-after-a-crash"
+    }
 
 
 @pytest.mark.parametrize(
@@ -302,11 +318,27 @@ def test_a_scenario_is_explained_by_its_guarantee(catalogue: Catalogue) -> None:
         ("guarantees.toml", "[G1", "is not TOML"),
         ("guarantees.toml", "G1 = 3", "[G1] is no table"),
         ("guarantees.toml", GUARANTEES.replace('"specified"', '"done"', 1), "[G1] status"),
-        ("guarantees.toml", GUARANTEES.replace('why = "not specified yet"', ""), "[G30] why is given"),
-        ("guarantees.toml", GUARANTEES.replace('section = "The Details"', ""), "[G1] source and section"),
+        (
+            "guarantees.toml",
+            GUARANTEES.replace('why = "not specified yet"', ""),
+            "[G30] why is given",
+        ),
+        (
+            "guarantees.toml",
+            GUARANTEES.replace('section = "The Details"', ""),
+            "[G1] source and section",
+        ),
         ("guarantees.toml", GUARANTEES.replace('["all"]', '["some"]'), "[G22] some is no program"),
-        ("guarantees.toml", GUARANTEES.replace('"replay"', '"again"', 1), "[G1] is of the family 'again'"),
-        ("guarantees.toml", GUARANTEES.replace('source = "article', 'source = "book'), "gives no title"),
+        (
+            "guarantees.toml",
+            GUARANTEES.replace('"replay"', '"again"', 1),
+            "[G1] is of the family 'again'",
+        ),
+        (
+            "guarantees.toml",
+            GUARANTEES.replace('source = "article', 'source = "book'),
+            "gives no title",
+        ),
         ("replay/replays.feature", "Given nothing\n", "is no feature: (1:1)"),
         ("replay/replays.feature", "# nothing\n", "holds no feature"),
     ],

@@ -94,7 +94,8 @@ class TestRelation:
 
     @BOTH_MODES
     @pytest.mark.parametrize(
-        ("outputs", "missing"), [("0123", None), ("023", 1), ("123", 0), ("03", 1), ("012", 3), ("", 3)]
+        ("outputs", "missing"),
+        [("0123", None), ("023", 1), ("123", 0), ("03", 1), ("012", 3), ("", 3)],
     )
     def test_a_relay_skips_nothing(self, mode: str, outputs: str, missing: int | None) -> None:
         """One record for one record: the first one that is missing is named by its position."""
@@ -124,18 +125,28 @@ class TestRelation:
     def test_a_repeat_is_a_duplicate_under_exactly_once_only(self) -> None:
         """The same state twice is what at_least_once allows and exactly_once forbids."""
         assert balances("at_least_once", "01223").found("relation") == []
-        assert balances("exactly_once", "01223").found("relation") == [("duplicated", "ada", "app-entries-0@2")]
+        assert balances("exactly_once", "01223").found("relation") == [
+            ("duplicated", "ada", "app-entries-0@2")
+        ]
         assert relayed("at_least_once", "01223").found("relation") == []
-        assert relayed("exactly_once", "01223").found("relation") == [("duplicated", "north", "app-input-0@2")]
+        assert relayed("exactly_once", "01223").found("relation") == [
+            ("duplicated", "north", "app-input-0@2")
+        ]
 
     @pytest.mark.parametrize("make", [balances, relayed])
     def test_a_step_back_needs_a_restart(self, make: Callable[..., Story]) -> None:
         """At_least_once may step back once behind each new start, and never without one or before it."""
         assert make("at_least_once", "012", "123").found("relation") == []
         assert make("at_least_once", "012", "12", "123").found("relation") == []
-        assert {name for name, _, _ in make("at_least_once", "012123").found("relation")} == {"reordered"}
-        assert {name for name, _, _ in make("at_least_once", "012", "12123").found("relation")} == {"reordered"}
-        assert {name for name, _, _ in make("at_least_once", "01212", "23").found("relation")} == {"reordered"}
+        assert {name for name, _, _ in make("at_least_once", "012123").found("relation")} == {
+            "reordered"
+        }
+        assert {name for name, _, _ in make("at_least_once", "012", "12123").found("relation")} == {
+            "reordered"
+        }
+        assert {name for name, _, _ in make("at_least_once", "01212", "23").found("relation")} == {
+            "reordered"
+        }
 
     def test_a_step_back_behind_a_resumed_instance(self) -> None:
         """Who was paused and goes on under at_least_once may repeat what its successor had done."""
@@ -167,25 +178,39 @@ class TestRelation:
 
     def test_a_step_back_names_the_entry(self) -> None:
         """A step back that nothing allows names the state that came again."""
-        assert balances("at_least_once", "02123").found("relation") == [("reordered", "ada", "app-entries-0@1")]
+        assert balances("at_least_once", "02123").found("relation") == [
+            ("reordered", "ada", "app-entries-0@1")
+        ]
 
     def test_a_step_back_after_a_restart_is_no_excuse_under_exactly_once(self) -> None:
         """Under exactly_once every state that comes again is a duplicate, restart or not."""
-        assert balances("exactly_once", "012", "123").found("relation") == [("duplicated", "ada", "app-entries-0@1")]
+        assert balances("exactly_once", "012", "123").found("relation") == [
+            ("duplicated", "ada", "app-entries-0@1")
+        ]
 
     def test_swapped(self) -> None:
         """Two states in the wrong order are reordered, not lost and not duplicated."""
-        assert balances("exactly_once", "0213").found("relation") == [("reordered", "ada", "app-entries-0@1")]
-        assert {name for name, _, _ in relayed("exactly_once", "0213").found("relation")} == {"reordered"}
-        assert {name for name, _, _ in relayed("exactly_once", "1023").found("relation")} == {"reordered"}
+        assert balances("exactly_once", "0213").found("relation") == [
+            ("reordered", "ada", "app-entries-0@1")
+        ]
+        assert {name for name, _, _ in relayed("exactly_once", "0213").found("relation")} == {
+            "reordered"
+        }
+        assert {name for name, _, _ in relayed("exactly_once", "1023").found("relation")} == {
+            "reordered"
+        }
 
     def test_ends_behind_the_end(self) -> None:
         """At_least_once may step back, but must come forward again to the last state."""
-        assert balances("at_least_once", "0123", "1").found("relation") == [("lost", "ada", "app-entries-0@3")]
+        assert balances("at_least_once", "0123", "1").found("relation") == [
+            ("lost", "ada", "app-entries-0@3")
+        ]
 
     def test_a_repeat_may_not_leave_something_out(self) -> None:
         """A relay that steps back repeats everything from there."""
-        assert {name for name, _, _ in relayed("at_least_once", "0123", "13").found("relation")} == {"reordered"}
+        assert {
+            name for name, _, _ in relayed("at_least_once", "0123", "13").found("relation")
+        } == {"reordered"}
 
     def test_one_key_in_two_partitions(self) -> None:
         """A key that is spread over partitions has no order, whatever its values say."""
@@ -493,7 +518,9 @@ class TestRelation:
     def test_thousands_of_wrong_outputs(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A design that is wrong everywhere is judged as fast as others: the log is not folded again for each row."""
         story = Story()
-        entries = [story.entry((f"a{number % 500}", 1), (f"b{number % 500}", 1)) for number in range(2000)]
+        entries = [
+            story.entry((f"a{number % 500}", 1), (f"b{number % 500}", 1)) for number in range(2000)
+        ]
         for number, entry in enumerate(entries):
             story.row(f"a{number % 500}", 7777, number // 500 + 2, entry)
 
@@ -651,7 +678,13 @@ class TestFold:
 
     @pytest.mark.parametrize(
         ("cents", "postings", "name"),
-        [(5, 1, "torn"), (61, 3, "uncommitted-visible"), (27, 5, "duplicated"), (15, 2, "lost"), (9, 3, "phantom")],
+        [
+            (5, 1, "torn"),
+            (61, 3, "uncommitted-visible"),
+            (27, 5, "duplicated"),
+            (15, 2, "lost"),
+            (9, 3, "phantom"),
+        ],
     )
     def test_no_fold_gives_it(self, cents: int, postings: int, name: str) -> None:
         """A row that no cut gives is named as under the relation."""
@@ -830,7 +863,9 @@ class TestOnce:
     """No output stands there twice."""
 
     @BOTH_MODES
-    @pytest.mark.parametrize(("shown", "again"), [("012", []), ("02", []), ("0112", [1]), ("01201", [0, 1])])
+    @pytest.mark.parametrize(
+        ("shown", "again"), [("012", []), ("02", []), ("0112", [1]), ("01201", [0, 1])]
+    )
     def test_twice(self, mode: str, shown: str, again: list[int]) -> None:
         """Each that comes again is named, in either mode: there was no crash to allow it."""
         found = balances(mode, shown).found("once")
@@ -891,7 +926,9 @@ class TestBelowTheCommit:
         """What was not committed may come again."""
         assert self.killed_at(below, again).found("below-the-commit") == []
 
-    @pytest.mark.parametrize(("below", "again", "repeated"), [(2, "123", [1]), (3, "0123", [0, 1, 2])])
+    @pytest.mark.parametrize(
+        ("below", "again", "repeated"), [(2, "123", [1]), (3, "0123", [0, 1, 2])]
+    )
     def test_below(self, below: int, again: str, repeated: list[int]) -> None:
         """What was committed may not, and each is named."""
         expected = [("duplicated", "ada", f"app-entries-0@{offset}") for offset in repeated]
@@ -947,7 +984,11 @@ class TestSilent:
         story.row("ada", 11, 2, next(iter(story.history.of(Record))), offset=1)
         (anomaly,) = story.judged("silent")
 
-        assert (anomaly.name, anomaly.key, anomaly.got) == ("fenced-but-emitting", "ada", "app-balances-0@1")
+        assert (anomaly.name, anomaly.key, anomaly.got) == (
+            "fenced-but-emitting",
+            "ada",
+            "app-balances-0@1",
+        )
         assert "producer 7, epoch 0" in anomaly.text
 
     @pytest.mark.parametrize(("producer", "epoch"), [(7, 0), (9, 0)])
@@ -992,8 +1033,15 @@ class TestOwners:
         """Two that write what came of one partition by turns both own it."""
         (anomaly,) = self.shared([7, 8, 7, 8, 7]).judged("owners")
 
-        assert (anomaly.name, anomaly.key, anomaly.got) == ("fenced-but-emitting", "ada", "app-balances-0@4")
-        assert "app-entries-0 passed 4 times between producers, at last between 8 and 7" in anomaly.text
+        assert (anomaly.name, anomaly.key, anomaly.got) == (
+            "fenced-but-emitting",
+            "ada",
+            "app-balances-0@4",
+        )
+        assert (
+            "app-entries-0 passed 4 times between producers, at last between 8 and 7"
+            in anomaly.text
+        )
         assert "came and went 3 times" in anomaly.text
 
     def test_each_output_partition_has_an_order_of_its_own(self) -> None:
@@ -1012,7 +1060,9 @@ class TestOwners:
         story.start("b")
         for number in range(4):
             for partition, account in enumerate(("ada", "bob")):
-                story.row(account, number + 1, number + 1, story.entry((account, 1), partition=partition))
+                story.row(
+                    account, number + 1, number + 1, story.entry((account, 1), partition=partition)
+                )
                 story.batch(2 * number + partition, 2 * number + partition, 7 + partition)
 
         assert story.found("owners") == []
@@ -1039,7 +1089,9 @@ class TestOwners:
 class TestRecovered:
     """A new output is visible in time after a cold start."""
 
-    @pytest.mark.parametrize(("after_ms", "found"), [(2100, []), (2101, ["late"]), (None, ["late"])])
+    @pytest.mark.parametrize(
+        ("after_ms", "found"), [(2100, []), (2101, ["late"]), (None, ["late"])]
+    )
     def test_the_bound(self, after_ms: int | None, found: list[str]) -> None:
         """The bound itself is in time; later, or never, is late."""
         story = Story()
@@ -1103,7 +1155,9 @@ class TestAvailable:
 class TestReleased:
     """Readers pass the transaction of a dead instance within its bound."""
 
-    @pytest.mark.parametrize(("stable_ms", "expected"), [(0, []), (4500, []), (4501, [("stuck", None, None)])])
+    @pytest.mark.parametrize(
+        ("stable_ms", "expected"), [(0, []), (4500, []), (4501, [("stuck", None, None)])]
+    )
     def test_the_bound(self, stable_ms: int, expected: list[Found]) -> None:
         """The wait is measured until the last stable offset is the end; the bound itself is in time."""
         story = Story()
@@ -1128,7 +1182,10 @@ class TestPreserved:
     def test_a_ledger_keeps_them(self, mode: str) -> None:
         """Id, chain and timestamp of the last entry applied are in every row."""
         story = Story("ledger", mode)
-        first, second = story.entry(ada=1, via=[("up", 0, 3)]), story.entry(ada=1, via=[("up", 0, 4)])
+        first, second = (
+            story.entry(ada=1, via=[("up", 0, 3)]),
+            story.entry(ada=1, via=[("up", 0, 4)]),
+        )
         story.row("ada", 1, 1, first)
         story.row("ada", 2, 2, second)
 
@@ -1137,18 +1194,27 @@ class TestPreserved:
     def test_a_relay_keeps_them(self) -> None:
         """Headers may come twice, be empty or null, and a relay may add its own."""
         assert self.relay_with().found("preserved") == []
-        assert self.relay_with(headers=(("own", b"1"), *self.HEADERS, ("own", b"2"))).found("preserved") == []
+        assert (
+            self.relay_with(headers=(("own", b"1"), *self.HEADERS, ("own", b"2"))).found(
+                "preserved"
+            )
+            == []
+        )
 
     @pytest.mark.parametrize("dropped", range(5))
     def test_a_header_is_lost(self, dropped: int) -> None:
         """Each header is missed, also the second of two equal ones."""
         kept = (*self.HEADERS[:dropped], *self.HEADERS[dropped + 1 :])
 
-        assert self.relay_with(headers=kept).found("preserved") == [("lost", "north", "app-input-0@0")]
+        assert self.relay_with(headers=kept).found("preserved") == [
+            ("lost", "north", "app-input-0@0")
+        ]
 
     def test_headers_change_places(self) -> None:
         """Headers are a list: their order is kept."""
-        assert self.relay_with(headers=self.HEADERS[::-1]).found("preserved") == [("lost", "north", "app-input-0@0")]
+        assert self.relay_with(headers=self.HEADERS[::-1]).found("preserved") == [
+            ("lost", "north", "app-input-0@0")
+        ]
 
     @BOTH_PROGRAMS
     def test_the_time_of_processing(self, program: str) -> None:
@@ -1168,12 +1234,21 @@ class TestPreserved:
         "headers",
         [
             (),
-            (("id", b"other"), ("chain", Envelope(chain=[Hop(topic="app-entries")]).SerializeToString())),
+            (
+                ("id", b"other"),
+                ("chain", Envelope(chain=[Hop(topic="app-entries")]).SerializeToString()),
+            ),
             (("id", b"e0"),),
             (("id", b"e0"), ("chain", None)),
             (("id", b"e0"), ("chain", b"\xff")),
-            (("id", b"e0"), ("chain", Envelope(chain=[Hop(topic="app-entries", offset=1)]).SerializeToString())),
-            (("id", None), ("chain", Envelope(chain=[Hop(topic="app-entries")]).SerializeToString())),
+            (
+                ("id", b"e0"),
+                ("chain", Envelope(chain=[Hop(topic="app-entries", offset=1)]).SerializeToString()),
+            ),
+            (
+                ("id", None),
+                ("chain", Envelope(chain=[Hop(topic="app-entries")]).SerializeToString()),
+            ),
         ],
     )
     def test_a_ledger_makes_a_new_envelope(self, headers: Any) -> None:
@@ -1267,7 +1342,9 @@ class TestSameRows:
 class TestSideEffects:
     """Nothing else changes on the broker."""
 
-    def appeared(self, *topics: str, groups: tuple[str, ...] = (), ours: bool = True, **start: Any) -> Story:
+    def appeared(
+        self, *topics: str, groups: tuple[str, ...] = (), ours: bool = True, **start: Any
+    ) -> Story:
         """These names appear beside an older topic and an older group."""
         story = Story(names_are_ours=ours)
         story.names("app-entries", "app-balances", "old", groups=("old-group",))
@@ -1282,7 +1359,9 @@ class TestSideEffects:
 
     def test_declared(self) -> None:
         """A topic that begins with the application id and was declared may appear, and a group that begins with it."""
-        story = self.appeared("app-changelog", groups=("app-leader",), internal_topics=("app-changelog",))
+        story = self.appeared(
+            "app-changelog", groups=("app-leader",), internal_topics=("app-changelog",)
+        )
 
         assert story.found("side-effects") == []
 
@@ -1314,12 +1393,16 @@ class TestSideEffects:
 
     def test_a_leaked_group(self) -> None:
         """A group that nobody named and that does not begin with the application id is leaked."""
-        assert self.appeared(groups=("foreign",)).found("side-effects") == [("leaked-topic", None, None)]
+        assert self.appeared(groups=("foreign",)).found("side-effects") == [
+            ("leaked-topic", None, None)
+        ]
 
     def test_a_broker_that_others_use(self) -> None:
         """Foreign names are ignored there; what begins with the application id or was declared is not."""
         assert self.appeared("foreign", groups=("foreign",), ours=False).found("side-effects") == []
-        assert self.appeared("app-changelog", ours=False).found("side-effects") == [("leaked-topic", None, None)]
+        assert self.appeared("app-changelog", ours=False).found("side-effects") == [
+            ("leaked-topic", None, None)
+        ]
         declared = self.appeared("foreign", ours=False, internal_topics=("foreign",))
         assert declared.found("side-effects") == [("leaked-topic", None, None)]
 
@@ -1353,7 +1436,8 @@ class TestHandedOver:
         assert self.switched(7, 7, 8, 8).found("handed-over") == []
 
     @pytest.mark.parametrize(
-        ("writers", "who"), [((7, 8, 8, 8), "that stands by"), ((7, 7, 8, 7), "that has handed over")]
+        ("writers", "who"),
+        [((7, 8, 8, 8), "that stands by"), ((7, 7, 8, 7), "that has handed over")],
     )
     def test_out_of_turn(self, writers: tuple[int, ...], who: str) -> None:
         """Who writes before it is its turn, or after it was, is told from the other."""
@@ -1383,7 +1467,9 @@ class TestNoticed:
             story.failed("fenced: by another one", who)
         story.kill("a")
 
-        assert [name for name, *_ in story.found("noticed")] == ([] if who else ["fenced-but-emitting"])
+        assert [name for name, *_ in story.found("noticed")] == (
+            [] if who else ["fenced-but-emitting"]
+        )
 
     def test_a_failure_before(self) -> None:
         """What failed before the second one began has nothing to do with it."""
@@ -1400,7 +1486,15 @@ def test_every_check_names_its_anomalies() -> None:
     """Every check has its anomalies, for `explain`, and there is a class of tests for every check."""
     classes = [
         name
-        for module in (test_dead_letters, test_effects, test_flush, test_joins, test_lag, test_pulse, test_stores)
+        for module in (
+            test_dead_letters,
+            test_effects,
+            test_flush,
+            test_joins,
+            test_lag,
+            test_pulse,
+            test_stores,
+        )
         for name in {**globals(), **vars(module)}
         if name.startswith("Test")
     ]

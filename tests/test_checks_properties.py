@@ -21,7 +21,12 @@ from upheld.history import History
 from upheld.history.events import Claim, Record
 
 settings.register_profile(
-    "checks", max_examples=40, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+    "checks",
+    max_examples=40,
+    derandomize=True,
+    deadline=None,
+    database=None,
+    suppress_health_check=list(HealthCheck),
 )
 settings.load_profile("checks")
 
@@ -44,13 +49,19 @@ class Plan:
 
     program: str
     mode: str
-    inputs: tuple[tuple[str, int, tuple[tuple[int, int], ...]], ...]  # kind, partition, (account, cents)
-    lives: tuple[tuple[tuple[Batch, ...], int], ...]  # committed batches, outputs of the one that was open
+    inputs: tuple[
+        tuple[str, int, tuple[tuple[int, int], ...]], ...
+    ]  # kind, partition, (account, cents)
+    lives: tuple[
+        tuple[tuple[Batch, ...], int], ...
+    ]  # committed batches, outputs of the one that was open
     last: Batch
 
 
 BATCHES = st.builds(Batch, size=st.integers(1, 4), conflates=st.booleans(), repeats=st.booleans())
-POSTINGS = st.lists(st.tuples(st.integers(0, 1), st.integers(-3, 100)), min_size=1, max_size=4).map(tuple)
+POSTINGS = st.lists(st.tuples(st.integers(0, 1), st.integers(-3, 100)), min_size=1, max_size=4).map(
+    tuple
+)
 
 
 def plans(
@@ -62,15 +73,17 @@ def plans(
     """Small ones: up to a dozen inputs, up to two kills."""
     kind = st.sampled_from(["entry"] * 4 + list(kinds))
     first = st.tuples(st.just("entry"), st.integers(0, 1), POSTINGS)
-    others = st.lists(st.tuples(kind, st.integers(0, 1), POSTINGS | st.just(())), min_size=2, max_size=11)
+    others = st.lists(
+        st.tuples(kind, st.integers(0, 1), POSTINGS | st.just(())), min_size=2, max_size=11
+    )
     return st.builds(
         Plan,
         program=st.sampled_from(programs or ("ledger", "relay")),
         mode=st.sampled_from(list(modes)),
         inputs=st.tuples(first, others).map(lambda drawn: (drawn[0], *drawn[1])),
-        lives=st.lists(st.tuples(st.lists(BATCHES, max_size=2).map(tuple), st.integers(0, 6)), max_size=lives).map(
-            tuple
-        ),
+        lives=st.lists(
+            st.tuples(st.lists(BATCHES, max_size=2).map(tuple), st.integers(0, 6)), max_size=lives
+        ).map(tuple),
         last=BATCHES,
     )
 
@@ -104,7 +117,10 @@ class Design:
 
     def _input(self) -> list[list[Record]]:
         story, log = self.story, [[], []]  # type: tuple[Story, list[list[Record]]]
-        since: list[list[Record]] = [[], []]  # what a relay upstream can repeat since its topic last moved
+        since: list[list[Record]] = [
+            [],
+            [],
+        ]  # what a relay upstream can repeat since its topic last moved
         upstream, offsets = [0, 0], [10, 10]
         for kind, partition, postings in self.plan.inputs:
             pairs = [(ACCOUNTS[partition][account], cents) for account, cents in postings]
@@ -121,10 +137,17 @@ class Design:
                     upstream[partition] += 1
                     offsets[partition] = 3
                     since[partition].clear()
-                via = ("up", upstream[partition] // 2, offsets[partition], b"id" * (upstream[partition] % 2))
+                via = (
+                    "up",
+                    upstream[partition] // 2,
+                    offsets[partition],
+                    b"id" * (upstream[partition] % 2),
+                )
                 offsets[partition] += 1
                 headers = [("trace", b"%d" % len(pairs)), ("trace", None)]
-                entry = story.entry(*pairs, via=[via], partition=partition, branch=branch, headers=headers)
+                entry = story.entry(
+                    *pairs, via=[via], partition=partition, branch=branch, headers=headers
+                )
                 log[partition].append(entry)
                 since[partition].append(entry)
         return log
@@ -166,11 +189,17 @@ class Design:
         made: list[tuple[Any, ...]] = []
         taken = False
         for partition, records in enumerate(self.log):
-            unread = [r for r in records if r.offset >= self.state.positions[partition] and self._counts(r)]
+            unread = [
+                r
+                for r in records
+                if r.offset >= self.state.positions[partition] and self._counts(r)
+            ]
             for record in unread[: batch.size]:
                 taken = True
                 self.state.positions[partition] = record.offset + 1
-                made += [(partition, record)] if self.plan.program == "relay" else self._apply(record)
+                made += (
+                    [(partition, record)] if self.plan.program == "relay" else self._apply(record)
+                )
         return made or ([()] if taken else [])
 
     def _counts(self, record: Record) -> bool:
@@ -179,7 +208,11 @@ class Design:
     def _apply(self, record: Record) -> list[tuple[Any, ...]]:
         envelope = Envelope.FromString(record.value or b"")
         hop = envelope.chain[0] if envelope.chain else None
-        place = (hop.topic, hop.partition, hop.topic_id, hop.offset) if hop else ("own", 0, b"", record.offset)
+        place = (
+            (hop.topic, hop.partition, hop.topic_id, hop.offset)
+            if hop
+            else ("own", 0, b"", record.offset)
+        )
         rows: list[tuple[Any, ...]] = []
         for account in sorted({posting.account for posting in envelope.postings}):
             cents, count, last = self.state.accounts.get(account, (0, 0, ("", 0, b"", 0)))
@@ -187,7 +220,9 @@ class Design:
                 continue
             if self.sin.leaves_out == (record, account):
                 continue
-            amounts = [posting.amount_cents for posting in envelope.postings if posting.account == account]
+            amounts = [
+                posting.amount_cents for posting in envelope.postings if posting.account == account
+            ]
             self.state.accounts[account] = (cents + sum(amounts), count + len(amounts), place)
             rows.append((record.partition, account, *self.state.accounts[account][:2], record))
         return rows
@@ -233,7 +268,9 @@ class Edit:
     def outputs(self) -> list[Record]:
         """Every output in the order of the history."""
         story = self.design.story
-        return [e for e in story.history.events if isinstance(e, Record) and e.topic == story.writes]
+        return [
+            e for e in story.history.events if isinstance(e, Record) and e.topic == story.writes
+        ]
 
     def by_key(self) -> dict[bytes, list[Record]]:
         """The outputs of each key."""
@@ -262,7 +299,9 @@ def some(data: st.DataObject, candidates: list[Any]) -> Any:
 @given(plans())
 def test_a_legal_history_is_never_wrong(plan: Plan) -> None:
     """Restarts, conflation, repeats, aborted entries, gaps and moves, as the mode allows them, raise no anomaly."""
-    wrong = {check: names for check, names in claimed(Design(plan).play().story.history).items() if names}
+    wrong = {
+        check: names for check, names in claimed(Design(plan).play().story.history).items() if names
+    }
 
     assert wrong == {}
 
@@ -284,7 +323,9 @@ def test_the_last_output_is_dropped(plan: Plan, data: st.DataObject) -> None:
     """A key whose last state is shown nowhere has lost it, and is late."""
     edit = played(plan)
     outputs = some(data, list(edit.by_key().values()))
-    history = edit.history(*[(record, []) for record in outputs if record.value == outputs[-1].value])
+    history = edit.history(
+        *[(record, []) for record in outputs if record.value == outputs[-1].value]
+    )
 
     assert "lost" in found("relation", history)
     assert found("promptly", history) == {"late"}
@@ -296,7 +337,9 @@ def test_any_output_of_a_relay_is_dropped(plan: Plan, data: st.DataObject) -> No
     """Every record of a relay counts, not only the last: below a commit it is missed at once."""
     edit = played(plan)
     dropped = some(data, edit.outputs)
-    history = edit.history(*[(record, []) for record in edit.outputs if record.value == dropped.value])
+    history = edit.history(
+        *[(record, []) for record in edit.outputs if record.value == dropped.value]
+    )
 
     assert "lost" in found("relation", history)
     assert found("fold", history) & {"lost", "behind-commit"}
@@ -321,7 +364,9 @@ def test_two_outputs_change_places(plan: Plan, data: st.DataObject) -> None:
     several = [records for records in edit.by_key().values() if len({r.value for r in records}) > 1]
     outputs = some(data, several)
     first, second = data.draw(
-        st.sampled_from([(a, b) for a in outputs for b in outputs if a.offset < b.offset and a.value != b.value])
+        st.sampled_from(
+            [(a, b) for a in outputs for b in outputs if a.offset < b.offset and a.value != b.value]
+        )
     )
     history = edit.history((first, [second]), (second, [first]))
 
@@ -333,7 +378,9 @@ def test_two_outputs_change_places(plan: Plan, data: st.DataObject) -> None:
 def test_a_step_back_without_a_restart(plan: Plan, data: st.DataObject) -> None:
     """At_least_once goes on from where it was unless somebody started again."""
     edit = played(plan)
-    outputs = some(data, [records for records in edit.by_key().values() if len({r.value for r in records}) > 1])
+    outputs = some(
+        data, [records for records in edit.by_key().values() if len({r.value for r in records}) > 1]
+    )
     back = data.draw(st.sampled_from([r for r in outputs if r.value != outputs[-1].value]))
     history = edit.history((outputs[-1], [outputs[-1], back, outputs[-1]]))
 
@@ -347,7 +394,11 @@ def test_half_of_an_accounts_postings(plan: Plan, data: st.DataObject) -> None:
     entries = {e.at: e for log in edit.design.log for e in log}
     halves = []
     for row, (account, cents, count, entry) in _rows(edit, entries):
-        amounts = [p.amount_cents for p in Envelope.FromString(entry.value or b"").postings if p.account == account]
+        amounts = [
+            p.amount_cents
+            for p in Envelope.FromString(entry.value or b"").postings
+            if p.account == account
+        ]
         halves += [
             (row, account, cents - sum(amounts[held:]), count - len(amounts) + held, entry)
             for held in range(1, len(amounts))
@@ -360,7 +411,9 @@ def test_half_of_an_accounts_postings(plan: Plan, data: st.DataObject) -> None:
     assert "torn" in found("whole", history)
 
 
-def _rows(edit: Edit, entries: dict[str, Record]) -> list[tuple[Record, tuple[str, int, int, Record]]]:
+def _rows(
+    edit: Edit, entries: dict[str, Record]
+) -> list[tuple[Record, tuple[str, int, int, Record]]]:
     """Every row of a ledger with its account, cents, count and the entry that made it."""
     rows = []
     for row in edit.outputs:
@@ -390,7 +443,9 @@ def _accounts(entry: Record) -> list[str]:
 @given(plans("ledger", kinds=["aborted", "aborted", "again"]), st.data())
 def test_an_aborted_entry_is_counted(plan: Plan, data: st.DataObject) -> None:
     """A sum that holds one aborted entry is told as such, also in the rows behind it."""
-    aborted = some(data, [e for log in Design(plan).log for e in log if not e.visible and _accounts(e)])
+    aborted = some(
+        data, [e for log in Design(plan).log for e in log if not e.visible and _accounts(e)]
+    )
     history = played(plan, Sin(counts=aborted)).history()
 
     assert "uncommitted-visible" in found("relation", history)
@@ -409,7 +464,12 @@ def test_an_aborted_record_is_relayed(plan: Plan, data: st.DataObject) -> None:
 def test_repeats_are_applied(plan: Plan) -> None:
     """A design that forgets where an entry was first counts what a relay upstream repeats."""
     log = Design(plan).log
-    assume(any(len({e.value for e in each if _accounts(e)}) < sum(1 for e in each if _accounts(e)) for each in log))
+    assume(
+        any(
+            len({e.value for e in each if _accounts(e)}) < sum(1 for e in each if _accounts(e))
+            for each in log
+        )
+    )
 
     assert "duplicated" in found("relation", played(plan, Sin(applies_repeats=True)).history())
 
@@ -510,7 +570,15 @@ def test_random_bytes(program: str, data: st.DataObject) -> None:
         data.draw(st.binary(max_size=40) | st.none()),
         data.draw(st.sampled_from([(), (("chain", b"\xff"),)])),
     )
-    story.row("ada", 1, 1, entry, value=value, headers=headers, key=data.draw(st.sampled_from([b"ada", b"\xff", None])))
+    story.row(
+        "ada",
+        1,
+        1,
+        entry,
+        value=value,
+        headers=headers,
+        key=data.draw(st.sampled_from([b"ada", b"\xff", None])),
+    )
 
     for check in ("relation", "preserved", "same-rows"):
         found(check, story.history)

@@ -60,7 +60,9 @@ def test_a_java_without_an_archive_of_its_own_makes_none(machine: Machine) -> No
     assert machine.runs == 0
 
 
-def test_what_cannot_be_archived_is_done_without(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_archived_is_done_without(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A node that does not start is the next one's to explain, and a missing archive is no reason to fail."""
 
     def fails(_: tuple[str, ...]) -> None:

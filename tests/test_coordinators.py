@@ -27,7 +27,9 @@ from upheld.verdicts import HarnessError, MarkMissed, NotOffered
         ("😀", 3),  # 1772899, of two units of UTF-16
     ],
 )
-def test_an_id_lies_in_the_partition_that_java_gives_it(transactional_id: str, partition: int) -> None:
+def test_an_id_lies_in_the_partition_that_java_gives_it(
+    transactional_id: str, partition: int
+) -> None:
     """By String.hashCode, of which the values beside the ids are known, on four partitions."""
     assert log_of(transactional_id) == partition
 
@@ -53,7 +55,9 @@ def test_nobody_elses_cluster_loses_a_node() -> None:
 
 def test_one_broker_has_no_coordinator_that_moves() -> None:
     """The sentence without its cluster is a mistake of the specification, and no verdict on a design."""
-    trial: Any = SimpleNamespace(rig=SimpleNamespace(broker=SimpleNamespace(ours=True)), reading=None)
+    trial: Any = SimpleNamespace(
+        rig=SimpleNamespace(broker=SimpleNamespace(ours=True)), reading=None
+    )
 
     with pytest.raises(HarnessError, match="the sentence is for a cluster of three"):
         move_coordinator(trial, trial)
@@ -62,7 +66,9 @@ def test_one_broker_has_no_coordinator_that_moves() -> None:
 class Coordinated:
     """A trial on a cluster where nothing is real: node 1 coordinates the design's id and ours, until it is killed."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, follows: dict[int, dict[str, int]]) -> None:
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, *, follows: dict[int, dict[str, int]]
+    ) -> None:
         self.told, self.marks = list[str](), list[dict[str, Any]]()
         self.known: dict[int, dict[str, int]] = {1: {"ours": 3, "design": 7}, 2: {}}
         cluster = Cluster({})
@@ -76,7 +82,11 @@ class Coordinated:
         monkeypatch.setattr(brokers, "AIMS", {brokers.OPEN: lambda *_: None})
         monkeypatch.setattr(brokers, "hold", lambda *_: {"writers": [(7, 0)], "open_records": 5})
         ours = {name: self.tell(name) for name in ("commit", "demand_kept")}
-        monkeypatch.setattr(brokers, "control", lambda _: nullcontext(SimpleNamespace(begin=lambda _: "ours", **ours)))
+        monkeypatch.setattr(
+            brokers,
+            "control",
+            lambda _: nullcontext(SimpleNamespace(begin=lambda _: "ours", **ours)),
+        )
         raw = SimpleNamespace(coordinated=lambda: self.known)
         self.trial: Any = SimpleNamespace(
             rig=SimpleNamespace(broker=cluster),
@@ -99,7 +109,13 @@ def test_the_mark_says_from_where_to_where(monkeypatch: pytest.MonkeyPatch) -> N
 
     assert world.told == ["kill 1", "resume", "commit", "revive", "reconnect", "demand_kept"]
     (mark,) = world.marks
-    assert (mark["code"], mark["transactional_id"], mark["old_node"], mark["new_node"], mark["open_records"]) == (
+    assert (
+        mark["code"],
+        mark["transactional_id"],
+        mark["old_node"],
+        mark["new_node"],
+        mark["open_records"],
+    ) == (
         "broker",
         "design",
         1,

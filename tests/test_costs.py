@@ -65,7 +65,9 @@ def test_a_child_that_is_killed_is_not_lost() -> None:
 def test_a_peak_stays_when_the_memory_is_gone() -> None:
     """What was given back counts, and a process that has ended counts for nothing."""
     program = "x = bytearray(64 << 20); del x; print('.', flush=True); input()"
-    child = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    child = subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
     assert child.stdout
     child.stdout.readline()
 

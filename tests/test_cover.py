@@ -19,14 +19,20 @@ def changed(depths: dict[str, str]) -> Catalogue:
         return replace(row, tags=row.tags - {f"@{row.depth}"} | {f"@{depth}"}) if depth else row
 
     scenarios = [
-        replace(scenario, rows=tuple(at_its_depth(row) for row in scenario.rows)) for scenario in FOUND.scenarios
+        replace(scenario, rows=tuple(at_its_depth(row) for row in scenario.rows))
+        for scenario in FOUND.scenarios
     ]
     return replace(FOUND, scenarios=tuple(scenarios))
 
 
 def rows_of(guarantee: str) -> list[Row]:
     """The rows of a guarantee."""
-    return [row for scenario in FOUND.scenarios if scenario.guarantee == guarantee for row in scenario.rows]
+    return [
+        row
+        for scenario in FOUND.scenarios
+        if scenario.guarantee == guarantee
+        for row in scenario.rows
+    ]
 
 
 def test_the_features_meet_every_demand() -> None:
@@ -56,7 +62,9 @@ def test_a_wrong_design_that_core_does_not_catch() -> None:
     """Its rows are in no depth below full: it is named, and so is its control."""
     design = load("broken/reads_uncommitted")
     assert design.sin
-    scenarios = {name.partition("[")[0] for name in (*design.sin.scenarios, design.sin.control or "")}
+    scenarios = {
+        name.partition("[")[0] for name in (*design.sin.scenarios, design.sin.control or "")
+    }
     found = changed({row.id: "full" for name in scenarios for row in FOUND.by_id[name].rows})
 
     named = breaches(found, [design])

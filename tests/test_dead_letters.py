@@ -8,15 +8,29 @@ from histories import Story
 from upheld.history.events import Record
 from upheld.verdicts import Inconclusive, NotOffered
 
-HEADERS = (("trace", b"1"), ("reason", b""), ("trace", None), ("offset", b"7"))  # a letter's own names are no obstacle
-OWN = (("reason", b"why"), ("topic", b"app-entries"), ("partition", b"0"), ("offset", b"2"))  # of the second one
+HEADERS = (
+    ("trace", b"1"),
+    ("reason", b""),
+    ("trace", None),
+    ("offset", b"7"),
+)  # a letter's own names are no obstacle
+OWN = (
+    ("reason", b"why"),
+    ("topic", b"app-entries"),
+    ("partition", b"0"),
+    ("offset", b"2"),
+)  # of the second one
 
 
 def spoiled(mode: str = "exactly_once", **options: Any) -> tuple[Story, list[Record]]:
     """A ledger that is fed an entry between three records that cannot be read, and one of which the attempt was aborted."""
     story = Story("ledger", mode, sets_aside=True, **options)
     story.start()
-    first, _, second = story.spoiled(b"\x0a\x05abc"), story.entry(ada=5), story.spoiled(None, headers=HEADERS)
+    first, _, second = (
+        story.spoiled(b"\x0a\x05abc"),
+        story.entry(ada=5),
+        story.spoiled(None, headers=HEADERS),
+    )
     story.spoiled(b"{}", visible=False)
     return story, [first, second, story.spoiled(key=None, headers=HEADERS, partition=1)]
 
@@ -40,7 +54,9 @@ class TestDeadLetters:
 
         assert story.found("dead-letters") == [("lost", "north", first.at), ("lost", "", third.at)]
 
-    @pytest.mark.parametrize(("mode", "found"), [("exactly_once", ["duplicated"]), ("at_least_once", [])])
+    @pytest.mark.parametrize(
+        ("mode", "found"), [("exactly_once", ["duplicated"]), ("at_least_once", [])]
+    )
     def test_twice(self, mode: str, found: list[str]) -> None:
         """Once is what exactly_once says."""
         story, records = spoiled(mode)
@@ -89,7 +105,10 @@ class TestDeadLetters:
         story.letter(third)
         story.letter(second, headers=headers)
 
-        assert sorted(story.found("dead-letters"), key=str) == [("lost", "north", second.at), ("phantom", None, None)]
+        assert sorted(story.found("dead-letters"), key=str) == [
+            ("lost", "north", second.at),
+            ("phantom", None, None),
+        ]
 
     def test_readable(self) -> None:
         """What can be read is no dead letter."""
@@ -105,7 +124,9 @@ class TestDeadLetters:
         for record in (*records, story.spoiled(visible=False), story.aborted(ada=1)):
             story.letter(record)
 
-        assert story.found("dead-letters") == [("uncommitted-visible", "north", f"app-entries-0@{at}") for at in (4, 5)]
+        assert story.found("dead-letters") == [
+            ("uncommitted-visible", "north", f"app-entries-0@{at}") for at in (4, 5)
+        ]
 
     def test_of_an_open_transaction(self) -> None:
         """A letter that no reader of committed data is given is none."""
@@ -127,7 +148,9 @@ class TestDeadLetters:
             ("at_least_once", (3, 0), [1, 2], ["lost"]),
         ],
     )
-    def test_with_all_down(self, mode: str, committed: tuple[int, int], letters: list[int], found: list[str]) -> None:
+    def test_with_all_down(
+        self, mode: str, committed: tuple[int, int], letters: list[int], found: list[str]
+    ) -> None:
         """What was committed is there, and under exactly_once nothing more; when one runs again, all has to come."""
         story, records = spoiled(mode)
         for number in letters:
@@ -187,4 +210,6 @@ def test_nothing_else_comes_of_it(program: str) -> None:
         made = story.row("ada", 5, 2, entry, applied=(flawed.topic, 0, flawed.offset))
     else:
         made = story.copy(entry, hop=(flawed.topic, 0, flawed.offset))
-    assert [(a.name, made.at in (a.got or "")) for a in story.judged("relation")] == [("phantom", True)]
+    assert [(a.name, made.at in (a.got or "")) for a in story.judged("relation")] == [
+        ("phantom", True)
+    ]

@@ -8,7 +8,13 @@ from upheld.spec.depths import DEPTHS, Share, depth_of, is_within, share_of
 
 @pytest.mark.parametrize(
     ("tags", "depth"),
-    [(["@quick", "@wire"], "quick"), (["@core"], "core"), (["@full"], "full"), (["@wire"], "full"), ([], "full")],
+    [
+        (["@quick", "@wire"], "quick"),
+        (["@core"], "core"),
+        (["@full"], "full"),
+        (["@wire"], "full"),
+        ([], "full"),
+    ],
 )
 def test_a_row_has_the_depth_of_its_tag(tags: list[str], depth: str) -> None:
     """A row that nobody gave a depth is judged at full depth alone."""
@@ -19,7 +25,11 @@ def test_each_depth_holds_those_before_it() -> None:
     """Quick rows are judged at every depth, full ones at full depth alone."""
     held = {asked: [depth for depth in DEPTHS if is_within(depth, asked)] for asked in DEPTHS}
 
-    assert held == {"quick": ["quick"], "core": ["quick", "core"], "full": ["quick", "core", "full"]}
+    assert held == {
+        "quick": ["quick"],
+        "core": ["quick", "core"],
+        "full": ["quick", "core", "full"],
+    }
 
 
 @given(st.sets(st.text(min_size=1), max_size=50), st.integers(1, 12))
@@ -32,7 +42,11 @@ def test_the_shares_are_a_partition(rows: set[str], count: int) -> None:
 
 def test_a_share_is_the_same_for_ever() -> None:
     """A row's share hangs on its id alone, so that eight commits in a row judge every row."""
-    rows = ["G22.dies[ledger-exactly_once]", "G1.replayed[ledger-at_least_once]", "SLA.switch[ledger-exactly_once]"]
+    rows = [
+        "G22.dies[ledger-exactly_once]",
+        "G1.replayed[ledger-at_least_once]",
+        "SLA.switch[ledger-exactly_once]",
+    ]
 
     found = [next(number for number in range(1, 9) if Share(number, 8).holds(row)) for row in rows]
 
@@ -45,7 +59,9 @@ def test_a_share_is_read_as_it_is_written() -> None:
     assert str(Share(3, 8)) == "3/8"
 
 
-@pytest.mark.parametrize("text", ["0/8", "9/8", "1/0", "-1/8", "1", "1/", "/8", "a/b", "1/8/2", "1/99999999999", "٣/٨"])
+@pytest.mark.parametrize(
+    "text", ["0/8", "9/8", "1/0", "-1/8", "1", "1/", "/8", "a/b", "1/8/2", "1/99999999999", "٣/٨"]
+)
 def test_no_share(text: str) -> None:
     """What is out of range, or no share, is one sentence that shows one."""
     with pytest.raises(UsageProblem, match=r"^--slice '.*' is not K/N .* as in 3/8\.$"):

@@ -8,7 +8,9 @@ from miniatures import until
 
 from upheld.injectors.disk import Disk, Hold
 
-pytestmark = pytest.mark.skipif(bool(Disk.lacking()), reason=f"nobody can be watched here: {Disk.lacking()}")
+pytestmark = pytest.mark.skipif(
+    bool(Disk.lacking()), reason=f"nobody can be watched here: {Disk.lacking()}"
+)
 WORKS = """
 import os, subprocess
 with open("a/x", "w") as file:

@@ -35,7 +35,9 @@ def commands() -> dict[str, argparse.ArgumentParser]:
 
 def options_of(*parsers: argparse.ArgumentParser) -> set[str]:
     """Every option that these know."""
-    return {option for one in parsers for action in one._actions for option in action.option_strings}
+    return {
+        option for one in parsers for action in one._actions for option in action.option_strings
+    }
 
 
 def code_in(document: Path) -> list[str]:
@@ -120,7 +122,10 @@ def test_the_table_of_exit_codes_is_the_code() -> None:
 )
 def test_a_run_exits_as_the_table_says(verdicts: list[Verdict], promised: int, code: int) -> None:
     """The worst verdict decides, and fewer rows than promised are no success."""
-    rows = [RowResult(design="d", id="G1.x", guarantee="G1", name="n", verdict=v, seconds=1) for v in verdicts]
+    rows = [
+        RowResult(design="d", id="G1.x", guarantee="G1", name="n", verdict=v, seconds=1)
+        for v in verdicts
+    ]
 
     assert report.exit_code(rows, promised) == code
     assert code in EXIT_CODES

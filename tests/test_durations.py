@@ -22,7 +22,14 @@ MADE = Durations(
         "spark": Recorded(boot_s=9, rows_s={"G1.a[x]": 10}, unsupported_s={"G2.b": 0}),
     }
 )
-DAMAGED = ["", "{", "[]", '{"format": 2}', '{"designs": {"plain": {"rows_s": {"G1.a": -1}}}}', "\x00"]
+DAMAGED = [
+    "",
+    "{",
+    "[]",
+    '{"format": 2}',
+    '{"designs": {"plain": {"rows_s": {"G1.a": -1}}}}',
+    "\x00",
+]
 
 
 @pytest.fixture
@@ -59,9 +66,16 @@ def made(*reports: Path) -> "subprocess.CompletedProcess[str]":
         "import runpy, sys; from pathlib import Path; from upheld.spec import durations;"
         "durations.FILE = Path(sys.argv.pop(1)); runpy.run_path(sys.argv[0], run_name='__main__')"
     )
-    command = [sys.executable, "-c", f"import sys; sys.argv[0] = {str(ROOT / 'tools/durations.py')!r}; {code}"]
+    command = [
+        sys.executable,
+        "-c",
+        f"import sys; sys.argv[0] = {str(ROOT / 'tools/durations.py')!r}; {code}",
+    ]
     return subprocess.run(
-        [*command, str(durations.FILE), *map(str, reports)], capture_output=True, text=True, check=False
+        [*command, str(durations.FILE), *map(str, reports)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
@@ -88,7 +102,15 @@ def test_every_row_of_the_shipped_designs_has_an_estimate_of_its_own() -> None:
         ("plain", "G1.a[z]", 3),
         ("plain", "G9.new", 2),
     ],
-    ids=["median", "wrong-design", "declined", "row-of-another", "unknown-design", "sibling", "unknown-row"],
+    ids=[
+        "median",
+        "wrong-design",
+        "declined",
+        "row-of-another",
+        "unknown-design",
+        "sibling",
+        "unknown-row",
+    ],
 )
 def test_an_estimate_is_made_of_what_is_nearest(design: str, row_id: str, seconds: float) -> None:
     """The median; plain's for a wrong design; another design's at this one's pace; the longest; a sibling's; any row's."""
@@ -137,10 +159,14 @@ def test_the_rows_that_bring_most_news_come_first() -> None:
 
 def test_a_row_that_the_design_declines_is_the_last_of_its_guarantee() -> None:
     """It is judged quickly, and says nothing of the design that is not known."""
-    declining = Durations(designs={"plain": Recorded(rows_s={"G1.a": 5, "G1.b": 3}, unsupported_s={"G1.c": 0})})
+    declining = Durations(
+        designs={"plain": Recorded(rows_s={"G1.a": 5, "G1.b": 3}, unsupported_s={"G1.c": 0})}
+    )
 
     order = most_news_first(
-        ["G1.a", "G1.b", "G1.c"], guarantee=lambda _: "G1", seconds=partial(declining.news_seconds, "broken/forgets")
+        ["G1.a", "G1.b", "G1.c"],
+        guarantee=lambda _: "G1",
+        seconds=partial(declining.news_seconds, "broken/forgets"),
     )
 
     assert order == ["G1.b", "G1.a", "G1.c"]
@@ -157,7 +183,9 @@ def test_the_tool_takes_the_median_over_reports(shipped: Path, tmp_path: Path) -
         report = tmp_path / f"{number}.jsonl"
         first, second = (known[0], known[1]) if number else (known[1], known[0])
         again = row(known[1], 99, attempts=3)
-        report.write_text(row(first, seconds + 4) + row(second, seconds) + again + row(known[1], 50)[:-9])
+        report.write_text(
+            row(first, seconds + 4) + row(second, seconds) + again + row(known[1], 50)[:-9]
+        )
         reports.append(report)
 
     done = made(*reports)

@@ -12,7 +12,9 @@ def told(*events: str) -> Story:
     story = Story("batcher", threshold=1, interval_ms=1000)
     story.start()
     story.visits("ada", "ab")
-    out = {event: story.out("ada", event) for event in "ab"} | {"c": story.out("ada", "c", visible=False)}
+    out = {event: story.out("ada", event) for event in "ab"} | {
+        "c": story.out("ada", "c", visible=False)
+    }
     lines = tuple(("ada", (out[event].value or b"").decode()) for event in events)
     story.history.add(Told(at_ms=0, application="app", lines=lines))
     return story

@@ -24,14 +24,23 @@ QUIET = (  # sentences that do something and strike nothing, by how they begin
     [
         ("it is killed with a transaction open", {Family.PROCESS}),
         ("it is killed before its next EndTxn", {Family.PROCESS, Family.REQUEST}),
-        ("it is paused with a transaction open, and a successor drains its input", {Family.PROCESS}),
+        (
+            "it is paused with a transaction open, and a successor drains its input",
+            {Family.PROCESS},
+        ),
         ("b joins and a is killed while more of them arrive", {Family.PROCESS, Family.MEMBERSHIP}),
-        ("a second cluster stands by, and takes over while more of them arrive", {Family.MEMBERSHIP}),
+        (
+            "a second cluster stands by, and takes over while more of them arrive",
+            {Family.MEMBERSHIP},
+        ),
         ("the answer to its next Produce is lost with its connection", {Family.REQUEST}),
         ("the broker is killed with a transaction open, and comes back", {Family.BROKER}),
         ("more of them arrive for 5 seconds, and its store is slow meanwhile", {Family.STORE}),
         ("the file that it wrote last is torn", {Family.DISK}),
-        ("5 events of one customer arrive 300 ms apart, while the wall clock jumps 60 s back", {Family.CLOCK}),
+        (
+            "5 events of one customer arrive 300 ms apart, while the wall clock jumps 60 s back",
+            {Family.CLOCK},
+        ),
         ("4000 republished entries over 64 accounts wait in its input", {Family.INPUT}),
         ("a record that is no JSON arrives in its input", {Family.INPUT}),
         ("4000 entries over 64 accounts wait in its input", set()),
@@ -48,7 +57,9 @@ def test_every_family_strikes_some_row() -> None:
     sentences = {step.text for row in FOUND.rows() for step in row.steps if step.type != "then"}
 
     assert {family for row in FOUND.rows() for family in families(row)} == set(Family)
-    assert [pattern for pattern in SENTENCES if not any(re.search(pattern, text) for text in sentences)] == []
+    assert [
+        pattern for pattern in SENTENCES if not any(re.search(pattern, text) for text in sentences)
+    ] == []
 
 
 def test_whoever_writes_a_sentence_says_its_family() -> None:

@@ -38,7 +38,11 @@ partitions = st.builds(
     log_start_offset=OFFSETS,
     aborted_transactions=st.none()
     | st.lists(
-        st.builds(fetch_response.AbortedTransaction, producer_id=OFFSETS.map(ProducerId), first_offset=OFFSETS)
+        st.builds(
+            fetch_response.AbortedTransaction,
+            producer_id=OFFSETS.map(ProducerId),
+            first_offset=OFFSETS,
+        )
     ).map(tuple),
     preferred_read_replica=NUMBERS.map(BrokerId),
     records=st.none() | st.binary(max_size=200),
@@ -49,7 +53,11 @@ answers = st.builds(
     error_code=st.just(ErrorCode.none),
     session_id=NUMBERS,
     responses=st.lists(
-        st.builds(fetch_response.FetchableTopicResponse, topic=TOPICS, partitions=st.lists(partitions).map(tuple)),
+        st.builds(
+            fetch_response.FetchableTopicResponse,
+            topic=TOPICS,
+            partitions=st.lists(partitions).map(tuple),
+        ),
         max_size=3,
     ).map(tuple),
 )
@@ -63,7 +71,11 @@ def test_an_answer(written_answer: fetch_response.FetchResponse) -> None:
 
     assert answer(data) == {
         p.partition_index: Fetched(
-            p.partition_index, p.error_code, p.high_watermark, p.last_stable_offset, p.records or b""
+            p.partition_index,
+            p.error_code,
+            p.high_watermark,
+            p.last_stable_offset,
+            p.records or b"",
         )
         for topic in read.responses
         for p in topic.partitions
@@ -76,12 +88,16 @@ def test_an_answer_that_is_cut(whole: fetch_response.FetchResponse, data: st.Dat
     cut = written(whole)
     cut = cut[: data.draw(st.integers(0, len(cut) - 1))]
 
-    with pytest.raises(MachineProblem, match=r"^the broker answered Fetch with bytes that are no such answer$"):
+    with pytest.raises(
+        MachineProblem, match=r"^the broker answered Fetch with bytes that are no such answer$"
+    ):
         answer(cut)
 
 
 @given(NUMBERS, TOPICS, st.dictionaries(NUMBERS, OFFSETS, max_size=5), NUMBERS)
-def test_a_request(correlation_id: i32, topic: TopicName, offsets: dict[i32, i64], max_bytes: i32) -> None:
+def test_a_request(
+    correlation_id: i32, topic: TopicName, offsets: dict[i32, i64], max_bytes: i32
+) -> None:
     """The bytes are those that kio writes."""
     asked = fetch_request.FetchRequest(
         max_wait=NOTHING,
@@ -91,7 +107,9 @@ def test_a_request(correlation_id: i32, topic: TopicName, offsets: dict[i32, i64
             fetch_request.FetchTopic(
                 topic=topic,
                 partitions=tuple(
-                    fetch_request.FetchPartition(partition=p, fetch_offset=offset, partition_max_bytes=max_bytes)
+                    fetch_request.FetchPartition(
+                        partition=p, fetch_offset=offset, partition_max_bytes=max_bytes
+                    )
                     for p, offset in offsets.items()
                 ),
             ),
@@ -105,4 +123,6 @@ def test_a_request(correlation_id: i32, topic: TopicName, offsets: dict[i32, i64
         client_id="upheld",
     )
 
-    assert request(correlation_id, "upheld", topic, offsets, max_bytes) == written(header) + written(asked)
+    assert request(correlation_id, "upheld", topic, offsets, max_bytes) == written(
+        header
+    ) + written(asked)

@@ -75,10 +75,16 @@ class TestRelation:
             b"{",
             b"[]",
             json.dumps({"customerId": "ada", "events": []}).encode(),
-            json.dumps({"customerId": "bob", "events": [{"visitorId": "a", "action": "click"}]}).encode(),
+            json.dumps(
+                {"customerId": "bob", "events": [{"visitorId": "a", "action": "click"}]}
+            ).encode(),
             json.dumps({"customerId": "ada", "events": [{"visitorId": "a"}]}).encode(),
-            json.dumps({"customerId": "ada", "events": [{"visitorId": 1, "action": "click"}]}).encode(),
-            json.dumps({"customerId": "ada", "n": 1, "events": [{"visitorId": "a", "action": "click"}]}).encode(),
+            json.dumps(
+                {"customerId": "ada", "events": [{"visitorId": 1, "action": "click"}]}
+            ).encode(),
+            json.dumps(
+                {"customerId": "ada", "n": 1, "events": [{"visitorId": "a", "action": "click"}]}
+            ).encode(),
         ],
     )
     def test_no_batch_of_the_contract(self, value: bytes | None) -> None:
@@ -227,10 +233,15 @@ class TestBounded:
             ([("abcd", 0)], ["late"]),
             ([("ab", 0), ("cd", 750)], []),
             ([("ab", 0), ("cd", 749)], ["early"]),
-            ([("ab", 0), ("cde", 10), ("f", 20)], []),  # a full one between two starts the wait anew
+            (
+                [("ab", 0), ("cde", 10), ("f", 20)],
+                [],
+            ),  # a full one between two starts the wait anew
         ],
     )
-    def test_sizes_and_distances(self, batches: list[tuple[str, int]], anomalies: list[str]) -> None:
+    def test_sizes_and_distances(
+        self, batches: list[tuple[str, int]], anomalies: list[str]
+    ) -> None:
         """A quarter of the interval is left to jitter."""
         story = batcher()
         story.visits("ada", "abcdefg")
@@ -276,7 +287,9 @@ class TestBounded:
 class TestNoTopics:
     """A topic of the application beside its program's is one too many."""
 
-    @pytest.mark.parametrize(("topic", "anomalies"), [("app-changelog", ["leaked-topic"]), ("theirs", [])])
+    @pytest.mark.parametrize(
+        ("topic", "anomalies"), [("app-changelog", ["leaked-topic"]), ("theirs", [])]
+    )
     def test_declared_or_not(self, topic: str, anomalies: list[str]) -> None:
         """Names of others are not the application's."""
         story = Story("batcher")

@@ -47,9 +47,15 @@ def place(_node_id: int, _host: str, port: int) -> tuple[str, int]:
     return "127.0.0.1", port + 1
 
 
-def request(api_key: int, version: int, body: bytes = b"", client_id: bytes | None = b"me") -> bytes:
+def request(
+    api_key: int, version: int, body: bytes = b"", client_id: bytes | None = b"me"
+) -> bytes:
     """A request's frame: a flexible header has one byte more, and a client id that is not compact either."""
-    named = struct.pack(">h", -1) if client_id is None else struct.pack(">h", len(client_id)) + client_id
+    named = (
+        struct.pack(">h", -1)
+        if client_id is None
+        else struct.pack(">h", len(client_id)) + client_id
+    )
     tags = b"\0" if load_request_schema(api_key, version).__flexible__ else b""
     return struct.pack(">hhi", api_key, version, 7) + named + tags + body
 
@@ -62,7 +68,9 @@ def answer(api_key: int, version: int, **fields: Any) -> bytes:
 
 def nested(key: int, version: int, name: str, /, **fields: Any) -> Any:
     """A part of an answer."""
-    return getattr(__import__(load_response_schema(key, version).__module__, fromlist=[name]), name)(**fields)
+    return getattr(
+        __import__(load_response_schema(key, version).__module__, fromlist=[name]), name
+    )(**fields)
 
 
 @pytest.mark.parametrize("client_id", [None, b"", b"me"])
@@ -79,11 +87,15 @@ def test_a_header_is_read(client_id: bytes | None) -> None:
 @pytest.mark.parametrize("version", sorted(schema_name_map["produce"]))
 @pytest.mark.parametrize("transactional_id", [None, "t" * 200])
 @pytest.mark.parametrize("acks", [0, 1, -1])
-def test_who_wants_no_acknowledgement_is_not_answered(version: int, transactional_id: str | None, acks: int) -> None:
+def test_who_wants_no_acknowledgement_is_not_answered(
+    version: int, transactional_id: str | None, acks: int
+) -> None:
     """All other requests are."""
     schema: Any = load_request_schema(PRODUCE, version)
     buffer = io.BytesIO()
-    message = schema(transactional_id=transactional_id, acks=i16(acks), timeout=NEVER, topic_data=())
+    message = schema(
+        transactional_id=transactional_id, acks=i16(acks), timeout=NEVER, topic_data=()
+    )
     entity_writer(schema)(buffer, message)
     read = parse(request(PRODUCE, version, buffer.getvalue()))
 
@@ -95,14 +107,23 @@ def test_who_wants_no_acknowledgement_is_not_answered(version: int, transactiona
 @pytest.mark.parametrize("version", sorted(schema_name_map["metadata"]))
 def test_brokers_move(version: int) -> None:
     """Metadata names the proxy's addresses instead of the brokers' own."""
-    broker = nested(METADATA, version, "MetadataResponseBroker", node_id=BrokerId(3), host="kafka", port=i32(9092))
+    broker = nested(
+        METADATA,
+        version,
+        "MetadataResponseBroker",
+        node_id=BrokerId(3),
+        host="kafka",
+        port=i32(9092),
+    )
     frame = answer(METADATA, version, brokers=(broker,), **given_by_default(METADATA, version))
     asked = parse(request(METADATA, version))
 
     header, message = decode(asked, told(asked, frame, place))
 
     assert header.correlation_id == 7
-    assert [(node.node_id, node.host, node.port) for node in message.brokers] == [(3, "127.0.0.1", 9093)]
+    assert [(node.node_id, node.host, node.port) for node in message.brokers] == [
+        (3, "127.0.0.1", 9093)
+    ]
 
 
 def given_by_default(api_key: int, version: int) -> dict[str, Any]:
@@ -129,7 +150,10 @@ def test_coordinators_move(version: int) -> None:
         frames = [answer(FIND_COORDINATOR, version, **fields, **each) for each in (where, nobody)]
     else:
         rest = {"error_code": ErrorCode.none, "error_message": None}
-        both = [nested(FIND_COORDINATOR, version, "Coordinator", key="k", **rest, **each) for each in (where, nobody)]
+        both = [
+            nested(FIND_COORDINATOR, version, "Coordinator", key="k", **rest, **each)
+            for each in (where, nobody)
+        ]
         frames = [answer(FIND_COORDINATOR, version, coordinators=tuple(both), **fields)]
     asked = parse(request(FIND_COORDINATOR, version))
 
@@ -144,9 +168,17 @@ def test_the_cluster_moves(version: int) -> None:
     """DescribeCluster has broker ids instead of node ids."""
     extra = {"is_fenced": False} if version >= 2 else {}
     broker = nested(
-        DESCRIBE_CLUSTER, version, "DescribeClusterBroker", broker_id=BrokerId(3), host="k", port=i32(9092), **extra
+        DESCRIBE_CLUSTER,
+        version,
+        "DescribeClusterBroker",
+        broker_id=BrokerId(3),
+        host="k",
+        port=i32(9092),
+        **extra,
     )
-    frame = answer(DESCRIBE_CLUSTER, version, brokers=(broker,), **given_by_default(DESCRIBE_CLUSTER, version))
+    frame = answer(
+        DESCRIBE_CLUSTER, version, brokers=(broker,), **given_by_default(DESCRIBE_CLUSTER, version)
+    )
     asked = parse(request(DESCRIBE_CLUSTER, version))
 
     assert [node.port for node in decode(asked, told(asked, frame, place))[1].brokers] == [9093]
@@ -157,7 +189,14 @@ def test_no_version_is_offered_that_cannot_be_read(version: int) -> None:
     """The highest are cut to those that have a schema, unknown APIs are left out, and the lowest stay as the broker says."""
     offered = [(PRODUCE, 0, 99), (METADATA, 0, 12), (9999, 0, 1)]
     keys = tuple(
-        nested(API_VERSIONS, version, "ApiVersion", api_key=i16(k), min_version=i16(low), max_version=i16(high))
+        nested(
+            API_VERSIONS,
+            version,
+            "ApiVersion",
+            api_key=i16(k),
+            min_version=i16(low),
+            max_version=i16(high),
+        )
         for k, low, high in offered
     )
     frame = answer(API_VERSIONS, version, api_keys=keys, **given_by_default(API_VERSIONS, version))
@@ -166,7 +205,10 @@ def test_no_version_is_offered_that_cannot_be_read(version: int) -> None:
     found = decode(asked, told(asked, frame, place))[1].api_keys
 
     newest = max(schema_name_map["produce"])
-    assert [(api.api_key, api.min_version, api.max_version) for api in found] == [(0, 0, newest), (3, 0, 12)]
+    assert [(api.api_key, api.min_version, api.max_version) for api in found] == [
+        (0, 0, newest),
+        (3, 0, 12),
+    ]
 
 
 def test_an_unknown_version_is_answered_in_the_oldest() -> None:
@@ -181,10 +223,15 @@ def test_what_names_no_broker_travels_as_it_is() -> None:
     """It is not even read."""
     for api_key, version in ALL:
         if api_key not in {*ADDRESSED, API_VERSIONS}:
-            assert told(Request(api_key, version, 7, None, b"", 0), b"\0\0\0\7rest", place) == b"\0\0\0\7rest"
+            assert (
+                told(Request(api_key, version, 7, None, b"", 0), b"\0\0\0\7rest", place)
+                == b"\0\0\0\7rest"
+            )
 
 
-@pytest.mark.parametrize("frame", [b"", b"\0\3\0\1", struct.pack(">hhi", 9999, 0, 1), struct.pack(">hhi", 3, 99, 1)])
+@pytest.mark.parametrize(
+    "frame", [b"", b"\0\3\0\1", struct.pack(">hhi", 9999, 0, 1), struct.pack(">hhi", 3, 99, 1)]
+)
 def test_what_has_no_schema_is_refused(frame: bytes) -> None:
     """And so is what is no frame."""
     with pytest.raises(UnreadableError):
@@ -210,7 +257,9 @@ def test_any_answer_is_read_or_refused(api_key: int, data: st.DataObject) -> Non
         told(Request(api_key, version, 7, None, b"", 0), data.draw(st.binary(max_size=200)), place)
 
 
-def asking(api: str, version: int, where: dict[Any, list[int]] | None = None, **said: Any) -> Request:
+def asking(
+    api: str, version: int, where: dict[Any, list[int]] | None = None, **said: Any
+) -> Request:
     """A request for these partitions of topics, by name or id; nothing much else is in it."""
     key = next(key for key, name in api_key_map.items() if name == api)
     body = io.BytesIO()
@@ -222,7 +271,12 @@ def asking(api: str, version: int, where: dict[Any, list[int]] | None = None, **
 
 def filled(schema: Any, where: Any, said: dict[str, Any]) -> Any:
     """A message or a part of one: topics where these are to be listed, partitions in a topic."""
-    plain = {i32Timedelta: NEVER, i64Timedelta: i64Timedelta.parse(timedelta(0)), bool: True, ProducerId: ProducerId(7)}
+    plain = {
+        i32Timedelta: NEVER,
+        i64Timedelta: i64Timedelta.parse(timedelta(0)),
+        bool: True,
+        ProducerId: ProducerId(7),
+    }
     plain |= {i16: i16(0), i32: i32(0), i64: i64(0)}
     kinds, values = get_type_hints(schema), dict[str, Any]()
     for field in fields(schema):
@@ -232,7 +286,9 @@ def filled(schema: Any, where: Any, said: dict[str, Any]) -> Any:
         elif get_origin(kind) is tuple and is_dataclass(get_args(kind)[0]):
             pairs = where.items() if isinstance(where, dict) else [(number, ()) for number in where]
             keys = ("name", "topic_id") if isinstance(where, dict) else ("index", "partition_index")
-            values[name] = tuple(filled(get_args(kind)[0], of, said | dict.fromkeys(keys, key)) for key, of in pairs)
+            values[name] = tuple(
+                filled(get_args(kind)[0], of, said | dict.fromkeys(keys, key)) for key, of in pairs
+            )
         elif get_origin(kind) is tuple:
             values[name] = tuple(where)
         elif field.default is MISSING:
@@ -254,7 +310,9 @@ def told_of(message: Any) -> list[tuple[Any, int, ErrorCode]]:
 
 
 WHERE = {  # topics, by what they are called
-    kind: st.dictionaries(keys, st.lists(st.integers(0, 2**31 - 1), min_size=1, unique=True), min_size=1, max_size=4)
+    kind: st.dictionaries(
+        keys, st.lists(st.integers(0, 2**31 - 1), min_size=1, unique=True), min_size=1, max_size=4
+    )
     for kind, keys in {"name": st.text(min_size=1, max_size=20), "id": st.uuids()}.items()
 }
 BY_ID = {"produce": 13, "offset_commit": 10}  # from there on
@@ -269,7 +327,9 @@ REFUSALS = [
 
 
 @given(st.sampled_from(REFUSALS), st.data())
-def test_a_refusal_repeats_what_it_refuses(refused: tuple[str, int, Moment, ErrorCode], data: st.DataObject) -> None:
+def test_a_refusal_repeats_what_it_refuses(
+    refused: tuple[str, int, Moment, ErrorCode], data: st.DataObject
+) -> None:
     """It answers the request that it is for, in its version: the error at every place that was asked for, and at no other."""
     api, version, moment, error = refused
     where = data.draw(WHERE["id" if version >= BY_ID.get(api, version + 1) else "name"])
@@ -292,17 +352,26 @@ def test_what_is_refused_when_it_is_there_stays_where_it_is(version: int) -> Non
     asked = asking("produce", version, topic)
     _, own = decode(asked, refusal(asked, "after", ErrorCode.request_timed_out))
     there = [
-        replace(part, error_code=ErrorCode.none, base_offset=i64(41 + part.index)) for part in parts(parts(own)[0])
+        replace(part, error_code=ErrorCode.none, base_offset=i64(41 + part.index))
+        for part in parts(parts(own)[0])
     ]
     own = replace(own, responses=(replace(parts(own)[0], partition_responses=tuple(there)),))
 
-    _, message = decode(asked, refusal(asked, "after", ErrorCode.not_enough_replicas_after_append, own))
+    _, message = decode(
+        asked, refusal(asked, "after", ErrorCode.not_enough_replicas_after_append, own)
+    )
 
     assert [part.base_offset for part in parts(parts(message)[0])] == [41, 44]
-    assert {error for _, _, error in told_of(message)} == {ErrorCode.not_enough_replicas_after_append}
+    assert {error for _, _, error in told_of(message)} == {
+        ErrorCode.not_enough_replicas_after_append
+    }
 
 
-@given(st.sampled_from(sorted(api_key_map.values())), st.sampled_from(["before", "after"]), st.sampled_from(ErrorCode))
+@given(
+    st.sampled_from(sorted(api_key_map.values())),
+    st.sampled_from(["before", "after"]),
+    st.sampled_from(ErrorCode),
+)
 def test_no_error_that_no_broker_gives(api: str, moment: Moment, error: ErrorCode) -> None:
     """Any other API, moment or error is refused itself."""
     if error in GIVEN.get(api, {}).get(moment, ()):
@@ -322,7 +391,9 @@ def test_no_error_that_no_broker_gives(api: str, moment: Moment, error: ErrorCod
         (asking("add_partitions_to_txn", 4), "before", ErrorCode.not_coordinator),
     ],
 )
-def test_no_error_that_no_broker_gives_there(asked: Request, moment: Moment, error: ErrorCode) -> None:
+def test_no_error_that_no_broker_gives_there(
+    asked: Request, moment: Moment, error: ErrorCode
+) -> None:
     """Nor where the version has no such error, nobody waits for replicas, no coordinator is asked, or a broker asks another."""
     assert not is_given(asked, moment, error)
     with pytest.raises(ValueError, match="no broker could make this"):
@@ -338,27 +409,39 @@ def test_where_all_is_well_there_is_no_error() -> None:
     assert error_of(schema(throttle_time=NEVER, error_code=ErrorCode.invalid_producer_epoch)) == 47
     assert (
         error_of(
-            decode(parse(request(METADATA, 1)), answer(METADATA, 1, brokers=(), controller_id=BrokerId(1), topics=()))[
-                1
-            ]
+            decode(
+                parse(request(METADATA, 1)),
+                answer(METADATA, 1, brokers=(), controller_id=BrokerId(1), topics=()),
+            )[1]
         )
         == 0
     )
 
 
-def meets(rule: Rule, *asked: tuple[str, str, str], names: dict[Any, str] | None = None) -> list[int]:
+def meets(
+    rule: Rule, *asked: tuple[str, str, str], names: dict[Any, str] | None = None
+) -> list[int]:
     """The numbers of those that it would strike, of requests of an API, a client and a topic."""
     met = list[int]()
     for number, (api, client_id, topic) in enumerate(asked, 1):
         request = asking(api, max(schema_name_map[api]) if names else 3, {topic: [0]})
-        rule.count(Exchange("a", 1, api, request.version, client_id, number, 0.0), request, dict(names or {}))
+        rule.count(
+            Exchange("a", 1, api, request.version, client_id, number, 0.0),
+            request,
+            dict(names or {}),
+        )
         met += [number] if rule.exchange and rule.exchange.number == number else []
     return met
 
 
 def test_a_rule_names_a_client_or_a_topic() -> None:
     """And counts what concerns these alone."""
-    asked = [("produce", "x", "t"), ("produce", "y", "u"), ("produce", "x", "u"), ("produce", "y", "t")]
+    asked = [
+        ("produce", "x", "t"),
+        ("produce", "y", "u"),
+        ("produce", "x", "u"),
+        ("produce", "y", "t"),
+    ]
 
     assert meets(Rule("a", "produce", "close", number=3), *asked) == [3]
     assert meets(Rule("a", "produce", "close", client_id="y", number=2), *asked) == [4]
@@ -377,7 +460,10 @@ def test_a_topic_is_known_by_its_id() -> None:
 
 def test_a_rule_names_a_transaction() -> None:
     """The n-th from here on; a commit that is asked for again does not end another one."""
-    asked = [(api, "x", "t") for api in ("produce", "end_txn", "end_txn", "produce", "produce", "end_txn", "produce")]
+    asked = [
+        (api, "x", "t")
+        for api in ("produce", "end_txn", "end_txn", "produce", "produce", "end_txn", "produce")
+    ]
 
     assert meets(Rule("a", "produce", "close", number=2, transaction=2), *asked) == [5]
     assert meets(Rule("a", "end_txn", "close", transaction=2), *asked) == [6]

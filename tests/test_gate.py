@@ -20,7 +20,15 @@ from upheld.report import Summary, read
 from upheld.runner.plugin import Choice, Plugin, arguments
 from upheld.spec import catalogue
 from upheld.spec.durations import Durations, Recorded
-from upheld.verdicts import ATTEMPTS, AdapterBreach, Inconclusive, MarkMissed, NotOffered, Verdict, Violated
+from upheld.verdicts import (
+    ATTEMPTS,
+    AdapterBreach,
+    Inconclusive,
+    MarkMissed,
+    NotOffered,
+    Verdict,
+    Violated,
+)
 
 GUARANTEES = """
 [tags]
@@ -83,7 +91,9 @@ class Run:
         (features / "guarantees.toml").write_text(GUARANTEES)
         (features / "two.feature").write_text(FEATURE)
         self.suite = folder / "suite.py"
-        self.suite.write_text(SUITE.replace("FOLDER", repr(str(features))).replace("MODULE", repr(__name__)))
+        self.suite.write_text(
+            SUITE.replace("FOLDER", repr(str(features))).replace("MODULE", repr(__name__))
+        )
         self.found = catalogue.load(features)
         self.broker_ends = False
         self.delete: Callable[[object], None] = lambda _: None
@@ -106,7 +116,12 @@ class Run:
         rig: Any = SimpleNamespace(
             run=SimpleNamespace(run_id="0" * 12, scratch=self.out),
             broker=SimpleNamespace(
-                kind="no", version="1", why="a test", ours=True, ended=lambda _: self.broker_ends, pids=[]
+                kind="no",
+                version="1",
+                why="a test",
+                ours=True,
+                ended=lambda _: self.broker_ends,
+                pids=[],
             ),
             reading=SimpleNamespace(delete=self.delete, sizes=lambda _: {}),
             pool=lambda _: SimpleNamespace(prepare=lambda: None, rest=lambda: None),
@@ -144,7 +159,10 @@ def test_a_mark_that_is_never_left_is_inconclusive_after_five_attempts(run: Run)
 
     rows, _ = read(run.out / "report.jsonl")
     assert verdicts == {FIRST: "inconclusive", SECOND: "upheld"}
-    assert (rows[0].attempts, rows[0].reason) == (ATTEMPTS, "in 5 attempts: the fault did not happen")
+    assert (rows[0].attempts, rows[0].reason) == (
+        ATTEMPTS,
+        "in 5 attempts: the fault did not happen",
+    )
     assert len({application for name, application in SEEN if name == "G1.first"}) == ATTEMPTS == 5
     assert (summary.exit_code, summary.partial) == (2, False)
 
@@ -172,7 +190,9 @@ def test_a_mark_that_is_left_at_the_second_attempt_is_enough(run: Run) -> None:
         (ZeroDivisionError("ours"), "harness-error", 3),
     ],
 )
-def test_how_a_scenario_ends_is_its_verdict(run: Run, end: BaseException | None, verdict: str, code: int) -> None:
+def test_how_a_scenario_ends_is_its_verdict(
+    run: Run, end: BaseException | None, verdict: str, code: int
+) -> None:
     """One attempt each: only a missed mark is tried again."""
     COMING["G1.first"] = [end, None]
 
@@ -189,14 +209,21 @@ def test_fail_fast_stops_at_the_first_row_that_fails(run: Run) -> None:
     verdicts, summary = run.judge(fail_fast=True)
 
     assert verdicts == {FIRST: "violated"}
-    assert (summary.exit_code, summary.partial, summary.judged, summary.chosen) == (1, True, {"fake": 1}, {"fake": 2})
+    assert (summary.exit_code, summary.partial, summary.judged, summary.chosen) == (
+        1,
+        True,
+        {"fake": 1},
+        {"fake": 2},
+    )
 
 
 def test_fail_fast_passes_a_known_failure_and_stops_where_it_is_upheld(run: Run) -> None:
     """A known failure fails no run; the day it passes it does."""
     COMING["G1.first"] = [Violated.one("lost", "one is missing")]
 
-    verdicts, summary = run.judge(fail_fast=True, known={"G1.first": ("hard", "link"), "G1.second": ("odd", "link")})
+    verdicts, summary = run.judge(
+        fail_fast=True, known={"G1.first": ("hard", "link"), "G1.second": ("odd", "link")}
+    )
 
     assert verdicts == {FIRST: "violated", SECOND: "upheld"}
     assert (summary.exit_code, summary.known_failures) == (1, 2)
@@ -222,14 +249,21 @@ def test_the_cheapest_row_comes_first(run: Run) -> None:
     rows, _ = read(run.out / "report.jsonl")
     assert [row.id for row in rows] == [SECOND, FIRST]
     lines = [line for line in run.said.getvalue().splitlines() if line.startswith("[")]
-    assert [line.rpartition(" 0.")[0] for line in lines] == [f"[1/2] upheld {SECOND}", f"[2/2] upheld {FIRST}"]
+    assert [line.rpartition(" 0.")[0] for line in lines] == [
+        f"[1/2] upheld {SECOND}",
+        f"[2/2] upheld {FIRST}",
+    ]
     assert run.gate.left_out() == ""
 
 
 @pytest.mark.parametrize(
     ("end", "options", "said"),
     [
-        (None, {"max_seconds": 1e-9}, "--max-seconds: 1 of 2 rows left out; every guarantee has a verdict"),
+        (
+            None,
+            {"max_seconds": 1e-9},
+            "--max-seconds: 1 of 2 rows left out; every guarantee has a verdict",
+        ),
         (KeyboardInterrupt(), {}, "Ctrl-C: 2 of 2 rows left out; no verdict on G1"),
         (
             Violated.one("lost", "x"),
@@ -239,7 +273,9 @@ def test_the_cheapest_row_comes_first(run: Run) -> None:
     ],
     ids=["limit", "ctrl-c", "fail-fast"],
 )
-def test_what_a_run_left_out_is_said(run: Run, end: Any, options: dict[str, Any], said: str) -> None:
+def test_what_a_run_left_out_is_said(
+    run: Run, end: Any, options: dict[str, Any], said: str
+) -> None:
     """How many rows of how many, why, and on which guarantees there is no verdict thereby."""
     COMING["G1.first"] = [end]
 
@@ -278,7 +314,9 @@ def test_a_limit_of_memory_fails_the_run(run: Run, monkeypatch: pytest.MonkeyPat
 
 def in_a_call_of_the_client() -> None:
     """What Python makes of Ctrl-C there."""
-    raise SystemError("<built-in method> returned a result with an exception set") from KeyboardInterrupt()
+    raise SystemError(
+        "<built-in method> returned a result with an exception set"
+    ) from KeyboardInterrupt()
 
 
 @pytest.mark.parametrize("end", [KeyboardInterrupt(), in_a_call_of_the_client])
@@ -312,8 +350,12 @@ def test_an_interrupt_while_it_is_cleaned_up_finds_the_summary_written(run: Run)
     assert ([row.id for row in rows], summary.exit_code, summary.partial) == ([FIRST], 130, True)
 
 
-@pytest.mark.parametrize("end", [Violated.one("stuck", "it exited with 1"), OSError(errno.ENOSPC, "No space left")])
-def test_a_full_disk_blames_no_design(run: Run, monkeypatch: pytest.MonkeyPatch, end: BaseException) -> None:
+@pytest.mark.parametrize(
+    "end", [Violated.one("stuck", "it exited with 1"), OSError(errno.ENOSPC, "No space left")]
+)
+def test_a_full_disk_blames_no_design(
+    run: Run, monkeypatch: pytest.MonkeyPatch, end: BaseException
+) -> None:
     """A design that dies because its log cannot be written has violated nothing: the run ends with exit 3 and one sentence."""
     COMING["G1.first"] = [end]
     if isinstance(end, Violated):
@@ -343,7 +385,9 @@ def test_a_broker_that_ended_blames_no_design(run: Run) -> None:
     assert "The broker ended by itself" in (run.gate.problem or "")
 
 
-def test_a_report_that_cannot_be_written_keeps_what_was(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_report_that_cannot_be_written_keeps_what_was(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The disk is full at the second row: the first stays, and nobody sees a traceback."""
     written: list[str] = []
 
@@ -359,7 +403,10 @@ def test_a_report_that_cannot_be_written_keeps_what_was(run: Run, monkeypatch: p
         run.judge()
 
     assert json.loads((run.out / "report.jsonl").read_text())["id"] == FIRST
-    assert run.gate.problem == f"The output folder {run.out} cannot be written (No space left on device)."
+    assert (
+        run.gate.problem
+        == f"The output folder {run.out} cannot be written (No space left on device)."
+    )
     assert run.gate.summary is not None
     assert run.gate.summary.exit_code == 3
 
@@ -373,7 +420,9 @@ def test_a_fault_of_ours_is_told_in_a_sentence_and_its_traceback_kept(
     rows, summary = run.judge()
 
     assert (rows, summary.exit_code, summary.partial) == ({}, 3, True)
-    assert (run.gate.problem or "").startswith("The harness failed (ZeroDivisionError: division by zero); ")
+    assert (run.gate.problem or "").startswith(
+        "The harness failed (ZeroDivisionError: division by zero); "
+    )
     assert "Traceback" in (run.out / "logs" / "harness.txt").read_text()
     assert "Traceback" not in "".join(capfd.readouterr())
 
@@ -386,7 +435,9 @@ def test_each_repetition_keeps_its_history(run: Run) -> None:
 
     rows, _ = read(run.out / "report.jsonl")
     told = [read_history(run.out / row.history) for row in rows]
-    assert [next(reversed(history.events)).verdict for history in told] == [row.verdict for row in rows]  # type: ignore[union-attr]
+    assert [next(reversed(history.events)).verdict for history in told] == [
+        row.verdict for row in rows
+    ]  # type: ignore[union-attr]
     assert [row.verdict for row in rows].count(Verdict.VIOLATED) == 1
     assert (summary.promised, summary.chosen, summary.exit_code) == ({"fake": 2}, {"fake": 6}, 1)
 

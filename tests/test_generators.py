@@ -56,7 +56,9 @@ def told(script: str, hash_seed: str) -> str:
     """What a process of its own prints."""
     own = os.environ | {"PYTHONHASHSEED": hash_seed}
     command = [sys.executable, "-c", script]
-    return subprocess.run(command, env=own, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
+    return subprocess.run(
+        command, env=own, capture_output=True, text=True, check=True, timeout=60
+    ).stdout.strip()
 
 
 def test_two_seeds_make_two_workloads() -> None:
@@ -72,7 +74,13 @@ def test_the_default_workload_has_all_that_trips_a_design(seed: int) -> None:
     """Every awkward kind of entry occurs in every seed, and often enough to meet a fault."""
     counts = facts(ledger(seed))
 
-    expected = {"entries": 4_000, "partitions": 4, "aborted_transactions": 6, "accounts": 64, "keys": 16}
+    expected = {
+        "entries": 4_000,
+        "partitions": 4,
+        "aborted_transactions": 6,
+        "accounts": 64,
+        "keys": 16,
+    }
     assert counts | expected == counts
     assert all(
         counts[name] >= 50
@@ -194,7 +202,9 @@ def test_an_aborted_attempt_takes_no_position_upstream() -> None:
         if send.aborted
         for hop in Envelope.FromString(send.value).chain
     }
-    committed = {(*place(hop), hop.offset) for _, envelope in counted(sends) for hop in envelope.chain}
+    committed = {
+        (*place(hop), hop.offset) for _, envelope in counted(sends) for hop in envelope.chain
+    }
 
     assert aborted
     assert aborted <= committed
@@ -210,7 +220,9 @@ def test_a_move_changes_one_thing_for_each_third_of_the_branches() -> None:
             places[send.key].append(place(hop))
             offsets[send.key].append(hop.offset)
         assert places[send.key][-1] == place(hop)
-    changed = [tuple(old != new for old, new in zip(*found, strict=True)) for found in places.values()]
+    changed = [
+        tuple(old != new for old, new in zip(*found, strict=True)) for found in places.values()
+    ]
 
     assert {(True, False, False), (False, True, False), (False, False, True)} == set(changed)
     assert sorted(changed.count(kind) for kind in set(changed)) == [5, 5, 6]
@@ -242,13 +254,17 @@ def test_as_many_accounts_as_entries_are_touched_one_after_the_other() -> None:
 @pytest.mark.parametrize("republished", [False, True])
 def test_a_later_wave_adds_entries_to_the_same_accounts(*, republished: bool) -> None:
     """What arrives later is new and later in every way, and needs the state of what came before."""
-    first, second = (first_sightings(ledger(5, wave=wave, republished=republished)) for wave in (0, 1))
+    first, second = (
+        first_sightings(ledger(5, wave=wave, republished=republished)) for wave in (0, 1)
+    )
     accounts = [
         {(send.key, posting.account) for send, envelope in wave for posting in envelope.postings}
         for wave in (first, second)
     ]
     ids = [{envelope.id for _, envelope in wave} for wave in (first, second)]
-    hops = [[hop.offset for _, envelope in wave for hop in envelope.chain] for wave in (first, second)]
+    hops = [
+        [hop.offset for _, envelope in wave for hop in envelope.chain] for wave in (first, second)
+    ]
 
     assert accounts[0] == accounts[1]
     assert not ids[0] & ids[1]
@@ -282,7 +298,9 @@ def test_a_flawed_workload(seed: int) -> None:
     counts, flawed = facts(sends), [send for send in sends if not is_readable(send)]
     kept = {send.headers[-2:] == (("reason", b""), ("offset", b"0")) for send in flawed}
     for partition in range(4):
-        counting = [is_readable(send) for send in sends if send.partition == partition and not send.aborted]
+        counting = [
+            is_readable(send) for send in sends if send.partition == partition and not send.aborted
+        ]
         assert (counting[0], counting[-1]) == (False, False)
         assert any(not (before or after) for before, after in pairwise(counting[1:-1]))
 
@@ -304,7 +322,12 @@ def test_a_record_that_cannot_be_read(seed: int, flaw: str) -> None:
 
 def is_readable(send: Send) -> bool:
     """Whether a relay can read it."""
-    place = {"topic": "app-input", "partition": send.partition, "offset": 0, "timestamp_ms": send.timestamp_ms}
+    place = {
+        "topic": "app-input",
+        "partition": send.partition,
+        "offset": 0,
+        "timestamp_ms": send.timestamp_ms,
+    }
     try:
         return bool(PROGRAMS["relay"].model([Record(key=send.key, value=send.value, **place)]))
     except Unreadable:
@@ -337,7 +360,13 @@ def joined(program: str, seed: int = 7, **more: int) -> Tables:
 
 def everything(made: Tables) -> list[Send]:
     """All that can be asked of it, one after the other."""
-    steps = [made.changes(500), made.partner_deletions(), made.partner_changes(), made.deletions(), made.insertions()]
+    steps = [
+        made.changes(500),
+        made.partner_deletions(),
+        made.partner_changes(),
+        made.deletions(),
+        made.insertions(),
+    ]
     return sum([*steps, made.changes(100, aborted=False)], list[Send]())
 
 
@@ -356,14 +385,14 @@ def last_rows(sends: Iterable[Send], role: str) -> dict[bytes | None, dict[str, 
 def all_workloads() -> list[str]:
     """Digests of a ledger, and of all that can be asked of the tables of two programs."""
     tables = [everything(joined(program)) for program in ("holdings", "clients")]
-    return [digest(sends) for sends in (ledger(7, entries=500, republished=True, moved=True), *tables)]
+    return [
+        digest(sends) for sends in (ledger(7, entries=500, republished=True, moved=True), *tables)
+    ]
 
 
 def test_one_seed_makes_the_same_bytes_in_any_process() -> None:
     """Nothing of the process, not even the order of its sets, reaches a workload; the same questions have the same answers."""
-    script = (
-        "import sys; sys.path.insert(0, 'tests'); from test_generators import all_workloads; print(*all_workloads())"
-    )
+    script = "import sys; sys.path.insert(0, 'tests'); from test_generators import all_workloads; print(*all_workloads())"
     other = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
 
     elsewhere = told(script, other)
@@ -372,7 +401,9 @@ def test_one_seed_makes_the_same_bytes_in_any_process() -> None:
 
 
 @JOINS
-def test_tables_whose_first_changes_were_made_before_go_on_as_if_they_had_made_them(program: str) -> None:
+def test_tables_whose_first_changes_were_made_before_go_on_as_if_they_had_made_them(
+    program: str,
+) -> None:
     """Whatever came of the others meanwhile; and those that did something else first make changes of their own."""
     first, second, third = (joined(program, 11) for _ in range(3))
     made = first.changes(500)
@@ -446,7 +477,9 @@ def test_partners_come_change_go_and_are_missing(program: str) -> None:
 
 @JOINS
 @pytest.mark.parametrize(("partitions", "beside"), [(4, 4), (3, 4)])
-def test_a_key_has_one_partition_and_each_ends_in_an_aborted_record(program: str, partitions: int, beside: int) -> None:
+def test_a_key_has_one_partition_and_each_ends_in_an_aborted_record(
+    program: str, partitions: int, beside: int
+) -> None:
     """Both topics keep a key together, end in markers in every partition, and abort in transactions that stand together."""
     made = joined(program, partitions=partitions, beside=beside)
     sends = made.changes(1_000)
@@ -455,12 +488,16 @@ def test_a_key_has_one_partition_and_each_ends_in_an_aborted_record(program: str
         places[send.role, send.key].add(send.partition)
     last = {(send.role, send.partition): send for send in sends}
     runs = [
-        after.transaction for before, after in pairwise(sends) if after.transaction not in (None, before.transaction)
+        after.transaction
+        for before, after in pairwise(sends)
+        if after.transaction not in (None, before.transaction)
     ]
 
     assert all(len(found) == 1 for found in places.values())
     assert sorted(last) == sorted(
-        (role, p) for role, n in zip(made.roles, (partitions, beside), strict=True) for p in range(n)
+        (role, p)
+        for role, n in zip(made.roles, (partitions, beside), strict=True)
+        for p in range(n)
     )
     assert all(send.aborted for send in last.values())
     assert runs == list(range(len(runs)))
@@ -475,14 +512,23 @@ def test_times_rise_and_what_was_aborted_says_something_else(program: str) -> No
     counted = {send.value for send in sends if not send.aborted}
 
     assert all(before.timestamp_ms < after.timestamp_ms for before, after in pairwise(sends))
-    assert sum(send.value in counted for send in sends if send.aborted) < sum(send.aborted for send in sends)
+    assert sum(send.value in counted for send in sends if send.aborted) < sum(
+        send.aborted for send in sends
+    )
 
 
 @JOINS
 def test_every_record_of_a_workload_is_of_the_contract(program: str) -> None:
     """The model of the program reads all of it."""
     records = [
-        Record(topic=f"app-{s.role}", partition=s.partition, offset=n, timestamp_ms=0, key=s.key, value=s.value)
+        Record(
+            topic=f"app-{s.role}",
+            partition=s.partition,
+            offset=n,
+            timestamp_ms=0,
+            key=s.key,
+            value=s.value,
+        )
         for n, s in enumerate(everything(joined(program)))
     ]
 
@@ -494,10 +540,16 @@ def test_tables_know_what_is_there(program: str) -> None:
     """What is remembered is what a reader of committed data would have, however often more is asked for."""
     made = joined(program)
     sends: list[Send] = []
-    for step in (lambda: made.changes(800), made.partner_changes, lambda: made.changes(300), made.partner_deletions):
+    for step in (
+        lambda: made.changes(800),
+        made.partner_changes,
+        lambda: made.changes(300),
+        made.partner_deletions,
+    ):
         sends += step()
         assert last_rows(sends, made.roles[0]) == {
-            row["positionId" if "positionId" in row else "client"].encode(): row for row in made.left.values()
+            row["positionId" if "positionId" in row else "client"].encode(): row
+            for row in made.left.values()
         }
         assert len(last_rows(sends, made.roles[1])) == len(made.right)
 
@@ -511,7 +563,9 @@ def test_every_row_moves_to_another_partner() -> None:
     assert {send.key for send in moves} == before.keys()
     assert len(moves) == len(before)
     assert all(row_of(send)["ticker"] != before[send.key]["ticker"] for send in moves)
-    assert last_rows(moves, "positions") == {row["positionId"].encode(): row for row in made.left.values()}
+    assert last_rows(moves, "positions") == {
+        row["positionId"].encode(): row for row in made.left.values()
+    }
 
 
 @JOINS
@@ -530,7 +584,11 @@ def test_all_of_a_table_goes_and_comes(program: str) -> None:
     assert made.insertions() == []
 
     changes, goes = made.partner_changes(), made.partner_deletions()
-    assert len({send.key for send in changes if send.value}) == len(changes) == (400 if program == "clients" else 40)
+    assert (
+        len({send.key for send in changes if send.value})
+        == len(changes)
+        == (400 if program == "clients" else 40)
+    )
     assert {send.role for send in (*changes, *goes)} == {second}
     assert {send.key for send in goes if send.value is None} == {send.key for send in changes}
     assert made.partner_deletions() == []
@@ -538,8 +596,15 @@ def test_all_of_a_table_goes_and_comes(program: str) -> None:
 
 def test_numbers_that_a_float_cannot_hold() -> None:
     """Amounts are zero, negative and above 2^53, and lists of positions are empty too."""
-    amounts = {row_of(s)["amount"] for s in joined("holdings").changes(1_000) if s.value and s.role == "positions"}
-    lists = [row["positions"] for row in last_rows(joined("clients").changes(1_000), "client-positions").values()]
+    amounts = {
+        row_of(s)["amount"]
+        for s in joined("holdings").changes(1_000)
+        if s.value and s.role == "positions"
+    }
+    lists = [
+        row["positions"]
+        for row in last_rows(joined("clients").changes(1_000), "client-positions").values()
+    ]
 
     assert {0, -5, 2**53 + 1} <= amounts
     assert {0, 4} <= {len(each) for each in lists}
@@ -555,10 +620,14 @@ def test_tables_that_cannot_be_are_refused(rows: int, partners: int) -> None:
 def test_a_table_as_it_stands_in_a_feature() -> None:
     """Numbers, lists and text are what they look like, a cell without text is null, and a key alone a tombstone."""
     positions = written(
-        "positions", [["positionId", "client", "ticker", "amount"], ["1", "c", "", "-3"], ["1", "", "", ""]], 4
+        "positions",
+        [["positionId", "client", "ticker", "amount"], ["1", "c", "", "-3"], ["1", "", "", ""]],
+        4,
     )
     held = written("client-positions", [["client", "positions"], ["c", "1, 3"]], 4)
-    founded = written("tickers", [["ticker", "exchange", "name", "founded"], ["A", "LON", "A & Co", "1900"]], 1)
+    founded = written(
+        "tickers", [["ticker", "exchange", "name", "founded"], ["A", "LON", "A & Co", "1900"]], 1
+    )
 
     assert [row_of(send) for send in positions] == [
         {"positionId": "1", "client": "c", "ticker": None, "amount": -3},
@@ -568,7 +637,9 @@ def test_a_table_as_it_stands_in_a_feature() -> None:
     assert len({send.partition for send in positions}) == 1
     assert positions[0].timestamp_ms < positions[1].timestamp_ms
     assert [row_of(send) for send in held] == [{"client": "c", "positions": [1, 3]}]
-    assert [row_of(send) for send in founded] == [{"ticker": "A", "exchange": "LON", "name": "A & Co", "founded": 1900}]
+    assert [row_of(send) for send in founded] == [
+        {"ticker": "A", "exchange": "LON", "name": "A & Co", "founded": 1900}
+    ]
     assert [send.role for send in (*positions, *held, *founded)] == [
         "positions",
         "positions",
@@ -585,7 +656,14 @@ def test_a_table_as_it_stands_in_a_feature() -> None:
 def test_a_spoiled_record(role: str, flaw: str) -> None:
     """Each flaw, and nothing else, makes a record that the contract does not allow."""
     send = spoiled(role, flaw)
-    record = Record(topic=f"app-{role}", partition=0, offset=0, timestamp_ms=EPOCH_MS, key=send.key, value=send.value)
+    record = Record(
+        topic=f"app-{role}",
+        partition=0,
+        offset=0,
+        timestamp_ms=EPOCH_MS,
+        key=send.key,
+        value=send.value,
+    )
     program = PROGRAMS["clients" if role.startswith("client") else "holdings"]
 
     assert send.role == role

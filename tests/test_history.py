@@ -14,8 +14,19 @@ from upheld.history import History, read
 from upheld.history.events import BINARY, Record
 from upheld.kafka.reader import recorded
 
-DATA = st.none() | st.binary(max_size=80) | st.text(max_size=40).map(str.encode) | st.just(f"{BINARY}text".encode())
-PLACE: dict[str, Any] = {"topic": "topic", "partition": 0, "offset": 0, "timestamp_ms": 0, "key": None}
+DATA = (
+    st.none()
+    | st.binary(max_size=80)
+    | st.text(max_size=40).map(str.encode)
+    | st.just(f"{BINARY}text".encode())
+)
+PLACE: dict[str, Any] = {
+    "topic": "topic",
+    "partition": 0,
+    "offset": 0,
+    "timestamp_ms": 0,
+    "key": None,
+}
 FIELDS = st.fixed_dictionaries(
     {
         "topic": st.text(max_size=40),
@@ -66,7 +77,12 @@ class TestRecords:
 
     def test_of_messages(self) -> None:
         """Each message of a topic gives its record: aborted ones are not visible, and the wave says since when."""
-        found = recorded([_Message(0, 5), _Message(1, 5)], lambda partition, _: 10 + partition, {(0, 5)}, incarnation=2)
+        found = recorded(
+            [_Message(0, 5), _Message(1, 5)],
+            lambda partition, _: 10 + partition,
+            {(0, 5)},
+            incarnation=2,
+        )
 
         first = Record(
             topic="topic",
@@ -79,7 +95,10 @@ class TestRecords:
             incarnation=2,
             seen_ms=10,
         )
-        assert list(found) == [first, first.model_copy(update={"partition": 1, "visible": False, "seen_ms": 11})]
+        assert list(found) == [
+            first,
+            first.model_copy(update={"partition": 1, "visible": False, "seen_ms": 11}),
+        ]
 
     def test_of_a_reader_of_what_is_committed(self) -> None:
         """All that such a reader is given is visible."""
@@ -143,7 +162,12 @@ def test_what_was_recorded_is_written_again_as_it_was(tmp_path: Path) -> None:
     story = Story()
     story.names("app-entries", "app-balances")
     story.start()
-    story.row("ada", 1, 1, story.entry(ada=1, headers=(("teller", b""), ("digest", b"\xff"), ("none", None))))
+    story.row(
+        "ada",
+        1,
+        1,
+        story.entry(ada=1, headers=(("teller", b""), ("digest", b"\xff"), ("none", None))),
+    )
     story.kill()
     story.settled(1)
     story.claims("fold")

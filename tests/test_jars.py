@@ -79,7 +79,10 @@ def test_damage_on_the_way_is_fetched_once_more(lock_folder: Path) -> None:
 
 def test_lasting_damage_is_named_and_never_enters_the_cache(lock_folder: Path) -> None:
     """Two bad transfers are a problem of the machine: one sentence with the jar's name."""
-    with pytest.raises(MachineProblem, match=r"^The jar (alpha|beta)-1\.jar has not the content that its lock names"):
+    with pytest.raises(
+        MachineProblem,
+        match=r"^The jar (alpha|beta)-1\.jar has not the content that its lock names",
+    ):
         jar_set(lock_folder, Repository(damaged_times=2))
 
     assert list((jars.cache_home()).rglob("*.jar")) == []
@@ -101,7 +104,9 @@ def test_offline_with_a_damaged_cache_names_the_jar(lock_folder: Path) -> None:
 def test_a_lock_without_checksums_is_refused(lock_folder: Path) -> None:
     """A lock that would accept any content is not a lock."""
     lock = lock_folder / "jgo.lock.toml"
-    lock.write_text("\n".join(line for line in lock.read_text().splitlines() if "sha256" not in line))
+    lock.write_text(
+        "\n".join(line for line in lock.read_text().splitlines() if "sha256" not in line)
+    )
 
     with pytest.raises(UsageProblem, match="is not a jgo lock with a sha256 for every jar"):
         jar_set(lock_folder, unreachable)
@@ -114,7 +119,11 @@ def test_the_command_says_one_sentence_when_there_is_no_lock(
     code = jars.main([str(tmp_path)])
 
     out, err = capsys.readouterr()
-    assert (4, "", f"There is no jgo.lock.toml in {tmp_path}; run `jgo lock` there.\n") == (code, out, err)
+    assert (4, "", f"There is no jgo.lock.toml in {tmp_path}; run `jgo lock` there.\n") == (
+        code,
+        out,
+        err,
+    )
 
 
 @pytest.mark.parametrize("folder", ["upheld/brokers/kafka", "impl/spark/jars"])

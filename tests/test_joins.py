@@ -20,7 +20,9 @@ from upheld.verdicts import Inconclusive
 BOTH_MODES = pytest.mark.parametrize("mode", ["exactly_once", "at_least_once"])
 
 
-def told(program: str, reads: str, *lives: str, mode: str = "exactly_once", **options: Any) -> Story:
+def told(
+    program: str, reads: str, *lives: str, mode: str = "exactly_once", **options: Any
+) -> Story:
     """A join that is fed these words; its outputs as words, a new start between the pieces."""
     story = Story(program, mode, **options)
     records: list[Record] = []
@@ -28,7 +30,9 @@ def told(program: str, reads: str, *lives: str, mode: str = "exactly_once", **op
         name, visible = word.strip("()-"), not word.startswith("(")
         table = story.right if name.startswith(".") else story.left
         value: dict[str, Any] = {"value": None} if "-" in word else {}
-        records.append(table(*(name[1:] if name.startswith(".") else name), visible=visible, **value))
+        records.append(
+            table(*(name[1:] if name.startswith(".") else name), visible=visible, **value)
+        )
     story.start()
     for again, piece in enumerate(lives):
         if again:
@@ -57,7 +61,10 @@ class TestRelation:
         [
             ("1A .A .A", "0 0+1 0+2"),
             ("1A .A 1B .B", "0 0+1 2 2+3"),
-            ("1A .A .A 1A", "0+2 3+1 3+2"),  # two topics have no order, so a newer row may meet an older partner
+            (
+                "1A .A .A 1A",
+                "0+2 3+1 3+2",
+            ),  # two topics have no order, so a newer row may meet an older partner
             ("1A .A .A 1A", "3+2"),
             ("1A .A -.A", "0 0+1 0"),
             ("1A .A -.A", "0"),
@@ -131,7 +138,12 @@ class TestRelation:
             ("holdings", "1A .A -1 1A", "0 -0 0+1 3+1", ["resurrected"]),
             ("holdings", "1A .A -1", "0+1 -0 -0", ["duplicated"]),
             ("holdings", "1A .A -1 1A", "0+1 -0 3+1 -0", ["duplicated", "lost"]),
-            ("holdings", "1A .A -1 1A -1", "0+1 -0 -0 3+1 -0", ["duplicated"]),  # not 3+1 that came back
+            (
+                "holdings",
+                "1A .A -1 1A -1",
+                "0+1 -0 -0 3+1 -0",
+                ["duplicated"],
+            ),  # not 3+1 that came back
             ("holdings", "1A .A -1 1A -1 1A -1", "0+1 -0 -0 -0 5+1 -0", ["duplicated"]),
             ("holdings", "1A .A .A", "0+1 0+1 0+2", ["duplicated"]),
             ("holdings", "1A .A", "0 0 0+1", ["duplicated"]),
@@ -161,7 +173,9 @@ class TestRelation:
             ("tickers", ".A 1A 1A", "2+0 1+0", ["stale-overwrite", "lost"]),
         ],
     )
-    def test_what_is_wrong(self, program: str, reads: str, outputs: str, anomalies: list[str]) -> None:
+    def test_what_is_wrong(
+        self, program: str, reads: str, outputs: str, anomalies: list[str]
+    ) -> None:
         """Older over newer, back after a deletion, twice, made up, aborted or missing: each has its name."""
         assert names(told(program, reads, outputs), "relation") == anomalies
 
@@ -196,7 +210,9 @@ class TestRelation:
             ("1A .A (.A)", ["0+2 0+1"], ["uncommitted-visible"]),
         ],
     )
-    def test_what_at_least_once_does_not_allow(self, reads: str, lives: list[str], anomalies: list[str]) -> None:
+    def test_what_at_least_once_does_not_allow(
+        self, reads: str, lives: list[str], anomalies: list[str]
+    ) -> None:
         """It steps back once behind each new start, invents nothing and ends at the last state."""
         assert names(told("holdings", reads, *lives, mode="at_least_once"), "relation") == anomalies
 
@@ -220,14 +236,29 @@ class TestRelation:
                 {"right": {"ticker": "A", "exchange": "LON", "name": "?", "founded": 1}},
                 "tickers-0@0 says something else",
             ),
-            ({"from": {"left": "positions-0@9", "right": "tickers-0@0"}}, "no record stands at positions-0@9"),
-            ({"from": {"left": "positions-0@0", "right": "tickers-1@0"}}, "no record stands at tickers-1@0"),
+            (
+                {"from": {"left": "positions-0@9", "right": "tickers-0@0"}},
+                "no record stands at positions-0@9",
+            ),
+            (
+                {"from": {"left": "positions-0@0", "right": "tickers-1@0"}},
+                "no record stands at tickers-1@0",
+            ),
             ({"from": {"left": "positions-0@0", "right": 7}}, "other fields"),
-            ({"left": {"positionId": "2", "client": "c", "ticker": "A", "amount": 0}}, "another key than its left row"),
+            (
+                {"left": {"positionId": "2", "client": "c", "ticker": "A", "amount": 0}},
+                "another key than its left row",
+            ),
             ({"left": None}, "no result of the contract"),
             ({"left": ["positionId", "client", "ticker", "amount"]}, "no row of positions"),
-            ({"left": {"positionId": "1", "client": "c", "ticker": "A", "amount": "0"}}, "no row of positions"),
-            ({"left": {"positionId": "1", "client": "c", "ticker": "A", "amount": False}}, "no row of positions"),
+            (
+                {"left": {"positionId": "1", "client": "c", "ticker": "A", "amount": "0"}},
+                "no row of positions",
+            ),
+            (
+                {"left": {"positionId": "1", "client": "c", "ticker": "A", "amount": False}},
+                "no row of positions",
+            ),
             ({"left": {"positionId": "1", "client": "c", "ticker": "A"}}, "other fields"),
             ({"right": None}, "other fields"),
             ({"right": {}}, "other fields"),
@@ -235,7 +266,10 @@ class TestRelation:
             ({"from": {"left": 0, "right": "tickers-0@0"}}, "other fields"),
             ({"from": {"left": "positions-0@0", "right": []}}, "other fields"),
             ({"from": {"left": "positions-0@0"}}, "no result of the contract"),
-            ({"from": {"left": "positions-0@0", "right": "tickers-0@0", "from": None}}, "other fields"),
+            (
+                {"from": {"left": "positions-0@0", "right": "tickers-0@0", "from": None}},
+                "other fields",
+            ),
             ({"at": 1}, "other fields"),
         ],
     )
@@ -257,7 +291,10 @@ class TestRelation:
         story.joined(left, right)
         story.joined(left, right, key=b"2")
         story.tombstone(left, key=b"3")
-        assert [found[:2] for found in story.found("relation")] == [("phantom", "2"), ("phantom", "3")]
+        assert [found[:2] for found in story.found("relation")] == [
+            ("phantom", "2"),
+            ("phantom", "3"),
+        ]
 
         spread = told("holdings", "1A .A", "0")
         left, right = list(spread.history.of(Record))[:2]
@@ -308,7 +345,12 @@ class TestFold:
         ],
     )
     def test_two_inputs(
-        self, program: str, reads: str, outputs: str, committed: tuple[int, ...], anomaly: str | None
+        self,
+        program: str,
+        reads: str,
+        outputs: str,
+        committed: tuple[int, ...],
+        anomaly: str | None,
     ) -> None:
         """A result is due when both of its records are committed, of a broadcast join when its row is, in both modes."""
         for mode in ("exactly_once", "at_least_once"):
@@ -344,10 +386,22 @@ class TestFold:
     @pytest.mark.parametrize(
         ("program", "reads", "outputs", "committed", "exactly_once"),
         [
-            ("holdings", "1A .A -1 1A -1", "0+1 -0", (3, 1), "behind-commit"),  # one tombstone for both, commit between
+            (
+                "holdings",
+                "1A .A -1 1A -1",
+                "0+1 -0",
+                (3, 1),
+                "behind-commit",
+            ),  # one tombstone for both, commit between
             ("holdings", "1A .A -.A .A -.A", "0+1 0", (1, 3), "behind-commit"),
             ("holdings", "1A -1", "", (1, 0), "behind-commit"),
-            ("clients", "1 .1 1", "0+1", (2, 0), "behind-commit"),  # shown before a crash, read in another order since
+            (
+                "clients",
+                "1 .1 1",
+                "0+1",
+                (2, 0),
+                "behind-commit",
+            ),  # shown before a crash, read in another order since
         ],
     )
     def test_a_later_state_that_says_the_same(
@@ -377,13 +431,20 @@ class TestPromptly:
             ("holdings", "1A .A", "", ["late"]),
             ("holdings", "1A .A -1", "0+1", ["late"]),
             ("holdings", "1A .A -.A", "0 0+1", ["late"]),
-            ("holdings", "1A -1 1A -1", "0 -0 2", ["late"]),  # the tombstone that is there is the earlier one's
+            (
+                "holdings",
+                "1A -1 1A -1",
+                "0 -0 2",
+                ["late"],
+            ),  # the tombstone that is there is the earlier one's
             ("clients", "1 .1 -.1", "0+1", ["late"]),
             ("tickers", ".A 1A 1X", "1+0", ["late"]),
             ("holdings", "1A .A", "-0 0+1", ["phantom"]),
         ],
     )
-    def test_the_last_state(self, mode: str, program: str, reads: str, outputs: str, anomalies: list[str]) -> None:
+    def test_the_last_state(
+        self, mode: str, program: str, reads: str, outputs: str, anomalies: list[str]
+    ) -> None:
         """What the pause left last is visible, a deletion by silence too where nothing was visible."""
         story = told(program, reads, outputs, mode=mode)
         story.rests()
@@ -427,7 +488,12 @@ class TestResult:
         details = [story.right(key) for key in "123"]
         for row, other in zip(rows, details, strict=True):
             story.joined(row, other)
-        table = [["client", "positions", "name"], ["1", "1, 3", "n3"], ["2", "4", "n4"], ["3", "", "n5"]]
+        table = [
+            ["client", "positions", "name"],
+            ["1", "1, 3", "n3"],
+            ["2", "4", "n4"],
+            ["3", "", "n5"],
+        ]
 
         assert story.found("result", table=table) == []
 
@@ -435,11 +501,13 @@ class TestResult:
         """A row that is missing is lost, one that is too many or has another cell is phantom."""
         head, *rows = self.TABLE
 
-        assert self.shown().found("result", table=[head, *rows, ["5", "A", "9", "", ""]]) == [("lost", "5", None)]
-        assert self.shown().found("result", table=[head, *rows[1:]]) == [("phantom", "1", None)]
-        assert told("holdings", "1A .A 2X 3", "0+1 2 3", "0").found("result", table=[head, *rows]) == [
-            ("phantom", "1", None)
+        assert self.shown().found("result", table=[head, *rows, ["5", "A", "9", "", ""]]) == [
+            ("lost", "5", None)
         ]
+        assert self.shown().found("result", table=[head, *rows[1:]]) == [("phantom", "1", None)]
+        assert told("holdings", "1A .A 2X 3", "0+1 2 3", "0").found(
+            "result", table=[head, *rows]
+        ) == [("phantom", "1", None)]
         assert names(self.shown("2+1"), "result", table=[head, *rows]) == ["phantom"]
 
         (changed,) = self.shown().judged("result", table=[head, [*rows[0][:-1], "n2"], *rows[1:]])
@@ -455,7 +523,9 @@ class TestResult:
         table = [["positionId", "exchange"], ["1", "LON"]]
 
         assert told("holdings", "1A .A", "0 0+1").found("result", table=table) == []
-        assert told("holdings", "1A .A -1", "0+1 -0").found("result", table=table) == [("lost", "1", None)]
+        assert told("holdings", "1A .A -1", "0+1 -0").found("result", table=table) == [
+            ("lost", "1", None)
+        ]
 
     @pytest.mark.parametrize("value", [b"?", b"[]", b"{}", b'{"left": 1, "right": 2, "from": {}}'])
     def test_a_row_that_cannot_be_read(self, value: bytes) -> None:
@@ -477,7 +547,9 @@ class TestForgotten:
             story.history.add(Measured(at_ms=0, application="app", size=size, unit="rows"))
         return story
 
-    @pytest.mark.parametrize(("last", "anomalies"), [(90, []), (200, []), (201, ["unbounded"]), (1100, ["unbounded"])])
+    @pytest.mark.parametrize(
+        ("last", "anomalies"), [(90, []), (200, []), (201, ["unbounded"]), (1100, ["unbounded"])]
+    )
     def test_the_bound(self, last: int, anomalies: list[str]) -> None:
         """At the end no more than so many times what it was at first."""
         assert names(self.held(100, 1100, last), "forgotten", times=2) == anomalies
@@ -568,7 +640,13 @@ class TestNamed:
         assert story.found("fold") == []
 
     @pytest.mark.parametrize(
-        "said", ["", "something is wrong", "app-positions-0@0 cannot be read", "app-positions-0@12 cannot be read"]
+        "said",
+        [
+            "",
+            "something is wrong",
+            "app-positions-0@0 cannot be read",
+            "app-positions-0@12 cannot be read",
+        ],
     )
     def test_another_record_is_named(self, said: str) -> None:
         """Who names no record, or another one, was not loud."""
@@ -614,7 +692,10 @@ class TestNamed:
     def test_more_fields_are_no_flaw(self) -> None:
         """A row may have fields that the contract does not name; the result does not have them."""
         story = Story("holdings")
-        row = story.left("1", value=b'{"positionId": "1", "client": "c", "ticker": null, "amount": 1, "note": "n"}')
+        row = story.left(
+            "1",
+            value=b'{"positionId": "1", "client": "c", "ticker": null, "amount": 1, "note": "n"}',
+        )
         assert not view_of(story.history, "app").is_flawed(row)
 
         story.joined(row)
@@ -700,8 +781,15 @@ def test_roles() -> None:
     story = told("tickers", "")
 
     assert HOLDINGS.inputs == HOLDINGS.commits == ("positions", "tickers")
-    assert (story.program.inputs, story.program.commits) == (("positions", "tickers"), ("positions",))
-    assert CLIENTS.topics == {"client-positions": "input", "client-details": "input", "joined": "output"}
+    assert (story.program.inputs, story.program.commits) == (
+        ("positions", "tickers"),
+        ("positions",),
+    )
+    assert CLIENTS.topics == {
+        "client-positions": "input",
+        "client-details": "input",
+        "joined": "output",
+    }
     assert set(HOLDINGS.parameters) - set(CLIENTS.parameters) == {"delete_retention_ms"}
 
 

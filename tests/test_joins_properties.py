@@ -24,7 +24,9 @@ PROGRAMS = ("clients", "tickers", "holdings")
 MODES = ("exactly_once", "at_least_once")
 ROWS, TICKERS = ("ada", "bob"), ("A", "B", None, "UNKNOWN")
 
-Change = tuple[str, int, int, bool]  # what befalls a row or a partner, which one, its ticker, and whether it is visible
+Change = tuple[
+    str, int, int, bool
+]  # what befalls a row or a partner, which one, its ticker, and whether it is visible
 
 
 @dataclass(frozen=True)
@@ -39,10 +41,32 @@ class Plan:
     says_more: bool  # a tombstone also where nothing was visible
 
 
-KINDS = ("row", "row", "partner", "row goes", "partner goes")  # the first row and partner have most of the traffic
+KINDS = (
+    "row",
+    "row",
+    "partner",
+    "row goes",
+    "partner goes",
+)  # the first row and partner have most of the traffic
 # Take a record of one of the four partitions; show what has come of all that was taken, and commit all of it, or nothing,
 # or what had been taken when this was kept in mind.
-STEPS = (0, 2, 0, 2, 0, 2, 1, 3, "show", "show", "show", "show", "show and commit", "keep in mind", "keep in mind")
+STEPS = (
+    0,
+    2,
+    0,
+    2,
+    0,
+    2,
+    1,
+    3,
+    "show",
+    "show",
+    "show",
+    "show",
+    "show and commit",
+    "keep in mind",
+    "keep in mind",
+)
 
 
 def change(byte: int) -> Change:
@@ -53,7 +77,9 @@ def change(byte: int) -> Change:
 
 
 INPUTS = st.binary(min_size=9, max_size=14).map(lambda drawn: tuple(map(change, drawn)))
-LIFE = st.binary(min_size=8, max_size=24).map(lambda drawn: tuple(STEPS[byte % len(STEPS)] for byte in drawn))
+LIFE = st.binary(min_size=8, max_size=24).map(
+    lambda drawn: tuple(STEPS[byte % len(STEPS)] for byte in drawn)
+)
 
 
 def plans(
@@ -112,7 +138,9 @@ class Design:
         if what.startswith("row"):
             cells = (ticker,) if self.plan.program == "clients" else (TICKERS[ticker],)
             return self.story.left(ROWS[number], *cells, **changes)
-        return self.story.right(ROWS[number] if self.plan.program == "clients" else "AB"[number], **changes)
+        return self.story.right(
+            ROWS[number] if self.plan.program == "clients" else "AB"[number], **changes
+        )
 
     def play(self) -> "Design":
         """Live every life of the plan, then drain both inputs; the claims of the features stand where they are made."""
@@ -121,7 +149,11 @@ class Design:
             self._live(steps)
             story.kill()
             self._settled()
-            self.state = self.committed if self.exactly_once else replace(self.committed, shown={}, told=frozenset())
+            self.state = (
+                self.committed
+                if self.exactly_once
+                else replace(self.committed, shown={}, told=frozenset())
+            )
         self._live((*self.plan.last, *(0, 2, 1, 3) * len(self.plan.inputs), "show and commit"))
         story.rests()
         story.claims("promptly")
@@ -134,7 +166,9 @@ class Design:
         self.story.start()
         self.touched.clear()
         if self.broadcast:
-            self.state = replace(self.state, positions=(*self.state.positions[:2], 0, 0), partners={})
+            self.state = replace(
+                self.state, positions=(*self.state.positions[:2], 0, 0), partners={}
+            )
             while self._take(2) or self._take(3):
                 pass
         kept = self.state
@@ -159,7 +193,9 @@ class Design:
         self.touched.clear()
 
     def _take(self, place: int) -> bool:
-        unread = [record for record in self.log[place] if record.offset >= self.state.positions[place]]
+        unread = [
+            record for record in self.log[place] if record.offset >= self.state.positions[place]
+        ]
         if not unread:
             return False
         record, left = unread[0], place < 2
@@ -167,7 +203,9 @@ class Design:
         if record.visible and left:
             self.touched[record.key or b""] = None
         elif record.visible and not self.broadcast:
-            self.touched |= {key: None for key in self.state.rows if self._refers_to(key) == record.key}
+            self.touched |= {
+                key: None for key in self.state.rows if self._refers_to(key) == record.key
+            }
         return True
 
     def _refers_to(self, key: bytes) -> bytes | None:
@@ -186,7 +224,11 @@ class Design:
             return
         cause = row if not row.value or self.broadcast else partner
         shown = self.state.shown.get(key)
-        if cause is None or shown == () or not (shown or self.plan.says_more or not self.exactly_once):
+        if (
+            cause is None
+            or shown == ()
+            or not (shown or self.plan.says_more or not self.exactly_once)
+        ):
             return
         if f"{key!r}{cause.at}" not in self.state.told:
             self.story.tombstone(row)
@@ -215,7 +257,9 @@ class Design:
 
 
 def _places(output: Record) -> dict[str, str | None]:
-    places: dict[str, str | None] = json.loads(output.value)["from"] if output.value else {"left": None, "right": None}
+    places: dict[str, str | None] = (
+        json.loads(output.value)["from"] if output.value else {"left": None, "right": None}
+    )
     return places
 
 
@@ -240,7 +284,11 @@ def test_the_last_result_is_dropped(plan: Plan, data: st.DataObject) -> None:
     """A key that rests on another result, or on one that went, has lost its last one, is late and behind the commit."""
     design = played(plan)
     keys = [design.of(key) for key in {output.key or b"" for output in design.outputs}]
-    keys = [outputs for outputs in keys if (outputs[-2].value if len(outputs) > 1 else None) != outputs[-1].value]
+    keys = [
+        outputs
+        for outputs in keys
+        if (outputs[-2].value if len(outputs) > 1 else None) != outputs[-1].value
+    ]
     last = some(data, keys)[-1]
     history = design.history((last, []))
 
@@ -255,7 +303,11 @@ def test_the_last_tombstone_is_dropped(plan: Plan, data: st.DataObject) -> None:
     """A row that went and stays visible is lost, late and behind the commit."""
     design = played(plan)
     went = [o for o in design.outputs if o is design.of(o.key or b"")[-1] and o.value is None]
-    needed = [o for o in went if [each.value for each in design.of(o.key or b"")[-2:-1]] not in ([], [None])]
+    needed = [
+        o
+        for o in went
+        if [each.value for each in design.of(o.key or b"")[-2:-1]] not in ([], [None])
+    ]
     history = design.history((some(data, needed), []))
 
     assert found("relation", history) == {"lost"}
@@ -267,7 +319,9 @@ def test_the_last_tombstone_is_dropped(plan: Plan, data: st.DataObject) -> None:
 def test_two_results_change_places(plan: Plan, data: st.DataObject) -> None:
     """An older pair behind a newer one of its key is stale, and resurrected behind a tombstone."""
     design = played(plan)
-    several = [(a, b) for a in design.pairs for b in design.pairs if a.key == b.key and a.offset < b.offset]
+    several = [
+        (a, b) for a in design.pairs for b in design.pairs if a.key == b.key and a.offset < b.offset
+    ]
     first, second = some(data, several)
     history = design.history((first, [second]), (second, [first]))
 
@@ -280,7 +334,9 @@ def test_a_result_is_duplicated(plan: Plan, data: st.DataObject) -> None:
     """Under exactly_once no pair comes twice, wherever the second one stands."""
     design = played(plan)
     pair = some(data, design.pairs)
-    later = data.draw(st.sampled_from([o for o in design.of(pair.key or b"") if o.offset >= pair.offset]))
+    later = data.draw(
+        st.sampled_from([o for o in design.of(pair.key or b"") if o.offset >= pair.offset])
+    )
     history = design.history((later, [later, pair]))
 
     assert "duplicated" in found("relation", history)
@@ -304,7 +360,10 @@ def test_another_partner(plan: Plan, data: st.DataObject) -> None:
     records = {record.at.removeprefix("app-"): record for log in design.log for record in log}
     left, right = (records[place or ""] for place in _places(pair).values())
     others = [r for r in records.values() if r.topic == right.topic and r.value and r is not right]
-    other = some(data, [r for r in others if r.key != right.key or not r.visible or plan.program == "tickers"])
+    other = some(
+        data,
+        [r for r in others if r.key != right.key or not r.visible or plan.program == "tickers"],
+    )
     wrong = Story(plan.program).joined(left, other)
     history = design.history((pair, [pair.model_copy(update={"value": wrong.value})]))
     name = "phantom" if other.visible else "uncommitted-visible"
@@ -321,7 +380,9 @@ def test_an_aborted_row_is_joined(plan: Plan, data: st.DataObject) -> None:
     pair = some(data, design.pairs)
     records = {record.at.removeprefix("app-"): record for log in design.log for record in log}
     left, right = (records[place or ""] for place in _places(pair).values())
-    aborted = some(data, [r for r in records.values() if r.topic == left.topic and r.value and not r.visible])
+    aborted = some(
+        data, [r for r in records.values() if r.topic == left.topic and r.value and not r.visible]
+    )
     wrong = Story(plan.program).joined(aborted, right, offset=0)
     history = design.history((pair, [pair, wrong]))
 
@@ -332,7 +393,9 @@ def test_an_aborted_row_is_joined(plan: Plan, data: st.DataObject) -> None:
 def test_an_old_result_at_the_end(plan: Plan, data: st.DataObject) -> None:
     """What was shown and replaced or deleted does not come again, under exactly_once never, and never as the last one."""
     design = played(plan)
-    old = some(data, [pair for pair in design.pairs if pair.value != design.of(pair.key or b"")[-1].value])
+    old = some(
+        data, [pair for pair in design.pairs if pair.value != design.of(pair.key or b"")[-1].value]
+    )
     last = design.of(old.key or b"")[-1]
     history = design.history((last, [last, old]))
 
@@ -346,7 +409,9 @@ def test_an_old_result_at_the_end(plan: Plan, data: st.DataObject) -> None:
 def test_a_step_back_without_a_new_start(plan: Plan, data: st.DataObject) -> None:
     """At_least_once goes on from where it was unless somebody started again."""
     design = played(plan)
-    old = some(data, [pair for pair in design.pairs if pair.value != design.of(pair.key or b"")[-1].value])
+    old = some(
+        data, [pair for pair in design.pairs if pair.value != design.of(pair.key or b"")[-1].value]
+    )
     last = design.of(old.key or b"")[-1]
     history = design.history((last, [last, old, last]))
 
@@ -359,7 +424,9 @@ def test_the_results_are_ahead_of_the_commit(plan: Plan, data: st.DataObject) ->
     design = played(plan)
     pair = some(data, [pair for pair in design.pairs if pair is design.of(pair.key or b"")[-1]])
     places = [*design.state.positions]
-    partition, offset = (int(part) for part in str(_places(pair)["left"]).rsplit("-", 1)[1].split("@"))
+    partition, offset = (
+        int(part) for part in str(_places(pair)["left"]).rsplit("-", 1)[1].split("@")
+    )
     places[partition] = offset
     design.story.settled(*places[:2], second=places[2:])
 
@@ -375,7 +442,9 @@ def test_random_values(program: str, data: st.DataObject) -> None:
     result = json.loads(story.joined(left, right).value or b"")
     any_value = st.none() | st.integers() | st.text("ab") | st.just([]) | st.just({})
     for side in data.draw(st.sets(st.sampled_from(["left", "right", "from"]), min_size=1)):
-        result[side] = data.draw(any_value | st.fixed_dictionaries({}, optional=dict.fromkeys(result[side], any_value)))
+        result[side] = data.draw(
+            any_value | st.fixed_dictionaries({}, optional=dict.fromkeys(result[side], any_value))
+        )
     value = data.draw(st.binary(max_size=40) | st.just(json.dumps(result).encode()))
     key = data.draw(st.sampled_from([b"1", b"\xff", None]))
     assume(value != next(r.value for r in story.history.of(Record) if r.topic == story.writes))

@@ -45,16 +45,33 @@ class TestVerdicts:
         """Every claim passes again."""
         judged = judge(right().recorded(tmp_path / "h.jsonl"))
 
-        assert (judged.verdict, judged.recorded, judged.claims, judged.exit_code) == ("upheld", "upheld", 2, 0)
+        assert (judged.verdict, judged.recorded, judged.claims, judged.exit_code) == (
+            "upheld",
+            "upheld",
+            2,
+            0,
+        )
         assert judged.text == "upheld  G1.story  hand-written  (2 claims)"
 
     def test_violated(self, tmp_path: Path) -> None:
         """The claim that failed fails again, by the same anomaly, and the card tells which record."""
         judged = judge(duplicated().recorded(tmp_path / "h.jsonl", "violated"))
 
-        assert (judged.verdict, judged.recorded, judged.claims, judged.exit_code) == ("violated", "violated", 3, 1)
-        assert [(a.name, a.key, a.source) for a in judged.anomalies] == [("duplicated", "ada", "app-entries-0@0")]
-        for said in ("VIOLATED  G1.story", "duplicated: ada", "app-entries-0@0", "again     upheld judge"):
+        assert (judged.verdict, judged.recorded, judged.claims, judged.exit_code) == (
+            "violated",
+            "violated",
+            3,
+            1,
+        )
+        assert [(a.name, a.key, a.source) for a in judged.anomalies] == [
+            ("duplicated", "ada", "app-entries-0@0")
+        ]
+        for said in (
+            "VIOLATED  G1.story",
+            "duplicated: ada",
+            "app-entries-0@0",
+            "again     upheld judge",
+        ):
             assert said in judged.text
 
     def test_a_claim_is_judged_on_what_was_before_it(self, tmp_path: Path) -> None:
@@ -94,12 +111,17 @@ class TestVerdicts:
         assert judge(story.recorded(tmp_path / "h.jsonl", "violated")).verdict == "violated"
 
     @pytest.mark.parametrize(
-        ("verdict", "code"), [("violated", 1), ("inconclusive", 2), ("harness-error", 3), ("unsupported", 5)]
+        ("verdict", "code"),
+        [("violated", 1), ("inconclusive", 2), ("harness-error", 3), ("unsupported", 5)],
     )
     def test_an_end_without_a_claim(self, tmp_path: Path, verdict: str, code: int) -> None:
         """Stuck, a breach, a missed mark: what ended the run stands as it was recorded, with its reason."""
-        anomalies = (Anomaly(name="stuck", text="it processes no more"),) if verdict == "violated" else ()
-        path = Story().recorded(tmp_path / "h.jsonl", verdict, reason="it was so", anomalies=anomalies)
+        anomalies = (
+            (Anomaly(name="stuck", text="it processes no more"),) if verdict == "violated" else ()
+        )
+        path = Story().recorded(
+            tmp_path / "h.jsonl", verdict, reason="it was so", anomalies=anomalies
+        )
         judged = judge(path)
 
         assert (judged.verdict, judged.exit_code, judged.claims) == (verdict, code, 0)
@@ -111,13 +133,17 @@ class TestVerdicts:
         story.settled(1, stable_ms=100)
         story.claims("released", bound_ms=99)
 
-        assert [a.name for a in judge(story.recorded(tmp_path / "h.jsonl", "violated")).anomalies] == ["stuck"]
+        assert [
+            a.name for a in judge(story.recorded(tmp_path / "h.jsonl", "violated")).anomalies
+        ] == ["stuck"]
 
     def test_the_file_holds_what_was_seen(self, tmp_path: Path) -> None:
         """Keys, values and headers of any bytes, and names of any letters, come back as they were."""
         story = Story("relay")
         names = ("\u2028", "\x85\n\r", "base64:", "")
-        entry = story.entry(ada=1, headers=[(n, n.encode()) for n in names] + [("raw", b"\xff\0"), ("none", None)])
+        entry = story.entry(
+            ada=1, headers=[(n, n.encode()) for n in names] + [("raw", b"\xff\0"), ("none", None)]
+        )
         story.copy(entry, key=None)
         story.copy(entry, key=b"\xff")
         path = story.recorded(tmp_path / "h.jsonl")
@@ -152,7 +178,10 @@ class TestBadHistories:
             (b"not json\n", "line 1"),
             (b"[]\n", "line 1"),
             (b'{"kind":"row"}\n', "line 1"),
-            (b'{"kind":"ended","verdict":"upheld","seconds":1}\n', "does not open with the event `begun`"),
+            (
+                b'{"kind":"ended","verdict":"upheld","seconds":1}\n',
+                "does not open with the event `begun`",
+            ),
         ],
     )
     def test_something_else(self, tmp_path: Path, content: bytes, said: str) -> None:
@@ -166,7 +195,12 @@ class TestBadHistories:
         """Wherever a history is cut, in a line or between two, it is refused and says so."""
         path = right().recorded(tmp_path / "h.jsonl")
         whole = path.read_bytes()
-        for cut in [1, len(whole) // 2, len(whole) - 2, *(i + 1 for i, b in enumerate(whole[:-1]) if b == 10)]:
+        for cut in [
+            1,
+            len(whole) // 2,
+            len(whole) - 2,
+            *(i + 1 for i, b in enumerate(whole[:-1]) if b == 10),
+        ]:
             path.write_bytes(whole[:cut])
 
             assert "cut" in self.refused(path)
@@ -196,7 +230,9 @@ class TestBadHistories:
         story = right()
         story.claims("relation", strictly=True)
         assert "another version" in self.refused(story.recorded(tmp_path / "arguments.jsonl"))
-        assert "no verdict" in self.refused(right().recorded(tmp_path / "verdict.jsonl", "splendid"))
+        assert "no verdict" in self.refused(
+            right().recorded(tmp_path / "verdict.jsonl", "splendid")
+        )
         path = right().recorded(tmp_path / "check.jsonl")
         path.write_text(path.read_text().replace('"check":"fold"', '"check":"unfold"'))
         assert "no check 'unfold'" in self.refused(path)
@@ -204,12 +240,16 @@ class TestBadHistories:
         path.write_text(path.read_text().replace('"program":"ledger"', '"program":"abacus"'))
         assert "another version" in self.refused(path)
 
-    @pytest.mark.parametrize("check", ["fold", "promptly", "silent", "released", "below-the-commit", "side-effects"])
+    @pytest.mark.parametrize(
+        "check", ["fold", "promptly", "silent", "released", "below-the-commit", "side-effects"]
+    )
     def test_what_a_claim_rests_on_is_missing(self, tmp_path: Path, check: str) -> None:
         """A claim whose evidence was edited away cannot be judged."""
         story = Story()
         claims: dict[str, Any] = {"bound_ms": 1} if check == "released" else {}
-        story.history.add(right().history.events[-1].model_copy(update={"check": check, "arguments": claims}))
+        story.history.add(
+            right().history.events[-1].model_copy(update={"check": check, "arguments": claims})
+        )
 
         assert "cannot be judged" in self.refused(story.recorded(tmp_path / "h.jsonl"))
 
@@ -223,7 +263,10 @@ class TestBadHistories:
         assert "cut in its middle" in capsys.readouterr().err
         assert main(["judge", str(path)]) == 0
         assert capsys.readouterr().out.startswith("upheld")
-        assert main(["judge", "--json", str(duplicated().recorded(tmp_path / "d.jsonl", "violated"))]) == 1
+        assert (
+            main(["judge", "--json", str(duplicated().recorded(tmp_path / "d.jsonl", "violated"))])
+            == 1
+        )
         assert json.loads(capsys.readouterr().out)[0]["anomalies"][0]["name"] == "duplicated"
 
 
@@ -272,7 +315,8 @@ def test_exit_code(rows: list[RowResult], code: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "code"), [([UPHELD], 2), ([VIOLATED], 1), ([HARNESS_ERROR], 3), ([INCONCLUSIVE], 2), ([], 5)]
+    ("rows", "code"),
+    [([UPHELD], 2), ([VIOLATED], 1), ([HARNESS_ERROR], 3), ([INCONCLUSIVE], 2), ([], 5)],
 )
 def test_exit_code_of_a_part(rows: list[RowResult], code: int) -> None:
     """Fewer rows than were promised are no green."""
@@ -286,8 +330,14 @@ def test_exit_code_of_a_broken_limit() -> None:
 
 def test_card() -> None:
     """The card tells the first three anomalies down to the record, and counts the others."""
-    anomaly = Anomaly(name="lost", text="ada lacks it", key="ada", source="t-0@7", expected="2", got="1")
-    found = {"anomalies": [anomaly] * 5, "totals": {"lost": 29, "torn": 2}, "marks": [{"fault": "killed"}]}
+    anomaly = Anomaly(
+        name="lost", text="ada lacks it", key="ada", source="t-0@7", expected="2", got="1"
+    )
+    found = {
+        "anomalies": [anomaly] * 5,
+        "totals": {"lost": 29, "torn": 2},
+        "marks": [{"fault": "killed"}],
+    }
     said = card(VIOLATED.model_copy(update=found), "do it again")
 
     assert said.split("\n")[:8] == [
@@ -337,8 +387,15 @@ def test_every_sentence_that_judges_has_its_check() -> None:
     """Each Then is one claim of the table, and each claim stands in a feature."""
     rows = [row for scenario in load().scenarios for row in scenario.rows]
     thens = {step.text for row in rows for step in row.steps if step.type == "then"}
-    fitting = {text: [claim for claim in CLAIMS if re.fullmatch(claim.sentence, text)] for text in thens}
+    fitting = {
+        text: [claim for claim in CLAIMS if re.fullmatch(claim.sentence, text)] for text in thens
+    }
 
     assert {text: claims for text, claims in fitting.items() if len(claims) != 1} == {}
     assert {claim for claims in fitting.values() for claim in claims} == set(CLAIMS)
-    assert {claim.check for claim in CLAIMS if claim.is_timed} == {"promptly", "filled", "in-time", "stored"}
+    assert {claim.check for claim in CLAIMS if claim.is_timed} == {
+        "promptly",
+        "filled",
+        "in-time",
+        "stored",
+    }

@@ -14,7 +14,9 @@ KILL = Kill(anomaly="lost", check="relation", seconds=1.5)
 def test_a_matrix_comes_back_as_it_was_written(tmp_path: Path) -> None:
     """Designs and rows are sorted, so that a matrix made again differs only where a result does."""
     file = tmp_path / "kills.json"
-    first = Kills(designs={"b": Judged(killed={"G2.x": KILL, "G1.y": KILL}), "a": Judged(upheld={"G3.z": 1})})
+    first = Kills(
+        designs={"b": Judged(killed={"G2.x": KILL, "G1.y": KILL}), "a": Judged(upheld={"G3.z": 1})}
+    )
 
     kills.save(first, file)
     again = kills.load(file)
@@ -34,10 +36,14 @@ def test_what_is_seen_again_is_counted() -> None:
         judged.add("G1.y", verdict, KILL)
         judged.add("G1.z", "upheld" if verdict == "violated" else verdict, KILL)
 
-    assert judged == Judged(killed={"G1.y": KILL.model_copy(update={"times": 2})}, upheld={"G1.z": 2})
+    assert judged == Judged(
+        killed={"G1.y": KILL.model_copy(update={"times": 2})}, upheld={"G1.z": 2}
+    )
 
 
-@pytest.mark.parametrize("then", [("upheld", KILL), ("violated", KILL.model_copy(update={"anomaly": "torn"}))])
+@pytest.mark.parametrize(
+    "then", [("upheld", KILL), ("violated", KILL.model_copy(update={"anomaly": "torn"}))]
+)
 def test_what_ends_now_so_and_now_otherwise_is_unsteady(then: tuple[str, Kill]) -> None:
     """A row that catches by chance catches nobody, whatever it comes to later."""
     judged = Judged()

@@ -115,9 +115,13 @@ class TestGapNamed:
         """Going on without a word is a loss, stopping without a place is of no help."""
         story = Story("ledger")
         story.start()
-        story.history.add(Mark(at_ms=1, fault="a gap", evidence={"gaps": {"app-entries-1": [3, 5]}}))
+        story.history.add(
+            Mark(at_ms=1, fault="a gap", evidence={"gaps": {"app-entries-1": [3, 5]}})
+        )
         if said:
-            story.history.add(Instance(at_ms=2, application="app", name="a", event="failed", detail=said))
+            story.history.add(
+                Instance(at_ms=2, application="app", name="a", event="failed", detail=said)
+            )
 
         assert [name for name, _, _ in story.found("gap-named")] == found
 
@@ -131,8 +135,16 @@ class TestFileNamed:
             ("durable/waiting-7.json", "storage: waiting-7.json cannot be read", []),
             ("durable/waiting-7.json", "storage: waiting-77.json cannot be read", ["stuck"]),
             ("durable/waiting-7.json", "storage: a file cannot be read", ["stuck"]),
-            ("durable/checkpoint/offsets/3", "storage: Incomplete log file in file:/d/checkpoint/offsets/3", []),
-            ("durable/checkpoint/offsets/3", "storage: batch 3 cannot be read", ["stuck"]),  # a number says nothing
+            (
+                "durable/checkpoint/offsets/3",
+                "storage: Incomplete log file in file:/d/checkpoint/offsets/3",
+                [],
+            ),
+            (
+                "durable/checkpoint/offsets/3",
+                "storage: batch 3 cannot be read",
+                ["stuck"],
+            ),  # a number says nothing
             ("durable/waiting-7.json", None, []),
         ],
     )
@@ -140,9 +152,13 @@ class TestFileNamed:
         """What was said before the file was torn is about something else."""
         story = Story("batcher")
         story.start()
-        story.history.add(Instance(at_ms=1, application="app", name="a", event="failed", detail="storage: 3"))
+        story.history.add(
+            Instance(at_ms=1, application="app", name="a", event="failed", detail="storage: 3")
+        )
         story.history.add(Mark(at_ms=2, fault=TORN, evidence={"file": torn}))
         if said:
-            story.history.add(Instance(at_ms=3, application="app", name="a", event="failed", detail=said))
+            story.history.add(
+                Instance(at_ms=3, application="app", name="a", event="failed", detail=said)
+            )
 
         assert [name for name, _, _ in story.found("file-named")] == found

@@ -81,16 +81,26 @@ def test_every_row_is_judged_once_and_the_report_is_whole(tmp_path: Path) -> Non
 
     rows, summary = read(tmp_path / "report.jsonl")
     assert len(rows) == len({(row.design, row.id, row.repetition) for row in rows}) == 16
-    assert (summary.exit_code, summary.partial, summary.broker, summary.seed) == (0, False, "no 1", 7)
+    assert (summary.exit_code, summary.partial, summary.broker, summary.seed) == (
+        0,
+        False,
+        "no 1",
+        7,
+    )
     assert {row.history.partition("/")[0] for row in rows} <= {"lane-1", "lane-2"}
     assert len(list(ET.parse(tmp_path / "junit.xml").iter("testcase"))) == 16
     said = run.said.getvalue().splitlines()
     assert "upheld 0.1.0, seed 7, 2 lanes, each on broker no 1 (a test)" in said
     assert said.count("upheld: something boots [now] …") == 2
     lines = [line for line in said if line.startswith("[")]
-    assert [line.partition(" ")[0] for line in lines] == [f"[{number}/16]" for number in range(1, 17)]
+    assert [line.partition(" ")[0] for line in lines] == [
+        f"[{number}/16]" for number in range(1, 17)
+    ]
     assert sorted(line.partition(" ")[2] for line in lines) == sorted(
-        f"upheld {design} {row} 1.0 s" for design in ("one", "two") for row in ROWS for _ in range(2)
+        f"upheld {design} {row} 1.0 s"
+        for design in ("one", "two")
+        for row in ROWS
+        for _ in range(2)
     )
     assert run.lanes.time_left.seconds() == 0
 
@@ -112,7 +122,9 @@ def test_a_lane_keeps_to_its_design(tmp_path: Path) -> None:
 def test_the_rows_that_bring_most_news_are_handed_out_first(tmp_path: Path) -> None:
     """One design after the other, each repetition whole, the cheapest row of each guarantee first: as in one lane."""
     rows = {"G1.a": 9.0, "G1.b": 2.0, "G1.c": 3.0, "G1.d": 4.0}
-    durations = Durations(designs={"one": Recorded(rows_s=rows), "two": Recorded(rows_s={**rows, "G1.a": 1.0})})
+    durations = Durations(
+        designs={"one": Recorded(rows_s=rows), "two": Recorded(rows_s={**rows, "G1.a": 1.0})}
+    )
     run = Run(tmp_path, repeat=2, durations=durations)
     lane = Lane(1, SimpleNamespace(stdin=io.StringIO()))  # type: ignore[arg-type]
     run.lanes.lanes = [lane]
@@ -191,14 +203,18 @@ def test_what_proved_nothing_in_company_is_judged_again_alone(tmp_path: Path) ->
 
     rows, summary = read(tmp_path / "report.jsonl")
     assert {(row.design, row.id): row.verdict for row in rows} == {
-        (design, row): "inconclusive" if row == "G1.d" else "upheld" for design in ("one", "two") for row in ROWS
+        (design, row): "inconclusive" if row == "G1.d" else "upheld"
+        for design in ("one", "two")
+        for row in ROWS
     }
     assert len(rows) == 8
     assert summary.exit_code == 2
     assert run.said.getvalue().count("again, alone") == 4
 
 
-def test_a_lane_says_of_a_row_that_proved_nothing_in_company_that_it_has_to_be_asked_again(tmp_path: Path) -> None:
+def test_a_lane_says_of_a_row_that_proved_nothing_in_company_that_it_has_to_be_asked_again(
+    tmp_path: Path,
+) -> None:
     """Alone, inconclusive is what the row came to; any other verdict is so beside others too."""
     told: list[str] = []
     line: Any = SimpleNamespace(tell=lambda kind, **_: told.append(kind))
@@ -226,9 +242,14 @@ def test_who_is_known_to_be_late_is_judged_alone_at_once(tmp_path: Path) -> None
     assert len(rows) == 8
 
 
-def test_lanes_share_no_store(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lanes_share_no_store(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """One that was given would be locked by one lane under the hands of the other."""
     monkeypatch.setattr("upheld.cli.run.given_stores", lambda _: {"redis": "redis://localhost"})
 
-    assert main(["run", "--design", "plain", "--lanes", "2", "--store", "redis=redis://localhost"]) == 4
+    assert (
+        main(["run", "--design", "plain", "--lanes", "2", "--store", "redis=redis://localhost"])
+        == 4
+    )
     assert "leave out --lanes" in capsys.readouterr().err

@@ -23,14 +23,18 @@ PARENT = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {WORKER
 
 def test_what_was_killed_with_its_parent_stays_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     """The CPU-seconds of an instance's workers do not become somebody else's when it is killed."""
-    with subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, start_new_session=True) as parent:
+    with subprocess.Popen(
+        [sys.executable, "-c", PARENT], stdout=subprocess.PIPE, start_new_session=True
+    ) as parent:
         session = Session.of(parent.pid, "nobody else's")
         assert parent.stdout
         parent.stdout.readline()
         # What other tests have left behind may end meanwhile.
         its, tree = psutil.Process(parent.pid), host._tree
         asked = {psutil.Process(), its, *its.children(recursive=True)}
-        monkeypatch.setattr(host, "_tree", lambda: (process for process in tree() if process in asked))
+        monkeypatch.setattr(
+            host, "_tree", lambda: (process for process in tree() if process in asked)
+        )
         *_, ours_s = host.cpu_s()
 
         session.kill()
@@ -81,7 +85,9 @@ class _Ended(_Process):
     memory_full_info = memory_info
 
 
-def test_page_tables_are_walked_when_more_is_resident_than_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_tables_are_walked_when_more_is_resident_than_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """So that the peak is found, and a tree that keeps its size costs nothing."""
     process, memory = _Process(10, 7), host.Memory()
     monkeypatch.setattr(host, "_tree", lambda: iter([process, _Ended(0, 0)]))

@@ -37,7 +37,14 @@ def test_a_folder_and_its_file_are_the_same_design(folder: Path) -> None:
     manifest = load(str(folder))
 
     assert manifest == load(str(folder / "design.toml"))
-    assert manifest.command == (sys.executable, "mine.py", "--home", str(folder), "--json", '{"a": {}}')
+    assert manifest.command == (
+        sys.executable,
+        "mine.py",
+        "--home",
+        str(folder),
+        "--json",
+        '{"a": {}}',
+    )
     assert (manifest.atomic, manifest.local_state, manifest.sin) == ("batch", True, None)
 
 
@@ -104,11 +111,19 @@ def test_sin_and_known_failures(folder: Path) -> None:
         ),
         ('["relay"]', "[]", "`programs` is []: list should have at least 1 item"),
         ('["relay"]', '"relay"', "`programs` is 'relay': input should be a valid list."),
-        ("{python}", "no-such-program", "`command` starts with no-such-program, which cannot be run here."),
+        (
+            "{python}",
+            "no-such-program",
+            "`command` starts with no-such-program, which cannot be run here.",
+        ),
         ("{python}", "./mine.py", "`command` starts with ./mine.py, which cannot be run here."),
         ("mine.py", "yours.py", "`command` runs yours.py, which does not exist in its folder."),
         ('name = "mine"', 'name = "mine', "is not TOML: "),
-        ("\n", '\nknown_failures = "gone"\n', "`known_failures` names FOLDER/gone, which cannot be read."),
+        (
+            "\n",
+            '\nknown_failures = "gone"\n',
+            "`known_failures` names FOLDER/gone, which cannot be read.",
+        ),
         (
             "\n",
             "\nknown_failures = 3\n",
@@ -130,7 +145,10 @@ def test_refused(folder: Path, old: str, new: str, says: str) -> None:
 @pytest.mark.parametrize(
     ("lines", "says"),
     [
-        ("G22.crash, no link\n", "line 1: expected “id, reason, link”, this is 'G22.crash, no link'."),
+        (
+            "G22.crash, no link\n",
+            "line 1: expected “id, reason, link”, this is 'G22.crash, no link'.",
+        ),
         ("a, b, c\na, b, c\n", "line 2: a is listed twice."),
     ],
 )
@@ -144,5 +162,10 @@ def test_known_failures_refused(folder: Path, lines: str, says: str) -> None:
 
 def test_nothing_there(tmp_path: Path) -> None:
     """A path that leads nowhere lists what is shipped; a folder without a manifest says how to get one."""
-    assert refusal("no-such-design").startswith(f"There is no design at {Path.cwd() / 'no-such-design'}, and none")
-    assert refusal(tmp_path) == f"{tmp_path} holds no design.toml; `upheld new DIR` writes a complete design."
+    assert refusal("no-such-design").startswith(
+        f"There is no design at {Path.cwd() / 'no-such-design'}, and none"
+    )
+    assert (
+        refusal(tmp_path)
+        == f"{tmp_path} holds no design.toml; `upheld new DIR` writes a complete design."
+    )

@@ -24,7 +24,11 @@ def marks() -> list[tuple[str, str, bool]]:
     files = [*PACKAGE.rglob("*.py"), *(PACKAGE / "steps").glob("*.py")]
     for file in files:
         for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "mark":
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr == "mark"
+            ):
                 if not node.args or ast.unparse(node.func.value) in {"pytest", "item"}:
                     continue
                 text = ast.unparse(node.args[0]).strip("'")
@@ -38,7 +42,9 @@ def test_every_fault_has_a_code() -> None:
     found = marks()
 
     assert len(found) > 25
-    assert [(where, text) for where, text, is_coded in found if not is_coded and text not in NO_FAULTS] == []
+    assert [
+        (where, text) for where, text, is_coded in found if not is_coded and text not in NO_FAULTS
+    ] == []
     assert {text for _, text, is_coded in found if not is_coded} == NO_FAULTS
 
 
@@ -52,5 +58,8 @@ def test_a_code_is_a_word() -> None:
     """A history holds the code as text."""
     mark = Mark(at_ms=1, code=Family.DISK, fault="wiped", evidence={})
 
-    assert mark.model_dump_json() == '{"kind":"mark","at_ms":1,"code":"disk","fault":"wiped","evidence":{}}'
+    assert (
+        mark.model_dump_json()
+        == '{"kind":"mark","at_ms":1,"code":"disk","fault":"wiped","evidence":{}}'
+    )
     assert EVENT.validate_json(mark.model_dump_json()) == mark

@@ -70,30 +70,48 @@ def test_an_answer(whole: offset_response.OffsetFetchResponse) -> None:
 
 
 @given(answers, st.data())
-def test_an_answer_that_is_cut(whole: offset_response.OffsetFetchResponse, data: st.DataObject) -> None:
+def test_an_answer_that_is_cut(
+    whole: offset_response.OffsetFetchResponse, data: st.DataObject
+) -> None:
     """Bytes that end too soon are the machine's problem, in one sentence."""
     cut = sent(whole)
     cut = cut[: data.draw(st.integers(0, len(cut) - 1))]
 
-    with pytest.raises(MachineProblem, match=r"^the broker answered OffsetFetch with bytes that are no such answer$"):
+    with pytest.raises(
+        MachineProblem,
+        match=r"^the broker answered OffsetFetch with bytes that are no such answer$",
+    ):
         answer(cut)
 
 
 def test_tagged_fields_are_passed_over() -> None:
     """A later broker may say more than this version has names for."""
-    plain = offset_response.OffsetFetchResponse(throttle_time=i32Timedelta.parse(timedelta(0)), topics=())
+    plain = offset_response.OffsetFetchResponse(
+        throttle_time=i32Timedelta.parse(timedelta(0)), topics=()
+    )
     body = written(plain)
 
-    assert answer(b"\0\0\0\7" + b"\1\5\3abc" + body[:-1] + b"\2\0\0\1\2xy") == Committed(0, {}, frozenset())
+    assert answer(b"\0\0\0\7" + b"\1\5\3abc" + body[:-1] + b"\2\0\0\1\2xy") == Committed(
+        0, {}, frozenset()
+    )
 
 
-@given(NUMBERS, NAMES, st.dictionaries(NAMES.map(TopicName), st.integers(0, 200), max_size=3), st.booleans())
-def test_a_request(correlation_id: i32, group: str, topics: dict[TopicName, int], stable: bool) -> None:
+@given(
+    NUMBERS,
+    NAMES,
+    st.dictionaries(NAMES.map(TopicName), st.integers(0, 200), max_size=3),
+    st.booleans(),
+)
+def test_a_request(
+    correlation_id: i32, group: str, topics: dict[TopicName, int], stable: bool
+) -> None:
     """The bytes are those that kio writes."""
     asked = offset_request.OffsetFetchRequest(
         group_id=GroupId(group),
         topics=tuple(
-            offset_request.OffsetFetchRequestTopic(name=name, partition_indexes=tuple(map(i32, range(count))))
+            offset_request.OffsetFetchRequestTopic(
+                name=name, partition_indexes=tuple(map(i32, range(count)))
+            )
             for name, count in topics.items()
         ),
         require_stable=stable,
@@ -105,4 +123,6 @@ def test_a_request(correlation_id: i32, group: str, topics: dict[TopicName, int]
         client_id="upheld",
     )
 
-    assert request(correlation_id, "upheld", group, topics, stable=stable) == written(header) + written(asked)
+    assert request(correlation_id, "upheld", group, topics, stable=stable) == written(
+        header
+    ) + written(asked)

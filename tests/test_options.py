@@ -35,7 +35,12 @@ def test_the_limits_of_a_run_reach_it(chosen: list[Choice]) -> None:
     assert cli.main(["run", "--design", "plain", *options]) == 130
 
     (choice,) = chosen
-    assert (choice.fail_fast, choice.repeat, choice.max_seconds, choice.max_memory_mb) == (True, 2, 0.5, 300)
+    assert (choice.fail_fast, choice.repeat, choice.max_seconds, choice.max_memory_mb) == (
+        True,
+        2,
+        0.5,
+        300,
+    )
 
 
 def test_a_run_without_limits_has_none(chosen: list[Choice]) -> None:
@@ -43,7 +48,12 @@ def test_a_run_without_limits_has_none(chosen: list[Choice]) -> None:
     assert cli.main(["run", "--design", "plain"]) == 130
 
     (choice,) = chosen
-    assert (choice.fail_fast, choice.repeat, choice.max_seconds, choice.max_memory_mb) == (False, 1, None, None)
+    assert (choice.fail_fast, choice.repeat, choice.max_seconds, choice.max_memory_mb) == (
+        False,
+        1,
+        None,
+        None,
+    )
 
 
 def summary(**fields: Any) -> Summary:

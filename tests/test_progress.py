@@ -59,10 +59,14 @@ def on_a_terminal(how: str = "waits", columns: int = 160, **environment: str) ->
     return Terminal(sys.executable, "-c", SCRIPT, how, columns=columns, **environment)
 
 
-def test_each_row_is_a_line_where_there_is_no_terminal(progress: Progress, said: io.StringIO) -> None:
+def test_each_row_is_a_line_where_there_is_no_terminal(
+    progress: Progress, said: io.StringIO
+) -> None:
     """How many are done of how many, the verdict, the row, its seconds; brackets are no markup."""
     progress.begin(98, lambda: None)
-    progress.finished("G22.dies-after-a-commit[ledger-exactly_once] 4.1 s", "upheld", style="green", is_quiet=True)
+    progress.finished(
+        "G22.dies-after-a-commit[ledger-exactly_once] 4.1 s", "upheld", style="green", is_quiet=True
+    )
     progress.finished("plain G1.a 0.1 s  2 attempts", "violated")
 
     assert said.getvalue().splitlines() == [
@@ -128,7 +132,9 @@ def test_a_terminal_has_one_live_line_below_what_failed() -> None:
         assert not terminal.is_as_it_was()
 
 
-@pytest.mark.parametrize(("how", "code"), [("ends", 0), ("fails", 7), ("waits", -2)], ids=["itself", "error", "ctrl-c"])
+@pytest.mark.parametrize(
+    ("how", "code"), [("ends", 0), ("fails", 7), ("waits", -2)], ids=["itself", "error", "ctrl-c"]
+)
 def test_the_terminal_is_as_it_was_afterwards(how: str, code: int) -> None:
     """However it ends, the cursor is visible and the live line gone; what was printed stays."""
     with on_a_terminal(how) as terminal:
@@ -177,11 +183,16 @@ def test_a_reader_that_leaves_ends_the_command_with_one_sentence(tmp_path: Path)
     command = [sys.executable, "-c", SCRIPT, "ends"]
     reader, writer = os.pipe()
     os.close(reader)
-    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        command, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=60, check=False
+    )
     os.close(writer)
 
     assert done.stderr.splitlines()[-1] == f"upheld.errors.MachineProblem: {UNREAD}"
-    assert "BrokenPipeError" not in done.stderr.rpartition("Traceback")[2].partition("During handling")[2]
+    assert (
+        "BrokenPipeError"
+        not in done.stderr.rpartition("Traceback")[2].partition("During handling")[2]
+    )
 
 
 def test_a_thread_that_finds_no_reader_tells_the_main_thread(tmp_path: Path) -> None:
@@ -198,7 +209,9 @@ def test_a_thread_that_finds_no_reader_tells_the_main_thread(tmp_path: Path) -> 
             progress.finished("it", "ok")
 
 
-def test_pieces_that_will_not_be_done_are_not_counted(progress: Progress, said: io.StringIO) -> None:
+def test_pieces_that_will_not_be_done_are_not_counted(
+    progress: Progress, said: io.StringIO
+) -> None:
     """A conversation that breaks off has fewer checks."""
     progress.begin(5, lambda: None)
     progress.skip(3)

@@ -56,7 +56,9 @@ def framed(content: bytes) -> bytes:
         framed(b"\0\3\x7f\xff\0\0\0\0"),
     ],
 )
-def test_what_is_no_request_reaches_nobody(proxy: Proxy, broker: socket.socket, garbage: bytes) -> None:
+def test_what_is_no_request_reaches_nobody(
+    proxy: Proxy, broker: socket.socket, garbage: bytes
+) -> None:
     """Its connection ends, on both sides, and the proxy says what it could not read."""
     with client(proxy) as asking:
         asking.sendall(garbage)
@@ -78,7 +80,9 @@ def test_what_is_no_request_reaches_nobody(proxy: Proxy, broker: socket.socket, 
         (b"\xff" * 8, "a frame of -1 bytes"),
     ],
 )
-def test_what_is_no_answer_reaches_nobody(proxy: Proxy, broker: socket.socket, answer: bytes, why: str) -> None:
+def test_what_is_no_answer_reaches_nobody(
+    proxy: Proxy, broker: socket.socket, answer: bytes, why: str
+) -> None:
     """Whoever asked loses the connection."""
     with client(proxy) as asking:
         asking.sendall(framed(METADATA))
@@ -127,7 +131,9 @@ def ended(number: int, error: int) -> bytes:
     return struct.pack(">iih", number, 0, error)
 
 
-def test_what_is_not_done_is_not_told_to_be_done_and_refused(proxy: Proxy, broker: socket.socket) -> None:
+def test_what_is_not_done_is_not_told_to_be_done_and_refused(
+    proxy: Proxy, broker: socket.socket
+) -> None:
     """The broker's own errors pass, until it has done what was asked: that answer alone is replaced."""
     proxy.arm(rule := Rule("a", "end_txn", "refuse", "after", error=ErrorCode.not_coordinator))
     own = [ErrorCode.concurrent_transactions, ErrorCode.none, ErrorCode.none]
@@ -147,12 +153,18 @@ def test_what_is_not_done_is_not_told_to_be_done_and_refused(proxy: Proxy, broke
     told = [ErrorCode.concurrent_transactions, ErrorCode.not_coordinator, ErrorCode.none]
     assert heard == [framed(ended(number, error)) for number, error in enumerate(told)]
     assert rule.exchange
-    assert (rule.exchange.number, rule.exchange.error, rule.exchange.told) == (2, 0, ErrorCode.not_coordinator)
+    assert (rule.exchange.number, rule.exchange.error, rule.exchange.told) == (
+        2,
+        0,
+        ErrorCode.not_coordinator,
+    )
 
 
 def test_a_secured_connection_is_not_read() -> None:
     """The proxy is not offered there, which makes a row unsupported and says why; on a plain listener it is."""
-    rig: Any = SimpleNamespace(broker=SimpleNamespace(client={"security.protocol": "SASL_SSL"}, bootstrap="b:1"))
+    rig: Any = SimpleNamespace(
+        broker=SimpleNamespace(client={"security.protocol": "SASL_SSL"}, bootstrap="b:1")
+    )
     rig.proxy = None
 
     with pytest.raises(NotOffered, match="what a secured connection carries cannot be read"):

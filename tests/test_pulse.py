@@ -25,7 +25,11 @@ class TestRelation:
         """A row after each signal, in whichever order, is right, and so is the last one alone."""
         for number in range(3):
             story, motor, gripper = two_signals(mode)
-            for read in [[(motor,), (motor, gripper)], [(gripper,), (motor, gripper)], [(motor, gripper)]][number]:
+            for read in [
+                [(motor,), (motor, gripper)],
+                [(gripper,), (motor, gripper)],
+                [(motor, gripper)],
+            ][number]:
                 story.pulse("ada", *read)
 
             assert story.found("relation") == []
@@ -41,7 +45,11 @@ class TestRelation:
 
     def test_a_row_that_no_records_give(self) -> None:
         """More points than its records have are duplicated, fewer are lost, and another name is invented."""
-        for value, name in (({"points": 13}, "duplicated"), ({"points": 11}, "lost"), ({"name": "Bob"}, "phantom")):
+        for value, name in (
+            ({"points": 13}, "duplicated"),
+            ({"points": 11}, "lost"),
+            ({"name": "Bob"}, "phantom"),
+        ):
             story, motor, gripper = two_signals()
             story.pulse("ada", motor, gripper, value=value)
 
@@ -63,7 +71,11 @@ class TestRelation:
 
     def test_it_goes_back(self) -> None:
         """A row that knows less of one topic than the one before it is out of order; at least once may, after a crash."""
-        for mode, crash, found in (("exactly_once", True, 1), ("at_least_once", False, 1), ("at_least_once", True, 0)):
+        for mode, crash, found in (
+            ("exactly_once", True, 1),
+            ("at_least_once", False, 1),
+            ("at_least_once", True, 0),
+        ):
             story, motor, gripper = two_signals(mode)
             story.pulse("ada", motor)
             if crash:
@@ -101,7 +113,9 @@ class TestRelation:
 
         assert [(name, key) for name, key, _ in story.found("relation")] == [("phantom", "bob")]
 
-    @pytest.mark.parametrize("value", [{"rate_mhz": 1.5}, {"applied": {}}, {"more": 1}, {"robot": "bob"}, {"name": 1}])
+    @pytest.mark.parametrize(
+        "value", [{"rate_mhz": 1.5}, {"applied": {}}, {"more": 1}, {"robot": "bob"}, {"name": 1}]
+    )
     def test_it_is_no_row(self, value: dict[str, Any]) -> None:
         """What the contract does not allow is invented, and says why."""
         story, motor, gripper = two_signals()
@@ -285,7 +299,8 @@ class TestFootprint:
         assert story.found("footprint", topics=1, partitions=2) == []
 
     @pytest.mark.parametrize(
-        ("topic", "partitions", "repeated"), [("app-x", 3, 0), ("app-x", 1, 5), ("app-frequency", 3, 0)]
+        ("topic", "partitions", "repeated"),
+        [("app-x", 3, 0), ("app-x", 1, 5), ("app-frequency", 3, 0)],
     )
     def test_too_wide_or_a_copy(self, topic: str, partitions: int, repeated: int) -> None:
         """A wide one, also if it is the table, and a copy of the table's rows are named."""
@@ -308,7 +323,11 @@ class TestFootprint:
         """As many bytes as the rows of the table have are what a design declares that declares nothing."""
         story, motor, gripper = two_signals()
         story.pulse("ada", motor, gripper)
-        size = sum(len(r.key or b"") + len(r.value or b"") for r in story.history.of(Record) if r.topic == story.writes)
+        size = sum(
+            len(r.key or b"") + len(r.value or b"")
+            for r in story.history.of(Record)
+            if r.topic == story.writes
+        )
         assert size
         story.keeps("app-x", size_bytes=size)
         assert story.found("footprint", topics=1, partitions=2) == []

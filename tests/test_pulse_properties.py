@@ -48,7 +48,9 @@ class Played:
                 self.topics[role].append(self.story.called(robot, f"name {number}"))
             else:
                 is_visible = byte < 220
-                record = self.story.signal(robot, byte // 16 % 4, 1 + byte % 7, role, visible=is_visible)
+                record = self.story.signal(
+                    robot, byte // 16 % 4, 1 + byte % 7, role, visible=is_visible
+                )
                 self.topics[role] += [record] if is_visible else []
         self.read, self.committed = dict.fromkeys(ROLES, 0), dict.fromkeys(ROLES, 0)
         self.touched, self.pending = set[str](), set[str]()
@@ -84,7 +86,12 @@ class Played:
     def show(self) -> None:
         """Show the rows that changed, with what was read of their robots; under exactly_once that is a commit."""
         for robot in sorted(self.touched):
-            known = [r for role in ROLES for r in self.topics[role][: self.read[role]] if r.key == robot.encode()]
+            known = [
+                r
+                for role in ROLES
+                for r in self.topics[role][: self.read[role]]
+                if r.key == robot.encode()
+            ]
             if any("robots" not in r.topic for r in known):
                 self.shown[robot].append(row := self.story.pulse(robot, *known))
                 self.story.answers(row)
@@ -134,7 +141,9 @@ def test_a_mutated_history_is_caught(plan: Plan, mutation: str, which: int) -> N
             history = played.story.edited((row, [mine[number - 1]]), (mine[number - 1], [row]))
         case _:
             said |= {"points": said["points"] + 1} if mutation == "points" else {"name": "nobody"}
-            history = played.story.edited((row, [row.model_copy(update={"value": json.dumps(said).encode()})]))
+            history = played.story.edited(
+                (row, [row.model_copy(update={"value": json.dumps(said).encode()})])
+            )
 
     found = CHECKS["relation"](history, played.story.name)
 

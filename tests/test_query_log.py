@@ -17,13 +17,17 @@ AT_MS = 1_700_000_000_250
 
 def name(text: str) -> bytes:
     """A field's name, short or long."""
-    return bytes([0xC0 + len(text)]) + text.encode() if len(text) < 32 else b"\xb7" + text_of(text)[1:]
+    return (
+        bytes([0xC0 + len(text)]) + text.encode() if len(text) < 32 else b"\xb7" + text_of(text)[1:]
+    )
 
 
 def text_of(text: str) -> bytes:
     """A text behind its length, seven bits a byte."""
     size = len(text)
-    return b"\xb8" + bytes([size & 0x7F | 0x80, size >> 7] if size > 0x7F else [size]) + text.encode()
+    return (
+        b"\xb8" + bytes([size & 0x7F | 0x80, size >> 7] if size > 0x7F else [size]) + text.encode()
+    )
 
 
 def blob(content: bytes) -> bytes:
@@ -35,15 +39,29 @@ def options(values: Sequence[bytes], version: int = 4) -> bytes:
     """A request's options as they travel, with these values bound."""
     flags = struct.pack(">I" if version > 4 else "B", bool(values))
     bound = b"".join(struct.pack(">i", len(value)) + value for value in values)
-    return struct.pack(">H", 1) + flags + (struct.pack(">H", len(values)) + bound if values else b"")
+    return (
+        struct.pack(">H", 1) + flags + (struct.pack(">H", len(values)) + bound if values else b"")
+    )
 
 
-def single(query: str, values: Sequence[bytes] = ADA, keyspace: bytes = text_of("app"), version: int = 4) -> bytes:
+def single(
+    query: str, values: Sequence[bytes] = ADA, keyspace: bytes = text_of("app"), version: int = 4
+) -> bytes:
     """The document of one statement."""
     head = (
-        name("version") + b"\xa5\0\0" + name("type") + text_of("single-query") + b"\x90\0\0\0\xdf\x8f\x8e\x02\0\0\0\0\0"
+        name("version")
+        + b"\xa5\0\0"
+        + name("type")
+        + text_of("single-query")
+        + b"\x90\0\0\0\xdf\x8f\x8e\x02\0\0\0\0\0"
     )
-    when = name("query-start-time") + b"\xa7" + struct.pack("<q", AT_MS) + name("protocol-version") + bytes([version])
+    when = (
+        name("query-start-time")
+        + b"\xa7"
+        + struct.pack("<q", AT_MS)
+        + name("protocol-version")
+        + bytes([version])
+    )
     return (
         head + when + name("query-options") + blob(options(values, version)) + name("keyspace") + keyspace
         + name("query") + text_of(query)
@@ -52,7 +70,13 @@ def single(query: str, values: Sequence[bytes] = ADA, keyspace: bytes = text_of(
 
 def batch(*queries: tuple[str, Sequence[bytes]]) -> bytes:
     """The document of several statements at once."""
-    head = name("type") + text_of("batch") + name("query-start-time") + b"\xa7" + struct.pack("<q", AT_MS)
+    head = (
+        name("type")
+        + text_of("batch")
+        + name("query-start-time")
+        + b"\xa7"
+        + struct.pack("<q", AT_MS)
+    )
     number = b"\xa6" + struct.pack("<i", len(queries))
     texts = name("queries") + number + b"".join(text_of(query) for query, _ in queries)
     bound = b"".join(bytes([len(values)]) + b"".join(map(blob, values)) for _, values in queries)
@@ -62,7 +86,9 @@ def batch(*queries: tuple[str, Sequence[bytes]]) -> bytes:
 @pytest.mark.parametrize("version", [4, 5])
 def test_a_statement_with_bound_values(version: int) -> None:
     """Keyspace, time, stage and key are those of the request, in either version of the protocol."""
-    assert list(statements(single(INSERT, version=version))) == [("app", Write(AT_MS / 1000, "balances", "ada"))]
+    assert list(statements(single(INSERT, version=version))) == [
+        ("app", Write(AT_MS / 1000, "balances", "ada"))
+    ]
 
 
 def test_a_batch_is_many_writes() -> None:

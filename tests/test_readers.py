@@ -55,8 +55,15 @@ class _Consumer:
             return [_Message(0, 0, KafkaError(KafkaError._ALL_BROKERS_DOWN))]
         found = list[Any]()
         for place in self._assigned:
-            found += [_Message(place.partition, offset) for offset in range(place.offset, ENDS[place.partition])]
-            found.append(_Message(place.partition, ENDS[place.partition], KafkaError(KafkaError._PARTITION_EOF)))
+            found += [
+                _Message(place.partition, offset)
+                for offset in range(place.offset, ENDS[place.partition])
+            ]
+            found.append(
+                _Message(
+                    place.partition, ENDS[place.partition], KafkaError(KafkaError._PARTITION_EOF)
+                )
+            )
         return found
 
     def close(self) -> None:
@@ -84,7 +91,10 @@ def test_one_after_the_other() -> None:
     for topic in ("first", "second", "first"):
         assert log.read(topic) == ([0, 1], {0: 2, 1: 0})
     (consumer,) = log.consumers
-    assert (consumer.looked_for, consumer.assigned) == (["first", "second"], ["first", "second", "first"])
+    assert (consumer.looked_for, consumer.assigned) == (
+        ["first", "second"],
+        ["first", "second", "first"],
+    )
 
 
 def test_at_once() -> None:
@@ -100,7 +110,10 @@ def test_at_once() -> None:
 
     for topic in ("first", "first", "second", "second", "first"):
         log.read(topic)
-    assert sorted((c.looked_for, len(c.assigned)) for c in log.consumers) == [(["first"], 4), (["second"], 3)]
+    assert sorted((c.looked_for, len(c.assigned)) for c in log.consumers) == [
+        (["first"], 4),
+        (["second"], 3),
+    ]
 
 
 def test_a_topic_that_is_another_one_is_looked_for_again() -> None:

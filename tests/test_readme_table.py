@@ -29,7 +29,12 @@ SAID = {G1: "violated 1/3, upheld 2/3", G2: "upheld 1/1"}
 def row(name: str, verdict: str) -> RowResult:
     """A row of plain that came to a verdict."""
     return RowResult(
-        design="plain", id=name, guarantee=name.partition(".")[0], name="x", verdict=Verdict(verdict), seconds=1
+        design="plain",
+        id=name,
+        guarantee=name.partition(".")[0],
+        name="x",
+        verdict=Verdict(verdict),
+        seconds=1,
     )
 
 
@@ -39,9 +44,9 @@ def test_it_counts_what_is_promised(design: str) -> None:
     cells = cells_in(between(README.read_text(encoding="utf-8"), TABLE))
     counts = {place: len(ids) for place, ids in promised_rows().items() if place.design == design}
 
-    assert {place: {int(n) for n in re.findall(r"/(\d+)", cells.get(place, ""))} for place in counts} == {
-        place: {count} for place, count in counts.items()
-    }
+    assert {
+        place: {int(n) for n in re.findall(r"/(\d+)", cells.get(place, ""))} for place in counts
+    } == {place: {count} for place, count in counts.items()}
 
 
 def test_a_cell_is_read_as_it_is_written() -> None:
@@ -60,7 +65,12 @@ def test_rows_that_fit_a_cell_leave_it_standing() -> None:
     assert (found.wrong, found.whole, found.partly, found.unseen) == ([], [], [G1], [G2])
     assert found.text().endswith("not compared, because no row was judged: G2 of plain")
 
-    all_of_it = [row("G1.a", "upheld"), row("G1.b", "upheld"), row("G1.c", "violated"), row("G2.a", "upheld")]
+    all_of_it = [
+        row("G1.a", "upheld"),
+        row("G1.b", "upheld"),
+        row("G1.c", "violated"),
+        row("G2.a", "upheld"),
+    ]
     found = compared(SAID, PROMISED, all_of_it)
 
     assert (found.wrong, found.whole, found.partly, found.unseen) == ([], [G1, G2], [], [])

@@ -52,7 +52,10 @@ def ends(pid: int) -> bool:
 def orphan_of(run: RunScope) -> int:
     """The pid of a process that is in no group, session or family of ours any more."""
     with subprocess.Popen(
-        [sys.executable, "-c", ORPHAN], env=os.environ | run.environment, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", ORPHAN],
+        env=os.environ | run.environment,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as parent:
         assert parent.stdout is not None
         return int(parent.stdout.readline())
@@ -62,7 +65,10 @@ def harness() -> tuple[subprocess.Popen[str], str, int]:
     """A harness of its own with an orphan: its process, run id and reaper."""
     detached = ORPHAN.replace("print(os.getpid(), flush=True)", "os.close(1)")
     process = subprocess.Popen(
-        [sys.executable, "-c", HARNESS, detached], stdout=subprocess.PIPE, text=True, start_new_session=True
+        [sys.executable, "-c", HARNESS, detached],
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     assert process.stdout is not None
     with process.stdout:
@@ -101,7 +107,9 @@ def test_a_stopped_process_is_taken_too() -> None:
 def test_a_recorded_session_is_taken_without_its_tag() -> None:
     """A program may write over its environment; its session is known all the same."""
     with RunScope() as run:
-        process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, start_new_session=True)
+        process = subprocess.Popen(
+            [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, start_new_session=True
+        )
         run.session(process.pid)
 
     with process:
@@ -119,7 +127,9 @@ def test_processes_of_another_run_are_left_alone() -> None:
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_a_harness_that_dies_is_cleaned_up_after(how: signal.Signals, temporary_folder: Path) -> None:
+def test_a_harness_that_dies_is_cleaned_up_after(
+    how: signal.Signals, temporary_folder: Path
+) -> None:
     """The whole foreground group is hit, as by Ctrl-C; the reaper stands outside and works."""
     process, run_id, reaper = harness()
     assert members(run_id, [])

@@ -10,7 +10,9 @@ def test_schema_holds_every_message() -> None:
     """Each request and each reply is defined, and each request lists the replies that it may have."""
     published = json.loads(json.dumps(schema()))
     requests = {request.__name__ for request in REPLIES_TO}
-    replies = {reply.__name__ for replies in REPLIES_TO.values() for reply in replies} | {Failed.__name__}
+    replies = {reply.__name__ for replies in REPLIES_TO.values() for reply in replies} | {
+        Failed.__name__
+    }
 
     assert set(published["request"]["$defs"]) == requests
     assert set(published["reply"]["$defs"]) == replies
@@ -23,4 +25,6 @@ def test_every_message_is_explained() -> None:
     published = schema()
     every = published["request"]["$defs"] | published["reply"]["$defs"]
 
-    assert [name for name, message in every.items() if message["description"] == Message.__doc__] == []
+    assert [
+        name for name, message in every.items() if message["description"] == Message.__doc__
+    ] == []

@@ -20,8 +20,12 @@ def chosen(request: Request) -> set[str]:
 
 def test_core_is_what_is_judged_unless_something_else_is_asked_for() -> None:
     """Without a word, the rows of quick and core are chosen, and no others."""
-    assert chosen(Request()) == {row.id for row in PROMISED.values() if row.depth in {"quick", "core"}}
-    assert chosen(Request(depth="quick")) == {row.id for row in PROMISED.values() if row.depth == "quick"}
+    assert chosen(Request()) == {
+        row.id for row in PROMISED.values() if row.depth in {"quick", "core"}
+    }
+    assert chosen(Request(depth="quick")) == {
+        row.id for row in PROMISED.values() if row.depth == "quick"
+    }
     assert chosen(Request(depth="full")) == set(PROMISED)
 
 

@@ -12,13 +12,18 @@ from upheld.runner.shards import merge, shard
 from upheld.spec.depths import Share
 from upheld.verdicts import Anomaly, Verdict
 
-SECONDS = st.dictionaries(st.text("abcdef", min_size=1, max_size=4), st.floats(0, 100), min_size=4, max_size=40)
+SECONDS = st.dictionaries(
+    st.text("abcdef", min_size=1, max_size=4), st.floats(0, 100), min_size=4, max_size=40
+)
 
 
 def dealt(seconds: dict[str, float], count: int) -> list[set[str]]:
     """The rows of each shard of one design."""
     rows = {"plain": set(seconds)}
-    return [shard(rows, Share(k, count), lambda _, row: seconds[row])["plain"] for k in range(1, count + 1)]
+    return [
+        shard(rows, Share(k, count), lambda _, row: seconds[row])["plain"]
+        for k in range(1, count + 1)
+    ]
 
 
 @given(SECONDS, st.integers(1, 4))
@@ -44,7 +49,9 @@ def test_a_shard_is_the_same_on_every_machine() -> None:
     rows, turned = {"a": {"1", "2"}, "b": {"3"}}, {"b": {"3"}, "a": {"2", "1"}}
 
     for number in (1, 2):
-        assert shard(rows, Share(number, 2), lambda *_: 1.0) == shard(turned, Share(number, 2), lambda *_: 1.0)
+        assert shard(rows, Share(number, 2), lambda *_: 1.0) == shard(
+            turned, Share(number, 2), lambda *_: 1.0
+        )
     assert shard(rows, Share(1, 2), lambda *_: 1.0) == {"a": {"1"}, "b": {"3"}}
 
 
@@ -99,7 +106,11 @@ def test_two_shards_are_one_report(shards: list[Path], tmp_path: Path) -> None:
     assert read(tmp_path / "out" / "report.jsonl") == (rows, summary)
     assert [each.id for each in rows] == ["G1.x", "G1.y", "G1.z"]
     assert (summary.shard, summary.shards, summary.depth) == ("", 2, "core")
-    assert (summary.chosen, summary.judged, summary.promised) == ({"plain": 3}, {"plain": 3}, {"plain": 203})
+    assert (summary.chosen, summary.judged, summary.promised) == (
+        {"plain": 3},
+        {"plain": 3},
+        {"plain": 203},
+    )
     assert (summary.seconds, summary.peak_memory_mb, summary.exit_code) == (60.0, 200, 0)
     for each in rows:
         assert (tmp_path / "out" / each.history).read_text() == each.id
@@ -109,7 +120,12 @@ def test_two_shards_are_one_report(shards: list[Path], tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("verdict", "code"),
-    [(Verdict.VIOLATED, 1), (Verdict.HARNESS_ERROR, 3), (Verdict.INCONCLUSIVE, 2), (Verdict.UNSUPPORTED, 0)],
+    [
+        (Verdict.VIOLATED, 1),
+        (Verdict.HARNESS_ERROR, 3),
+        (Verdict.INCONCLUSIVE, 2),
+        (Verdict.UNSUPPORTED, 0),
+    ],
 )
 def test_the_exit_code_is_that_of_the_whole(tmp_path: Path, verdict: Verdict, code: int) -> None:
     """As if all rows had been judged on one machine."""
@@ -149,7 +165,9 @@ def test_a_limit_that_one_shard_broke_fails_the_whole(tmp_path: Path) -> None:
         ({"format": 3}, "has format 3, and this version reads 2 at most"),
     ],
 )
-def test_what_does_not_fit_together_is_refused(tmp_path: Path, changes: dict[str, object], says: str) -> None:
+def test_what_does_not_fit_together_is_refused(
+    tmp_path: Path, changes: dict[str, object], says: str
+) -> None:
     """One sentence says what differs, and nothing is written."""
     first = written(tmp_path / "a", "1/2", [row("G1.x")])
     second = written(tmp_path / "b", "2/2", [row("G1.y")], **changes)
@@ -178,7 +196,9 @@ def test_a_row_in_two_shards(tmp_path: Path) -> None:
         merge([first, second], tmp_path / "out")
 
 
-@pytest.mark.parametrize("content", ["", '{"kind":"row"}\n', "[]\n", '{"kind":"summary"}\n', "\x00"])
+@pytest.mark.parametrize(
+    "content", ["", '{"kind":"row"}\n', "[]\n", '{"kind":"summary"}\n', "\x00"]
+)
 def test_a_damaged_report(shards: list[Path], tmp_path: Path, content: str) -> None:
     """An empty, cut or strange file is one sentence with its name."""
     (shards[1] / "report.jsonl").write_text(content)
@@ -198,10 +218,15 @@ def test_nothing_is_overwritten(shards: list[Path], tmp_path: Path) -> None:
     assert [file.name for file in (tmp_path / "out").iterdir()] == ["mine"]
 
 
-def test_merge_prints_the_summary(shards: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_merge_prints_the_summary(
+    shards: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The table and what was counted for a person, the summary for a script."""
     assert main(["merge", *map(str, shards), "--out", str(tmp_path / "out")]) == 0
-    assert "3 upheld; judged of promised rows: plain 3 of 203 (core in 2 shards)" in capsys.readouterr().out
+    assert (
+        "3 upheld; judged of promised rows: plain 3 of 203 (core in 2 shards)"
+        in capsys.readouterr().out
+    )
 
     assert main(["merge", *map(str, shards), "--json", "--out", str(tmp_path / "again")]) == 0
     assert json.loads(capsys.readouterr().out)["shards"] == 2
@@ -212,7 +237,9 @@ def test_no_shard(asked: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
     """It is said before anything is started or written."""
     out = tmp_path / "out"
 
-    assert main(["run", "--design", "plain", "--seed", "1", "--shard", asked, "--out", str(out)]) == 4
+    assert (
+        main(["run", "--design", "plain", "--seed", "1", "--shard", asked, "--out", str(out)]) == 4
+    )
     assert f"--shard '{asked}' is not K/N" in capsys.readouterr().err
     assert not out.exists()
 

@@ -87,7 +87,12 @@ class TestShrink:
         (anomaly,) = duplicated().judged("relation")
 
         assert shrink(history, anomaly, 60) is None
-        assert shrink(history, anomaly.model_copy(update={"key": None, "source": None, "got": None}), 60) is None
+        assert (
+            shrink(
+                history, anomaly.model_copy(update={"key": None, "source": None, "got": None}), 60
+            )
+            is None
+        )
 
     def test_a_dead_letter(self) -> None:
         """What cannot be read is said to be that, and its letter says why."""
@@ -123,7 +128,9 @@ def test_the_card(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
     assert main(["judge", str(path), "--picture", str(tmp_path / "h.svg")]) == 1
     said = capsys.readouterr().out
-    assert said.partition("  log       ")[2].startswith("a  line 0\n            a  line 1\n            a  line 2\n")
+    assert said.partition("  log       ")[2].startswith(
+        "a  line 0\n            a  line 1\n            a  line 2\n"
+    )
     assert "a  sasl.password=… y\n" in said
     assert "  shrunk    27 of 101 records are enough for it, at last\n" in said
     assert "  timeline  input" in said

@@ -65,14 +65,19 @@ def test_judged_on_more_where_asked() -> None:
     design, _ = sinful("broken/reads_uncommitted")
     asked = Request(only="@G1", modes=["at_least_once"])
 
-    assert chosen_rows(asked, FOUND, [design])[design.name] == {"G1.replayed-after-a-crash[ledger-at_least_once]"}
+    assert chosen_rows(asked, FOUND, [design])[design.name] == {
+        "G1.replayed-after-a-crash[ledger-at_least_once]"
+    }
 
 
 @pytest.mark.parametrize(
     ("scenarios", "says"),
     [
         (("G1.replayed",), "there is no such scenario or row"),
-        (("G40.aborted-upstream[ledger-exactly_once]",), "which the design's programs and modes leave out"),
+        (
+            ("G40.aborted-upstream[ledger-exactly_once]",),
+            "which the design's programs and modes leave out",
+        ),
     ],
 )
 def test_a_sin_that_nothing_can_show(scenarios: tuple[str, ...], says: str) -> None:
@@ -89,7 +94,9 @@ def test_one_row_of_each_program() -> None:
     """Of a scenario that a sin names the first row of each program is judged, and whichever rows it names besides."""
     design, _ = sinful("broken/reads_uncommitted")
 
-    assert {row for row in rows_of_the_sin(FOUND, design) if row.startswith("G40.aborted-upstream")} == {
+    assert {
+        row for row in rows_of_the_sin(FOUND, design) if row.startswith("G40.aborted-upstream")
+    } == {
         "G40.aborted-upstream[ledger-at_least_once]",
         "G40.aborted-upstream[relay-at_least_once]",
     }

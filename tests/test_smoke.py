@@ -67,7 +67,9 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
     return made
 
 
-def checked(habit: str, broker: Any, folder: Path, time_scale: float = 1.0, **fields: object) -> list[Check]:
+def checked(
+    habit: str, broker: Any, folder: Path, time_scale: float = 1.0, **fields: object
+) -> list[Check]:
     """Smoke a miniature."""
     with RunScope() as run:
         return smoke(manifest(habit, **fields), broker, run, folder, time_scale)
@@ -77,7 +79,9 @@ def test_a_sound_adapter_passes_every_check(broker: Broker, tmp_path: Path) -> N
     """One conversation has five checks; the input is written, and no topic is left."""
     checks = checked("well_behaved", broker, tmp_path)
 
-    assert [(check.check, check.ok) for check in checks] == [(f"relay-at_least_once {each}", True) for each in FOLLOWS]
+    assert [(check.check, check.ok) for check in checks] == [
+        (f"relay-at_least_once {each}", True) for each in FOLLOWS
+    ]
     assert len(broker.produced) > 1
     assert broker.topics == set()
 
@@ -90,7 +94,9 @@ def test_a_sound_adapter_passes_every_check(broker: Broker, tmp_path: Path) -> N
         ("stops_late", "keeps the protocol", "did not answer stop within"),
     ],
 )
-def test_a_fault_fails_its_own_check(broker: Broker, tmp_path: Path, habit: str, check: str, says: str) -> None:
+def test_a_fault_fails_its_own_check(
+    broker: Broker, tmp_path: Path, habit: str, check: str, says: str
+) -> None:
     """The check says what was seen, and is the last of its program: what follows would repeat it."""
     *before, last = checked(habit, broker, tmp_path, time_scale=0.1)
 
@@ -101,9 +107,13 @@ def test_a_fault_fails_its_own_check(broker: Broker, tmp_path: Path, habit: str,
     assert broker.topics == set()
 
 
-def test_a_worker_that_is_left_is_told(broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_is_left_is_told(
+    broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Everything else is sound, and the last check says what outlived the design."""
-    monkeypatch.setattr(instance, "_DRAIN_S", 0.1)  # the worker keeps stdout open, so its end is not awaited for long
+    monkeypatch.setattr(
+        instance, "_DRAIN_S", 0.1
+    )  # the worker keeps stdout open, so its end is not awaited for long
 
     *before, last = checked("leaves_a_worker", broker, tmp_path)
 
@@ -120,7 +130,9 @@ def test_a_manifest_of_another_version_is_told(broker: Broker, tmp_path: Path) -
     assert "says version 1 at hello" in check.text
 
 
-def test_an_input_without_an_output_is_told(broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_input_without_an_output_is_told(
+    broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The deadline is scaled, and the sentence names it and the log."""
     broker.outputs = []
     monkeypatch.setattr(module, "OUTPUT_S", 3.0)

@@ -43,10 +43,14 @@ from upheld.impl.spark.writer import Writer  # noqa: E402
 HUGE = 2**53 + 1
 
 
-def entry(offset: int, *postings: tuple[str, int], chain: tuple[Hop, ...] = ()) -> tuple[int, Envelope]:
+def entry(
+    offset: int, *postings: tuple[str, int], chain: tuple[Hop, ...] = ()
+) -> tuple[int, Envelope]:
     """An entry read at an offset."""
     return offset, Envelope(
-        id=f"entry-{offset}", chain=chain, postings=[Posting(account=a, amount_cents=c) for a, c in postings]
+        id=f"entry-{offset}",
+        chain=chain,
+        postings=[Posting(account=a, amount_cents=c) for a, c in postings],
     )
 
 
@@ -56,7 +60,9 @@ def batch(entries: list[tuple[int, Envelope]], **columns: object) -> pa.RecordBa
     fields = {
         "key": pa.array([b"branch"] * count, pa.binary()),
         "value": pa.array([envelope.SerializeToString() for _, envelope in entries], pa.binary()),
-        "headers": pa.array([None] * count, pa.list_(pa.struct({"key": pa.string(), "value": pa.binary()}))),
+        "headers": pa.array(
+            [None] * count, pa.list_(pa.struct({"key": pa.string(), "value": pa.binary()}))
+        ),
         "topic": pa.array(["entries"] * count, pa.string()),
         "partition": pa.array([3] * count, pa.int32()),
         "offset": pa.array([offset for offset, _ in entries], pa.int64()),
@@ -66,10 +72,16 @@ def batch(entries: list[tuple[int, Envelope]], **columns: object) -> pa.RecordBa
     return pa.RecordBatch.from_pydict(fields | columns)
 
 
-def fold(*batches: pa.RecordBatch, accounts: dict[str, list[object]] | None = None) -> dict[str, list[object]]:
+def fold(
+    *batches: pa.RecordBatch, accounts: dict[str, list[object]] | None = None
+) -> dict[str, list[object]]:
     """Fold batches into the accounts of one page, in an order that a shuffle might give."""
     accounts = {} if accounts is None else accounts
-    runs = [tuple(row.values()) for out in ledger.fold_into_runs(iter(batches)) for row in out.to_pylist()]
+    runs = [
+        tuple(row.values())
+        for out in ledger.fold_into_runs(iter(batches))
+        for row in out.to_pylist()
+    ]
     random.Random(1).shuffle(runs)
     for run in sorted(runs):
         ledger.apply(accounts, run)
@@ -131,12 +143,18 @@ def test_first_hop_moves():
 def test_lineage():
     """A run carries the id, the timestamp and the chain of its last entry, the position it was read from last."""
     (runs,) = ledger.fold_into_runs(
-        iter([batch([entry(4, ("a", 1), chain=upstream(8)), entry(5, ("a", 1), chain=upstream(9))])])
+        iter(
+            [batch([entry(4, ("a", 1), chain=upstream(8)), entry(5, ("a", 1), chain=upstream(9))])]
+        )
     )
     run = runs.to_pylist()[0]
     chain = Envelope(chain=[*upstream(9), Hop(topic="entries", partition=3, offset=5)])
 
-    assert (run["id"], run["timestamp_ms"], run["chain"]) == ("entry-5", 1005, chain.SerializeToString())
+    assert (run["id"], run["timestamp_ms"], run["chain"]) == (
+        "entry-5",
+        1005,
+        chain.SerializeToString(),
+    )
 
 
 def test_two_stages():
@@ -154,12 +172,19 @@ def test_two_stages():
     def batch_of(*entries):
         runs = pa.Table.from_batches(branches.fold_into_runs(iter([batch(list(entries))])))
         design = branches.Stored(Memory())
-        rows = [(row["role"], row["key"].decode(), json.loads(row["value"])) for row in design.apply(runs).to_pylist()]
+        rows = [
+            (row["role"], row["key"].decode(), json.loads(row["value"]))
+            for row in design.apply(runs).to_pylist()
+        ]
         design.write()
         return [(role, key, row["balance_cents"], row["postings"]) for role, key, row in rows]
 
     first, second = entry(7, ("a", 5), ("b", -2)), entry(8, ("a", 1))
-    assert batch_of(first) == [("totals", "branch", 3, 2), ("balances", "a", 5, 1), ("balances", "b", -2, 1)]
+    assert batch_of(first) == [
+        ("totals", "branch", 3, 2),
+        ("balances", "a", 5, 1),
+        ("balances", "b", -2, 1),
+    ]
     before = dict(stored)
     assert batch_of(first, second) == [("totals", "branch", 4, 3), ("balances", "a", 6, 2)]
     assert written == ["totals", "balances"] * 2
@@ -190,7 +215,10 @@ def test_a_topic_made_anew(tmp_path):
 
     checkpoint.compare({"a": b"2", "b": b"1"})
     assert checkpoint.finished() == {("a", 0): 0, ("a", 1): 0, ("b", 0): 9}
-    assert (tmp_path / "offsets" / "0").read_text().splitlines()[::3] == ["v1", "-"]  # a clock's end stays
+    assert (tmp_path / "offsets" / "0").read_text().splitlines()[::3] == [
+        "v1",
+        "-",
+    ]  # a clock's end stays
     assert not (tmp_path / "offsets" / ".0.crc").exists()
 
     (tmp_path / "offsets" / "0").write_text("v1\n{}\n" + json.dumps({"a": {"0": 3}}))
@@ -244,13 +272,20 @@ def test_relay():
 
 @pytest.mark.parametrize(
     ("column", "value", "reason"),
-    [("key", None, "has no key"), ("value", None, "has no value"), ("value", b"\xff", "holds no envelope")],
+    [
+        ("key", None, "has no key"),
+        ("value", None, "has no value"),
+        ("value", b"\xff", "holds no envelope"),
+    ],
 )
 def test_poison(column, value, reason):
     """A record that cannot be read is named."""
 
     def poisoned() -> Iterator[pa.RecordBatch]:
-        yield batch([entry(1, ("a", 1)), entry(2, ("a", 1))], **{column: pa.array([b"", value], pa.binary())})
+        yield batch(
+            [entry(1, ("a", 1)), entry(2, ("a", 1))],
+            **{column: pa.array([b"", value], pa.binary())},
+        )
 
     with pytest.raises(ValueError, match=rf"poison: entries-3@2 {reason}"):
         list(ledger.fold_into_runs(poisoned()))
@@ -284,7 +319,10 @@ def test_bad_command_line(arguments, says, capsys):
             "--program clients --beside b",
             {"client-positions": "client-positions", "client-details": "b", "joined": "joined"},
         ),
-        ("--program tickers --writes c", {"positions": "positions", "tickers": "tickers", "joined": "c"}),
+        (
+            "--program tickers --writes c",
+            {"positions": "positions", "tickers": "tickers", "joined": "c"},
+        ),
     ],
 )
 def test_topics_of_the_command_line(arguments, topics):
@@ -298,13 +336,18 @@ def test_topics_of_the_command_line(arguments, topics):
 def batches(rows):
     """Customer and visitors of every batch."""
     values = [json.loads(row.value) for row in rows]
-    return [(value["customerId"], "".join(event["visitorId"] for event in value["events"])) for value in values]
+    return [
+        (value["customerId"], "".join(event["visitorId"] for event in value["events"]))
+        for value in values
+    ]
 
 
 def page_of(waiting):
     """A page of customers, and what it says of a read: its batches, whether something waits, what it keeps."""
     page, kept = batcher.Customers({"threshold": 3}), [json.dumps(waiting)]
-    page.page = SimpleNamespace(get=lambda: kept, update=lambda value: kept.__setitem__(0, value[0]))
+    page.page = SimpleNamespace(
+        get=lambda: kept, update=lambda value: kept.__setitem__(0, value[0])
+    )
 
     def said(*rows):
         *out, last = page.handleInputRows((7,), iter([(7, *row) for row in rows]), None)
@@ -324,7 +367,11 @@ def test_batches_fill():
     ]
 
     full = [("ada", "zab"), ("ada", "cde")]
-    assert said(*reversed(events)) == (full, b"7 waits", {"ada": [["f", "click"]], "bob": [["x", "click"]]})
+    assert said(*reversed(events)) == (
+        full,
+        b"7 waits",
+        {"ada": [["f", "click"]], "bob": [["x", "click"]]},
+    )
     assert said(TICK) == ([("ada", "f"), ("bob", "x")], b"7 sent", {})
     assert said(TICK, *events[:3]) == ([("ada", "abc")], b"7 sent", {})
     assert said(*events[:3]) == ([("ada", "abc")], b"7 idle", {})
@@ -354,7 +401,10 @@ def test_clock(tmp_path, monkeypatch):
     hear(b"0 sent", b"1 sent", took_s=0.25)
     assert after(9) == 1  # nothing waits
     hear(b"0 waits", took_s=0.1)
-    assert (after(0.39), after(0.02)) == (1, 2)  # half a second after its batch began, and not since the last tick
+    assert (after(0.39), after(0.02)) == (
+        1,
+        2,
+    )  # half a second after its batch began, and not since the last tick
     hear(b"0 waits", b"1 waits")  # so large a batch is no tick
     assert after(9) == 2
     for _ in range(3):  # as long as a batch takes now, so much sooner its tick
@@ -377,10 +427,15 @@ def test_clock(tmp_path, monkeypatch):
 Page = dict[str, Any]
 
 
-def turn(pages: list[Page], how: Any, said: list[tuple[Any, ...]], key: Callable[..., str]) -> list[tuple[Any, ...]]:
+def turn(
+    pages: list[Page], how: Any, said: list[tuple[Any, ...]], key: Callable[..., str]
+) -> list[tuple[Any, ...]]:
     """What pages make of a batch that comes to them in any order."""
     said = random.Random(len(said)).sample(said, len(said))
-    by_page = [[each for each in said if hash(key(*each)) % len(pages) == number] for number in range(len(pages))]
+    by_page = [
+        [each for each in said if hash(key(*each)) % len(pages) == number]
+        for number in range(len(pages))
+    ]
     return [result for page, each in zip(pages, by_page, strict=True) for result in how(page, each)]
 
 
@@ -399,9 +454,21 @@ class Holdings:
             self.offset += 1
             row = None if value is None else f"{name}={value}"
             refers_to = None if name.isupper() or not value else value
-            said.append((self.offset, name.isupper(), name, row, f"{name}@{self.offset}", self.offset, refers_to))
+            said.append(
+                (
+                    self.offset,
+                    name.isupper(),
+                    name,
+                    row,
+                    f"{name}@{self.offset}",
+                    self.offset,
+                    refers_to,
+                )
+            )
         told = turn(self.followers, joins.follow, said, lambda _offset, _is_right, name, *_: name)
-        results = turn(self.tickers, joins.notify, told, lambda ticker, position, *_: ticker or position)
+        results = turn(
+            self.tickers, joins.notify, told, lambda ticker, position, *_: ticker or position
+        )
         sent = {name: row and f"{row}+{partner}" for name, row, _, _, partner, _ in results}
         assert len(sent) == len(results)  # a key has one result in a batch, or none
         return sent
@@ -411,7 +478,11 @@ def test_holdings_move():
     """Who moves is found by the new ticker only, whatever else changes in the batch."""
     holdings = Holdings()
 
-    assert holdings.batch(("a", "X"), ("b", "X"), ("c", "")) == {"a": "a=X+None", "b": "b=X+None", "c": "c=+None"}
+    assert holdings.batch(("a", "X"), ("b", "X"), ("c", "")) == {
+        "a": "a=X+None",
+        "b": "b=X+None",
+        "c": "c=+None",
+    }
     assert holdings.batch(("X", "1"), ("Y", "1")) == {"a": "a=X+X=1", "b": "b=X+X=1"}
     assert holdings.batch(("X", "2"), ("a", "Y")) == {"a": "a=Y+Y=1", "b": "b=X+X=2"}
     assert holdings.batch(("X", "3"), ("c", "X")) == {"b": "b=X+X=3", "c": "c=X+X=3"}
@@ -430,7 +501,10 @@ def test_holdings_go():
     assert holdings.batch(("c", None), ("X", "1"), ("d", None)) == {"c": None, "d": None}
     assert holdings.batch(("c", None), ("X", "2")) == {}
     assert holdings.batch(("a", "X"), ("c", "Y")) == {"a": "a=X+X=2", "c": "c=Y+None"}
-    assert holdings.batch(("a", None), ("a", "Y"), ("c", "X"), ("c", None)) == {"a": "a=Y+None", "c": None}
+    assert holdings.batch(("a", None), ("a", "Y"), ("c", "X"), ("c", None)) == {
+        "a": "a=Y+None",
+        "c": None,
+    }
     assert holdings.batch(("a", None), ("X", None)) == {"a": None}
     assert holdings.followers == holdings.tickers == [{}, {}, {}]
 
@@ -464,14 +538,20 @@ def test_clients():
 
     def batch(*changes: tuple[int, str, str | None]) -> list[tuple[Any, ...]]:
         said = [
-            (offset, bool(is_right), name, row, "@", 5, None) for offset, (is_right, name, row) in enumerate(changes)
+            (offset, bool(is_right), name, row, "@", 5, None)
+            for offset, (is_right, name, row) in enumerate(changes)
         ]
-        return [(name, row, partner) for name, row, *_, partner, _ in joins.match(page, reversed(said))]
+        return [
+            (name, row, partner) for name, row, *_, partner, _ in joins.match(page, reversed(said))
+        ]
 
     assert batch((0, "a", "1"), (1, "b", "x"), (1, "c", None)) == []
     assert batch((1, "a", "y"), (1, "a", "x"), (0, "b", "1"), (0, "b", None)) == [("a", "1", "x")]
     assert batch((0, "a", "2"), (1, "a", "z"), (0, "b", "2")) == [("a", "2", "z"), ("b", "2", "x")]
-    assert batch((1, "a", None), (0, "a", "3"), (0, "b", None), (0, "b", "3")) == [("a", None, None), ("b", "3", "x")]
+    assert batch((1, "a", None), (0, "a", "3"), (0, "b", None), (0, "b", "3")) == [
+        ("a", None, None),
+        ("b", "3", "x"),
+    ]
     assert batch((1, "a", None), (0, "a", None), (0, "b", None)) == [("b", None, None)]
     assert batch((1, "b", None)) == []
     assert page == {}
@@ -481,7 +561,9 @@ def test_clients():
 def session() -> Iterator[SparkSession]:
     """A session for these tests alone: nothing of it stays in the environment, where a design would find it."""
     with mock.patch.dict(os.environ):
-        session = open_session("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")  # it lives too briefly for more
+        session = open_session(
+            "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"
+        )  # it lives too briefly for more
         yield session
         session.stop()
     for jvm in JVM:
@@ -490,9 +572,7 @@ def session() -> Iterator[SparkSession]:
 
 def records(session: SparkSession, topic: str, *rows: tuple[Any, Any]) -> DataFrame:
     """Records of a topic, given as key and value: bytes as they are, all else as JSON."""
-    schema = (
-        "key binary, value binary, topic string, partition int, offset bigint, timestamp_ms bigint, topic_id binary"
-    )
+    schema = "key binary, value binary, topic string, partition int, offset bigint, timestamp_ms bigint, topic_id binary"
     values = [
         (
             key,
@@ -508,35 +588,67 @@ def records(session: SparkSession, topic: str, *rows: tuple[Any, Any]) -> DataFr
     return session.createDataFrame(values, schema).coalesce(1)
 
 
-ROLES = {role: f"app-{role}" for role in ("positions", "tickers", "client-positions", "client-details")}
-GOOD = {"positionId": "a", "client": '7 \u0000"é😀', "ticker": None, "amount": 2**63 - 1, "more": [{"b": 1.5}]}
+ROLES = {
+    role: f"app-{role}" for role in ("positions", "tickers", "client-positions", "client-details")
+}
+GOOD = {
+    "positionId": "a",
+    "client": '7 \u0000"é😀',
+    "ticker": None,
+    "amount": 2**63 - 1,
+    "more": [{"b": 1.5}],
+}
 VOD = {"ticker": "VOD", "exchange": "LON", "name": "true", "founded": 1991}
 
 
 def rows_of(session: SparkSession, table: joins.Table, values: list[object]) -> list[bool]:
     """Whether each of these values is a row under the key `a`."""
-    read = records(session, "any", *((b"a", value) for value in values)).withColumn("name", sf.lit("a"))
-    found = read.withColumn(table.role, sf.expr(table.read)).selectExpr(f"coalesce({table.is_row}, false) as is_row")
+    read = records(session, "any", *((b"a", value) for value in values)).withColumn(
+        "name", sf.lit("a")
+    )
+    found = read.withColumn(table.role, sf.expr(table.read)).selectExpr(
+        f"coalesce({table.is_row}, false) as is_row"
+    )
     return [row.is_row for row in found.collect()]
 
 
 def test_rows(session):
     """What is no row is found, whatever could be made of it, and so is a row of another key."""
     text = json.dumps(GOOD).encode()
-    good = [GOOD, GOOD | {"ticker": "VOD"}, GOOD | {"client": "true"}, GOOD | {"client": "[1]"}, b"\n" + text + b" "]
+    good = [
+        GOOD,
+        GOOD | {"ticker": "VOD"},
+        GOOD | {"client": "true"},
+        GOOD | {"client": "[1]"},
+        b"\n" + text + b" ",
+    ]
     bad = [
-        *(text[:-1], text + b" more", text + b"}", text.replace(b'"', b"'"), text.replace(b"7", b"\xff"), b"null", b""),
+        *(
+            text[:-1],
+            text + b" more",
+            text + b"}",
+            text.replace(b'"', b"'"),
+            text.replace(b"7", b"\xff"),
+            b"null",
+            b"",
+        ),
         *([GOOD], "text", 5, {}, GOOD | {"positionId": "b"}),
         *(GOOD | {"amount": wrong} for wrong in ("5", 5.5, 5.0, 2**63, True, None, [])),
         *(GOOD | {"client": wrong} for wrong in (7, -7.5, True, False, None, [], {}, float("nan"))),
         *(GOOD | {"ticker": wrong} for wrong in (7, False, ["VOD"])),
-        *({name: value for name, value in GOOD.items() if name != missing} for missing in list(GOOD)[:4]),
+        *(
+            {name: value for name, value in GOOD.items() if name != missing}
+            for missing in list(GOOD)[:4]
+        ),
     ]
     lists = [[], [1, -(2**63)], "12", [1, None], [1, "2"], [1.0], [2**63], [[1]], None, {}]
 
-    assert rows_of(session, joins.POSITIONS, [*good, *bad]) == [True] * len(good) + [False] * len(bad)
+    assert rows_of(session, joins.POSITIONS, [*good, *bad]) == [True] * len(good) + [False] * len(
+        bad
+    )
     assert (
-        rows_of(session, joins.HELD, [{"client": "a", "positions": each} for each in lists]) == [True] * 2 + [False] * 8
+        rows_of(session, joins.HELD, [{"client": "a", "positions": each} for each in lists])
+        == [True] * 2 + [False] * 8
     )
 
 
@@ -557,12 +669,23 @@ def test_what_cannot_be_read_is_found_by_halves():
     """Wherever it lies among others, each with its own reason; what Protobuf refuses and the codec takes is among it."""
     good = Envelope(id="a").SerializeToString()
     read = [
-        *((b"a", good, None), (None, good, "has no key"), (b"a", b"\xff", "holds no envelope"), (b"a", b"", None)),
-        *((b"a", None, "has no value"), (b"a", JSON, "holds no envelope"), (b"a", b"\x78\x05" + good, None)),
+        *(
+            (b"a", good, None),
+            (None, good, "has no key"),
+            (b"a", b"\xff", "holds no envelope"),
+            (b"a", b"", None),
+        ),
+        *(
+            (b"a", None, "has no value"),
+            (b"a", JSON, "holds no envelope"),
+            (b"a", b"\x78\x05" + good, None),
+        ),
     ]
     for turn in range(len(read)):
         keys, values, whys = zip(*read[turn:], *read[:turn], strict=True)
-        found = envelopes.flaws(pa.array(keys, pa.binary()), pa.array(values, pa.binary())).to_pylist()
+        found = envelopes.flaws(
+            pa.array(keys, pa.binary()), pa.array(values, pa.binary())
+        ).to_pylist()
         assert tuple(why and why.partition(":")[0] for why in found) == whys
 
 
@@ -573,7 +696,9 @@ def test_dead_letters(session, tmp_path):
     headers = "case when offset = 1 then array(struct('offset' as key, cast(null as binary) as value)) end as headers"
     records(session, "app-input", *rows).selectExpr("*", headers).write.parquet(f"{tmp_path}/in")
     schema = session.read.parquet(f"{tmp_path}/in").schema
-    readable, letters = dead_letters.split(session.readStream.schema(schema).parquet(f"{tmp_path}/in"))
+    readable, letters = dead_letters.split(
+        session.readStream.schema(schema).parquet(f"{tmp_path}/in")
+    )
     out = []
     query = (
         dead_letters.beside(relay.build(readable), "output", letters)
@@ -585,15 +710,22 @@ def test_dead_letters(session, tmp_path):
     query.awaitTermination()
 
     assert len(query.lastProgress["sources"]) == 1
-    assert [(row.role, row.key, row.timestamp_ms) for row in out if row.role == "output"] == [("output", b"a", 1000)]
+    assert [(row.role, row.key, row.timestamp_ms) for row in out if row.role == "output"] == [
+        ("output", b"a", 1000)
+    ]
     where = [("topic", b"app-input"), ("partition", b"3"), ("offset", b"1")]
-    by_offset = {dict(map(tuple, row.headers))["offset"]: row for row in out if row.role == dead_letters.ROLE}
+    by_offset = {
+        dict(map(tuple, row.headers))["offset"]: row for row in out if row.role == dead_letters.ROLE
+    }
     assert {offset: (row.key, row.value) for offset, row in by_offset.items()} == {
         str(offset).encode(): rows[offset] for offset in (1, 2, 3)
     }
     own, reason, *rest = map(tuple, by_offset[b"1"].headers)
     assert (own, reason[0], rest) == (("offset", None), "reason", where)
-    assert [tuple(header) for header in by_offset[b"2"].headers][:2] == [("reason", b"has no key"), where[0]]
+    assert [tuple(header) for header in by_offset[b"2"].headers][:2] == [
+        ("reason", b"has no key"),
+        where[0],
+    ]
 
 
 def test_a_quoted_plan_is_no_poison():
@@ -608,7 +740,8 @@ def test_broadcast(session):
     """Each position in its order with the last row of its ticker, as it is, or a tombstone; without a shuffle."""
     names = ["VOD", None, "gone", "unknown", "VOD"]
     rows = [
-        (str(number).encode(), GOOD | {"positionId": str(number), "ticker": name}) for number, name in enumerate(names)
+        (str(number).encode(), GOOD | {"positionId": str(number), "ticker": name})
+        for number, name in enumerate(names)
     ]
     left = records(session, "app-positions", *rows, (b"4", None), (b"\xff", None))
     gone = (b"gone", VOD | {"ticker": "gone"}), (b"gone", None)
@@ -616,7 +749,9 @@ def test_broadcast(session):
     out = joins.JOINS["tickers"].build(left, right, {"topics": ROLES})
     results = out.collect()
 
-    assert [(row.key, row.timestamp_ms) for row in results] == [(b"%d" % min(n, 4), 1000 + n) for n in range(6)]
+    assert [(row.key, row.timestamp_ms) for row in results] == [
+        (b"%d" % min(n, 4), 1000 + n) for n in range(6)
+    ]
     assert [row.value is None for row in results] == [False, True, True, True, False, True]
     assert json.loads(results[4].value) == {
         "left": {name: value for name, value in rows[4][1].items() if name != "more"},
@@ -658,7 +793,9 @@ class LettingGo:
 
 
 @pytest.mark.parametrize(("times", "begun", "committed"), [(0, 1, 1), (1, 2, 1), (2, 2, 0)])
-def test_a_transaction_whose_connection_the_client_let_go_of(times: int, begun: int, committed: int) -> None:
+def test_a_transaction_whose_connection_the_client_let_go_of(
+    times: int, begun: int, committed: int
+) -> None:
     """It is aborted and sent once more; a second time is an orderly failure, which leaves none open."""
     producer = LettingGo(times)
     group = SimpleNamespace(consumer_group_metadata=lambda: None)

@@ -103,10 +103,19 @@ def test_a_sound_suite_has_no_findings(linted: Linted) -> None:
     ("changes", "finding"),
     [
         ([("  A replay changes no sum.\n", "")], ":3: the feature's head has no promise"),
-        ([("Documented in: An Article.", "")], ":3: the feature's head has no line “Documented in:”"),
-        ([("Broken by: a design that forgets.", "")], ":3: the feature's head has no line “Broken by:”"),
+        (
+            [("Documented in: An Article.", "")],
+            ":3: the feature's head has no line “Documented in:”",
+        ),
+        (
+            [("Broken by: a design that forgets.", "")],
+            ":3: the feature's head has no line “Broken by:”",
+        ),
         ([("Costs: an offset per key.", "")], ":3: the feature's head has no line “Costs:”"),
-        ([("@G1.replayed\n", "\n")], ":8: a scenario has one id tag such as @G22.slug; this one has none"),
+        (
+            [("@G1.replayed\n", "\n")],
+            ":8: a scenario has one id tag such as @G22.slug; this one has none",
+        ),
         ([("@G1.replayed\n", "@G1.replayed @G1.twice\n")], "this one has G1.replayed, G1.twice"),
         ([("@G1.replayed\n", "@G1.Replayed\n")], "the tag @G1.Replayed is unknown"),
         ([("@replay\n", "@replay @G1.all\n")], "the id @G1.all stands above the scenario"),
@@ -116,17 +125,35 @@ def test_a_sound_suite_has_no_findings(linted: Linted) -> None:
         ([("@replay\n", "@replay @fast\n")], "the tag @fast is unknown"),
         ([("@replay\n", "")], "the tag @replay of its family"),
         ([("    @core\n", "    @core @wide\n")], "@wide on Examples is not seen by the run"),
-        ([("it is killed", "it is kicked")], ":10: no step definition matches “it is kicked” as a when"),
-        ([("When it is killed", "Then it is killed")], "no step definition matches “it is killed” as a then"),
-        ([("    Then nothing else changes on the broker\n", "")], ":10: a scenario ends on its side effects"),
+        (
+            [("it is killed", "it is kicked")],
+            ":10: no step definition matches “it is kicked” as a when",
+        ),
+        (
+            [("When it is killed", "Then it is killed")],
+            "no step definition matches “it is killed” as a then",
+        ),
+        (
+            [("    Then nothing else changes on the broker\n", "")],
+            ":10: a scenario ends on its side effects",
+        ),
         ([("Then nothing else", "Given nothing else")], ":11: a scenario ends on its side effects"),
-        ([("changes no balance", "should change no balance")], ":8: “should” is no plain present tense"),
-        ([("  A replay changes", "  A replay Should change")], ":4: “should” is no plain present tense"),
+        (
+            [("changes no balance", "should change no balance")],
+            ":8: “should” is no plain present tense",
+        ),
+        (
+            [("  A replay changes", "  A replay Should change")],
+            ":4: “should” is no plain present tense",
+        ),
         ([("      | ledger  |\n", "")], ":8: the Examples have no rows, so nothing is judged"),
         ([("| program |", "| proggy  |")], "<program> is no column of the Examples"),
         ([("| program |", "| proggy  |")], "no sentence uses the column proggy"),
         ([("| ledger  |", "| legder  |")], ":16: legder is no program"),
-        ([("| ledger  |", "| relay   |")], ":16: G1 is promised of ledger in guarantees.toml, not of relay"),
+        (
+            [("| ledger  |", "| relay   |")],
+            ":16: G1 is promised of ledger in guarantees.toml, not of relay",
+        ),
         (
             [("| ledger  |", "| ledger  |\n      | ledger  |")],
             "2 rows are called G1.replayed[ledger-exactly_once]",
@@ -149,7 +176,9 @@ def test_a_sound_suite_has_no_findings(linted: Linted) -> None:
         ([("@core", "@full")], "depths: core: ledger runs in mode exactly_once"),
     ],
 )
-def test_a_wrong_feature_is_found(linted: Linted, changes: list[tuple[str, str]], finding: str) -> None:
+def test_a_wrong_feature_is_found(
+    linted: Linted, changes: list[tuple[str, str]], finding: str
+) -> None:
     """Each way of being wrong has a finding of its own."""
     assert any(finding in found for found in linted(*changes)), linted(*changes)
 
@@ -162,7 +191,9 @@ def test_a_mode_that_is_none_is_found(linted: Linted) -> None:
         ("| ledger  |", "| ledger | twice |"),
     )
 
-    assert found == ["replay/replays.feature:16: twice is no mode; there are at_least_once and exactly_once."]
+    assert found == [
+        "replay/replays.feature:16: twice is no mode; there are at_least_once and exactly_once."
+    ]
 
 
 @pytest.mark.parametrize("other_file", [False, True])
@@ -189,7 +220,12 @@ def test_a_small_workload_has_a_reason(linted: Linted) -> None:
     [found] = linted(("partitions\n", f"partitions\n{waits}"), steps=steps)
 
     assert ":10: fewer than the usual 4000 entries; a comment above says why" in found
-    assert linted(("partitions\n", f"partitions\n    # one batch holds them all\n{waits}"), steps=steps) == []
+    assert (
+        linted(
+            ("partitions\n", f"partitions\n    # one batch holds them all\n{waits}"), steps=steps
+        )
+        == []
+    )
 
 
 def test_a_duplicate_id_is_found(linted: Linted) -> None:
@@ -197,7 +233,10 @@ def test_a_duplicate_id_is_found(linted: Linted) -> None:
     found = linted(more=SECOND.replace("@G1.replayed-again", "@G1.replayed"))
 
     [taken] = found
-    assert ":19: the id G1.replayed is taken by replay/replays.feature:8; ids are never reused" in taken
+    assert (
+        ":19: the id G1.replayed is taken by replay/replays.feature:8; ids are never reused"
+        in taken
+    )
 
 
 def test_a_scenario_with_no_steps_is_found(linted: Linted) -> None:
@@ -219,12 +258,16 @@ def test_a_feature_outside_of_its_family_is_found(linted: Linted) -> None:
     """The folder is the family, however deep somebody files a feature."""
     found = linted(file="replay/deeper/replays.feature")
 
-    assert found == ["replay/deeper/replays.feature:8: the tag @replay/deeper of its family, its folder, is missing."]
+    assert found == [
+        "replay/deeper/replays.feature:8: the tag @replay/deeper of its family, its folder, is missing."
+    ]
 
 
 def test_two_definitions_of_one_step_are_found(linted: Linted) -> None:
     """Of two that match the last would win silently; both places are named."""
-    [ambiguous, unused] = linted(steps=[sentence("when", "it is {done}"), sentence(None, "it is paused"), *STEPS])
+    [ambiguous, unused] = linted(
+        steps=[sentence("when", "it is {done}"), sentence(None, "it is paused"), *STEPS]
+    )
 
     assert "replays.feature:10: 2 step definitions match “it is killed”" in ambiguous
     assert "(when “it is {done}”) and test_speclint.py:" in ambiguous
@@ -242,8 +285,9 @@ def test_too_many_sentences_are_found(linted: Linted) -> None:
     """Forty sentences are enough for the suite."""
     extra = [sentence("when", f"it does {number}") for number in range(38)]
 
-    assert "steps: 41 step definitions, 40 at most; let a sentence of the suite say what the new one says." in linted(
-        steps=[*STEPS, *extra]
+    assert (
+        "steps: 41 step definitions, 40 at most; let a sentence of the suite say what the new one says."
+        in linted(steps=[*STEPS, *extra])
     )
     assert not any("at most" in found for found in linted(steps=[*STEPS, *extra[:37]]))
 

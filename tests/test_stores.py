@@ -32,7 +32,9 @@ class TestStored:
     def test_the_last_state(self) -> None:
         """It is there; what is stored beside a row's fields is the design's own affair."""
         story, rows = three_states()
-        mine = rows[2].model_copy(update={"value": (rows[2].value or b"").replace(b"{", b'{"mine": 1, ', 1)})
+        mine = rows[2].model_copy(
+            update={"value": (rows[2].value or b"").replace(b"{", b'{"mine": 1, ', 1)}
+        )
         story.stored(ada=mine)
         story.rests()
 
@@ -100,8 +102,12 @@ class TestStoredFirst:
 class TestContained:
     """While its store was away, it took no more memory than a runtime takes by itself."""
 
-    @pytest.mark.parametrize(("grown_mib", "found"), [(32, []), (-5, []), (33, [("unbounded", None, None)])])
-    def test_what_it_has_more_at_the_end(self, grown_mib: int, found: list[tuple[str, None, None]]) -> None:
+    @pytest.mark.parametrize(
+        ("grown_mib", "found"), [(32, []), (-5, []), (33, [("unbounded", None, None)])]
+    )
+    def test_what_it_has_more_at_the_end(
+        self, grown_mib: int, found: list[tuple[str, None, None]]
+    ) -> None:
         """Of a hundred MiB that it had before, no more than 32 may be added."""
         story, _ = three_states()
         story.has_in_memory(100)
@@ -169,7 +175,9 @@ def test_every_write_to_the_server_is_told(tmp_path: Path) -> None:
     """One command may write many fields, whatever their values hold; a store that is held is read and not written."""
     with RunScope() as run:
         store = Redis(run, tmp_path, "app")
-        design = redis.Redis.from_url(store.address, decode_responses=True, socket_timeout=0.2, retry=None)
+        design = redis.Redis.from_url(
+            store.address, decode_responses=True, socket_timeout=0.2, retry=None
+        )
         design.hset("app:balances", mapping={"ada": '{"a": "b c"}', "bob": '\\"'})
         design.hset("other:balances", "eve", "1")
         hear(store, 2)
@@ -220,6 +228,8 @@ def test_a_java_that_cassandra_cannot_take(tmp_path: Path, monkeypatch: pytest.M
 
     with (
         RunScope() as run,
-        pytest.raises(NotOffered, match=r"^this machine has no Cassandra .* is not a Java 17 to 19"),
+        pytest.raises(
+            NotOffered, match=r"^this machine has no Cassandra .* is not a Java 17 to 19"
+        ),
     ):
         Cassandra(run, tmp_path, "app")

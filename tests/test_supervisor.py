@@ -30,8 +30,19 @@ HELLO_HABITS = [
     "boasts_of_a_capability",
     "never_ends_its_line",
 ]
-START_HABITS = ["answers_another_question", "sleeps_at_start", "spills_the_password", "is_killed_at_start"]
-SILENT = {"sleeps_at_hello", "stops_in_mid_line", "quits_at_hello", "sleeps_at_start", "is_killed_at_start"}
+START_HABITS = [
+    "answers_another_question",
+    "sleeps_at_start",
+    "spills_the_password",
+    "is_killed_at_start",
+]
+SILENT = {
+    "sleeps_at_hello",
+    "stops_in_mid_line",
+    "quits_at_hello",
+    "sleeps_at_start",
+    "is_killed_at_start",
+}
 
 
 @pytest.fixture
@@ -51,8 +62,14 @@ def spawn(tmp_path: Path) -> Iterator[Spawn]:
 
 def message(breach: AdapterBreach, instance: Instance) -> str:
     """The text of a breach without what differs from run to run."""
-    text = str(breach).replace(str(instance.stderr_path), "LOG").replace(str(instance.manifest.file), "FILE")
-    return re.sub(r"within [\d.]+ s|for [\d.]+ s", lambda found: re.sub(r"[\d.]+", "N", found[0]), text)
+    text = (
+        str(breach)
+        .replace(str(instance.stderr_path), "LOG")
+        .replace(str(instance.manifest.file), "FILE")
+    )
+    return re.sub(
+        r"within [\d.]+ s|for [\d.]+ s", lambda found: re.sub(r"[\d.]+", "N", found[0]), text
+    )
 
 
 @pytest.mark.parametrize("habit", HELLO_HABITS)
@@ -169,7 +186,9 @@ def test_last_words_are_heard(spawn: Spawn, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_survivors_are_named(spawn: Spawn, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker left behind in a session of its own is found after stop, killed and listed."""
-    monkeypatch.setattr(instances, "_DRAIN_S", 0.1)  # the worker keeps stdout open, so its end is not awaited for long
+    monkeypatch.setattr(
+        instances, "_DRAIN_S", 0.1
+    )  # the worker keeps stdout open, so its end is not awaited for long
     instance = spawn("leaves_a_worker")
     instance.greet()
     instance.start(START)
@@ -231,7 +250,11 @@ def test_pool_boots_what_is_asked_for(tmp_path: Path) -> None:
 
 def test_pool_prefers_what_was_given_back(tmp_path: Path) -> None:
     """A reusable instance that was given back is taken before a fresh one; any other is ended."""
-    reusable = Pool(manifest("boasts_of_a_capability", capabilities=["query", "reusable"]), Run(), tmp_path / "a")
+    reusable = Pool(
+        manifest("boasts_of_a_capability", capabilities=["query", "reusable"]),
+        Run(),
+        tmp_path / "a",
+    )
     with pytest.raises(AdapterBreach, match="says capabilities"):
         reusable.take()
     reusable.close()
@@ -276,7 +299,9 @@ def _alive(pid: int) -> bool:
 
 def test_prepare_runs_to_its_end(tmp_path: Path) -> None:
     """What a design prepares is there before its first instance, and what it said is kept."""
-    design = manifest("", prepare=[sys.executable, "-c", f"print('built'); open('{tmp_path}/built', 'w')"])
+    design = manifest(
+        "", prepare=[sys.executable, "-c", f"print('built'); open('{tmp_path}/built', 'w')"]
+    )
 
     prepare(design, Run(), tmp_path)
 
@@ -286,9 +311,14 @@ def test_prepare_runs_to_its_end(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("script", "says"),
-    [("exit(3)", "ended with exit code 3"), ("input_ = open(0).read()\nwhile True: pass", "did not end")],
+    [
+        ("exit(3)", "ended with exit code 3"),
+        ("input_ = open(0).read()\nwhile True: pass", "did not end"),
+    ],
 )
-def test_prepare_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, says: str) -> None:
+def test_prepare_that_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, says: str
+) -> None:
     """A preparation that fails, or has no end, ends the run before it begins, and names its log."""
     monkeypatch.setattr(instances, "PREPARE_S", 0.5)
 

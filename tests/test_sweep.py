@@ -82,7 +82,12 @@ def test_both_sides_of_each_effect_by_its_number_in_the_phase() -> None:
 
 def test_a_depth_is_how_many_of_the_points() -> None:
     """Core is the second wave, which the others repeat; quick its last request; full is all there is."""
-    trace = [*TRACE, ("transaction-2", "end_txn"), ("transaction-2", "rename:durable/N"), ("shutdown", "produce")]
+    trace = [
+        *TRACE,
+        ("transaction-2", "end_txn"),
+        ("transaction-2", "rename:durable/N"),
+        ("shutdown", "produce"),
+    ]
     there = list(cuts(trace, "all", SIDES))
 
     found = {depth: [str(cut) for cut in within(depth, there)] for depth in DEPTHS}
@@ -99,7 +104,9 @@ def test_a_trace_is_believed_when_its_fewest_effects_came_often_enough() -> None
 
     assert not is_steady([])
     assert not is_steady([first + second] * (AGREED - 1) + [first + split] * AGREED)
-    assert is_steady([first + second] * (AGREED - 1) + [first + split, [*first, *first[3:], *second]])
+    assert is_steady(
+        [first + second] * (AGREED - 1) + [first + split, [*first, *first[3:], *second]]
+    )
     assert shortest([first + split, [*first, *first[3:], *second]]) == first + second
 
 
@@ -113,7 +120,9 @@ def test_nobody_is_late_for_who_starts() -> None:
 
 def test_a_second_death_in_the_recovery_from_the_first(tmp_path: Path) -> None:
     """There is one for each side of what whoever came back did, where the first was upheld; each is done once."""
-    recovered = result(Verdict.UPHELD).model_copy(update={"recovery": ["init_producer_id", "end_txn"]})
+    recovered = result(Verdict.UPHELD).model_copy(
+        update={"recovery": ["init_producer_id", "end_txn"]}
+    )
     names = [str(cut) for cut in pairs(recovered)]
 
     assert names[0] == "transaction-1.end_txn.1.after+recovery.init_producer_id.1.before"
@@ -187,7 +196,9 @@ def test_how_it_ends(verdicts: list[Verdict | None], code: int) -> None:
 
 def test_what_is_shown() -> None:
     """The table counts what was met, and a card has the command that meets it again."""
-    found = result(Verdict.VIOLATED).model_copy(update={"anomalies": [Anomaly(name="lost", text="ada is gone")]})
+    found = result(Verdict.VIOLATED).model_copy(
+        update={"anomalies": [Anomaly(name="lost", text="ada is gone")]}
+    )
 
     said = card(found, "upheld sweep --design x", 7)
 
@@ -210,7 +221,9 @@ def test_a_record_is_whole_lines(tmp_path: Path) -> None:
     record.begin([CUT], 1)
     record.add(result(Verdict.UPHELD))
 
-    assert [json.loads(line)["verdict"] for line in record.path.read_text().splitlines()[1:]] == ["upheld"]
+    assert [json.loads(line)["verdict"] for line in record.path.read_text().splitlines()[1:]] == [
+        "upheld"
+    ]
 
 
 def begun(folder: Path) -> Record:
@@ -221,10 +234,14 @@ def begun(folder: Path) -> Record:
     return record
 
 
-def swept(record: Record, monkeypatch: pytest.MonkeyPatch, *points: str, golden: Verdict) -> list[Result]:
+def swept(
+    record: Record, monkeypatch: pytest.MonkeyPatch, *points: str, golden: Verdict
+) -> list[Result]:
     """Sweep with lives that are not lived: each place is upheld, and a life with no fault comes to `golden`."""
     lived = result(golden, CUT.model_copy(update={"phase": "no fault"}))
-    monkeypatch.setattr(Sweep, "golden", lambda *_: (TRACE if golden is Verdict.UPHELD else [], lived))
+    monkeypatch.setattr(
+        Sweep, "golden", lambda *_: (TRACE if golden is Verdict.UPHELD else [], lived)
+    )
     monkeypatch.setattr(Sweep, "die", lambda _, cut, __: result(Verdict.UPHELD, cut))
     nothing: Any = SimpleNamespace(seed=7)
     return run(nothing, nothing, record, Progress(Console(quiet=True)), points=points)
@@ -256,7 +273,9 @@ def test_a_place_that_is_mistyped_is_told_and_leaves_the_record(
     assert record.path.read_text() == before
 
 
-def test_a_design_that_is_wrong_with_no_fault_is_not_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_design_that_is_wrong_with_no_fault_is_not_swept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It is violated as a whole, and there is nothing to go on with."""
     record = Record(tmp_path, "plain", "ledger", "exactly_once", "txn")
 
@@ -275,5 +294,8 @@ def test_a_sweep_begins_with_the_places_of_a_life_without_a_fault(
 
     found = swept(record, monkeypatch, "transaction-1.end_txn.*", golden=Verdict.UPHELD)
 
-    assert [str(each.cut) for each in found] == ["transaction-1.end_txn.1.before", "transaction-1.end_txn.1.after"]
+    assert [str(each.cut) for each in found] == [
+        "transaction-1.end_txn.1.before",
+        "transaction-1.end_txn.1.after",
+    ]
     assert record.cuts == list(cuts(TRACE, "txn", SIDES))

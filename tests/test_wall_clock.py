@@ -28,7 +28,9 @@ print(time.monotonic() - began)
 def told(code: str, clock: WallClock) -> list[float]:
     """What a process with this clock prints."""
     command = [sys.executable, "-S", "-c", code]
-    said = subprocess.run(command, env=os.environ | clock.environment, capture_output=True, timeout=10, check=True)
+    said = subprocess.run(
+        command, env=os.environ | clock.environment, capture_output=True, timeout=10, check=True
+    )
     return [float(number) for number in said.stdout.split()]
 
 
@@ -60,7 +62,9 @@ def test_the_evidence_is_who_has_it(tmp_path: Path) -> None:
     clock = WallClock(tmp_path)
     clock.jump(60)
 
-    with subprocess.Popen(["cat"], env=os.environ | clock.environment, stdin=-1, stdout=-1) as having:
+    with subprocess.Popen(
+        ["cat"], env=os.environ | clock.environment, stdin=-1, stdout=-1
+    ) as having:
         assert having.stdin
         assert having.stdout
         having.stdin.write(b"loaded\n")

@@ -21,10 +21,22 @@ def test_it(pytestconfig, tmp_path):
 def test_the_progress_is_seen_past_capturing_and_the_cards_are_not(tmp_path: Path) -> None:
     """The exit code is the command's, its whole output is in the log, and a deadline ends it."""
     (tmp_path / "test_it.py").write_text(TEST)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py", "--rootdir", str(tmp_path)]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "test_it.py",
+        "--rootdir",
+        str(tmp_path),
+    ]
     options = ["-c", "/dev/null", "-o", f"pythonpath={Path(__file__).parent}"]
 
-    done = subprocess.run([*command, *options], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [*command, *options], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+    )
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stderr.splitlines() == ["[1/2] upheld it 0.1 s", "[2/2] upheld it 0.1 s"]

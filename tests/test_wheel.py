@@ -110,7 +110,10 @@ def test_the_wheel_holds_what_a_run_needs(wheel: set[PurePosixPath]) -> None:
         "upheld/scaffold/starter/relay.py",
     }
     assert len([name for name in names if name.endswith(".feature")]) > 10
-    assert len([name for name in names if "/impl/broken/" in name and name.endswith("/design.toml")]) >= 7
+    assert (
+        len([name for name in names if "/impl/broken/" in name and name.endswith("/design.toml")])
+        >= 7
+    )
     assert not [name for name in names if name.startswith("tests/")]
 
 

@@ -23,7 +23,13 @@ def varint(number: int) -> bytes:
 
 
 def batch(  # noqa: PLR0913 (a header has these fields)
-    base: int, count: int, records: bytes, *, attributes: int = 0, producer: int = -1, epoch: int = -1
+    base: int,
+    count: int,
+    records: bytes,
+    *,
+    attributes: int = 0,
+    producer: int = -1,
+    epoch: int = -1,
 ) -> bytes:
     """One record batch of the second format."""
     length = HEADER.size - 12 + len(records)
@@ -31,12 +37,25 @@ def batch(  # noqa: PLR0913 (a header has these fields)
     return HEADER.pack(*fields) + records
 
 
-def marker(base: int, kind: int, *, timestamp_delta: int = 0, producer: int = 7, epoch: int = 3) -> bytes:
+def marker(
+    base: int, kind: int, *, timestamp_delta: int = 0, producer: int = 7, epoch: int = 3
+) -> bytes:
     """A control batch: one record whose key is version and type, 0 abort and 1 commit."""
     key, value = struct.pack(">hh", 0, kind), struct.pack(">hi", 0, 5)
-    body = b"\0" + varint(timestamp_delta) + varint(0) + varint(len(key)) + key + varint(len(value)) + value + varint(0)
+    body = (
+        b"\0"
+        + varint(timestamp_delta)
+        + varint(0)
+        + varint(len(key))
+        + key
+        + varint(len(value))
+        + value
+        + varint(0)
+    )
     record = varint(len(body)) + body
-    return batch(base, 1, record, attributes=TRANSACTIONAL | CONTROL, producer=producer, epoch=epoch)
+    return batch(
+        base, 1, record, attributes=TRANSACTIONAL | CONTROL, producer=producer, epoch=epoch
+    )
 
 
 def test_normal() -> None:
@@ -48,7 +67,9 @@ def test_normal() -> None:
 
 def test_transactional() -> None:
     """Producer id, epoch and the flag tell who wrote it."""
-    found = list(parse(batch(0, 2, b"records", attributes=TRANSACTIONAL, producer=1 << 40, epoch=9)))
+    found = list(
+        parse(batch(0, 2, b"records", attributes=TRANSACTIONAL, producer=1 << 40, epoch=9))
+    )
 
     assert found == [BatchHeader(0, 1, 1 << 40, 9, transactional=True, control=None)]
 
@@ -71,7 +92,11 @@ def test_control(kind: int, name: str, timestamp_delta: int) -> None:
 
 def three() -> tuple[bytes, list[BatchHeader]]:
     """A transaction and its marker, and one record behind it."""
-    data = batch(0, 2, b"ab", attributes=TRANSACTIONAL, producer=7, epoch=3) + marker(2, 1) + batch(3, 1, b"c")
+    data = (
+        batch(0, 2, b"ab", attributes=TRANSACTIONAL, producer=7, epoch=3)
+        + marker(2, 1)
+        + batch(3, 1, b"c")
+    )
     return data, [
         BatchHeader(0, 1, 7, 3, transactional=True, control=None),
         BatchHeader(2, 2, 7, 3, transactional=True, control="commit"),
@@ -133,7 +158,9 @@ class Nodes:
         self.coordinator, self.group_error, self.is_unstable = 2, 0, False
         self.asked = list[dict[int, int]]()  # of a Fetch: partition -> offset
         self.ids = {1: {"one": 7}, 2: {"two": 8, "another": 9}, 3: {}}
-        monkeypatch.setattr("upheld.kafka.raw.RawConnection", lambda address, _: _Node(self, int(address[-1])))
+        monkeypatch.setattr(
+            "upheld.kafka.raw.RawConnection", lambda address, _: _Node(self, int(address[-1]))
+        )
         self.wires = RawClient("no:1,no:2,no:3", {})
 
 
@@ -153,7 +180,11 @@ class _Node:
         self._demand_alive()
         believed = self._nodes.believed
         leaders = (believed.pop(0) if len(believed) > 1 and topics else believed[0]).items()
-        brokers = [SimpleNamespace(node_id=n, host="no", port=n) for n in (1, 2, 3) if n not in self._nodes.dead]
+        brokers = [
+            SimpleNamespace(node_id=n, host="no", port=n)
+            for n in (1, 2, 3)
+            if n not in self._nodes.dead
+        ]
         partitions = [SimpleNamespace(partition_index=p, leader_id=n) for p, n in leaders]
         return SimpleNamespace(brokers=brokers, topics=[SimpleNamespace(partitions=partitions)])
 
@@ -162,7 +193,10 @@ class _Node:
         self._nodes.asked.append(dict(offsets))
         errors = {p: 0 if self._nodes.leads[p] == self._number else 6 for p in offsets}
         errors |= {p: 1 for p, offset in offsets.items() if offset > p and not errors[p]}
-        return {p: SimpleNamespace(error_code=e, high_watermark=p, last_stable_offset=p) for p, e in errors.items()}
+        return {
+            p: SimpleNamespace(error_code=e, high_watermark=p, last_stable_offset=p)
+            for p, e in errors.items()
+        }
 
     def coordinator(self, _: str) -> tuple[int, str]:
         self._demand_alive()
@@ -178,7 +212,9 @@ class _Node:
     def transactions(self, *_: str) -> Any:
         self._demand_alive()
         known = self._nodes.ids[self._number].items()
-        return [SimpleNamespace(transactional_id=name, producer_id=producer) for name, producer in known]
+        return [
+            SimpleNamespace(transactional_id=name, producer_id=producer) for name, producer in known
+        ]
 
 
 def test_each_partition_is_asked_of_its_leader(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,7 +240,9 @@ def test_ends_are_asked_for_where_a_log_ended_last(monkeypatch: pytest.MonkeyPat
     assert nodes.asked == [{2: 9}, {2: 0}]
 
 
-def test_another_leader_is_found_when_one_has_died_or_leads_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_leader_is_found_when_one_has_died_or_leads_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Also where the other nodes do not know it yet; the answers that came are kept."""
     nodes = Nodes(monkeypatch)
     nodes.wires.ends("topic", {0: 0, 1: 0, 2: 0})
@@ -224,7 +262,9 @@ def test_a_partition_without_a_leader_and_a_cluster_without_a_node_are_the_machi
     nodes.believed = [{0: 1}]
     monkeypatch.setattr("upheld.kafka.raw.LED_S", 0.05)
 
-    with pytest.raises(MachineProblem, match=r"^topic topic has partitions without a leader after 0\.05 s"):
+    with pytest.raises(
+        MachineProblem, match=r"^topic topic has partitions without a leader after 0\.05 s"
+    ):
         nodes.wires.ends("topic", {0: 0, 1: 0})
     nodes.dead = {1, 2, 3}
     with pytest.raises(MachineProblem, match="does not answer"):
@@ -235,7 +275,11 @@ def test_a_group_is_asked_for_at_its_coordinator(monkeypatch: pytest.MonkeyPatch
     """What it has committed, and 0 where it has not; nothing while a transaction may still change it, if that is asked."""
     nodes = Nodes(monkeypatch)
 
-    assert nodes.wires.committed("group", {"topic": 3}, stable=True) == {"topic-0": 0, "topic-1": 0, "topic-2": 1}
+    assert nodes.wires.committed("group", {"topic": 3}, stable=True) == {
+        "topic-0": 0,
+        "topic-1": 0,
+        "topic-2": 1,
+    }
     nodes.is_unstable = True
     assert nodes.wires.committed("group", {"topic": 3}, stable=True) is None
     assert nodes.wires.committed("group", {"topic": 1}, stable=False) == {"topic-0": 0}

@@ -142,7 +142,9 @@ class StubTrial(Stub):
         manifest = Stub(log, "manifest", capabilities=CAPABILITIES, name="x", atomic="batch")
         super().__init__(log, "trial", applications={}, seed=7, now_ms=0, manifest=manifest)
 
-    def application(self, program: str, mode: Mode, partitions: int, **told: Any) -> StubApplication:
+    def application(
+        self, program: str, mode: Mode, partitions: int, **told: Any
+    ) -> StubApplication:
         """Declare an application; settings that say nothing are left out."""
         told = {name: value for name, value in told.items() if value}
         self._log.append(f"trial.application({program},{mode},{partitions},{show(told)})")
@@ -290,5 +292,7 @@ def differences(expected: Transcript, actual: Transcript) -> Iterator[str]:
         was = [*expected[row], "the end"]
         now = [*actual[row], "the end"]
         if was != now:
-            number = next(i for i, pair in enumerate(zip(was, now, strict=False)) if len(set(pair)) > 1)
+            number = next(
+                i for i, pair in enumerate(zip(was, now, strict=False)) if len(set(pair)) > 1
+            )
             yield f"{row}, call {number + 1}: was {was[number]}, is {now[number]}"

@@ -16,7 +16,9 @@ def watched(command: list[str], log: Path, deadline_s: float, config: pytest.Con
     capture = config.pluginmanager.getplugin("capturemanager")
     assert capture
     with log.open("w", encoding="utf-8") as file:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
         assert process.stdout
         killing = threading.Timer(deadline_s, process.kill)
         killing.start()

@@ -23,7 +23,10 @@ def path_without_java(folder: Path) -> str:
     for directory in os.environ["PATH"].split(os.pathsep):
         for program in Path(directory).glob("*") if Path(directory).is_dir() else ():
             link = folder / program.name
-            if not program.name.startswith(("java", "jar", "upheld", "tox")) and not link.is_symlink():
+            if (
+                not program.name.startswith(("java", "jar", "upheld", "tox"))
+                and not link.is_symlink()
+            ):
                 link.symlink_to(program)
     return str(folder)
 
@@ -37,21 +40,35 @@ def main(chosen: list[str]) -> int:
         subprocess.run(["git", "clone", "--quiet", str(ROOT), str(copy)], check=True)
         (scratch / "home").mkdir()
         # How this machine reaches the registries is its own affair: proxies and certificates stay.
-        kept = {k: v for k, v in os.environ.items() if k.upper().startswith(("PIP_", "SSL_", "REQUESTS_", "LANG"))}
+        kept = {
+            k: v
+            for k, v in os.environ.items()
+            if k.upper().startswith(("PIP_", "SSL_", "REQUESTS_", "LANG"))
+        }
         kept |= {k: v for k, v in os.environ.items() if k.upper().endswith("_PROXY")}
-        environment = kept | {"HOME": str(scratch / "home"), "PATH": path_without_java(scratch / "bin")}
+        environment = kept | {
+            "HOME": str(scratch / "home"),
+            "PATH": path_without_java(scratch / "bin"),
+        }
         if shutil.which("java", path=environment["PATH"]):
             print("there is a Java on the bare PATH, so this proves nothing", file=sys.stderr)
             return 3
         for name in names or COMMANDS:
             began = time.monotonic()
             code = subprocess.run(
-                [shutil.which("python3") or "python3", *COMMANDS[name], *(options and ["run", *options])],
+                [
+                    shutil.which("python3") or "python3",
+                    *COMMANDS[name],
+                    *(options and ["run", *options]),
+                ],
                 cwd=copy,
                 env=environment,
                 check=False,
             ).returncode
-            print(f"{name}: exit {code} after {(time.monotonic() - began) / 60:.1f} minutes", flush=True)
+            print(
+                f"{name}: exit {code} after {(time.monotonic() - began) / 60:.1f} minutes",
+                flush=True,
+            )
             if code:
                 return code
     return 0

@@ -18,14 +18,18 @@ from corpora import FOLDER, collect, differences, read_index, smallest, write_in
 
 def main() -> int:
     """Do what is asked."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("what", choices=("collect", "judge", "choose"))
     parser.add_argument("corpus", type=Path)
     parser.add_argument("runs", type=Path, nargs="*", metavar="RUN")
     parser.add_argument("--under-kib", type=float, default=inf, help="leave larger histories out")
     asked = parser.parse_args()
     if asked.what == "collect":
-        print(f"{len(collect(asked.runs, asked.corpus, asked.under_kib))} histories in {asked.corpus}")
+        print(
+            f"{len(collect(asked.runs, asked.corpus, asked.under_kib))} histories in {asked.corpus}"
+        )
         return 0
     index = read_index(asked.corpus)
     if asked.what == "judge":

@@ -38,7 +38,9 @@ class Choice:
 
     quick: set[str] = field(default_factory=set)
     core: set[str] = field(default_factory=set)  # those of quick too
-    caught: dict[str, list[str]] = field(default_factory=dict)  # wrong design -> the rows that catch it
+    caught: dict[str, list[str]] = field(
+        default_factory=dict
+    )  # wrong design -> the rows that catch it
     control: dict[str, str] = field(default_factory=dict)
 
 
@@ -56,13 +58,17 @@ def costs(reports: Collection[Path]) -> dict[str, float]:
 class Cover:
     """The demands as a mixed integer program: a binary variable a row, and one a row that catches or passes a wrong design."""
 
-    def __init__(self, found: catalogue.Catalogue, seconds: Mapping[str, float], matrix: kills.Kills) -> None:
+    def __init__(
+        self, found: catalogue.Catalogue, seconds: Mapping[str, float], matrix: kills.Kills
+    ) -> None:
         self.found, self.seconds, self.matrix = found, seconds, matrix
         self.solver = highspy.Highs()
         self.solver.setOptionValue("output_flag", False)
         usual = [row.id for row in found.promised(EVERYTHING)]
         self.rows = {row: self.solver.addBinary(obj=self.cost(row)) for row in usual}
-        self.stands_in = {other: row for row, others in alternates(found).items() for other in others}
+        self.stands_in = {
+            other: row for row, others in alternates(found).items() for other in others
+        }
         self.catches: dict[tuple[str, str], highspy.highs.highs_var] = {}
         self.passes: dict[tuple[str, str], highspy.highs.highs_var] = {}
 
@@ -93,9 +99,15 @@ class Cover:
         for row in named - {*judged.killed, *judged.upheld}:
             if judged.unproven.get(row) != kills.UNSTEADY:  # its tests prove it
                 caught[row] = self.cost(row)
-        upheld = {row for row, times in judged.upheld.items() if times >= PASSED or row == design.sin.control}
+        upheld = {
+            row
+            for row, times in judged.upheld.items()
+            if times >= PASSED or row == design.sin.control
+        }
         upheld -= {*judged.killed, *caught}
-        passed = {row: self.cost(row) / 2 + (NEW_S if row != design.sin.control else 0) for row in upheld}
+        passed = {
+            row: self.cost(row) / 2 + (NEW_S if row != design.sin.control else 0) for row in upheld
+        }
         for kind, rows in ((self.catches, caught), (self.passes, passed)):
             variables = []
             for row, seconds in rows.items():
@@ -106,7 +118,9 @@ class Cover:
                 self.solver.addConstr(variable <= chosen)
                 variables.append(variable)
             if not variables:
-                raise SystemExit(f"no row is known that {design.name} {'fails' if kind is self.catches else 'passes'}")
+                raise SystemExit(
+                    f"no row is known that {design.name} {'fails' if kind is self.catches else 'passes'}"
+                )
             self.solver.addConstr(sum(variables) >= 1)
 
     def every_check_catches(self) -> list[str]:
@@ -131,7 +145,9 @@ class Cover:
         for (design, row), variable in self.catches.items():
             if value(variable) > 0.5:
                 choice.caught.setdefault(design, []).append(row)
-        choice.control = {design: row for (design, row), variable in self.passes.items() if value(variable) > 0.5}
+        choice.control = {
+            design: row for (design, row), variable in self.passes.items() if value(variable) > 0.5
+        }
         return choice
 
 
@@ -163,7 +179,9 @@ def chosen(found: catalogue.Catalogue, seconds: Mapping[str, float], matrix: kil
 
 def depths(found: catalogue.Catalogue, choice: Choice) -> dict[str, Depth]:
     """The depth of every row, those included that stand in for another."""
-    depth: dict[str, Depth] = {row.id: "full" for scenario in found.scenarios for row in scenario.rows}
+    depth: dict[str, Depth] = {
+        row.id: "full" for scenario in found.scenarios for row in scenario.rows
+    }
     for row in choice.core:
         depth[row] = "quick" if row in choice.quick else "core"
     for row, others in alternates(found).items():
@@ -225,9 +243,15 @@ def write_designs(choice: Choice) -> None:
 
 def main() -> int:
     """Choose, say what was chosen, and write it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--costs", type=Path, nargs="+", required=True, metavar="REPORT", help="of whole runs")
-    parser.add_argument("--write", action="store_true", help="into the features and the wrong designs")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--costs", type=Path, nargs="+", required=True, metavar="REPORT", help="of whole runs"
+    )
+    parser.add_argument(
+        "--write", action="store_true", help="into the features and the wrong designs"
+    )
     arguments = parser.parse_args()
     found, seconds = catalogue.load(), costs(arguments.costs)
     choice = chosen(found, seconds, kills.load())

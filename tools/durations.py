@@ -90,7 +90,9 @@ def recorded(found: Iterable[Observed]) -> Recorded:
         boot_s=round(boot_s, 2),
         rows_s={row_id: round(seconds, 2) for row_id, seconds in rows_s.items()},
         unsupported_s={
-            row_id: round(statistics.median(seconds), 2) for row_id, seconds in declined.items() if row_id not in rows_s
+            row_id: round(statistics.median(seconds), 2)
+            for row_id, seconds in declined.items()
+            if row_id not in rows_s
         },
     )
 
@@ -114,9 +116,13 @@ def merged(older: Durations, reports: Iterable[Path]) -> Durations:
     return Durations(designs=dict(sorted(designs.items())))
 
 
-def _newer(older: dict[str, float], newer: dict[str, float], known: Collection[str]) -> dict[str, float]:
+def _newer(
+    older: dict[str, float], newer: dict[str, float], known: Collection[str]
+) -> dict[str, float]:
     """Return the newer seconds, and of the older ones what the newer lack; known rows only."""
-    return {row_id: seconds for row_id, seconds in sorted((older | newer).items()) if row_id in known}
+    return {
+        row_id: seconds for row_id, seconds in sorted((older | newer).items()) if row_id in known
+    }
 
 
 def write(made: Durations, path: Path) -> None:

@@ -23,7 +23,11 @@ from upheld.spec import catalogue, kills
 UNKNOWN_S = 60.0  # of a row that the report lacks
 A_RUN = 400  # rows, or one design: more of them share the start of the brokers, fewer lose less where a run is ended
 A_RUN_S = 420.0  # then a run is ended: what is left waits for designs that are stuck, and would be looked at one by one
-PASSES = (8, 24, None)  # so many rows of each design first, its cheapest: what is ended early knows a little of all
+PASSES = (
+    8,
+    24,
+    None,
+)  # so many rows of each design first, its cheapest: what is ended early knows a little of all
 
 
 def seconds_of(report: Path) -> dict[str, float]:
@@ -50,7 +54,9 @@ def take(matrix: kills.Kills, report: Path) -> int:
         worst = anomalies[0]["name"] if anomalies else ""
         check = check_of(report.parent / str(line["history"]))
         kill = kills.Kill(anomaly=worst, check=check, seconds=float(line["seconds"]))
-        matrix.designs.setdefault(design, kills.Judged()).add(str(line["id"]), str(line["verdict"]), kill)
+        matrix.designs.setdefault(design, kills.Judged()).add(
+            str(line["id"]), str(line["verdict"]), kill
+        )
         taken += 1
     return taken
 
@@ -77,7 +83,12 @@ def named_by(found: catalogue.Catalogue, design: Manifest) -> tuple[set[str], se
 
 
 def due(
-    found: catalogue.Catalogue, design: Manifest, known: kills.Judged, cheap: Mapping[str, float], *, everywhere: bool
+    found: catalogue.Catalogue,
+    design: Manifest,
+    known: kills.Judged,
+    cheap: Mapping[str, float],
+    *,
+    everywhere: bool,
 ) -> list[str]:
     """The rows on which a wrong design is still to be judged, of those that are cheap, cheapest first."""
     named, programs = named_by(found, design)
@@ -93,7 +104,8 @@ def dearest_first(found: catalogue.Catalogue, seconds: Mapping[str, float]) -> l
     """The wrong designs, those first of which the cheapest row that they name takes longest: another may take less."""
     designs = [load(name) for name in shipped() if name.startswith("broken/")]
     cheapest = {
-        design.name: min(seconds.get(row, UNKNOWN_S) for row in named_by(found, design)[0]) for design in designs
+        design.name: min(seconds.get(row, UNKNOWN_S) for row in named_by(found, design)[0])
+        for design in designs
     }
     return sorted(designs, key=lambda design: -cheapest[design.name])
 
@@ -131,13 +143,19 @@ def judge(chosen: Mapping[str, Iterable[str]], scratch: Path, lanes: int, within
 
 def main() -> int:
     """Go on until all is known or the time is over."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--durations", type=Path, help="a report of plain")
-    parser.add_argument("--scratch", type=Path, default=Path("kills"), help="where runs write (default: kills)")
+    parser.add_argument(
+        "--scratch", type=Path, default=Path("kills"), help="where runs write (default: kills)"
+    )
     parser.add_argument("--matrix", type=Path, default=kills.FILE)
     parser.add_argument("--lanes", type=int, default=3)
     parser.add_argument("--under", type=float, default=4.0, metavar="SECONDS")
-    parser.add_argument("--everywhere", action="store_true", help="also programs of which it names no row")
+    parser.add_argument(
+        "--everywhere", action="store_true", help="also programs of which it names no row"
+    )
     parser.add_argument("--max-minutes", type=float, default=1e6)
     parser.add_argument("--take", type=Path, nargs="*", default=[])
     arguments = parser.parse_args()
@@ -166,7 +184,10 @@ def main() -> int:
         done += take(matrix, report)
         kills.save(matrix, arguments.matrix)
         took_s = time.monotonic() - began_s
-        print(f"{done} of {total} pairs in {took_s / 60:.0f} min, {took_s / max(1, done):.2f} s a pair", flush=True)
+        print(
+            f"{done} of {total} pairs in {took_s / 60:.0f} min, {took_s / max(1, done):.2f} s a pair",
+            flush=True,
+        )
     return 0
 
 

@@ -53,9 +53,13 @@ class Comparison(NamedTuple):
             return "\n".join(self.wrong)
         lines = [f"the README's table is true for {len(self.whole)} cells"]
         if self.partly:
-            lines.append(f"of {len(self.partly)} cells some rows were judged, and none contradicts the table")
+            lines.append(
+                f"of {len(self.partly)} cells some rows were judged, and none contradicts the table"
+            )
         if self.unseen:
-            lines.append(f"not compared, because no row was judged: {', '.join(map(str, self.unseen))}")
+            lines.append(
+                f"not compared, because no row was judged: {', '.join(map(str, self.unseen))}"
+            )
         return "\n".join(lines)
 
 
@@ -76,12 +80,17 @@ def cell(counts: Counter[Verdict]) -> str:
 
 def counts_in(cell: str) -> Counter[Verdict]:
     """Read the verdicts back from a cell."""
-    return Counter({Verdict(name): int(number) for name, number in re.findall(r"([\w-]+) (\d+)/\d+", cell)})
+    return Counter(
+        {Verdict(name): int(number) for name, number in re.findall(r"([\w-]+) (\d+)/\d+", cell)}
+    )
 
 
 def table(judged: dict[Place, Counter[Verdict]]) -> str:
     """Write the table in Markdown: guarantees down, designs across."""
-    lines = ["| | promise | " + " | ".join(f"`{d}`" for d in DESIGNS) + " |", "|---|---|" + "---|" * len(DESIGNS)]
+    lines = [
+        "| | promise | " + " | ".join(f"`{d}`" for d in DESIGNS) + " |",
+        "|---|---|" + "---|" * len(DESIGNS),
+    ]
     for guarantee in catalogue.load().guarantees.values():
         places = [Place(guarantee.id, design) for design in DESIGNS]
         if any(place in judged for place in places):
@@ -97,11 +106,20 @@ def between(text: str, marks: tuple[str, str]) -> str:
 
 def cells_in(markdown: str) -> dict[Place, str]:
     """Read the cells of the README's table."""
-    rows = [[cell.strip() for cell in line.strip("|\n").split("|")] for line in markdown.splitlines()[2:]]
-    return {Place(row[0], design): cell for row in rows for design, cell in zip(DESIGNS, row[2:], strict=True)}
+    rows = [
+        [cell.strip() for cell in line.strip("|\n").split("|")]
+        for line in markdown.splitlines()[2:]
+    ]
+    return {
+        Place(row[0], design): cell
+        for row in rows
+        for design, cell in zip(DESIGNS, row[2:], strict=True)
+    }
 
 
-def compared(said: dict[Place, str], promised: dict[Place, set[str]], rows: Iterable[report.RowResult]) -> Comparison:
+def compared(
+    said: dict[Place, str], promised: dict[Place, set[str]], rows: Iterable[report.RowResult]
+) -> Comparison:
     """Compare the table with what was judged; `promised` holds the row ids of each cell."""
     order = list(Verdict)
     by_severity = sorted(rows, key=lambda row: order.index(row.verdict), reverse=True)
@@ -135,7 +153,9 @@ def promised_rows() -> dict[Place, set[str]]:
     return found
 
 
-def judged_whole(promised: dict[Place, set[str]], rows: list[report.RowResult]) -> dict[Place, Counter[Verdict]]:
+def judged_whole(
+    promised: dict[Place, set[str]], rows: list[report.RowResult]
+) -> dict[Place, Counter[Verdict]]:
     """Count the verdicts of each design of which every promised row was judged, and no other."""
     found: dict[Place, Counter[Verdict]] = {}
     for design in DESIGNS:
@@ -150,7 +170,9 @@ def judged_whole(promised: dict[Place, set[str]], rows: list[report.RowResult]) 
 
 def card_of(row: report.RowResult) -> str:
     """Write a row's red card, without what is new in every run."""
-    card = report.card(row, f"upheld run --design {row.design} --only '@{row.id.partition('[')[0]}'")
+    card = report.card(
+        row, f"upheld run --design {row.design} --only '@{row.id.partition('[')[0]}'"
+    )
     return RUN_NAMES.sub("", card)
 
 
@@ -181,7 +203,9 @@ def main(arguments: list[str]) -> int:
     if not there:
         print("nothing is compared: these reports hold no row of a design in the README's table")
         return 1
-    comparison = compared(cells_in(between(README.read_text(encoding="utf-8"), TABLE)), promised, there)
+    comparison = compared(
+        cells_in(between(README.read_text(encoding="utf-8"), TABLE)), promised, there
+    )
     print(comparison.text())
     return int(bool(comparison.wrong))
 

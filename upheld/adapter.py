@@ -53,7 +53,11 @@ class Design:
 
     def measure(self) -> dict[str, Any]:
         """Say how much state there is, all in all: `{"type": "measured", "size": …, "unit": "rows" or "bytes"}`."""
-        return {"type": "error", "definite": True, "message": "it cannot say how much state it holds"}
+        return {
+            "type": "error",
+            "definite": True,
+            "message": "it cannot say how much state it holds",
+        }
 
     def lag(self) -> dict[str, Any]:
         """Say how far the input goes on behind what is committed, all in all: `{"type": "lagging", "offsets": …}`."""
@@ -104,7 +108,9 @@ def serve(design: Design) -> None:  # noqa: PLR0912, PLR0915 - one branch for ea
             case "start" | "activate" as kind:
                 try:
                     if kind == "start":
-                        request.setdefault("mode", "at_least_once")  # the default of Kafka's processing.guarantee
+                        request.setdefault(
+                            "mode", "at_least_once"
+                        )  # the default of Kafka's processing.guarantee
                     held = design.open(request) if kind == "start" else design.activate(**request)
                     answer = {"type": "ready"} | held
                 except Failed as failure:
@@ -113,7 +119,9 @@ def serve(design: Design) -> None:  # noqa: PLR0912, PLR0915 - one branch for ea
                 stopping = threading.Event()
                 worker = threading.Thread(target=work, args=(stopping,), daemon=True)
                 say(**answer)
-                if answer["type"] == "ready":  # said first: a worker that dies at once takes the process with it
+                if (
+                    answer["type"] == "ready"
+                ):  # said first: a worker that dies at once takes the process with it
                     worker.start()
             case "query" | "measure" | "lag" | "workers" as question:
                 say(**getattr(design, question)(**request))
@@ -126,7 +134,11 @@ def serve(design: Design) -> None:  # noqa: PLR0912, PLR0915 - one branch for ea
                 if worker.is_alive():
                     worker.join(request["deadline_ms"] / 1000)
                 if worker.is_alive():
-                    say(type="error", definite=False, message=f"not closed after {request['deadline_ms']} ms")
+                    say(
+                        type="error",
+                        definite=False,
+                        message=f"not closed after {request['deadline_ms']} ms",
+                    )
                     continue
                 say(type="stopped")
                 if "reusable" not in design.hello.get("capabilities", []):

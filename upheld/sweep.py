@@ -85,7 +85,10 @@ class Cut(BaseModel):
 
     def __str__(self) -> str:
         """As it is reported, and asked for again: `transaction-2.end_txn.1.after`, or `ONE+recovery.produce.1.before`."""
-        left, then = "" if self.left == "kept" else f".{self.left}", f"+{self.then}" if self.then else ""
+        left, then = (
+            "" if self.left == "kept" else f".{self.left}",
+            f"+{self.then}" if self.then else "",
+        )
         return f"{self.phase}.{self.api}.{self.number}.{self.side}{left}{then}"
 
 
@@ -117,7 +120,9 @@ class Sweep:
         traces: list[list[tuple[str, str]]] = []
         while len(traces) < GOLDEN and not is_steady(traces):
             life = _Life(self, "golden", len(traces) + 1)
-            result = life.result(Cut(phase=NO_FAULT, api="none", number=len(traces) + 1, side="before"))
+            result = life.result(
+                Cut(phase=NO_FAULT, api="none", number=len(traces) + 1, side="before")
+            )
             if result.verdict is not Verdict.UPHELD:
                 return [], result
             traces.append([effect for effect in life.trace if is_effect(effect[1])])
@@ -154,7 +159,10 @@ def is_effect(api: str) -> bool:
 
 
 def cuts(
-    trace: list[tuple[str, str]], points: Points, sides: Collection[Side], left: Collection[Left] = LEFT[:1]
+    trace: list[tuple[str, str]],
+    points: Points,
+    sides: Collection[Side],
+    left: Collection[Left] = LEFT[:1],
 ) -> Iterator[Cut]:
     """The sides of each effect, in the order in which they came; who starts or stops has no successor to be late for.
 
@@ -167,7 +175,9 @@ def cuts(
             for side in SIDES[:1] if is_on_disk(api) else sides:
                 if side in SIDES or phase.startswith("transaction"):
                     for each in left if side in SIDES else LEFT[:1]:
-                        yield Cut(phase=phase, api=api, number=counted[phase, api], side=side, left=each)
+                        yield Cut(
+                            phase=phase, api=api, number=counted[phase, api], side=side, left=each
+                        )
 
 
 def within(depth: Depth, there: Sequence[Cut]) -> list[Cut]:
@@ -204,7 +214,10 @@ def is_steady(traces: list[list[tuple[str, str]]]) -> bool:
 
 def _by_phase(traces: list[list[tuple[str, str]]]) -> dict[str, list[list[tuple[str, str]]]]:
     phases = dict.fromkeys(phase for trace in traces for phase, _ in trace)
-    return {phase: [[effect for effect in trace if effect[0] == phase] for trace in traces] for phase in phases}
+    return {
+        phase: [[effect for effect in trace if effect[0] == phase] for trace in traces]
+        for phase in phases
+    }
 
 
 def _wave(seed: int, *, wave: int) -> list[Send]:
@@ -249,7 +262,9 @@ class _Life:
             reason = str(ended)
         seconds, path = self.trial.now_ms / 1000, self.trial.path
         self.trial.history.add(
-            events.Ended(verdict=verdict, reason=reason, anomalies=tuple(anomalies), seconds=seconds)
+            events.Ended(
+                verdict=verdict, reason=reason, anomalies=tuple(anomalies), seconds=seconds
+            )
         )
         self.trial.history.close()
         return Result(
@@ -285,7 +300,8 @@ class _Life:
             self.trial.drain(self.application)
         elif not self.trial.wait(self.rig.progress_s, self._is_over):
             raise Violated.one(
-                "stuck", f"{self.trial.manifest.name} neither drained its input nor sent what it dies at"
+                "stuck",
+                f"{self.trial.manifest.name} neither drained its input nor sent what it dies at",
             )
 
     def _is_over(self) -> bool:
@@ -308,7 +324,9 @@ class _Life:
         own = [e for e in self.rig.open_proxy().exchanges if e.door == self.application.door()]
         seen = [(exchange.asked_s, exchange.api) for exchange in own]
         if self.rig.disk:
-            seen += [(effect.at_s, effect.api) for effect in self.rig.disk.of(self.application.directory)]
+            seen += [
+                (effect.at_s, effect.api) for effect in self.rig.disk.of(self.application.directory)
+            ]
         return [api for at_s, api in sorted(seen) if at_s >= since_s]
 
     def _die(self, goes: Callable[[], object]) -> None:
@@ -390,7 +408,10 @@ class _Life:
             self.evidence = evidence_of(rule.exchange)
         else:
             assert rule.effect
-            self.evidence = {"file": str(rule.effect.path.relative_to(rule.folder)), "pid": rule.effect.pid}
+            self.evidence = {
+                "file": str(rule.effect.path.relative_to(rule.folder)),
+                "pid": rule.effect.pid,
+            }
         trial.mark(f"struck at its {cut.api}: {cut.side}", Family.PROCESS, **self.evidence)
         self._leave(cut.left)
         return rule
@@ -399,7 +420,9 @@ class _Life:
         """Do to the instance's own disk what is to have become of it, and mark what there was."""
         if left == "rolled-back" and self.rig.disk:
             kept, lost = self.rig.disk.roll_back(self.application.directory / OWN)
-            self.trial.mark("rolled back to what was synced", Family.DISK, files=kept + lost, lost=lost)
+            self.trial.mark(
+                "rolled back to what was synced", Family.DISK, files=kept + lost, lost=lost
+            )
         elif left == "wiped":
             disks.wipe(self.trial, self.application, OWN, may_be_empty=True)
 
@@ -431,9 +454,21 @@ class Record:
         sides: Collection[Side] = SIDES,
         left: Collection[Left] = (),
     ) -> None:
-        self.path, self.program, self.mode, self.points, self.sides = out / "sweep.jsonl", program, mode, points, sides
+        self.path, self.program, self.mode, self.points, self.sides = (
+            out / "sweep.jsonl",
+            program,
+            mode,
+            points,
+            sides,
+        )
         self.left_behind = left or LEFT[:1]
-        self.what = {"design": design, "program": program, "mode": mode, "points": points, "sides": [*sides]}
+        self.what = {
+            "design": design,
+            "program": program,
+            "mode": mode,
+            "points": points,
+            "sides": [*sides],
+        }
         self.what |= {"disk": [*left]}
         self.seed: int | None = None
         self.cuts: list[Cut] = []
@@ -442,17 +477,25 @@ class Record:
             self._read()
 
     def _read(self) -> None:
-        lines = [line for line in self.path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
+        lines = [
+            line
+            for line in self.path.read_bytes().splitlines(keepends=True)
+            if line.endswith(b"\n")
+        ]
         try:
             first, *others = map(json.loads, lines)
             self.cuts = [Cut(**cut) for cut in first.pop("cuts")]
             self.seed = first.pop("seed")
             found = [Result(**line) for line in others]
         except (ValueError, KeyError, TypeError, AttributeError):
-            raise UsageProblem(f"{self.path} is no record of a sweep; choose another folder with --out.") from None
+            raise UsageProblem(
+                f"{self.path} is no record of a sweep; choose another folder with --out."
+            ) from None
         if first != self.what:
             said = ", ".join(f"{name} {value}" for name, value in first.items())
-            raise UsageProblem(f"{self.path} is of another sweep ({said}); choose another folder with --out.")
+            raise UsageProblem(
+                f"{self.path} is of another sweep ({said}); choose another folder with --out."
+            )
         self.results = {result.cut: result for result in found}
         os.truncate(self.path, sum(map(len, lines)))  # a last one may be cut
 
@@ -518,7 +561,9 @@ def _named(patterns: Iterable[str], there: list[Cut]) -> list[Cut]:
         named = {cut for cut in there if fnmatchcase(str(cut), pattern)}
         if not named:
             near = get_close_matches(pattern, map(str, there), n=1)
-            raise UsageProblem(f"There is no point {pattern}.{f' Did you mean {near[0]}?' if near else ''}")
+            raise UsageProblem(
+                f"There is no point {pattern}.{f' Did you mean {near[0]}?' if near else ''}"
+            )
         found |= named
     return [cut for cut in there if cut in found]
 
@@ -554,7 +599,9 @@ def table(results: list[Result]) -> Table:
 
 
 def _place(cut: Cut) -> tuple[str, str]:
-    return (f"{cut.phase}, then {cut.then.phase}", cut.then.api) if cut.then else (cut.phase, cut.api)
+    return (
+        (f"{cut.phase}, then {cut.then.phase}", cut.then.api) if cut.then else (cut.phase, cut.api)
+    )
 
 
 def card(result: Result, again: str, seed: int) -> str:
@@ -563,13 +610,20 @@ def card(result: Result, again: str, seed: int) -> str:
     lines += [f"  reason    {result.reason}"] if result.reason else []
     lines += [f"  anomaly   {anomaly.name}: {anomaly.text}" for anomaly in result.anomalies[:3]]
     point = "" if result.cut.phase == NO_FAULT else f" --point {result.cut}"
-    return "\n".join([*lines, f"  history   {result.history}", f"  again     {again}{point} --seed {seed}"])
+    return "\n".join(
+        [*lines, f"  history   {result.history}", f"  again     {again}{point} --seed {seed}"]
+    )
 
 
 def exit_code(results: list[Result]) -> int:
     """As of a run: what is missed is inconclusive."""
     verdicts = {result.verdict for result in results}
-    for verdict, code in ((Verdict.VIOLATED, 1), (Verdict.HARNESS_ERROR, 3), (Verdict.INCONCLUSIVE, 2), (None, 2)):
+    for verdict, code in (
+        (Verdict.VIOLATED, 1),
+        (Verdict.HARNESS_ERROR, 3),
+        (Verdict.INCONCLUSIVE, 2),
+        (None, 2),
+    ):
         if verdict in verdicts:
             return code
     return 0 if Verdict.UPHELD in verdicts else 5

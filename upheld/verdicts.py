@@ -42,7 +42,9 @@ def worst_first(anomalies: Iterable[Anomaly]) -> list[Anomaly]:
     """What no input gives before newer results that are gone again, before all else; of as bad ones those there are more of."""
     found = list(anomalies)
     total = Counter(anomaly.name for anomaly in found)
-    return sorted(found, key=lambda a: (a.name not in _MADE_UP, a.name not in _UNDONE, -total[a.name], a.name))
+    return sorted(
+        found, key=lambda a: (a.name not in _MADE_UP, a.name not in _UNDONE, -total[a.name], a.name)
+    )
 
 
 class Outcome(Exception):

@@ -46,7 +46,9 @@ from upheld.impl.tables import Table
 from upheld.impl.topics import topic_ids
 
 CHUNK = 500  # records applied together; what they change is sent once
-LEAST = dict.fromkeys(("commit_interval_ms", "persistence_interval_ms", "threshold", "interval_ms"), 1)
+LEAST = dict.fromkeys(
+    ("commit_interval_ms", "persistence_interval_ms", "threshold", "interval_ms"), 1
+)
 LEAST["delete_retention_ms"] = 0
 FENCED = {
     KafkaError._FENCED,
@@ -65,10 +67,30 @@ class Plain(Design):
         "name": "plain",
         "version": "1",
         "language": "python",
-        "programs": ["relay", "ledger", "branches", "batcher", "clients", "tickers", "holdings", "pulse"],
+        "programs": [
+            "relay",
+            "ledger",
+            "branches",
+            "batcher",
+            "clients",
+            "tickers",
+            "holdings",
+            "pulse",
+        ],
         "modes": ["at_least_once", "exactly_once"],
         "capabilities": [
-            *("reusable", "measure", "lag", "query", "scale", "standby", "sqlite", "redis", "effects", "dead-letters"),
+            *(
+                "reusable",
+                "measure",
+                "lag",
+                "query",
+                "scale",
+                "standby",
+                "sqlite",
+                "redis",
+                "effects",
+                "dead-letters",
+            ),
         ],
     }
     programs: dict[str, type[Program]] = {  # noqa: RUF012
@@ -89,7 +111,9 @@ class Plain(Design):
 
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
         """Fence and settle the predecessor, join the group, load the state; ready once partitions are held."""
-        if start.get("standing_by"):  # all that it has to know then is the table, and where the first one ended
+        if start.get(
+            "standing_by"
+        ):  # all that it has to know then is the table, and where the first one ended
             self.start = start
             return {"type": "standing_by"}
         for name, least in LEAST.items():
@@ -98,7 +122,11 @@ class Plain(Design):
         self.start, self.program = start, self.programs[start["program"]]()
         self.exactly_once = start["mode"] == "exactly_once"
         kind = start["parameters"].get("store")
-        if (self.exactly_once or not isinstance(self.program, Ledger)) if kind else isinstance(self.program, Branches):
+        if (
+            (self.exactly_once or not isinstance(self.program, Ledger))
+            if kind
+            else isinstance(self.program, Branches)
+        ):
             return {
                 "type": "unsupported",
                 "reason": "a store keeps ledger and branches, the latter always, at_least_once",
@@ -108,24 +136,39 @@ class Plain(Design):
         self.client = {"bootstrap.servers": start["bootstrap"], **again, **start["client"]}
         self.output = start["topics"][self.program.writes]
         self.group, self.folder = f"{start['application_id']}-group", Path(start["durable_dir"])
-        self.rows = Table(self.client, f"{self.group}-queries", self.output) if self.program.is_asked else None
+        self.rows = (
+            Table(self.client, f"{self.group}-queries", self.output)
+            if self.program.is_asked
+            else None
+        )
         self.refused: KafkaError | None = None
         self.outside = Outside(start)
-        settings = {"partitioner": "murmur2_random", "enable.idempotence": True, "linger.ms": 5, **ONE_UNDER_WAY}
+        settings = {
+            "partitioner": "murmur2_random",
+            "enable.idempotence": True,
+            "linger.ms": 5,
+            **ONE_UNDER_WAY,
+        }
         if self.exactly_once:
             settings["transactional.id"] = self.transactional_id()
             settings["transaction.timeout.ms"] = start["transaction_timeout_ms"]
         else:
-            settings["socket.timeout.ms"] = 10_000  # a silent connection is given up well before a flush is
+            settings["socket.timeout.ms"] = (
+                10_000  # a silent connection is given up well before a flush is
+            )
         self.producer = Producer(self.client | settings)
         if self.exactly_once:
-            self.producer.list_topics(self.output, 10)  # once connected, it finds its coordinator at once
+            self.producer.list_topics(
+                self.output, 10
+            )  # once connected, it finds its coordinator at once
             self.producer.init_transactions(30)
         self.consumer = Consumer(
             self.client
             | {
                 "group.id": self.group,
-                "group.instance.id": start["instance"],  # a restart takes its own place at once, and fences the dead
+                "group.instance.id": start[
+                    "instance"
+                ],  # a restart takes its own place at once, and fences the dead
                 "isolation.level": self.isolation,
                 "enable.auto.commit": False,
                 "auto.offset.reset": start["offset_reset"],
@@ -139,7 +182,9 @@ class Plain(Design):
         # A second one for the lag: the first hears nobody else while it is polled.
         self.monitor = Consumer(self.client | {"group.id": self.group})
         self.in_transaction, self.dirty, self.assigned = False, False, False
-        called = {name: heard(getattr(self, name), self.give_up) for name in ("on_assign", "on_revoke")}
+        called = {
+            name: heard(getattr(self, name), self.give_up) for name in ("on_assign", "on_revoke")
+        }
         self.consumer.subscribe([start["topics"][role] for role in self.program.reads], **called)
         deadline = time.monotonic() + 50
         while not self.assigned:
@@ -153,7 +198,9 @@ class Plain(Design):
         group, start = f"{self.start['application_id']}-group", self.start | {"standing_by": False}
         places = [(*place.rpartition("-")[::2], offset) for place, offset in after.items()]
         client = {"bootstrap.servers": start["bootstrap"], "group.id": group, **start["client"]}
-        Consumer(client).commit(offsets=[TopicPartition(t, int(p), o) for t, p, o in places], asynchronous=False)
+        Consumer(client).commit(
+            offsets=[TopicPartition(t, int(p), o) for t, p, o in places], asynchronous=False
+        )
         return self.open(start)
 
     def deactivate(self) -> dict[str, Any]:
@@ -187,7 +234,9 @@ class Plain(Design):
         try:
             waiting: dict[str, Any] = json.loads((self.folder / name).read_text())
         except (OSError, ValueError) as error:
-            raise Failed("storage", f"{name} cannot be read, and a commit names it: {error}") from None
+            raise Failed(
+                "storage", f"{name} cannot be read, and a commit names it: {error}"
+            ) from None
         return waiting
 
     def look_for_a_gap(self, consumer: Consumer) -> None:
@@ -201,7 +250,9 @@ class Plain(Design):
     def on_revoke(self, _: Consumer, __: list[TopicPartition]) -> None:
         """Leave nothing half done to the next owner: take it back where that is possible, else commit it."""
         if self.in_transaction:
-            self.producer.flush(10)  # librdkafka may end one that the broker has yet to begin, which is fatal
+            self.producer.flush(
+                10
+            )  # librdkafka may end one that the broker has yet to begin, which is fatal
             self.producer.abort_transaction(10)
         else:
             self.commit()
@@ -210,13 +261,25 @@ class Plain(Design):
     def table(self, role: str) -> list[Message]:
         """Every committed row of a topic up to its end now; of an input, those that were applied."""
         topic = self.start["topics"][role]
-        applied = {p.partition: max(0, p.offset) for p in self.committed if p.topic == topic} or None
+        applied = {
+            p.partition: max(0, p.offset) for p in self.committed if p.topic == topic
+        } or None
         reader = Consumer(
             self.client
-            | {"group.id": self.group + "-table", "isolation.level": "read_committed", "enable.partition.eof": True}
-            | {"enable.auto.commit": False, "auto.offset.reset": "earliest", "fetch.wait.max.ms": 10}
+            | {
+                "group.id": self.group + "-table",
+                "isolation.level": "read_committed",
+                "enable.partition.eof": True,
+            }
+            | {
+                "enable.auto.commit": False,
+                "auto.offset.reset": "earliest",
+                "fetch.wait.max.ms": 10,
+            }
         )
-        partitions = [TopicPartition(topic, p) for p in reader.list_topics(topic, 10).topics[topic].partitions]
+        partitions = [
+            TopicPartition(topic, p) for p in reader.list_topics(topic, 10).topics[topic].partitions
+        ]
         ends = {p.partition: 0 for p in partitions} if applied else self.ends(partitions)
         reader.assign([TopicPartition(topic, p, OFFSET_BEGINNING) for p in ends])
         rows = list[Message]()
@@ -230,7 +293,11 @@ class Plain(Design):
                 elif (message.offset() or 0) >= ends.get(message.partition() or 0, 0):
                     ends.pop(message.partition() or 0, None)
         reader.close()
-        return [row for row in rows if applied is None or (row.offset() or 0) < applied[row.partition() or 0]]
+        return [
+            row
+            for row in rows
+            if applied is None or (row.offset() or 0) < applied[row.partition() or 0]
+        ]
 
     def ends(self, partitions: list[TopicPartition]) -> dict[int, int]:
         """Where a table ends: behind what a dead owner left open too, for committed rows of others may follow it."""
@@ -245,7 +312,9 @@ class Plain(Design):
         due = time.monotonic() + interval_s
         try:
             while not stopping.is_set():
-                read = self.pending or self.consumer.consume(CHUNK, max(0.005, min(0.05, due - time.monotonic())))
+                read = self.pending or self.consumer.consume(
+                    CHUNK, max(0.005, min(0.05, due - time.monotonic()))
+                )
                 self.process([each for each in read if not self.is_end(each)])
                 self.pending = []
                 if time.monotonic() >= due:
@@ -253,7 +322,9 @@ class Plain(Design):
                     due = time.monotonic() + interval_s
             self.send(self.program.rest())
             self.commit()
-            self.through = {f"{place.topic}-{place.partition}": place.offset for place in self.positions()}
+            self.through = {
+                f"{place.topic}-{place.partition}": place.offset for place in self.positions()
+            }
             self.consumer.close()
             self.monitor.close()
             if self.rows:
@@ -275,13 +346,17 @@ class Plain(Design):
     def query(self, table: str, key: str) -> dict[str, Any]:
         """Answer from the output topic, whatever instance wrote it."""
         read = self.rows
-        return read.answer(key) if read and table == self.program.writes else super().query(table, key)
+        return (
+            read.answer(key) if read and table == self.program.writes else super().query(table, key)
+        )
 
     def process(self, messages: list[Message]) -> None:
         """Apply a chunk, and send what is due."""
         for message in messages:
             if error := message.error():
-                if error.code() == KafkaError._TRANSPORT:  # the coordinator is out of reach; the client asks again
+                if (
+                    error.code() == KafkaError._TRANSPORT
+                ):  # the coordinator is out of reach; the client asks again
                     continue
                 raise KafkaException(error)
             try:
@@ -297,16 +372,27 @@ class Plain(Design):
         """Send what cannot be read to the dead letters, as an output like any other; stop where there is no topic for them."""
         if failure.kind != "poison" or "dead_letters" not in self.start["topics"]:
             raise failure
-        where = {"topic": message.topic(), "partition": message.partition(), "offset": message.offset()}
+        where = {
+            "topic": message.topic(),
+            "partition": message.partition(),
+            "offset": message.offset(),
+        }
         added = [(name, str(said).encode()) for name, said in ({"reason": failure} | where).items()]
-        letter = message.key(), message.value(), [*(message.headers() or []), *added], message.timestamp()[1]
+        letter = (
+            message.key(),
+            message.value(),
+            [*(message.headers() or []), *added],
+            message.timestamp()[1],
+        )
         self.hand_over([letter], self.start["topics"]["dead_letters"])
 
     def is_end(self, message: Message) -> bool:
         """Whether it is the end of a partition; that is committed too, where nothing but markers lies before it."""
         if not (error := message.error()) or error.code() != KafkaError._PARTITION_EOF:
             return False
-        if (message.offset() or 0) > max(0, self.settled.get((message.topic() or "", message.partition() or 0), 0)):
+        if (message.offset() or 0) > max(
+            0, self.settled.get((message.topic() or "", message.partition() or 0), 0)
+        ):
             self.begin()
         return True
 
@@ -330,7 +416,14 @@ class Plain(Design):
             self.outside.tell(key, value)
             while True:
                 try:
-                    self.producer.produce(topic, value, key, headers=headers, timestamp=timestamp_ms, on_delivery=heard)
+                    self.producer.produce(
+                        topic,
+                        value,
+                        key,
+                        headers=headers,
+                        timestamp=timestamp_ms,
+                        on_delivery=heard,
+                    )
                     break
                 except BufferError:  # the queue is full: let deliveries make room
                     self.producer.poll(0.1)
@@ -345,7 +438,9 @@ class Plain(Design):
         if not self.dirty:
             return
         if self.producer.flush(30) and not self.refused:
-            self.refused = KafkaError(KafkaError._TIMED_OUT, "outputs were not acknowledged within 30 s")
+            self.refused = KafkaError(
+                KafkaError._TIMED_OUT, "outputs were not acknowledged within 30 s"
+            )
         if self.refused:
             raise KafkaException(self.refused)
         if self.store:
@@ -355,7 +450,9 @@ class Plain(Design):
         before, self.kept = self.kept, self.keep()
         positions = self.positions()
         if self.exactly_once:
-            answered(10, self.producer.send_offsets_to_transaction, positions, self.membership(), 10)
+            answered(
+                10, self.producer.send_offsets_to_transaction, positions, self.membership(), 10
+            )
             self.producer.commit_transaction(30)
         else:
             self.consumer.commit(offsets=positions, asynchronous=False)
@@ -375,7 +472,11 @@ class Plain(Design):
     def positions(self) -> list[TopicPartition]:
         """Where each partition goes on: the offset after the last record applied, or the one that it was started from."""
         positions = {(p.topic, p.partition): p.offset for p in self.committed if p.offset >= 0}
-        positions |= {(p.topic, p.partition): p.offset for p in self.consumer.position(self.committed) if p.offset >= 0}
+        positions |= {
+            (p.topic, p.partition): p.offset
+            for p in self.consumer.position(self.committed)
+            if p.offset >= 0
+        }
         return [TopicPartition(*place, offset, self.kept) for place, offset in positions.items()]
 
     def membership(self) -> object:
@@ -389,4 +490,6 @@ class Plain(Design):
                 self.producer.abort_transaction(10)
             except KafkaException as failure:  # fenced, and the first error came of it
                 error = failure.args[0]
-        raise Failed("fenced" if error.code() in FENCED else "storage", f"{error.name()}: {error.str()}")
+        raise Failed(
+            "fenced" if error.code() in FENCED else "storage", f"{error.name()}: {error.str()}"
+        )

@@ -16,12 +16,17 @@ from upheld.adapter import Failed
 from upheld.generators.envelope_pb2 import Envelope, Hop
 
 Row = tuple[Any, bytes | None, Any, int]  # key, value, headers, timestamp in milliseconds
-Fields = dict[str, tuple[type, ...]]  # of a row in JSON, the first one mostly its key -> the types that each may have
+Fields = dict[
+    str, tuple[type, ...]
+]  # of a row in JSON, the first one mostly its key -> the types that each may have
 
 
 def poison(message: Message, error: Exception) -> Failed:
     """Say which record cannot be read, and stop."""
-    return Failed("poison", f"{message.topic()}-{message.partition()}@{message.offset()} cannot be read: {error!r}")
+    return Failed(
+        "poison",
+        f"{message.topic()}-{message.partition()}@{message.offset()} cannot be read: {error!r}",
+    )
 
 
 def envelope_of(message: Message, topic_ids: dict[str, bytes]) -> Envelope:
@@ -33,12 +38,19 @@ def envelope_of(message: Message, topic_ids: dict[str, bytes]) -> Envelope:
         envelope = Envelope.FromString(message.value())  # type: ignore[arg-type]  # a null is refused below
     except (DecodeError, TypeError, ValueError) as error:
         raise poison(message, error) from None
-    hop = Hop(topic=topic, partition=message.partition(), offset=message.offset(), topic_id=topic_ids.get(topic))
+    hop = Hop(
+        topic=topic,
+        partition=message.partition(),
+        offset=message.offset(),
+        topic_id=topic_ids.get(topic),
+    )
     envelope.chain.append(hop)
     return envelope
 
 
-def row_of(message: Message, fields: Fields, *, keyed: bool = True) -> tuple[bytes, dict[str, Any] | None]:
+def row_of(
+    message: Message, fields: Fields, *, keyed: bool = True
+) -> tuple[bytes, dict[str, Any] | None]:
     """The key and the named fields of a row in JSON, None for a tombstone; stop loudly on what is none."""
     key, value = message.key(), message.value()
     try:
@@ -49,7 +61,9 @@ def row_of(message: Message, fields: Fields, *, keyed: bool = True) -> tuple[byt
         if row and (
             (keyed and bytes(key) != str(next(iter(row.values()))).encode())
             or any(type(row[name]) not in types for name, types in fields.items())
-            or not all(type(each) is int for name in row if fields[name] == (list,) for each in row[name])
+            or not all(
+                type(each) is int for name in row if fields[name] == (list,) for each in row[name]
+            )
         ):
             raise ValueError("another key, or another type of field")  # noqa: TRY301
     except (ValueError, KeyError, TypeError) as error:
@@ -66,7 +80,9 @@ class Program:
     is_asked = False  # by key, for the rows of its output
     parameters: dict[str, Any]
     topic_ids: dict[str, bytes]  # of the topics that are read
-    unsaved: dict[str, str] | None = None  # key -> the state that the store, if there is one, does not hold yet
+    unsaved: dict[str, str] | None = (
+        None  # key -> the state that the store, if there is one, does not hold yet
+    )
 
     def stages(self) -> "dict[str, Program]":
         """What a store holds apart, in the order in which it has to be stored."""
@@ -115,7 +131,12 @@ class Relay(Program):
     def apply(self, message: Message, envelope: Envelope) -> None:
         """Queue the record with its longer chain."""
         self.queue.append(
-            (message.key(), envelope.SerializeToString(), message.headers() or [], message.timestamp()[1])
+            (
+                message.key(),
+                envelope.SerializeToString(),
+                message.headers() or [],
+                message.timestamp()[1],
+            )
         )
 
     def changed(self) -> list[Row]:
@@ -131,8 +152,12 @@ class Ledger(Program):
     tables: tuple[str, ...] = ("balances",)
 
     def __init__(self) -> None:
-        self.rows: dict[str, tuple[int, int, Hop]] = {}  # account -> balance in cents, postings, applied
-        self.touched: dict[str, tuple[Envelope, int]] = {}  # account -> last entry applied, timestamp in milliseconds
+        self.rows: dict[
+            str, tuple[int, int, Hop]
+        ] = {}  # account -> balance in cents, postings, applied
+        self.touched: dict[
+            str, tuple[Envelope, int]
+        ] = {}  # account -> last entry applied, timestamp in milliseconds
 
     def restore(self, rows: list[Message]) -> None:
         """Load every account from its last row; the chain in the header holds the topic id too."""
@@ -145,7 +170,11 @@ class Ledger(Program):
         """Load every account from its stored row, which holds the topic id too."""
         for account, row in ((account, json.loads(state)) for account, state in states.items()):
             topic_id = bytes.fromhex(row["applied"].pop("topic_id"))
-            self.rows[account] = row["balance_cents"], row["postings"], Hop(**row["applied"], topic_id=topic_id)
+            self.rows[account] = (
+                row["balance_cents"],
+                row["postings"],
+                Hop(**row["applied"], topic_id=topic_id),
+            )
 
     def is_duplicate(self, first: Hop, applied: Hop) -> bool:
         """Whether the entry whose first hop this is was applied already."""
@@ -177,7 +206,11 @@ class Ledger(Program):
                 self.of: account,
                 "balance_cents": balance,
                 "postings": postings,
-                "applied": {"topic": applied.topic, "partition": applied.partition, "offset": applied.offset},
+                "applied": {
+                    "topic": applied.topic,
+                    "partition": applied.partition,
+                    "offset": applied.offset,
+                },
             }
             headers = [
                 ("id", envelope.id.encode()),
@@ -230,7 +263,9 @@ class Batcher(Program):
 
     def __init__(self) -> None:
         self.batches: dict[str, list[dict[str, str]]] = {}
-        self.since: dict[str, float] = {}  # customer -> when its first event came, by a clock that nobody sets
+        self.since: dict[
+            str, float
+        ] = {}  # customer -> when its first event came, by a clock that nobody sets
         self.full: list[Row] = []
 
     def load(self, waiting: dict[str, Any]) -> None:
@@ -264,14 +299,21 @@ class Batcher(Program):
         """Take the full batches, and those that have waited for the interval."""
         out, self.full = self.full, []
         due = self.now() - self.parameters["interval_ms"] / 1000
-        return out + [self.flush(customer) for customer, since in list(self.since.items()) if since <= due]
+        return out + [
+            self.flush(customer) for customer, since in list(self.since.items()) if since <= due
+        ]
 
     def rest(self) -> list[Row]:
         """Take every batch, full or not."""
         return [self.flush(customer) for customer in list(self.since)]
 
 
-POSITION: Fields = {"positionId": (str,), "client": (str,), "ticker": (str, type(None)), "amount": (int,)}
+POSITION: Fields = {
+    "positionId": (str,),
+    "client": (str,),
+    "ticker": (str, type(None)),
+    "amount": (int,),
+}
 TICKER: Fields = {"ticker": (str,), "exchange": (str,), "name": (str,), "founded": (int,)}
 
 
@@ -285,7 +327,9 @@ class Join(Program):
     right_fields: Fields
 
     def __init__(self) -> None:
-        self.left: dict[bytes, tuple[dict[str, Any], str, int]] = {}  # key -> row, place, timestamp in milliseconds
+        self.left: dict[
+            bytes, tuple[dict[str, Any], str, int]
+        ] = {}  # key -> row, place, timestamp in milliseconds
         self.right: dict[bytes, tuple[dict[str, Any], str, int]] = {}
         self.referring: defaultdict[bytes | None, set[bytes]] = defaultdict(set)  # partner -> keys
         self.shown: set[bytes] = set()
@@ -295,7 +339,9 @@ class Join(Program):
         """Fold both tables; what is visible the results say, for at_least_once may have shown more than was committed."""
         for row in rows:
             if str(row.topic()).endswith(self.writes):
-                (self.shown.add if row.value() is not None else self.shown.discard)(bytes(row.key() or b""))
+                (self.shown.add if row.value() is not None else self.shown.discard)(
+                    bytes(row.key() or b"")
+                )
             else:
                 self.take(row)
         self.touched = {}
@@ -305,7 +351,11 @@ class Join(Program):
         role = next(role for role in self.tables if str(message.topic()).endswith(role))
         is_left = role == self.tables[0]
         key, row = row_of(message, self.left_fields if is_left else self.right_fields)
-        entry = (row, f"{role}-{message.partition()}@{message.offset()}", message.timestamp()[1]) if row else None
+        entry = (
+            (row, f"{role}-{message.partition()}@{message.offset()}", message.timestamp()[1])
+            if row
+            else None
+        )
         if is_left:
             self.put(key, entry)
             self.touched[key] = None
@@ -333,7 +383,10 @@ class Join(Program):
         """What the two tables say of a key now."""
         if key not in self.left:
             return None
-        (left, place, timestamp_ms), partner = self.left[key], self.right.get(self.partner(key) or b"")
+        (left, place, timestamp_ms), partner = (
+            self.left[key],
+            self.right.get(self.partner(key) or b""),
+        )
         if partner is None and not self.outer:
             return None
         right, other = partner[:2] if partner else (None, None)
@@ -407,8 +460,12 @@ class Pulse(Program):
     def take(self, message: Message) -> None:
         """Count a signal in, or take a name up, unless the row holds it already."""
         role = str(message.topic()).rsplit("-", 1)[1]
-        key, said = row_of(message, NAME, keyed=False) if role == "robots" else row_of(message, SIGNAL)
-        row = self.rows.setdefault(key.decode(), {"robot": key.decode(), "name": None, "applied": {}})
+        key, said = (
+            row_of(message, NAME, keyed=False) if role == "robots" else row_of(message, SIGNAL)
+        )
+        row = self.rows.setdefault(
+            key.decode(), {"robot": key.decode(), "name": None, "applied": {}}
+        )
         offset = message.offset() or 0
         if offset <= row["applied"].get(role, {"offset": -1})["offset"]:
             return
@@ -439,5 +496,9 @@ def count_in(row: dict[str, Any], ts_ms: int, points: int) -> None:
         row["first_points"] = points + (row.get("first_points", 0) if ts_ms == first_ms else 0)
         first_ms = ts_ms
     total = row.get("points", 0) + points
-    rate_mhz = (total - row["first_points"]) * 1_000_000 // (last_ms - first_ms) if last_ms > first_ms else 0
+    rate_mhz = (
+        (total - row["first_points"]) * 1_000_000 // (last_ms - first_ms)
+        if last_ms > first_ms
+        else 0
+    )
     row |= {"points": total, "first_ts_ms": first_ms, "last_ts_ms": last_ms, "rate_mhz": rate_mhz}

@@ -61,4 +61,9 @@ def output(account: str, state: list[Any], last: tuple[Any, ...], of: str = "acc
         "applied": {"topic": topic, "partition": partition, "offset": offset},
     }
     headers = [Row(key="id", value=envelope_id.encode()), Row(key="chain", value=bytes(chain))]
-    return Row(key=account.encode(), value=json.dumps(value).encode(), headers=headers, timestamp_ms=timestamp_ms)
+    return Row(
+        key=account.encode(),
+        value=json.dumps(value).encode(),
+        headers=headers,
+        timestamp_ms=timestamp_ms,
+    )

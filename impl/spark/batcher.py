@@ -43,7 +43,9 @@ def build(records: DataFrame, ticks: DataFrame, start: dict[str, Any]) -> DataFr
         "'' as visitor", "'' as action",
     )  # fmt: skip
     return (
-        visits.union(clock).groupBy("page").transformWithState(Customers(start["parameters"]), OUTPUT, "Append", "None")
+        visits.union(clock)
+        .groupBy("page")
+        .transformWithState(Customers(start["parameters"]), OUTPUT, "Append", "None")
     )
 
 

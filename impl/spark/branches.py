@@ -44,7 +44,9 @@ class Stored:
         """Apply a batch's runs, each to its stage, and return the last row of all that changed, with its stage."""
         changed = []
         for each in self.stages:
-            rows = each.apply(runs.filter(pc.equal(runs["stage"], each.stage)).drop_columns("stage"))
+            rows = each.apply(
+                runs.filter(pc.equal(runs["stage"], each.stage)).drop_columns("stage")
+            )
             changed.append(
                 rows.add_column(0, "role", pa.array([each.stage] * len(rows)))
             )  # the only one if there are none

@@ -34,23 +34,40 @@ class Checkpoint:
         if batch is None:
             return {}
         topics = self._read(f"offsets/{batch}", 2) or {}
-        return {(topic, int(partition)): offset for topic, ends in topics.items() for partition, offset in ends.items()}
+        return {
+            (topic, int(partition)): offset
+            for topic, ends in topics.items()
+            for partition, offset in ends.items()
+        }
 
     def compare(self, topic_ids: dict[str, bytes]) -> None:
         """Begin anew in a topic that has another id than at the last start: it was deleted and made anew, as its offsets are."""
-        ids, known = {topic: each.hex() for topic, each in topic_ids.items()}, self._read("topics", 0) or {}
-        anew, batch = {topic for topic in ids if known.get(topic, ids[topic]) != ids[topic]}, self.last("offsets")
+        ids, known = (
+            {topic: each.hex() for topic, each in topic_ids.items()},
+            self._read("topics", 0) or {},
+        )
+        anew, batch = (
+            {topic for topic in ids if known.get(topic, ids[topic]) != ids[topic]},
+            self.last("offsets"),
+        )
         if anew and batch is not None:
             if batch != self.last("commits"):
                 raise Failed(
-                    "conflict", f"{anew} was deleted while batch {batch} was under way; begin a new checkpoint"
+                    "conflict",
+                    f"{anew} was deleted while batch {batch} was under way; begin a new checkpoint",
                 )
             lines = self._lines(f"offsets/{batch}") or []
             ends = {
-                topic: dict.fromkeys(each, 0) if topic in anew else each for topic, each in json.loads(lines[2]).items()
+                topic: dict.fromkeys(each, 0) if topic in anew else each
+                for topic, each in json.loads(lines[2]).items()
             }
-            self._write(f"offsets/{batch}", b"\n".join([*lines[:2], json.dumps(ends).encode(), *lines[3:]]))
-            if self.files.get_file_info(checksum := f"{self.root}/offsets/.{batch}.crc").type != fs.FileType.NotFound:
+            self._write(
+                f"offsets/{batch}", b"\n".join([*lines[:2], json.dumps(ends).encode(), *lines[3:]])
+            )
+            if (
+                self.files.get_file_info(checksum := f"{self.root}/offsets/.{batch}.crc").type
+                != fs.FileType.NotFound
+            ):
                 self.files.delete_file(checksum)
         self._write("topics", json.dumps(ids).encode())
 
@@ -63,7 +80,9 @@ class Checkpoint:
         return self._numbers("state")
 
     def _numbers(self, folder: str) -> list[int]:
-        files = self.files.get_file_info(fs.FileSelector(f"{self.root}/{folder}", allow_not_found=True))
+        files = self.files.get_file_info(
+            fs.FileSelector(f"{self.root}/{folder}", allow_not_found=True)
+        )
         return [int(file.base_name) for file in files if file.base_name.isdigit()]
 
     def _read(self, name: str, line: int) -> Any:

@@ -26,10 +26,15 @@ class Clock:
         self.location, self.pages, self.interval_s = location, pages, interval_ms / 1000
         self.files, self.root = fs.FileSystem.from_uri(location)
         self.files.create_dir(self.root)
-        self.waits: dict[bytes, bool] = {}  # page -> whether something waits there; none is known after a start
+        self.waits: dict[
+            bytes, bool
+        ] = {}  # page -> whether something waits there; none is known after a start
         self.since = self.last = time.monotonic()  # of what waits; of the last tick
         self.took_s = deque([LEAD_S], maxlen=3)
-        self.lock, self.under_way, self.was_in_it, self.is_closing, self.is_closed = threading.Lock(), *[False] * 4
+        self.lock, self.under_way, self.was_in_it, self.is_closing, self.is_closed = (
+            threading.Lock(),
+            *[False] * 4,
+        )
 
     def ticks(self, session: SparkSession) -> DataFrame:
         """The ticks as a stream of rows with nothing to say."""
@@ -45,7 +50,9 @@ class Clock:
             if self.under_way or self.is_closed or not (self.is_closing or (may_wait and is_due)):
                 return
             name = uuid.uuid4().hex
-            with self.files.open_output_stream(f"{self.root}/_{name}") as file:  # to Spark such a name is no file
+            with self.files.open_output_stream(
+                f"{self.root}/_{name}"
+            ) as file:  # to Spark such a name is no file
                 file.write(b"tick")
             self.files.move(f"{self.root}/_{name}", f"{self.root}/{name}")
             self.last, self.under_way, self.is_closed = now, True, self.is_closing
@@ -55,7 +62,9 @@ class Clock:
 
         What waits now and did not before has waited since this batch began, or longer.
         """
-        said = [value.split() for value in table.filter(pc.is_null(table["key"]))["value"].to_pylist()]
+        said = [
+            value.split() for value in table.filter(pc.is_null(table["key"]))["value"].to_pylist()
+        ]
         if not any(self.waits.values()):
             self.since = began - LEAD_S
         self.waits |= {page: how == b"waits" for page, how in said}

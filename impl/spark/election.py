@@ -39,7 +39,9 @@ class Election:
             }
         )
         self.has_joined = self.leads = False
-        self.consumer.subscribe([self.topic], on_assign=self._assigned, on_revoke=self._lost, on_lost=self._lost)
+        self.consumer.subscribe(
+            [self.topic], on_assign=self._assigned, on_revoke=self._lost, on_lost=self._lost
+        )
         until = time.monotonic() + DEADLINE_S
         while not self.has_joined:
             if time.monotonic() > until:

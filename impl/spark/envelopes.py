@@ -10,7 +10,9 @@ from ptars import HandlerPool
 from upheld.generators.envelope_pb2 import DESCRIPTOR, Envelope
 
 CODEC = HandlerPool([DESCRIPTOR]).get_for_message(Envelope.DESCRIPTOR)
-BEGINS = pa.array([b"", b"\x0a", b"\x10", b"\x1a", b"\x22"], pa.binary())  # the tag of a field that an envelope has
+BEGINS = pa.array(
+    [b"", b"\x0a", b"\x10", b"\x1a", b"\x22"], pa.binary()
+)  # the tag of a field that an envelope has
 HOP = ("topic", "partition", "offset", "topic_id")
 
 
@@ -19,8 +21,12 @@ class Envelopes(NamedTuple):
 
     id: pa.StringArray
     postings: pa.ListArray
-    own_hop: pa.BinaryArray  # an Envelope that holds the position the record was read from, and nothing else
-    chain: pa.BinaryArray  # an Envelope that holds the record's chain, that position last, and nothing else
+    own_hop: (
+        pa.BinaryArray
+    )  # an Envelope that holds the position the record was read from, and nothing else
+    chain: (
+        pa.BinaryArray
+    )  # an Envelope that holds the record's chain, that position last, and nothing else
     first_hop: dict[str, pa.Array]  # the fields of that chain's first hop
 
 
@@ -31,7 +37,9 @@ def decode(batch: pa.RecordBatch) -> Envelopes:
     except ValueError:
         raise ValueError(poison(batch)) from None
     own = [batch[name] for name in HOP]
-    own_hop = _encode(pa.StructArray.from_arrays(own, HOP), pa.array(range(len(batch) + 1), pa.int32()))
+    own_hop = _encode(
+        pa.StructArray.from_arrays(own, HOP), pa.array(range(len(batch) + 1), pa.int32())
+    )
     chain, hops = fields["chain"], fields["chain"].flatten()
     empty = pc.equal(pc.list_value_length(chain), 0)
     first = hops.take(pc.if_else(empty, pa.scalar(None, pa.int32()), chain.offsets[:-1]))
@@ -42,7 +50,8 @@ def decode(batch: pa.RecordBatch) -> Envelopes:
         # To append to a repeated field is to append its bytes: that is how Protobuf merges messages.
         chain=join(_encode(hops, chain.offsets), own_hop),
         first_hop={
-            name: pc.coalesce(pc.struct_field(first, name), column) for name, column in zip(HOP, own, strict=True)
+            name: pc.coalesce(pc.struct_field(first, name), column)
+            for name, column in zip(HOP, own, strict=True)
         },
     )
 
@@ -54,7 +63,9 @@ def join(left: pa.BinaryArray, right: pa.BinaryArray) -> pa.BinaryArray:
 
 def poison(batch: pa.RecordBatch) -> str:
     """Say which record of a batch cannot be read, and why."""
-    number, why = next(found for found in enumerate(flaws(batch["key"], batch["value"]).to_pylist()) if found[1])
+    number, why = next(
+        found for found in enumerate(flaws(batch["key"], batch["value"]).to_pylist()) if found[1]
+    )
     topic, partition, offset = (batch[name][number] for name in HOP[:3])
     return f"poison: {topic}-{partition}@{offset} {why}"
 
@@ -67,7 +78,9 @@ def flaws(keys: pa.Array, values: pa.Array) -> pa.Array:
         if len(values) == 1:
             return pa.array([str(error)])
         half = len(values) // 2
-        return pa.concat_arrays([flaws(keys[:half], values[:half]), flaws(keys[half:], values[half:])])
+        return pa.concat_arrays(
+            [flaws(keys[:half], values[:half]), flaws(keys[half:], values[half:])]
+        )
     return pa.nulls(len(values), pa.string())
 
 

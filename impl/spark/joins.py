@@ -54,7 +54,9 @@ class Table:
         value = f"`{role}`.row"
         strictly = from_json(", ".join(f"{name}: variant" for name in fields))
         checks = {
-            name: KINDS[kind][1].format(leniently=f"{value}.{name}", strictly=f"{strictly}.row.{name}")
+            name: KINDS[kind][1].format(
+                leniently=f"{value}.{name}", strictly=f"{strictly}.row.{name}"
+            )
             for name, kind in fields.items()
         }
         texts = [name for name, kind in fields.items() if "text" in kind]
@@ -64,7 +66,9 @@ class Table:
         )  # the strict reading is slow
         is_of_key = f"{value}.{next(iter(fields))} = name" if is_keyed else "true"
         self.role = role
-        self.read = from_json(", ".join(f"{name}: {KINDS[kind][0]}" for name, kind in fields.items()))
+        self.read = from_json(
+            ", ".join(f"{name}: {KINDS[kind][0]}" for name, kind in fields.items())
+        )
         self.row = f"to_json({value}, map('ignoreNullFields', 'false'))"
         is_text = f"is_valid_utf8(cast(value as string)) and ({are_plain} or {are_texts})"
         self.is_row = " and ".join([f"`{role}`.end = 0", *checks.values(), is_of_key, is_text])
@@ -77,7 +81,9 @@ def from_json(fields: str) -> str:
     return f"from_json({text}, 'row struct<{fields}>, end int', {options})"
 
 
-def changes(records: DataFrame, topics: dict[str, str], left: Table, right: Table, on: str) -> DataFrame:
+def changes(
+    records: DataFrame, topics: dict[str, str], left: Table, right: Table, on: str
+) -> DataFrame:
     """Read the rows of both topics; a null is a deletion, and what is no row under its key is poison."""
 
     def either(of_left: str, of_right: str) -> str:
@@ -87,8 +93,15 @@ def changes(records: DataFrame, topics: dict[str, str], left: Table, right: Tabl
     poison = "concat('poison: ', topic, '-', partition, '@', offset, ' is no row of its table under its key')"
     return (
         records.withColumn("name", sf.expr("cast(key as string)"))
-        .where("name is null or value is not null or is_valid_utf8(name)")  # a row of another name was never there
-        .withColumns({t.role: sf.expr(f"if(topic = '{topics[t.role]}', {t.read}, null)") for t in (left, right)})
+        .where(
+            "name is null or value is not null or is_valid_utf8(name)"
+        )  # a row of another name was never there
+        .withColumns(
+            {
+                t.role: sf.expr(f"if(topic = '{topics[t.role]}', {t.read}, null)")
+                for t in (left, right)
+            }
+        )
         .selectExpr(
             f"if({is_legal}, name, raise_error({poison})) as name",
             f"{either('false', 'true')} as is_right",
@@ -104,7 +117,9 @@ def changes(records: DataFrame, topics: dict[str, str], left: Table, right: Tabl
 def tickers(positions: DataFrame, whole: DataFrame) -> DataFrame:
     """Look each position up in the reference, which is read here and now; the order within a partition stays."""
     last = whole.groupBy("name").agg(sf.max_by(sf.struct("row", "place"), "offset").alias("last"))
-    rows = last.selectExpr("name as refers_to", "last.row as partner", "last.place as partner_place")
+    rows = last.selectExpr(
+        "name as refers_to", "last.row as partner", "last.place as partner_place"
+    )
     reference = positions.sparkSession.createDataFrame(rows.where("partner is not null").toArrow())
     found = positions.join(sf.broadcast(reference), "refers_to", "left")
     return found.withColumn("row", sf.expr("if(partner is null, null, row)"))
@@ -189,7 +204,9 @@ def notify(page: dict[str, Any], said: Iterable[Said]) -> Iterator[Said]:
     """The page {ticker: [its row, {position: row}]}: hear all of a batch, then send each result that it changes, once."""
     due: dict[str, dict[str, Any]] = {}  # ticker -> the positions whose results change
     for ticker, position, *row, is_gone in said:
-        if is_gone or (position is not None and ticker is None):  # without a ticker there is nothing to subscribe to
+        if is_gone or (
+            position is not None and ticker is None
+        ):  # without a ticker there is nothing to subscribe to
             yield position, *row, None, None
         if ticker is None:
             continue
@@ -215,23 +232,39 @@ class Join:
     """A program: two tables, and the way from their changes to the results; of a broadcast join the right one is read whole."""
 
     WRITES, ARROW_RECORDS = "joined", 100_000
-    MADE_UP = json.dumps({"positions": [1], "amount": 1, "founded": 1} | dict.fromkeys(TEXTS, "a")).encode()
+    MADE_UP = json.dumps(
+        {"positions": [1], "amount": 1, "founded": 1} | dict.fromkeys(TEXTS, "a")
+    ).encode()
 
     def __init__(
-        self, left: Table, right: Table, on: str, join: Callable[..., DataFrame], *, is_broadcast: bool = False
+        self,
+        left: Table,
+        right: Table,
+        on: str,
+        join: Callable[..., DataFrame],
+        *,
+        is_broadcast: bool = False,
     ) -> None:
         self.on, self.join = (left, right, on), join
         self.READS = (left.role,) if is_broadcast else (left.role, right.role)
         self.BESIDE = (right.role,) if is_broadcast else ()
-        self.BATCH_RECORDS = 250_000 if is_broadcast else 50_000  # a stop waits for the batch under way
+        self.BATCH_RECORDS = (
+            250_000 if is_broadcast else 50_000
+        )  # a stop waits for the batch under way
 
-    def build(self, records: DataFrame, beside: DataFrame | None, start: dict[str, Any]) -> DataFrame:
+    def build(
+        self, records: DataFrame, beside: DataFrame | None, start: dict[str, Any]
+    ) -> DataFrame:
         """Read the changes, join them, and write the results."""
         inputs = [records] if beside is None else [records, beside]
-        return self.join(*(changes(each, start["topics"], *self.on) for each in inputs)).selectExpr(*OUTPUT)
+        return self.join(*(changes(each, start["topics"], *self.on) for each in inputs)).selectExpr(
+            *OUTPUT
+        )
 
 
-POSITIONS = Table("positions", positionId="text", client="text", ticker="text or null", amount="integer")
+POSITIONS = Table(
+    "positions", positionId="text", client="text", ticker="text or null", amount="integer"
+)
 TICKERS = Table("tickers", ticker="text", exchange="text", name="text", founded="integer")
 HELD = Table("client-positions", client="text", positions="integers")
 DETAILS = Table("client-details", client="text", name="text", surname="text", email="text")

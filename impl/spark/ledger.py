@@ -48,14 +48,22 @@ def runs_of(records: DataFrame) -> DataFrame:
     return records.drop("headers").mapInArrow(fold_into_runs, RUN)
 
 
-def fold_into_runs(batches: Iterator[pa.RecordBatch], *, by_key: bool = False) -> Iterator[pa.RecordBatch]:
+def fold_into_runs(
+    batches: Iterator[pa.RecordBatch], *, by_key: bool = False
+) -> Iterator[pa.RecordBatch]:
     """Turn batches of records into batches of runs; by key, all of an entry's postings are those of its branch."""
     for batch in batches:
         envelopes = decode(batch)
         postings = envelopes.postings.flatten()
         entry = pc.list_parent_indices(envelopes.postings)
-        accounts = batch["key"].take(entry).cast(pa.string()) if by_key else pc.struct_field(postings, "account")
-        order = np.argsort(_codes(accounts), kind="stable")  # the order of entries within an account stays
+        accounts = (
+            batch["key"].take(entry).cast(pa.string())
+            if by_key
+            else pc.struct_field(postings, "account")
+        )
+        order = np.argsort(
+            _codes(accounts), kind="stable"
+        )  # the order of entries within an account stays
         entry = entry.to_numpy()[order]
         hop = {name: column.take(pa.array(entry)) for name, column in envelopes.first_hop.items()}
         accounts, offsets = accounts.take(pa.array(order)), hop["offset"]
@@ -71,7 +79,9 @@ def fold_into_runs(batches: Iterator[pa.RecordBatch], *, by_key: bool = False) -
                 "read_offset": batch["offset"].take(first),
                 "account": accounts.take(pa.array(starts)),
                 "offsets": _slices(offsets, starts),
-                "amounts": _slices(pc.struct_field(postings, "amount_cents").take(pa.array(order)), starts),
+                "amounts": _slices(
+                    pc.struct_field(postings, "amount_cents").take(pa.array(order)), starts
+                ),
                 "topic": envelopes.first_hop["topic"].take(last),
                 "partition": envelopes.first_hop["partition"].take(last),
                 "topic_id": envelopes.first_hop["topic_id"].take(last),
@@ -100,15 +110,22 @@ class Stored:
 
     def __init__(self, store: Store, stage: str = WRITES, of: str = "account") -> None:
         rows = ((account, json.loads(row)) for account, row in store.rows(stage).items())
-        self.accounts = {a: [row["balance_cents"], row["postings"], *row["applied"].values()] for a, row in rows}
+        self.accounts = {
+            a: [row["balance_cents"], row["postings"], *row["applied"].values()] for a, row in rows
+        }
         self.store, self.stage, self.of, self.changed = store, stage, of, set[str]()
 
     def apply(self, runs: pa.Table) -> pa.Table:
         """Apply a batch's runs in the order they were read, and return the last row of each account that changed."""
         columns = [column.to_pylist() for column in runs.columns]
-        changed = {run[2]: run for run in sorted(zip(*columns, strict=True)) if apply(self.accounts, run)}
+        changed = {
+            run[2]: run for run in sorted(zip(*columns, strict=True)) if apply(self.accounts, run)
+        }
         self.changed |= set(changed)
-        rows = [output(account, self.accounts[account], run[-3:], self.of) for account, run in changed.items()]
+        rows = [
+            output(account, self.accounts[account], run[-3:], self.of)
+            for account, run in changed.items()
+        ]
         return pa.Table.from_pylist([row.asDict(recursive=True) for row in rows])
 
     def write(self) -> None:
@@ -117,7 +134,12 @@ class Stored:
         for account in self.changed:
             balance_cents, postings, *applied = self.accounts[account]
             hop = dict(zip(("topic", "partition", "offset", "topic_id"), applied, strict=True))
-            row = {self.of: account, "balance_cents": balance_cents, "postings": postings, "applied": hop}
+            row = {
+                self.of: account,
+                "balance_cents": balance_cents,
+                "postings": postings,
+                "applied": hop,
+            }
             rows[account] = json.dumps(row)
         self.store.write(self.stage, rows)
         self.changed.clear()

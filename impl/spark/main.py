@@ -41,24 +41,46 @@ def start(arguments: list[str]) -> dict[str, Any] | None:
         return None
     parser = Arguments(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bootstrap", required=True, help="HOST:PORT of a broker")
-    parser.add_argument("--checkpoint", required=True, help="a folder, or the URI of one, that outlives the process")
+    parser.add_argument(
+        "--checkpoint", required=True, help="a folder, or the URI of one, that outlives the process"
+    )
     parser.add_argument("--program", default="ledger", choices=PROGRAMS)
     parser.add_argument("--mode", default="at_least_once", choices=Spark.hello["modes"])
-    parser.add_argument("--reads", help="the input topic (default: the role's name, `entries` for the ledger)")
+    parser.add_argument(
+        "--reads", help="the input topic (default: the role's name, `entries` for the ledger)"
+    )
     parser.add_argument("--beside", help="the second input topic of a join")
-    parser.add_argument("--writes", help="the output topic (default: the role's name, `balances` for the ledger)")
-    parser.add_argument("--application-id", default="upheld", help="group and transactional id begin with it")
+    parser.add_argument(
+        "--writes", help="the output topic (default: the role's name, `balances` for the ledger)"
+    )
+    parser.add_argument(
+        "--application-id", default="upheld", help="group and transactional id begin with it"
+    )
     parser.add_argument("--commit-interval-ms", type=int, default=100)
-    parser.add_argument("--threshold", type=int, default=100, help="events that fill a batch of the batcher")
-    parser.add_argument("--interval-ms", type=int, default=1_000, help="how long an event waits for its batch")
     parser.add_argument(
-        "--several", action="store_true", help="others run too: one works, and another when that is gone"
+        "--threshold", type=int, default=100, help="events that fill a batch of the batcher"
     )
     parser.add_argument(
-        "--session-timeout-ms", type=int, default=10_000, help="with --several, how long it may be silent"
+        "--interval-ms", type=int, default=1_000, help="how long an event waits for its batch"
     )
     parser.add_argument(
-        "--client", action="append", type=pair, default=[], metavar="NAME=VALUE", help="librdkafka's security"
+        "--several",
+        action="store_true",
+        help="others run too: one works, and another when that is gone",
+    )
+    parser.add_argument(
+        "--session-timeout-ms",
+        type=int,
+        default=10_000,
+        help="with --several, how long it may be silent",
+    )
+    parser.add_argument(
+        "--client",
+        action="append",
+        type=pair,
+        default=[],
+        metavar="NAME=VALUE",
+        help="librdkafka's security",
     )
     said = parser.parse_args(arguments)
     program, topics = PROGRAMS[said.program], (said.writes, said.reads, said.beside)
@@ -70,13 +92,17 @@ def start(arguments: list[str]) -> dict[str, Any] | None:
         "bootstrap": said.bootstrap,
         "client": dict(said.client),
         "topics": {role: topic or role for role, topic in zip(roles, topics, strict=False)},
-        "parameters": {n: getattr(said, n) for n in ("commit_interval_ms", "threshold", "interval_ms")},
+        "parameters": {
+            n: getattr(said, n) for n in ("commit_interval_ms", "threshold", "interval_ms")
+        },
         "several": said.several,
         "session_timeout_ms": said.session_timeout_ms,
         "transaction_timeout_ms": 60_000,
         "offset_reset": "earliest",
         "state_dir": tempfile.mkdtemp(prefix="upheld-state-"),
-        "durable_dir": said.checkpoint if "://" in said.checkpoint else str(Path(said.checkpoint).absolute()),
+        "durable_dir": said.checkpoint
+        if "://" in said.checkpoint
+        else str(Path(said.checkpoint).absolute()),
     }
 
 
@@ -89,7 +115,9 @@ if __name__ == "__main__":
             design.open(alone)
             does = "runs" if design.is_leading else "stands by"
             print(
-                f"{alone['program']} {does} as {alone['application_id']}; Ctrl-C ends it", file=sys.stderr, flush=True
+                f"{alone['program']} {does} as {alone['application_id']}; Ctrl-C ends it",
+                file=sys.stderr,
+                flush=True,
             )
             design.run(threading.Event())
         else:

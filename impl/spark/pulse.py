@@ -54,7 +54,9 @@ def build(records: DataFrame, _: Any, start: dict[str, Any]) -> DataFrame:
 def merge(page: dict[str, Any], said: Iterable[Said]) -> Iterator[Said]:
     """The page {robot: its row}: count a batch in, and give each row that changes and has had a signal."""
     touched = {}
-    for role, offset, partition, robot, ts_ms, points, called in sorted(said):  # a shuffle promises no order
+    for role, offset, partition, robot, ts_ms, points, called in sorted(
+        said
+    ):  # a shuffle promises no order
         row = touched[robot] = page.setdefault(robot, {"robot": robot, "name": None, "applied": {}})
         row["applied"][role] = {"partition": partition, "offset": offset}
         if role == "robots":
@@ -76,4 +78,6 @@ def count_in(row: dict[str, Any], ts_ms: int, points: int) -> None:
         row["first_points"] += points
     row["last_ts_ms"] = max(ts_ms, row.get("last_ts_ms", ts_ms))
     lasted_ms = row["last_ts_ms"] - row["first_ts_ms"]
-    row["rate_mhz"] = (row["points"] - row["first_points"]) * 1_000_000 // lasted_ms if lasted_ms else 0
+    row["rate_mhz"] = (
+        (row["points"] - row["first_points"]) * 1_000_000 // lasted_ms if lasted_ms else 0
+    )

@@ -45,7 +45,9 @@ PROGRAMS: dict[str, Any] = {
     "pulse": pulse,
     **JOINS,
 }
-LEAST = dict.fromkeys(("commit_interval_ms", "persistence_interval_ms", "threshold", "interval_ms"), 1)
+LEAST = dict.fromkeys(
+    ("commit_interval_ms", "persistence_interval_ms", "threshold", "interval_ms"), 1
+)
 LEAST["delete_retention_ms"] = 0
 WARM_UP_RECORDS, WARM_UP_BATCHES = 100, 1
 EARLIEST = -2  # among offsets from which Spark is to read
@@ -58,7 +60,15 @@ FAILURES = {  # what a query dies of -> the kind of failure
     r"(?i)[^\n]*data (?:may have been|was|were|loss)[^\n]*": "offset-lost",
     r"[^\n]*No space left on device[^\n]*": "storage",
 }
-COLUMNS = ("key", "value", "headers", "topic", "partition", "offset", "unix_millis(timestamp) AS timestamp_ms")
+COLUMNS = (
+    "key",
+    "value",
+    "headers",
+    "topic",
+    "partition",
+    "offset",
+    "unix_millis(timestamp) AS timestamp_ms",
+)
 
 
 class Spark(Design):
@@ -86,26 +96,48 @@ class Spark(Design):
 
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
         """Prepare all that needs no right to write; who has to be elected first may be ready with that."""
-        self.start, self.program, parameters = start, PROGRAMS[start["program"]], start["parameters"]
+        self.start, self.program, parameters = (
+            start,
+            PROGRAMS[start["program"]],
+            start["parameters"],
+        )
         for name, least in LEAST.items():
             if (value := parameters.get(name, least)) < least:
                 raise Failed("conflict", f"{name} is {value}, and must be {least} or more")
         kind, kept, processes = parameters.get("store"), {ledger, branches}, start.get("workers", 0)
-        if (self.program not in kept or start["mode"] == "exactly_once") if kind else self.program is branches:
-            return unsupported("a store keeps ledger and branches, the latter always, at_least_once")
+        if (
+            (self.program not in kept or start["mode"] == "exactly_once")
+            if kind
+            else self.program is branches
+        ):
+            return unsupported(
+                "a store keeps ledger and branches, the latter always, at_least_once"
+            )
         standing_by, letters = start.get("standing_by"), dead_letters.ROLE in start["topics"]
         if letters and (kind or standing_by or self.program not in {ledger, relay}):
-            return unsupported("dead letters are those of relay and ledger, with their state in Spark")
+            return unsupported(
+                "dead letters are those of relay and ledger, with their state in Spark"
+            )
         if standing_by and self.program is not ledger:
-            return unsupported("what other programs hold back cannot be told apart by where it was read")
+            return unsupported(
+                "what other programs hold back cannot be told apart by where it was read"
+            )
         if processes and not can_have_workers(self.session):
             return unsupported("Spark's executors want a Java with jdk.incubator.vector")
-        if processes != self.processes and str(self.session.sparkContext.master).startswith("local"):
+        if processes != self.processes and str(self.session.sparkContext.master).startswith(
+            "local"
+        ):
             self.session.stop()
-            self.session, self.processes, self.warm = open_session(workers=processes), processes, False
+            self.session, self.processes, self.warm = (
+                open_session(workers=processes),
+                processes,
+                False,
+            )
         self.held: dict[bytes, dict[str, Any]] | None = {} if standing_by else None
         self.after: Positions = {}  # where another cluster has ended: what was read below is out
-        self.interval_ms = parameters.get("persistence_interval_ms" if kind else "commit_interval_ms", 100)
+        self.interval_ms = parameters.get(
+            "persistence_interval_ms" if kind else "commit_interval_ms", 100
+        )
         self.durable = f"{'' if '://' in start['durable_dir'] else 'file://'}{start['durable_dir']}"
         self.location = f"{self.durable}/checkpoint"
         self.checkpoint = Checkpoint(self.location)
@@ -137,13 +169,17 @@ class Spark(Design):
         if dead_letters.ROLE in start["topics"]:
             records, letters = dead_letters.split(records)
         if program is batcher:
-            self.clock = Clock(f"{self.durable}/ticks", batcher.PAGES, start["parameters"]["interval_ms"])
+            self.clock = Clock(
+                f"{self.durable}/ticks", batcher.PAGES, start["parameters"]["interval_ms"]
+            )
             beside = self.clock.ticks(self.session)
         elif program.BESIDE:
             topic = start["topics"][program.BESIDE[0]]
             beside = read(self.session.read, start | {"offset_reset": "earliest"}, {topic: b""})
         try:
-            self.rows = program.runs_of(records) if self.stored else program.build(records, beside, start)
+            self.rows = (
+                program.runs_of(records) if self.stored else program.build(records, beside, start)
+            )
         except PySparkException as error:
             raise failure_of(str(error)) from error
         if letters is not None:
@@ -163,14 +199,19 @@ class Spark(Design):
         committed, _ = self.writer.committed(self.topics)
         places: dict[str, dict[int, int]] = {topic: {} for topic in self.topics}
         for place in self.writer.places:
-            places[place.topic][place.partition] = committed.get((place.topic, place.partition), EARLIEST)
+            places[place.topic][place.partition] = committed.get(
+                (place.topic, place.partition), EARLIEST
+            )
         from_there = self.start | {"offset_reset": json.dumps(places)}
         records = read(self.session.readStream, from_there, self.topic_ids, WARM_UP_RECORDS)
         warm_up(self.session, self.program, self.start["topics"], records)
 
     def names(self) -> dict[str, Any]:
         """What is known of it on the broker."""
-        application_id, own = self.start["application_id"], [self.election.topic] if self.election else []
+        application_id, own = (
+            self.start["application_id"],
+            [self.election.topic] if self.election else [],
+        )
         return {
             "consumer_group": self.writer.group,
             "transactional_id_prefix": application_id,
@@ -185,15 +226,23 @@ class Spark(Design):
             places = ((*place.rpartition("-")[::2], offset) for place, offset in after.items())
             self.after = {(topic, int(partition)): offset for topic, partition, offset in places}
             if any(offset < self.held_from.get(place, 0) for place, offset in self.after.items()):
-                raise Failed("conflict", "this cluster was started again, and what it held back before is gone")
+                raise Failed(
+                    "conflict",
+                    "this cluster was started again, and what it held back before is gone",
+                )
             if self.sent:
-                self.writer.write(self.due(pa.Table.from_pylist(rows, self.columns)), self.sent, self.token)
+                self.writer.write(
+                    self.due(pa.Table.from_pylist(rows, self.columns)), self.sent, self.token
+                )
         return self.names()
 
     def deactivate(self) -> dict[str, Any]:
         """Say where the last batch that was sent ended."""
         ends = self.sent or self.checkpoint.finished()
-        return {"type": "deactivated", "emitted_through": {f"{t}-{p}": offset for (t, p), offset in ends.items()}}
+        return {
+            "type": "deactivated",
+            "emitted_through": {f"{t}-{p}": offset for (t, p), offset in ends.items()},
+        }
 
     def due(self, table: pa.Table) -> pa.Table:
         """The rows whose last entry was read where no other cluster has read."""
@@ -206,7 +255,10 @@ class Spark(Design):
         self.checkpoint.compare(self.topic_ids)
         self.under_way = threading.Event()
         self.sent: Positions | None = None
-        self.token: dict[str, Any] = {"query": self.checkpoint.query_id(), "incarnation": uuid.uuid4().hex}
+        self.token: dict[str, Any] = {
+            "query": self.checkpoint.query_id(),
+            "incarnation": uuid.uuid4().hex,
+        }
         self.settled, token = self.writer.committed(self.topics)
         self.held_from = finished = self.checkpoint.finished()
         batch = self.checkpoint.last("offsets")
@@ -214,9 +266,12 @@ class Spark(Design):
         names_it = (token.get("query"), token.get("batch")) == (self.token["query"], batch)
         is_its = names_it and self.settled == self.checkpoint.ends(batch)
         self.out = batch if self.writer.exactly_once and is_unfinished and is_its else None
-        if self.out is None and any(offset > finished.get(place, 0) for place, offset in self.settled.items()):
+        if self.out is None and any(
+            offset > finished.get(place, 0) for place, offset in self.settled.items()
+        ):
             raise Failed(
-                "conflict", f"{self.writer.group} is ahead of this checkpoint; start with the one it belongs to"
+                "conflict",
+                f"{self.writer.group} is ahead of this checkpoint; start with the one it belongs to",
             )
         # An interval is waited for by the wall clock; where the time is input there is none, and the source is polled as often.
         self.session.conf.set("spark.sql.streaming.pollingDelay", f"{self.interval_ms}ms")
@@ -231,7 +286,9 @@ class Spark(Design):
         """Send one batch, unless it is out already; to collect it is what makes the tasks run and store the state."""
         with self.lock:
             if self.closing:
-                raise InterruptedError("the query is being closed; this batch runs at the next start")
+                raise InterruptedError(
+                    "the query is being closed; this batch runs at the next start"
+                )
             try:
                 began, ends = time.monotonic(), self.checkpoint.ends(batch)
                 if self.warm and any(ends.values()):
@@ -251,8 +308,12 @@ class Spark(Design):
                 if batch != self.out and (len(table) or ends != self.sent):
                     self.token |= {"query": self.checkpoint.query_id(), "batch": batch}
                     self.writer.write(table, ends, self.token)
-                if self.stored:  # after a slow batch Spark begins the next one on time, which is too soon
-                    self.hurry.wait(max(0.0, self.stored_s + self.interval_ms / 1000 - time.monotonic()))
+                if (
+                    self.stored
+                ):  # after a slow batch Spark begins the next one on time, which is too soon
+                    self.hurry.wait(
+                        max(0.0, self.stored_s + self.interval_ms / 1000 - time.monotonic())
+                    )
                     self.stored.write()
                     self.stored_s = time.monotonic()
                 self.sent = ends
@@ -293,8 +354,14 @@ class Spark(Design):
     def measure(self) -> dict[str, Any]:
         """Add up the pages of the last finished batch, as Spark's state reader finds them in the checkpoint."""
         pages = self.session.read.format("statestore").option("stateVarName", "page")
-        states = (pages.option("operatorId", number).load(self.location) for number in self.checkpoint.operators())
-        sizes = [state.selectExpr("sum(octet_length(to_json(value)))").collect()[0][0] or 0 for state in states]
+        states = (
+            pages.option("operatorId", number).load(self.location)
+            for number in self.checkpoint.operators()
+        )
+        sizes = [
+            state.selectExpr("sum(octet_length(to_json(value)))").collect()[0][0] or 0
+            for state in states
+        ]
         return {"type": "measured", "size": sum(sizes), "unit": "bytes"}
 
     def lag(self) -> dict[str, Any]:
@@ -307,7 +374,11 @@ class Spark(Design):
 
     def query(self, table: str, key: str) -> dict[str, Any]:
         """Answer from the output topic."""
-        return self.table.answer(key) if self.table and table == pulse.WRITES else super().query(table, key)
+        return (
+            self.table.answer(key)
+            if self.table and table == pulse.WRITES
+            else super().query(table, key)
+        )
 
     def settle(self) -> None:
         """Under at_least_once, commit what Spark is done with: a crash repeats only what lies above."""
@@ -335,13 +406,21 @@ class Spark(Design):
         until = time.monotonic() + CLOSE_DEADLINE_S
         if (clock := self.clock) and not self.failure:
             clock.tick(closing=True)
-            while (clock.under_way or not clock.is_closed) and self.stream.isActive and time.monotonic() < until:
+            while (
+                (clock.under_way or not clock.is_closed)
+                and self.stream.isActive
+                and time.monotonic() < until
+            ):
                 time.sleep(LOOK_S)
         self.hurry.set()
         with self.lock:
             self.closing = True
-        with contextlib.suppress(StreamingQueryException):  # the next batch, if it has begun, is refused
-            while self.sent and self.sent != self.checkpoint.finished() and time.monotonic() < until:
+        with contextlib.suppress(
+            StreamingQueryException
+        ):  # the next batch, if it has begun, is refused
+            while (
+                self.sent and self.sent != self.checkpoint.finished() and time.monotonic() < until
+            ):
                 self.stream.awaitTermination(LOOK_S)  # type: ignore[arg-type]  # its stub forgets fractions of a second
         self.stream.stop()
         self.settle()
@@ -354,9 +433,13 @@ def is_at_or_above(places: Positions, headers: list[dict[str, Any]]) -> bool:
     return bool(hop.offset >= places.get((hop.topic, hop.partition), 0))
 
 
-def read(reader: Any, start: dict[str, Any], topic_ids: dict[str, bytes], at_most: int = 0) -> DataFrame:
+def read(
+    reader: Any, start: dict[str, Any], topic_ids: dict[str, bytes], at_most: int = 0
+) -> DataFrame:
     """The records of topics, committed ones only, as a stream, in batches of so many at most, or as they are now."""
-    ids = " ".join(f"WHEN '{topic}' THEN unhex('{each.hex()}')" for topic, each in topic_ids.items())
+    ids = " ".join(
+        f"WHEN '{topic}' THEN unhex('{each.hex()}')" for topic, each in topic_ids.items()
+    )
     options = {
         "subscribe": ",".join(topic_ids),
         "startingOffsets": start["offset_reset"],
@@ -369,7 +452,12 @@ def read(reader: Any, start: dict[str, Any], topic_ids: dict[str, bytes], at_mos
         "maxOffsetsPerTrigger": at_most or PROGRAMS[start["program"]].BATCH_RECORDS,
         **security(start["client"]),
     }
-    return reader.format("kafka").options(**options).load().selectExpr(*COLUMNS, f"CASE topic {ids} END AS topic_id")
+    return (
+        reader.format("kafka")
+        .options(**options)
+        .load()
+        .selectExpr(*COLUMNS, f"CASE topic {ids} END AS topic_id")
+    )
 
 
 def security(client: dict[str, str]) -> dict[str, str]:
@@ -382,7 +470,10 @@ def security(client: dict[str, str]) -> dict[str, str]:
             case "ssl.ca.location":
                 options |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": value}
             case "ssl.certificate.location":
-                options |= {"ssl.keystore.type": "PEM", "ssl.keystore.certificate.chain": Path(value).read_text()}
+                options |= {
+                    "ssl.keystore.type": "PEM",
+                    "ssl.keystore.certificate.chain": Path(value).read_text(),
+                }
             case "ssl.key.location":
                 options["ssl.keystore.key"] = Path(value).read_text()
             case "ssl.endpoint.identification.algorithm":
@@ -390,7 +481,11 @@ def security(client: dict[str, str]) -> dict[str, str]:
             case "security.protocol" | "ssl.key.password":
                 options[name] = value
     if "sasl.username" in client:
-        module = "scram.ScramLoginModule" if "SCRAM" in options.get("sasl.mechanism", "") else "plain.PlainLoginModule"
+        module = (
+            "scram.ScramLoginModule"
+            if "SCRAM" in options.get("sasl.mechanism", "")
+            else "plain.PlainLoginModule"
+        )
         user, password = (json.dumps(client[f"sasl.{name}"]) for name in ("username", "password"))
         login = f"org.apache.kafka.common.security.{module} required username={user} password={password};"
         options["sasl.jaas.config"] = login
@@ -417,7 +512,10 @@ def bring_up_workers(session: SparkSession) -> None:
 
 
 def warm_up(
-    session: SparkSession, program: Any, topics: dict[str, str] | None = None, real: DataFrame | None = None
+    session: SparkSession,
+    program: Any,
+    topics: dict[str, str] | None = None,
+    real: DataFrame | None = None,
 ) -> None:
     """Run a program on made-up records, and on real ones if they are given, for nobody: class loading, compilation and Python
     workers are what a first batch waits for."""
@@ -433,7 +531,9 @@ def warm_up(
             "cast('' as binary) as topic_id",
         )  # fmt: skip
 
-    numbers = session.readStream.format("rate-micro-batch").option("rowsPerBatch", WARM_UP_RECORDS).load()
+    numbers = (
+        session.readStream.format("rate-micro-batch").option("rowsPerBatch", WARM_UP_RECORDS).load()
+    )
     beside = made_up(session.range(1).toDF("value"), program.BESIDE) if program.BESIDE else None
     with tempfile.TemporaryDirectory(prefix="upheld-warm-up-") as folder:
         if program is batcher:

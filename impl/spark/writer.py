@@ -56,7 +56,9 @@ class Writer:
             # Where all brokers are away it would forget them, and the group's coordinator is waited for by their old names.
             settings["metadata.recovery.strategy"] = "none"
         else:
-            settings["socket.timeout.ms"] = 10_000  # a silent connection is given up well before a flush is
+            settings["socket.timeout.ms"] = (
+                10_000  # a silent connection is given up well before a flush is
+            )
         self.producer = Producer(self.client | settings)
         self.offsets = Consumer(self.client | {"group.id": self.group, "enable.auto.commit": False})
 
@@ -72,8 +74,14 @@ class Writer:
 
     def committed(self, topics: list[str]) -> tuple[Positions, dict[str, Any]]:
         """The group's offsets in these topics, and the token that they were committed with."""
-        known = [self.offsets.list_topics(topic, BROKER_DEADLINE_S).topics[topic] for topic in topics]
-        self.places = [TopicPartition(topic.topic, partition) for topic in known for partition in topic.partitions]
+        known = [
+            self.offsets.list_topics(topic, BROKER_DEADLINE_S).topics[topic] for topic in topics
+        ]
+        self.places = [
+            TopicPartition(topic.topic, partition)
+            for topic in known
+            for partition in topic.partitions
+        ]
         found = self.offsets.committed(self.places, BROKER_DEADLINE_S)
         found = [p for p in found if p.offset >= 0]
         tokens = [json.loads(p.metadata) for p in found if p.metadata]
@@ -102,7 +110,13 @@ class Writer:
             self._send(rows)
         if self.exactly_once:
             group = self.offsets.consumer_group_metadata()
-            answered(OFFSETS_S, self.producer.send_offsets_to_transaction, _partitions(ends, token), group, OFFSETS_S)
+            answered(
+                OFFSETS_S,
+                self.producer.send_offsets_to_transaction,
+                _partitions(ends, token),
+                group,
+                OFFSETS_S,
+            )
             self.producer.commit_transaction(BROKER_DEADLINE_S)
         elif self.producer.flush(BROKER_DEADLINE_S) or self.refused:
             raise KafkaException(self.refused or KafkaError(KafkaError._TIMED_OUT))
@@ -119,10 +133,14 @@ class Writer:
 
     def _send(self, rows: pa.Table) -> None:
         columns = [column.to_pylist() for column in rows.columns]
-        for number, (*role, key, value, headers, timestamp_ms) in enumerate(zip(*columns, strict=True)):
+        for number, (*role, key, value, headers, timestamp_ms) in enumerate(
+            zip(*columns, strict=True)
+        ):
             self.outside.tell(key, value)
             pairs = [(header["key"], header["value"]) for header in headers] if headers else None
-            topic = self.topics[role[0]] if role else self.topic  # several stages say whose a row is
+            topic = (
+                self.topics[role[0]] if role else self.topic
+            )  # several stages say whose a row is
             while True:
                 try:
                     self.producer.produce(topic, value, key, headers=pairs, timestamp=timestamp_ms)
@@ -150,4 +168,7 @@ class Writer:
 
 def _partitions(ends: Positions, token: dict[str, Any]) -> list[TopicPartition]:
     metadata = json.dumps(token)
-    return [TopicPartition(topic, partition, offset, metadata) for (topic, partition), offset in ends.items()]
+    return [
+        TopicPartition(topic, partition, offset, metadata)
+        for (topic, partition), offset in ends.items()
+    ]

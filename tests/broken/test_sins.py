@@ -51,7 +51,17 @@ def run(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -
     depth: Depth = pytestconfig.getoption("--depth")
     out = tmp_path_factory.mktemp("broken")
     designs = [argument for name in rows_at(depth) for argument in ("--design", name)]
-    options = ["--broker", "embedded", "--lanes", "3", "--depth", depth, "--out", str(out), *designs]
+    options = [
+        "--broker",
+        "embedded",
+        "--lanes",
+        "3",
+        "--depth",
+        depth,
+        "--out",
+        str(out),
+        *designs,
+    ]
     command = [sys.executable, "-m", "upheld", "run", *options]
     code = watched(command, out / "said.txt", RUN_S, pytestconfig)
     rows: dict[str, dict[str, RowResult]] = defaultdict(dict)
@@ -73,7 +83,9 @@ def test_is_caught(name: str, run: Run) -> None:
     }
 
     others = [row for row in run.rows[name].values() if found[row.id] != expected.get(row.id)]
-    assert found == expected, [(row.id, row.reason, *(each.text for each in row.anomalies[:2])) for row in others]
+    assert found == expected, [
+        (row.id, row.reason, *(each.text for each in row.anomalies[:2])) for row in others
+    ]
 
 
 def test_the_run_fails(run: Run) -> None:
@@ -89,18 +101,30 @@ def test_every_check_catches_somebody(run: Run) -> None:
     for result in (result for rows in run.rows.values() for result in rows.values()):
         if result.verdict is Verdict.VIOLATED:
             lines = (run.out / result.history).read_text(encoding="utf-8").splitlines()
-            last = next((line for line in reversed(lines) if line.startswith('{"kind":"claim"')), None)
-            caught |= {json.loads(last)["check"]} if last else set()  # it ends with the claim that does not hold
+            last = next(
+                (line for line in reversed(lines) if line.startswith('{"kind":"claim"')), None
+            )
+            caught |= (
+                {json.loads(last)["check"]} if last else set()
+            )  # it ends with the claim that does not hold
 
     assert caught == set(CHECKS)
 
 
 def test_the_red_card_of_the_readme_is_real(run: Run) -> None:
     """The README's card names a design, a row, a claim and an anomaly that this run has seen together."""
-    card = (Path(__file__).parents[2] / "README.md").read_text().partition("<!-- card -->")[2].partition("<!--")[0]
+    card = (
+        (Path(__file__).parents[2] / "README.md")
+        .read_text()
+        .partition("<!-- card -->")[2]
+        .partition("<!--")[0]
+    )
     said = [line.split(None, 1)[-1] for line in card.strip().strip("`").strip().splitlines()]
     row_id, design = said[0].split()
-    claim, anomaly = said[1], next(line for line in card.splitlines() if "anomaly" in line).split()[1].rstrip(":")
+    claim, anomaly = (
+        said[1],
+        next(line for line in card.splitlines() if "anomaly" in line).split()[1].rstrip(":"),
+    )
 
     if run.depth != "full" and row_id not in run.rows[design]:
         return

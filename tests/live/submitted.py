@@ -24,7 +24,10 @@ CENTS = 7
 FOLDER = Path(main.__file__).parent
 BINARIES = Path(sys.executable).parent
 # Spark's scripts look for themselves by this Python; and none of these JVMs lives for long enough to be worth its compiler.
-HERE = os.environ | {"PYSPARK_PYTHON": sys.executable, "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+HERE = os.environ | {
+    "PYSPARK_PYTHON": sys.executable,
+    "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
 
 
 def wait(what: str, reached: Callable[[], bool]) -> None:
@@ -47,7 +50,11 @@ class Ledger:
         self.reading = Reading(broker.bootstrap, broker.client)
         self.entries = f"{name}entries"
         self.balances = f"{name}balances"
-        self.names = ["--application-id", name, "--reads", self.entries, "--writes", self.balances] if name else []
+        self.names = (
+            ["--application-id", name, "--reads", self.entries, "--writes", self.balances]
+            if name
+            else []
+        )
         self.reading.create({self.entries: 2, self.balances: 2})
         self.producer = Producer({"bootstrap.servers": broker.bootstrap})
         self.sums = list[int]()
@@ -57,9 +64,25 @@ class Ledger:
     def submit(self, *options: str) -> None:
         """Start the driver, with what it kept."""
         jars = ",".join(map(str, jar_set(FOLDER / "jars")))
-        command = [BINARIES / "spark-submit", *options, "--jars", jars, FOLDER / "main.py", "--mode", "exactly_once"]
-        command += ["--bootstrap", self.broker.bootstrap, "--checkpoint", self.folder / "kept", *self.names]
-        self.driver = subprocess.Popen(command, env=self.environment, cwd=self.folder, start_new_session=True)
+        command = [
+            BINARIES / "spark-submit",
+            *options,
+            "--jars",
+            jars,
+            FOLDER / "main.py",
+            "--mode",
+            "exactly_once",
+        ]
+        command += [
+            "--bootstrap",
+            self.broker.bootstrap,
+            "--checkpoint",
+            self.folder / "kept",
+            *self.names,
+        ]
+        self.driver = subprocess.Popen(
+            command, env=self.environment, cwd=self.folder, start_new_session=True
+        )
 
     def feed(self) -> None:
         """Write a wave of entries."""

@@ -27,7 +27,9 @@ from upheld.supervisor.reaper import RUN_LABEL, RunScope, members
 DEADLINE_S = 30.0
 POLL_S = 0.02
 KILLED = 2  # nodes of three, one after the other
-PROBES = [f"upheld-probe-{number}" for number in range(6)]  # transactional ids, on more than one node
+PROBES = [
+    f"upheld-probe-{number}" for number in range(6)
+]  # transactional ids, on more than one node
 
 
 @pytest.fixture
@@ -70,7 +72,12 @@ def visible(broker: Broker) -> list[tuple[bytes | None, bytes | None]]:
 def test_the_embedded_broker_keeps_transactions_apart(broker: EmbeddedBroker) -> None:
     """It is Kafka: an aborted record is not visible to a reader of committed data, a committed one is."""
     assert transacted(broker) == [(b"key", b"committed")]
-    assert (broker.kind, broker.why, broker.ours, broker.client) == ("embedded", "asked for", True, {})
+    assert (broker.kind, broker.why, broker.ours, broker.client) == (
+        "embedded",
+        "asked for",
+        True,
+        {},
+    )
     assert broker.version.startswith("Apache Kafka 4.3.1, Java ")
     assert "Kafka Server started" in broker.log.read_text()
 
@@ -133,7 +140,10 @@ def test_a_cluster_outlives_two_of_its_nodes_in_turn_and_ends_with_its_run(tmp_p
             assert sorted(reading.raw.coordinated()) == [1, 2, 3]
         all_of_it = {0: 2 * 2 * KILLED}  # a record and a marker for each transaction
         deadline = time.monotonic() + DEADLINE_S
-        while reading.ends("replicated", 1) != (all_of_it, all_of_it):  # markers are written after the answer
+        while reading.ends("replicated", 1) != (
+            all_of_it,
+            all_of_it,
+        ):  # markers are written after the answer
             assert time.monotonic() < deadline
             time.sleep(POLL_S)
         reading.close()
@@ -157,14 +167,20 @@ def test_a_taken_port_is_named(run: RunScope, tmp_path: Path) -> None:
             open_embedded(run, tmp_path, why="a test", port=port)
 
 
-def test_a_java_that_exits_at_start_is_quoted(run: RunScope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_java_that_exits_at_start_is_quoted(
+    run: RunScope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The last word of the log is in the sentence, so that nobody has to look for it."""
     java = tmp_path / "java"
-    java.write_text("#!/bin/sh\n[ $# = 1 ] && echo 'java version \"17\"' >&2 || echo 'Error: no heap' >&2\n")
+    java.write_text(
+        "#!/bin/sh\n[ $# = 1 ] && echo 'java version \"17\"' >&2 || echo 'Error: no heap' >&2\n"
+    )
     java.chmod(0o755)
     monkeypatch.setenv("UPHELD_JAVA", str(java))
 
-    with pytest.raises(MachineProblem, match=r"; the last word of .*broker\.log is: Error: no heap$"):
+    with pytest.raises(
+        MachineProblem, match=r"; the last word of .*broker\.log is: Error: no heap$"
+    ):
         open_embedded(run, tmp_path / "logs", why="a test")
 
 
@@ -177,7 +193,9 @@ def image() -> str:
         pytest.skip(str(reason))
 
 
-def test_auto_takes_a_container_where_an_engine_has_the_image(run: RunScope, image: str, tmp_path: Path) -> None:
+def test_auto_takes_a_container_where_an_engine_has_the_image(
+    run: RunScope, image: str, tmp_path: Path
+) -> None:
     """The same Kafka from an image: transactions work, the log is kept, and closing removes the container."""
     broker = open_broker("auto", run=run, log_dir=tmp_path)
 
@@ -191,7 +209,9 @@ def test_auto_takes_a_container_where_an_engine_has_the_image(run: RunScope, ima
 
 def containers_of(run: RunScope) -> list[Any]:
     """What the engine still has of the run, running or not."""
-    return list(docker.from_env().containers.list(all=True, filters={"label": f"{RUN_LABEL}={run.run_id}"}))
+    return list(
+        docker.from_env().containers.list(all=True, filters={"label": f"{RUN_LABEL}={run.run_id}"})
+    )
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
@@ -202,7 +222,10 @@ def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24k", "tmpfs", disk], check=True)
     try:
         monkeypatch.setattr(tempfile, "tempdir", str(disk))
-        with RunScope() as run, pytest.raises(MachineProblem, match=rf"^The disk of {disk} is full: "):
+        with (
+            RunScope() as run,
+            pytest.raises(MachineProblem, match=rf"^The disk of {disk} is full: "),
+        ):
             open_embedded(run, tmp_path / "logs", why="a test")
 
         assert list(disk.iterdir()) == []

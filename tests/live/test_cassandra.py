@@ -27,8 +27,12 @@ def test_every_row_is_told(tmp_path: Path) -> None:
             assert store.rows() == []
         design = Client(store.address)
         design.write("balances", {"ada": "1", "bob": '{"a": "it\'s"}'})
-        design.session.execute("UPDATE state SET value = '2' WHERE stage = 'balances' AND key = 'ada'")
-        design.session.execute("INSERT INTO state (stage, key, value) VALUES (%s, %s, %s)", ("totals", "x", "3"))
+        design.session.execute(
+            "UPDATE state SET value = '2' WHERE stage = 'balances' AND key = 'ada'"
+        )
+        design.session.execute(
+            "INSERT INTO state (stage, key, value) VALUES (%s, %s, %s)", ("totals", "x", "3")
+        )
         batch = BatchStatement()
         for key in "yz":
             batch.add(design.insert, ("totals", key, "4"))
@@ -66,7 +70,9 @@ def test_every_row_is_told(tmp_path: Path) -> None:
         assert {write[1:] for write in store.writes()} == {("totals", "z")}
 
         known = store.version()
-        design.session.execute("""INSERT INTO state JSON '{"stage": "balances", "key": "eve", "value": "5"}'""")
+        design.session.execute(
+            """INSERT INTO state JSON '{"stage": "balances", "key": "eve", "value": "5"}'"""
+        )
         hear(store, known + 1)
         with pytest.raises(Inconclusive, match="INSERT INTO state JSON"):
             store.writes()

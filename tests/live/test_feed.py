@@ -37,7 +37,8 @@ def written(reading: Reading, topic: str, sends: Sequence[Send]) -> Written:
     while stable is None or stable != end:
         stable, end = reading.ends(topic, PARTITIONS)
     visible, everything = (
-        reading.records(topic, dict.fromkeys(range(PARTITIONS), 0), committed=committed) for committed in (True, False)
+        reading.records(topic, dict.fromkeys(range(PARTITIONS), 0), committed=committed)
+        for committed in (True, False)
     )
     return Written(told, visible, everything)
 
@@ -51,14 +52,20 @@ def test_aborted_records_lie_in_between_and_end_every_partition(reading: Reading
         seen = [message for message in visible if message.partition() == partition]
         assert [message.value() for message in seen] == counted
         ends, offsets = seen[-1].offset() or 0, {message.offset() for message in seen}
-        aborted = [m.offset() or 0 for m in everything if m.partition() == partition and m.offset() not in offsets]
+        aborted = [
+            m.offset() or 0
+            for m in everything
+            if m.partition() == partition and m.offset() not in offsets
+        ]
         assert min(aborted) < ends < max(aborted)
         assert told[f"feed-between-{partition}"] == ends + 1
 
 
 def test_what_comes_after_the_last_aborted_records_lies_behind_them(reading: Reading) -> None:
     """In every partition an open transaction begins before all that counts, so that nothing of it is there before the rest."""
-    sends = sorted(ledger(1, partitions=PARTITIONS, aborted_transactions=1), key=lambda send: not send.aborted)
+    sends = sorted(
+        ledger(1, partitions=PARTITIONS, aborted_transactions=1), key=lambda send: not send.aborted
+    )
     _, visible, everything = written(reading, "feed-behind", sends)
     assert 0 < len(visible) < len(everything)
     for partition in range(PARTITIONS):

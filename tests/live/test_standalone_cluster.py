@@ -40,20 +40,41 @@ class Cluster:
         (port,) = free_ports(1)
         self.master = f"spark://127.0.0.1:{port}"
         self.environment = HERE | run.environment
-        self.environment |= {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_WORKER_DIR": str(folder / "work")}
+        self.environment |= {
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_WORKER_DIR": str(folder / "work"),
+        }
         self.processes = [self.spark_class("master.Master", "--port", str(port))]
         wait("the master leads", lambda: "I have been elected leader" in self.log.read_text())
         worker = ("worker.Worker", "--cores", "2", "--memory", "2g", self.master)
         self.workers = [self.spark_class(*worker) for _ in range(2)]
         self.processes += self.workers
-        wait("two workers are registered", lambda: self.log.read_text().count("Registering worker") == 2)
-        self.options = ("--master", self.master, "--executor-cores", "1", "--total-executor-cores", "2")
+        wait(
+            "two workers are registered",
+            lambda: self.log.read_text().count("Registering worker") == 2,
+        )
+        self.options = (
+            "--master",
+            self.master,
+            "--executor-cores",
+            "1",
+            "--total-executor-cores",
+            "2",
+        )
 
     def spark_class(self, name: str, *options: str) -> subprocess.Popen[bytes]:
         """A part of the cluster, in a session of its own."""
-        command = [BINARIES / "spark-class", f"org.apache.spark.deploy.{name}", "--webui-port", "0", *options]
+        command = [
+            BINARIES / "spark-class",
+            f"org.apache.spark.deploy.{name}",
+            "--webui-port",
+            "0",
+            *options,
+        ]
         with self.log.open("ab") as log:
-            return subprocess.Popen(command, env=self.environment, stderr=log, start_new_session=True)
+            return subprocess.Popen(
+                command, env=self.environment, stderr=log, start_new_session=True
+            )
 
 
 @pytest.fixture
@@ -89,7 +110,14 @@ def test_its_executors_are_killed(cluster: Cluster, tmp_path: Path) -> None:
     manifest = (FOLDER / "design.toml").read_text(encoding="utf-8")
     folder, submit = tmp_path / "design", " ".join((*cluster.options, "pyspark-shell"))
     folder.mkdir()
-    (folder / "design.toml").write_text(f'{manifest}PYSPARK_SUBMIT_ARGS = "{submit}"\n', encoding="utf-8")
+    (folder / "design.toml").write_text(
+        f'{manifest}PYSPARK_SUBMIT_ARGS = "{submit}"\n', encoding="utf-8"
+    )
     command = [BINARIES / "upheld", "run", "--design", folder, "--only", "@G28.loses-a-worker"]
 
-    assert subprocess.run([*command, "--broker", "embedded", "--out", tmp_path / "out"], check=False).returncode == 0
+    assert (
+        subprocess.run(
+            [*command, "--broker", "embedded", "--out", tmp_path / "out"], check=False
+        ).returncode
+        == 0
+    )

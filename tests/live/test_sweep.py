@@ -48,15 +48,27 @@ def test_a_right_design_dies_again_on_the_way_back(tmp_path: Path) -> None:
     assert (second["verdict"], second["evidence"]["answered"]) == ("upheld", True)
 
 
-def test_a_wrong_design_is_caught_and_the_card_names_all_that_the_place_depends_on(tmp_path: Path) -> None:
+def test_a_wrong_design_is_caught_and_the_card_names_all_that_the_place_depends_on(
+    tmp_path: Path,
+) -> None:
     """A zombie goes on where its successor took another id; the command on the card asks for the same place again.
 
     The record was begun by hand, and is gone on with: nobody lives through the workload only to count places.
     """
     cut = Cut(phase="transaction-2", api="txn_offset_commit", number=1, side="zombie")
     sides = (*SIDES, "zombie")
-    Record(tmp_path, "broken/takes_a_new_id_on_every_start", "ledger", "exactly_once", "all", sides).begin([cut], SEED)
-    asked = ["--design", "broken/takes_a_new_id_on_every_start", "--points", "all", "--zombie", "--point", str(cut)]
+    Record(
+        tmp_path, "broken/takes_a_new_id_on_every_start", "ledger", "exactly_once", "all", sides
+    ).begin([cut], SEED)
+    asked = [
+        "--design",
+        "broken/takes_a_new_id_on_every_start",
+        "--points",
+        "all",
+        "--zombie",
+        "--point",
+        str(cut),
+    ]
 
     code, said, (_, result) = swept(tmp_path, *asked)
 
@@ -71,8 +83,13 @@ def test_a_wrong_design_is_caught_and_the_card_names_all_that_the_place_depends_
 def test_a_disk_comes_back_as_it_was(tmp_path: Path) -> None:
     """A kill at a change to its disk is harmless while that is kept; a design that never synced is violated on one set back."""
     left = LEFT[:2]
-    cuts = [Cut(phase="transaction-3", api="close:a/N", number=1, side="before", left=each) for each in left]
-    Record(tmp_path, "broken/syncs_the_first_alone", "ledger", "exactly_once", "txn", SIDES, left).begin(cuts, SEED)
+    cuts = [
+        Cut(phase="transaction-3", api="close:a/N", number=1, side="before", left=each)
+        for each in left
+    ]
+    Record(
+        tmp_path, "broken/syncs_the_first_alone", "ledger", "exactly_once", "txn", SIDES, left
+    ).begin(cuts, SEED)
     wrong = ("--design", "broken/syncs_the_first_alone", "--disk", "kept,rolled-back")
 
     code, said, (_, kept, back) = swept(tmp_path, *wrong, "--point", "transaction-3.close:a/N.1.*")

@@ -73,11 +73,15 @@ def open_broker(  # noqa: PLR0913 - one keyword for each option of the command l
     if choice in ("container", "embedded") and bootstrap:
         raise UsageProblem(f"--broker {choice} starts its own; leave out --bootstrap or --broker.")
     if client_properties is not None and not bootstrap:
-        raise UsageProblem("--client-properties says how to reach the cluster of --bootstrap; give that too.")
+        raise UsageProblem(
+            "--client-properties says how to reach the cluster of --bootstrap; give that too."
+        )
     if choice == "external" and not bootstrap:
         raise UsageProblem("--broker external needs --bootstrap HOST:PORT.")
     if image is not None and (choice in ("embedded", "external") or bootstrap):
-        raise UsageProblem("--image names the container's; give it with --broker container or with no --broker.")
+        raise UsageProblem(
+            "--image names the container's; give it with --broker container or with no --broker."
+        )
     if bootstrap:
         from upheld.brokers.external import open_external  # noqa: PLC0415
 

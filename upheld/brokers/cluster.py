@@ -102,7 +102,8 @@ def _start(launch: Launch) -> Cluster:
     numbers, cluster_id = range(1, NODES + 1), new_cluster_id()
     ports = iter(free_ports(3 * NODES))
     clients, internals, controllers = (
-        {number: f"127.0.0.1:{next(ports)}" for number in numbers} for _ in ("clients", "brokers", "controllers")
+        {number: f"127.0.0.1:{next(ports)}" for number in numbers}
+        for _ in ("clients", "brokers", "controllers")
     )
     voters = ",".join(f"{number}@{controllers[number]}" for number in numbers)
     homes = {number: launch.home(f"node-{number}") for number in numbers}
@@ -115,7 +116,9 @@ def _start(launch: Launch) -> Cluster:
 
     with ThreadPoolExecutor() as pool:
         list(pool.map(format_disk, numbers))
-    cluster = Cluster({number: launch.node(homes[number], cluster_id, clients[number], {}) for number in numbers})
+    cluster = Cluster(
+        {number: launch.node(homes[number], cluster_id, clients[number], {}) for number in numbers}
+    )
     try:
         cluster.await_ready()
     except BaseException:

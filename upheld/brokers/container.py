@@ -14,7 +14,13 @@ from typing import Any, Literal
 
 from docker.errors import APIError  # type: ignore[import-untyped]
 
-from upheld.brokers.engine import ENGINE_ANSWER_S, EngineErrors, container_of, find_image, first_line
+from upheld.brokers.engine import (
+    ENGINE_ANSWER_S,
+    EngineErrors,
+    container_of,
+    find_image,
+    first_line,
+)
 from upheld.brokers.node import (
     HEAP,
     JVM_FLAGS,
@@ -95,17 +101,25 @@ def open_container(run: RunScope, log_dir: Path, *, image: str, why: str) -> Con
             raise MachineProblem(
                 f"The container of {image} does not start ({first_line(failure)}); try `docker run {image}`."
             ) from None
-    raise MachineProblem(f"No free port for the container was found in {PORT_TRIES} tries; free some.")
+    raise MachineProblem(
+        f"No free port for the container was found in {PORT_TRIES} tries; free some."
+    )
 
 
 def _start(run: RunScope, log: Path, image: str, why: str) -> ContainerBroker:
     (port,) = free_ports(1)
-    container, host = container_of(run, image, port, port)  # the same outside and inside, because clients are told it
+    container, host = container_of(
+        run, image, port, port
+    )  # the same outside and inside, because clients are told it
     cluster_id = new_cluster_id()
-    addresses = listeners((f"0.0.0.0:{port}", f"{host}:{port}"), _INTERNAL, _CONTROLLER, "PLAINTEXT")
+    addresses = listeners(
+        (f"0.0.0.0:{port}", f"{host}:{port}"), _INTERNAL, _CONTROLLER, "PLAINTEXT"
+    )
     for name, value in (addresses | SETTINGS | {"log.dirs": "/tmp/kraft"}).items():
         container.with_env(f"KAFKA_{name.replace('.', '_').upper()}", str(value))
-    container.with_envs(CLUSTER_ID=cluster_id, KAFKA_HEAP_OPTS=HEAP, KAFKA_JVM_PERFORMANCE_OPTS=" ".join(JVM_FLAGS))
+    container.with_envs(
+        CLUSTER_ID=cluster_id, KAFKA_HEAP_OPTS=HEAP, KAFKA_JVM_PERFORMANCE_OPTS=" ".join(JVM_FLAGS)
+    )
     try:
         container.start()
         made = container.get_wrapped_container()

@@ -143,7 +143,9 @@ class Launch:
                     f"The embedded broker cannot be set up in {self.run.scratch} or {self.log.parent} "
                     f"({failure.strerror}); make room there."
                 ) from None
-        raise MachineProblem(f"No free port for the embedded broker was found in {PORT_TRIES} tries; free some.")
+        raise MachineProblem(
+            f"No free port for the embedded broker was found in {PORT_TRIES} tries; free some."
+        )
 
     def start(self, asked_port: int | None, *, secured: bool) -> EmbeddedBroker:
         """A single node, serving."""
@@ -174,7 +176,10 @@ class Launch:
 
     def format(self, home: Path, cluster_id: str, settings: dict[str, str | int]) -> None:
         """Write down a node's settings, and have Kafka format its disk."""
-        lines = (f"{name}={value}\n" for name, value in (settings | {"log.dirs": str(home / "data")}).items())
+        lines = (
+            f"{name}={value}\n"
+            for name, value in (settings | {"log.dirs": str(home / "data")}).items()
+        )
         (home / "server.properties").write_text("".join(lines))
         formatting = self._java(home, "kafka.tools.StorageTool", "format", "-t", cluster_id, "-c")
         try:
@@ -185,10 +190,14 @@ class Launch:
         if not (home / "data" / "meta.properties").exists():
             raise explanation(self.log, "cannot format its storage")
 
-    def node(self, home: Path, cluster_id: str, address: str, client: dict[str, str]) -> EmbeddedBroker:
+    def node(
+        self, home: Path, cluster_id: str, address: str, client: dict[str, str]
+    ) -> EmbeddedBroker:
         """A node on its formatted disk, which has just been started."""
         serve = partial(self._serve, home)
-        return EmbeddedBroker(address, self._version(), self.why, serve(), self.log, serve, cluster_id, client)
+        return EmbeddedBroker(
+            address, self._version(), self.why, serve(), self.log, serve, cluster_id, client
+        )
 
     def _serve(self, home: Path) -> subprocess.Popen[bytes]:
         process = self._java(home, "kafka.Kafka")
@@ -214,5 +223,7 @@ class Launch:
             )
 
     def _version(self) -> str:
-        kafka = next(jar.stem.rpartition("-")[2] for jar in self.jars if jar.name.startswith("kafka_2.13-"))
+        kafka = next(
+            jar.stem.rpartition("-")[2] for jar in self.jars if jar.name.startswith("kafka_2.13-")
+        )
         return f"Apache Kafka {kafka}, Java {self.java.version}"

@@ -60,7 +60,10 @@ def container_of(run: RunScope, image: str, port: int, inside: int) -> tuple[Any
 
 def first_line(failure: Exception) -> str:
     """What an engine says of a failure, cut to a line."""
-    return (str(getattr(failure, "explanation", None) or failure).strip().splitlines() or ["no reason given"])[0][:200]
+    return (
+        str(getattr(failure, "explanation", None) or failure).strip().splitlines()
+        or ["no reason given"]
+    )[0][:200]
 
 
 def _pull(image: str) -> None:
@@ -69,6 +72,8 @@ def _pull(image: str) -> None:
     repository, _, tag = image.partition("@")[0].rpartition(":")
     if not repository or "/" in tag:
         repository, tag = image, "latest"
-    for progress in docker.from_env(timeout=_PULL_SILENCE_S).api.pull(repository, tag=tag, stream=True, decode=True):
+    for progress in docker.from_env(timeout=_PULL_SILENCE_S).api.pull(
+        repository, tag=tag, stream=True, decode=True
+    ):
         if "error" in progress:
             raise DockerException(progress["error"])

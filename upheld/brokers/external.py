@@ -21,12 +21,16 @@ from upheld.supervisor.reaper import RunScope
 
 ANSWER_DEADLINE_S = 10.0
 _ADDRESS = re.compile(r"^(\[[0-9a-fA-F:.]+\]|[\w.-]+):\d{1,5}$")
-_LIBRDKAFKA = re.compile(r"^(security\.protocol|(sasl|ssl)\.\w[\w.]*|enable\.ssl\.certificate\.verification)$")
+_LIBRDKAFKA = re.compile(
+    r"^(security\.protocol|(sasl|ssl)\.\w[\w.]*|enable\.ssl\.certificate\.verification)$"
+)
 _MEANINGLESS = {  # of Java's names, those whose effect librdkafka has anyway
     "ssl.truststore.type", "ssl.keystore.type", "ssl.protocol", "ssl.enabled.protocols",
     "ssl.truststore.password", "ssl.keystore.password",
 }  # fmt: skip
-_JAAS_LOGIN = re.compile(r"""\b(username|password)\s*=\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s;]+)""")
+_JAAS_LOGIN = re.compile(
+    r"""\b(username|password)\s*=\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s;]+)"""
+)
 
 
 @dataclass(frozen=True)
@@ -66,8 +70,12 @@ def open_external(run: RunScope, bootstrap: str, client_properties: Path | None)
     """The cluster, once it has answered a metadata request with these properties."""
     for address in bootstrap.split(","):
         if not _ADDRESS.match(address.strip()):
-            raise UsageProblem(f"--bootstrap {bootstrap!r} is not HOST:PORT, or several of them with commas.")
-    client = {} if client_properties is None else read_client_properties(client_properties, run.scratch)
+            raise UsageProblem(
+                f"--bootstrap {bootstrap!r} is not HOST:PORT, or several of them with commas."
+            )
+    client = (
+        {} if client_properties is None else read_client_properties(client_properties, run.scratch)
+    )
     return ExternalBroker(bootstrap, _answer(bootstrap, client, client_properties), client)
 
 
@@ -192,10 +200,14 @@ def _parse(source: Path) -> dict[str, str]:
         text = line.strip()
         if not text or text[0] in "#!":
             continue
-        while re.search(r"(?<!\\)(\\\\)*\\$", text):  # an odd number of backslashes continues the line
+        while re.search(
+            r"(?<!\\)(\\\\)*\\$", text
+        ):  # an odd number of backslashes continues the line
             text = text[:-1] + next(lines, (0, ""))[1].strip()
         match = re.match(r"^([\w.-]+)\s*[=:]\s*(.*)$", text)
         if match is None:
             raise UsageProblem(f"{source}, line {number}: this is not name=value.")
-        given[match[1]] = re.sub(r"\\(.)", lambda escape: _ESCAPES.get(escape[1], escape[1]), match[2])
+        given[match[1]] = re.sub(
+            r"\\(.)", lambda escape: _ESCAPES.get(escape[1], escape[1]), match[2]
+        )
     return given

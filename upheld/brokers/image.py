@@ -123,19 +123,31 @@ def _busybox() -> Path:
         found = shutil.which(name)
         if found and b"/ld-linux" not in Path(found).resolve().read_bytes()[:4096]:
             return Path(found).resolve()
-    raise MachineProblem("The start script of the image needs a static busybox; `apt-get install busybox-static`.")
+    raise MachineProblem(
+        "The start script of the image needs a static busybox; `apt-get install busybox-static`."
+    )
 
 
 def _c_library(runtime: Path) -> list[Path]:
     """The libraries of the C world that the runtime is linked with, at the paths where its loader looks."""
     linked = [runtime / "bin" / "java", *sorted(runtime.glob("lib/**/*.so"))]
     answer = subprocess.run(
-        ["ldd", *map(str, linked)], capture_output=True, text=True, timeout=_LDD_DEADLINE_S, check=False
+        ["ldd", *map(str, linked)],
+        capture_output=True,
+        text=True,
+        timeout=_LDD_DEADLINE_S,
+        check=False,
     )
-    paths = {Path(word) for word in answer.stdout.split() if word.startswith("/") and not word.endswith(":")}
+    paths = {
+        Path(word)
+        for word in answer.stdout.split()
+        if word.startswith("/") and not word.endswith(":")
+    }
     wanted = {path for path in paths if path.name.startswith(_LIBRARIES)}
     beside = {path.parent for path in wanted}
-    return sorted(wanted | {names for folder in beside for names in folder.glob("libnss_files.so.2")})
+    return sorted(
+        wanted | {names for folder in beside for names in folder.glob("libnss_files.so.2")}
+    )
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -143,7 +155,9 @@ def main(arguments: list[str] | None = None) -> int:
     from upheld.brokers.container import LOCAL_IMAGE  # noqa: PLC0415 - the engine's client is slow to load
 
     parser = argparse.ArgumentParser(prog="python -m upheld.brokers.image", description=__doc__)
-    parser.add_argument("--image", default=LOCAL_IMAGE, help="the name to give it (default: %(default)s)")
+    parser.add_argument(
+        "--image", default=LOCAL_IMAGE, help="the name to give it (default: %(default)s)"
+    )
     options = parser.parse_args(arguments)
     try:
         print(options.image, build(options.image))

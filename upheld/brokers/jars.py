@@ -45,7 +45,9 @@ class Jar:
     @property
     def file_name(self) -> str:
         """The name that the jar has in the cache and that messages call it by."""
-        return f"{self.artifact}-{self.version}{'-' if self.classifier else ''}{self.classifier}.jar"
+        return (
+            f"{self.artifact}-{self.version}{'-' if self.classifier else ''}{self.classifier}.jar"
+        )
 
     def is_whole(self, path: Path) -> bool:
         """Whether the file is there and is the locked one, byte for byte."""
@@ -70,7 +72,9 @@ def read_lock(lock: Path) -> tuple[str, list[Jar]]:
             for e in content["dependencies"]
         ]
     except FileNotFoundError:
-        raise UsageProblem(f"There is no {LOCK_NAME} in {lock.parent}; run `jgo lock` there.") from None
+        raise UsageProblem(
+            f"There is no {LOCK_NAME} in {lock.parent}; run `jgo lock` there."
+        ) from None
     except (OSError, ValueError, KeyError, TypeError) as damage:
         raise UsageProblem(
             f"{lock} is not a jgo lock with a sha256 for every jar ({damage!r}); run `jgo lock` there."
@@ -153,12 +157,19 @@ def _fetch_with_jgo(jar: Jar, folder: Path) -> Path:
         remote_repos=GlobalSettings.load().repositories or None,
         timeout=_CONNECT_TIMEOUT_S,
     )
-    return context.project(jar.group, jar.artifact).at_version(jar.version).artifact(jar.classifier).resolve()
+    return (
+        context.project(jar.group, jar.artifact)
+        .at_version(jar.version)
+        .artifact(jar.classifier)
+        .resolve()
+    )
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Print the paths of a set's jars, one a line; a problem is one sentence on stderr and its exit code."""
-    parser = argparse.ArgumentParser(prog="python -m upheld.brokers.jars", description=jar_set.__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m upheld.brokers.jars", description=jar_set.__doc__
+    )
     parser.add_argument("lockfolder", help="a folder with a jgo.lock.toml, or `kafka`")
     options = parser.parse_args(arguments)
     try:

@@ -71,11 +71,19 @@ def _candidates() -> list[Path]:
 def _ask(java: Path, newest_major: int | None) -> Java | None:
     try:
         answer = subprocess.run(
-            [java, "-version"], capture_output=True, text=True, timeout=_ANSWER_DEADLINE_S, check=True
+            [java, "-version"],
+            capture_output=True,
+            text=True,
+            timeout=_ANSWER_DEADLINE_S,
+            check=True,
         )
     except (OSError, subprocess.SubprocessError):
         return None
     match = re.search(r'version "((?:1\.)?(\d+)[^"]*)"', answer.stderr)
-    if match is None or int(match[2]) < OLDEST_MAJOR or (newest_major and int(match[2]) > newest_major):
+    if (
+        match is None
+        or int(match[2]) < OLDEST_MAJOR
+        or (newest_major and int(match[2]) > newest_major)
+    ):
         return None
     return Java(java, match[1])

@@ -40,7 +40,9 @@ SETTINGS: dict[str, str | int] = {
     "group.streams.min.heartbeat.interval.ms": 100,
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": 500,
     "log.cleaner.backoff.ms": 500,
-    "log.cleaner.dedupe.buffer.size": 16 * 1024 * 1024,  # the default takes 128 MB of the heap at once
+    "log.cleaner.dedupe.buffer.size": 16
+    * 1024
+    * 1024,  # the default takes 128 MB of the heap at once
     "log.retention.ms": -1,  # nothing is deleted while it is judged
     "offsets.topic.num.partitions": 4,
     "offsets.topic.replication.factor": 1,
@@ -64,7 +66,9 @@ class PortTakenError(Exception):
     """The node could not have its port; with ports of our own choice it is started again on others."""
 
 
-def listeners(client: tuple[str, str], internal: str, controller: str, protocol: str) -> dict[str, str | int]:
+def listeners(
+    client: tuple[str, str], internal: str, controller: str, protocol: str
+) -> dict[str, str | int]:
     """The addresses of a single node; `client` is where it listens and what it tells clients.
 
     Brokers talk over a listener of their own, a single one too: the leader of a partition asks the
@@ -112,7 +116,11 @@ def is_free(port: int) -> bool:
 
 
 def await_ready(
-    bootstrap: str, client: dict[str, str], cluster_id: str, ended: Callable[[float], bool], log: Path
+    bootstrap: str,
+    client: dict[str, str],
+    cluster_id: str,
+    ended: Callable[[float], bool],
+    log: Path,
 ) -> None:
     """Return once every node of the bootstrap is there and serves transactions and groups; if one ends or is silent too long,
     quote the log.
@@ -137,7 +145,9 @@ def await_ready(
         raise PortTakenError  # somebody else's broker answered on the port that was free a moment ago
 
 
-def _await_coordinators(bootstrap: str, client: dict[str, str], still_possible: Callable[[], bool]) -> str:
+def _await_coordinators(
+    bootstrap: str, client: dict[str, str], still_possible: Callable[[], bool]
+) -> str:
     """The cluster's id, once both coordinators answer, so that the first design does not wait for them, and nothing lacks a
     replica."""
     quiet: dict[str, Any] = client | {
@@ -150,11 +160,15 @@ def _await_coordinators(bootstrap: str, client: dict[str, str], still_possible: 
     consumer = Consumer(quiet | {"group.id": "upheld-ready"})
     nowhere = [TopicPartition("upheld-ready", 0)]
     try:
-        cluster_id = _patiently(lambda: producer.list_topics(timeout=_ANSWER_S).cluster_id, still_possible)
+        cluster_id = _patiently(
+            lambda: producer.list_topics(timeout=_ANSWER_S).cluster_id, still_possible
+        )
         _patiently(lambda: producer.init_transactions(_ANSWER_S), still_possible)
         _patiently(lambda: consumer.committed(nowhere, _ANSWER_S), still_possible)
         nodes = len(bootstrap.split(","))
-        while not _is_whole(_patiently(lambda: producer.list_topics(timeout=_ANSWER_S), still_possible), nodes):
+        while not _is_whole(
+            _patiently(lambda: producer.list_topics(timeout=_ANSWER_S), still_possible), nodes
+        ):
             still_possible()
     finally:
         consumer.close()
@@ -163,8 +177,12 @@ def _await_coordinators(bootstrap: str, client: dict[str, str], still_possible: 
 
 def _is_whole(found: ClusterMetadata, nodes: int) -> bool:
     """Whether so many nodes are up, and each partition's replicas all have what its leader has."""
-    partitions = (partition for topic in found.topics.values() for partition in topic.partitions.values())
-    return len(found.brokers) == nodes and all(len(each.isrs) == len(each.replicas) for each in partitions)
+    partitions = (
+        partition for topic in found.topics.values() for partition in topic.partitions.values()
+    )
+    return len(found.brokers) == nodes and all(
+        len(each.isrs) == len(each.replicas) for each in partitions
+    )
 
 
 def _patiently(ask: Callable[[], T], still_possible: Callable[[], bool]) -> T:

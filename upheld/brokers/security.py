@@ -83,7 +83,11 @@ def _keytool(java: Java, password: str, *arguments: str) -> None:
             stdin=subprocess.DEVNULL, capture_output=True, timeout=_KEYTOOL_DEADLINE_S, check=True,
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError) as failure:
-        said = (getattr(failure, "stdout", None) or str(failure).encode()).decode(errors="replace").strip()
+        said = (
+            (getattr(failure, "stdout", None) or str(failure).encode())
+            .decode(errors="replace")
+            .strip()
+        )
         raise MachineProblem(
             f"The keytool of {java.home} makes no certificate ({said[:200]}); name another Java with UPHELD_JAVA."
         ) from None

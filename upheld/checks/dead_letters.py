@@ -9,10 +9,18 @@ from upheld.history import History
 from upheld.history.events import Committed, Instance, Record
 from upheld.verdicts import Anomaly, Inconclusive
 
-ADDED = ("reason", "topic", "partition", "offset")  # the last headers of a dead letter, in this order
+ADDED = (
+    "reason",
+    "topic",
+    "partition",
+    "offset",
+)  # the last headers of a dead letter, in this order
 
 
-@check("dead-letters", anomalies=("lost", "duplicated", "phantom", "uncommitted-visible", "ahead-of-commit"))
+@check(
+    "dead-letters",
+    anomalies=("lost", "duplicated", "phantom", "uncommitted-visible", "ahead-of-commit"),
+)
 def set_aside(history: History, application: str) -> list[Anomaly]:
     """Whether every record that cannot be read is a dead letter, with all that it was, why, and where; and whether no other is.
 
@@ -22,7 +30,10 @@ def set_aside(history: History, application: str) -> list[Anomaly]:
     """
     view = view_of(history, application)
     offsets = _offsets_at_rest(history, application)
-    may_repeat, may_lead = not view.exactly_once, not view.exactly_once or history.begun.atomic == "shard"
+    may_repeat, may_lead = (
+        not view.exactly_once,
+        not view.exactly_once or history.begun.atomic == "shard",
+    )
     inputs = {record.at: record for record in view.inputs}
     flawed = {record.at: record for record in view.flawed if record.visible}
     letters, found = defaultdict[str, list[Record]](list), list[Anomaly]()
@@ -34,7 +45,9 @@ def set_aside(history: History, application: str) -> list[Anomaly]:
         else:
             found.append(_misplaced(letter, place, inputs.get(place)))
     for place, record in flawed.items():
-        is_due = offsets is None or record.offset < offsets.get(f"{record.topic}-{record.partition}", 0)
+        is_due = offsets is None or record.offset < offsets.get(
+            f"{record.topic}-{record.partition}", 0
+        )
         seen = letters[place]
         if is_due and not seen:
             said = f"{place} cannot be read, was passed, and is in no dead letter"
@@ -46,7 +59,9 @@ def set_aside(history: History, application: str) -> list[Anomaly]:
             said = f"{place} is in {len(seen)} dead letters, {' and '.join(letter.at for letter in seen[:2])}"
             found.append(_anomaly("duplicated", said, record, seen[1]))
     if not (flawed or found):
-        raise Inconclusive("all of the input can be read, so nothing shows what becomes of the rest")
+        raise Inconclusive(
+            "all of the input can be read, so nothing shows what becomes of the rest"
+        )
     return found
 
 
@@ -56,7 +71,11 @@ def _offsets_at_rest(history: History, application: str) -> dict[str, int] | Non
     for event in history.events:
         if isinstance(event, Committed) and event.application == application and event.down:
             rests = event
-        elif isinstance(event, Instance) and event.application == application and event.event == "started":
+        elif (
+            isinstance(event, Instance)
+            and event.application == application
+            and event.event == "started"
+        ):
             rests = None
     return known(rests) if rests else None
 
@@ -76,7 +95,14 @@ def _changed(letter: Record, record: Record) -> list[Anomaly]:
     said = f"the dead letter {letter.at} of {record.at} has "
     for name, has, had in (("key", letter.key, record.key), ("value", letter.value, record.value)):
         if has != had:
-            found.append(_anomaly("phantom", f"{said}the {name} {has!r:.80} instead of {had!r:.80}", record, letter))
+            found.append(
+                _anomaly(
+                    "phantom",
+                    f"{said}the {name} {has!r:.80} instead of {had!r:.80}",
+                    record,
+                    letter,
+                )
+            )
     if not letter.headers[-len(ADDED)][1]:
         found.append(_anomaly("lost", f"{said}no reason", record, letter))
     if kept != record.headers:
@@ -91,11 +117,18 @@ def _misplaced(letter: Record, place: str, record: Record | None) -> Anomaly:
     """Why a dead letter is none of what was visible and cannot be read."""
     said = f"the dead letter {letter.at} "
     if not place:
-        return _anomaly("phantom", f"{said}does not end in the headers {', '.join(ADDED)}", record, letter)
+        return _anomaly(
+            "phantom", f"{said}does not end in the headers {', '.join(ADDED)}", record, letter
+        )
     if record is None:
         return _anomaly("phantom", f"{said}is of {place}, where no input is", record, letter)
     if not record.visible:
-        return _anomaly("uncommitted-visible", f"{said}is of {place}, which was aborted upstream", record, letter)
+        return _anomaly(
+            "uncommitted-visible",
+            f"{said}is of {place}, which was aborted upstream",
+            record,
+            letter,
+        )
     return _anomaly("phantom", f"{said}is of {place}, which can be read", record, letter)
 
 

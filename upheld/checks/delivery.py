@@ -12,7 +12,10 @@ from upheld.history.events import Batch, Committed, Instance, Mark, Paused, Reco
 from upheld.programs import GONE, NOTHING, State
 from upheld.verdicts import Anomaly, Inconclusive, NotOffered
 
-SERVED_MS, SERVED_OF = 10_000, 10_000  # all but one in so many are there in time: the article's service level
+SERVED_MS, SERVED_OF = (
+    10_000,
+    10_000,
+)  # all but one in so many are there in time: the article's service level
 BUSY = 0.25  # others took half a core of two: what is late then may be their fault
 
 
@@ -31,7 +34,9 @@ def relation(history: History, application: str) -> list[Anomaly]:
     for stage in view.stages:
         found += stage.foreign
         for key, states in stage.states.items():
-            found += _order(stage, key, states, [o for o in stage.outputs.get(key, []) if not o.anomaly])
+            found += _order(
+                stage, key, states, [o for o in stage.outputs.get(key, []) if not o.anomaly]
+            )
     return found
 
 
@@ -42,11 +47,19 @@ def _order(view: View, key: bytes, states: list[State], outputs: list[Output]) -
     found = []
     steps_back = 0
     if len({o.record.partition for o in outputs}) > 1:
-        found.append(view.anomaly("reordered", f"{text(key)} lies in more than one partition, so it has no order", key))
+        found.append(
+            view.anomaly(
+                "reordered", f"{text(key)} lies in more than one partition, so it has no order", key
+            )
+        )
     seen, ever = {outputs[0].index}, {o.index for o in outputs}
     if not view.program.conflates and outputs[0].index > 0:
         said = f"{text(key)} begins with its output {outputs[0].index + 1}, not with its first"
-        found.append(view.anomaly("reordered" if 0 in ever else "lost", said, key, states[0], outputs[0].record))
+        found.append(
+            view.anomaly(
+                "reordered" if 0 in ever else "lost", said, key, states[0], outputs[0].record
+            )
+        )
     for before, after in pairwise(outputs):
         state = states[after.index]
         if after.index <= before.index:
@@ -61,13 +74,23 @@ def _order(view: View, key: bytes, states: list[State], outputs: list[Output]) -
                 steps_back += 1
                 if steps_back > after.interruptions:
                     said = f"{text(key)} steps back to {show(state.value)} with no crash or rebalance to allow it"
-                    found.append(view.anomaly(_backwards(view, states[before.index]), said, key, state, after.record))
+                    found.append(
+                        view.anomaly(
+                            _backwards(view, states[before.index]), said, key, state, after.record
+                        )
+                    )
         elif not view.program.conflates and after.index > before.index + 1:
             skipped = range(before.index + 1, after.index)
-            missing = next((index for index in skipped if index not in ever), None)  # never came, or only elsewhere
+            missing = next(
+                (index for index in skipped if index not in ever), None
+            )  # never came, or only elsewhere
             said = f"{text(key)} skips {len(skipped)} outputs after {before.record.at}"
             due = states[before.index + 1 if missing is None else missing]
-            found.append(view.anomaly("reordered" if missing is None else "lost", said, key, due, after.record))
+            found.append(
+                view.anomaly(
+                    "reordered" if missing is None else "lost", said, key, due, after.record
+                )
+            )
         seen.add(after.index)
     if not view.shows(outputs[-1], states[-1]):
         said = f"{text(key)} ends at {show(states[outputs[-1].index].value)}, not at its last state"
@@ -99,11 +122,17 @@ def known(committed: Committed) -> dict[str, int]:
 
 def cut(offsets: dict[str, int], states: list[State]) -> int:
     """How many of a key's states there are up to the last one that comes from below the committed offsets."""
-    below = (all(s.offset < offsets.get(f"{s.topic}-{s.partition}", 0) for s in state.sources) for state in states)
+    below = (
+        all(s.offset < offsets.get(f"{s.topic}-{s.partition}", 0) for s in state.sources)
+        for state in states
+    )
     return max((number for number, is_below in enumerate(below, 1) if is_below), default=0)
 
 
-@check("fold", anomalies=("ahead-of-commit", "behind-commit", "stale-overwrite", "resurrected", *NO_STATE))
+@check(
+    "fold",
+    anomalies=("ahead-of-commit", "behind-commit", "stale-overwrite", "resurrected", *NO_STATE),
+)
 def fold(history: History, application: str) -> list[Anomaly]:
     """The prefix rule: with every instance down, are the visible outputs the fold of the committed input?
 
@@ -120,19 +149,35 @@ def fold(history: History, application: str) -> list[Anomaly]:
     for key, states in view.states.items():
         outputs = [o for o in view.outputs.get(key, []) if not o.anomaly]
         have, want = (outputs[-1].index + 1 if outputs else 0), cut(known(committed), states)
-        if view.program.beside and _is_due(view, outputs[-1] if outputs else None, states, want, may_lead=may_lead):
+        if view.program.beside and _is_due(
+            view, outputs[-1] if outputs else None, states, want, may_lead=may_lead
+        ):
             continue
         waits = view.program.holds_back
-        missing = set() if view.program.conflates or waits else set(range(want)) - {o.index for o in outputs}
+        missing = (
+            set()
+            if view.program.conflates or waits
+            else set(range(want)) - {o.index for o in outputs}
+        )
         if have < want and not waits:
             said = f"{text(key)}: the group has committed {want} entries of it, and the visible output holds {have}"
             overwritten = view.program.beside and _came(outputs, states, want)
             name = _backwards(view, states[want - 1]) if overwritten else "behind-commit"
-            found.append(view.anomaly(name, said, key, states[want - 1], outputs[-1].record if outputs else None))
+            found.append(
+                view.anomaly(
+                    name, said, key, states[want - 1], outputs[-1].record if outputs else None
+                )
+            )
         elif have > want and not may_lead:
             said = f"{text(key)}: the group has committed {want} entries of it, and the visible output holds {have}"
             found.append(
-                view.anomaly("ahead-of-commit", said, key, states[want - 1] if want else None, outputs[-1].record)
+                view.anomaly(
+                    "ahead-of-commit",
+                    said,
+                    key,
+                    states[want - 1] if want else None,
+                    outputs[-1].record,
+                )
             )
         elif missing:
             said = f"{text(key)}: the group has committed {want} entries of it, and {len(missing)} of their outputs never came"
@@ -140,14 +185,18 @@ def fold(history: History, application: str) -> list[Anomaly]:
     return found
 
 
-def _is_due(view: View, output: Output | None, states: list[State], want: int, *, may_lead: bool) -> bool:
+def _is_due(
+    view: View, output: Output | None, states: list[State], want: int, *, may_lead: bool
+) -> bool:
     """Whether a join's output, or its silence, says what the last committed state says, or what a later one says that may lead.
 
     Who may lead may also have shown a pair before a crash, and read its row again before its partner: then nothing is due.
     """
     due = states[want - 1] if want else None
     later = states[want:] if may_lead else []
-    return any(view.shows(output, state) for state in (due, *later)) or bool(may_lead and due and due.value == NOTHING)
+    return any(view.shows(output, state) for state in (due, *later)) or bool(
+        may_lead and due and due.value == NOTHING
+    )
 
 
 @check("whole", anomalies=("torn",))
@@ -155,7 +204,9 @@ def whole(history: History, application: str) -> list[Anomaly]:
     """Whether, at this settled point, every entry's accounts all have it or all lack it (G3)."""
     view = view_of(history, application)
     found = [a for a in view.foreign if a.name == "torn"]
-    shown = {key: max((o.index for o in view.outputs.get(key, [])), default=-1) for key in view.states}
+    shown = {
+        key: max((o.index for o in view.outputs.get(key, [])), default=-1) for key in view.states
+    }
     members: dict[tuple[int, int], list[tuple[bytes, bool, State]]] = {}
     for key, states in view.states.items():
         for index, state in enumerate(states):
@@ -183,7 +234,9 @@ def rest(history: History, application: str) -> Paused:
 def timed(view: View, paused: Paused, late: list[Anomaly]) -> list[Anomaly]:
     """What is no state at all, and what is late; Inconclusive where it may be late because others took the cores."""
     if late and not view.foreign and paused.others > BUSY:
-        raise Inconclusive(f"{late[0].text}, but others took {paused.others:.0%} of the cores meanwhile")
+        raise Inconclusive(
+            f"{late[0].text}, but others took {paused.others:.0%} of the cores meanwhile"
+        )
     return [*view.foreign, *late]
 
 
@@ -202,7 +255,9 @@ def promptly(history: History, application: str) -> list[Anomaly]:
         if not any(view.shows(output, states[-1]) for output in shown):
             said = f"{text(key)}: its last state is not visible {paused.looked_ms - paused.since_ms} ms after the input paused"
             said += f" (promised: {paused.tolerance_ms} ms)"
-            found.append(view.anomaly("late", said, key, states[-1], outputs[-1].record if outputs else None))
+            found.append(
+                view.anomaly("late", said, key, states[-1], outputs[-1].record if outputs else None)
+            )
     return timed(view, paused, found)
 
 
@@ -214,10 +269,14 @@ def recovered(history: History, application: str) -> list[Anomaly]:
     mark = next((m for m in reversed(list(history.of(Mark))) if m.fault == "recovered"), None)
     if mark and mark.at_ms >= paused.since_ms and mark.evidence["after_ms"] <= paused.tolerance_ms:
         return list(view.foreign)
-    begun = [m.fault for m in history.of(Mark) if m.at_ms <= paused.since_ms and m.fault != "recovered"]
+    begun = [
+        m.fault for m in history.of(Mark) if m.at_ms <= paused.since_ms and m.fault != "recovered"
+    ]
     said = f"{took_ms} ms after “{begun[-1] if begun else 'started'}” "
     said += "the first new output came" if mark else "no new output is visible"
-    return timed(view, paused, [Anomaly(name="late", text=f"{said} (promised: {paused.tolerance_ms} ms)")])
+    return timed(
+        view, paused, [Anomaly(name="late", text=f"{said} (promised: {paused.tolerance_ms} ms)")]
+    )
 
 
 @check("available", anomalies=("late", *NO_STATE))
@@ -237,7 +296,11 @@ def available(history: History, application: str, *, of: int = SERVED_OF) -> lis
     found = []
     for wait_ms, state in late:
         how = f"was visible {wait_ms} ms after" if wait_ms < inf else "is not visible since"
-        found.append(view.anomaly("late", f"{text(state.key)} {how} {state.source.at} ({said})", state.key, state))
+        found.append(
+            view.anomaly(
+                "late", f"{text(state.key)} {how} {state.source.at} ({said})", state.key, state
+            )
+        )
     return timed(view, rest(history, application), found)
 
 
@@ -245,14 +308,24 @@ def waits_of(history: History, application: str) -> list[tuple[float, State]]:
     """How many milliseconds each state waited until it, or a later one of its key, was visible: from its entry's append, or
     from the first `ready` on. What a reader never saw waits without end."""
     view, waits = view_of(history, application), list[tuple[float, State]]()
-    ready_ms = next((e.at_ms for e in history.of(Instance) if (e.application, e.event) == (application, "ready")), 0)
+    ready_ms = next(
+        (
+            e.at_ms
+            for e in history.of(Instance)
+            if (e.application, e.event) == (application, "ready")
+        ),
+        0,
+    )
     for key, states in view.states.items():
         shown_ms = [inf] * len(states)
         for output in view.outputs.get(key, []):
             if not output.anomaly:
                 shown_ms[output.index] = min(shown_ms[output.index], output.record.seen_ms)
         by_ms = [*accumulate(reversed(shown_ms), min)][::-1]
-        waits += [(max(0, at - max(s.source.seen_ms, ready_ms)), s) for s, at in zip(states, by_ms, strict=True)]
+        waits += [
+            (max(0, at - max(s.source.seen_ms, ready_ms)), s)
+            for s, at in zip(states, by_ms, strict=True)
+        ]
     return waits
 
 
@@ -263,7 +336,9 @@ def once(history: History, application: str) -> list[Anomaly]:
     for key, outputs in view.outputs.items():
         seen: dict[int, str] = {}
         for output in outputs:
-            if (first := seen.setdefault(output.index, output.record.at)) != output.record.at and not output.anomaly:
+            if (
+                first := seen.setdefault(output.index, output.record.at)
+            ) != output.record.at and not output.anomaly:
                 state = view.states[key][output.index]
                 said = f"{text(key)} shows {show(state.value)} at {first} and again at {output.record.at}"
                 found.append(view.anomaly("duplicated", said, key, state, output.record))
@@ -279,18 +354,28 @@ def paced(history: History, application: str) -> list[Anomaly]:
     """
     view = view_of(history, application)
     interval_ms = int(view.application.parameters["commit_interval_ms"])
-    started_ms = next(e.at_ms for e in history.of(Instance) if (e.application, e.event) == (application, "started"))
-    last_ms = max([started_ms, *(o.record.seen_ms for outputs in view.outputs.values() for o in outputs)])
+    started_ms = next(
+        e.at_ms
+        for e in history.of(Instance)
+        if (e.application, e.event) == (application, "started")
+    )
+    last_ms = max(
+        [started_ms, *(o.record.seen_ms for outputs in view.outputs.values() for o in outputs)]
+    )
     may = (last_ms - started_ms) // interval_ms + 2
     if len({r.seen_ms for r in view.inputs if r.seen_ms > started_ms}) <= may:
-        raise Inconclusive(f"{may} transactions may end in {last_ms - started_ms} ms, and no more waves of input came")
+        raise Inconclusive(
+            f"{may} transactions may end in {last_ms - started_ms} ms, and no more waves of input came"
+        )
     ended = Counter(b.partition for b in history.of(Batch) if b.topic == view.table and b.control)
     found = list(view.foreign)
     for partition, count in sorted(ended.items()):
         if count > may:
             said = f"{count} transactions ended in {view.table}-{partition} within {last_ms - started_ms} ms, "
             said += f"where an interval lasts {interval_ms} ms"
-            found.append(Anomaly(name="early", text=said, expected=f"{may} at most", got=f"{count}"))
+            found.append(
+                Anomaly(name="early", text=said, expected=f"{may} at most", got=f"{count}")
+            )
     return found
 
 
@@ -299,7 +384,11 @@ def below_the_commit(history: History, application: str) -> list[Anomaly]:
     """Whether, after a crash, only outputs come again whose input the crash left uncommitted (G47)."""
     view = view_of(history, application)
     events = history.events
-    at = max(i for i, e in enumerate(events) if isinstance(e, Committed) and e.application == application and e.down)
+    at = max(
+        i
+        for i, e in enumerate(events)
+        if isinstance(e, Committed) and e.application == application and e.down
+    )
     committed = events[at]
     assert isinstance(committed, Committed)
     later = {id(e) for e in events[at:] if isinstance(e, Record)}
@@ -310,8 +399,6 @@ def below_the_commit(history: History, application: str) -> list[Anomaly]:
         for output in outputs:
             if id(output.record) in later and 0 <= output.index < limit:
                 state = states[output.index]
-                said = (
-                    f"{text(key)} shows {show(state.value)} again, though {state.source.at} was committed at the kill"
-                )
+                said = f"{text(key)} shows {show(state.value)} again, though {state.source.at} was committed at the kill"
                 found.append(view.anomaly("duplicated", said, key, state, output.record))
     return found

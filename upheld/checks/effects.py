@@ -20,14 +20,23 @@ def told(history: History, application: str) -> list[Anomaly]:
     due = Counter[tuple[str | None, str | None]](
         (text(r.key or b""), None if r.value is None else text(r.value)) for r in outputs.values()
     )
-    said = Counter(line for event in history.of(Told) if event.application == application for line in event.lines)
+    said = Counter(
+        line
+        for event in history.of(Told)
+        if event.application == application
+        for line in event.lines
+    )
     found = [
         Anomaly(
-            name="lost", key=key, text=f"{key}: {value} is visible {count} times and was told {said[key, value]} times"
+            name="lost",
+            key=key,
+            text=f"{key}: {value} is visible {count} times and was told {said[key, value]} times",
         )
         for (key, value), count in due.items()
         if said[key, value] < count
     ]
     if not found and not said - due:
-        raise Inconclusive("nothing was told outside that is not visible, or twice, so this shows nothing")
+        raise Inconclusive(
+            "nothing was told outside that is not visible, or twice, so this shows nothing"
+        )
     return [*view.foreign, *found]

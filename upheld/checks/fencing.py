@@ -22,14 +22,23 @@ def silent(history: History, application: str) -> list[Anomaly]:
     view = view_of(history, application)
     topic = view.application.topics[view.program.writes]
     pause = [m for m in history.of(Mark) if m.fault == "with a transaction open"][-1]
-    ends = [e for e in history.of(Ends) if e.application == application and e.reason == "before the zombie resumes"][-1]
+    ends = [
+        e
+        for e in history.of(Ends)
+        if e.application == application and e.reason == "before the zombie resumes"
+    ][-1]
     zombies = {tuple(writer) for writer in pause.evidence["writers"]}
     stable: dict[str, int] = pause.evidence["last_stable"]
-    visible = {(r.partition, r.offset): r for r in history.of(Record) if r.topic == topic and r.visible}
+    visible = {
+        (r.partition, r.offset): r for r in history.of(Record) if r.topic == topic and r.visible
+    }
     found = []
     for batch in (b for b in history.of(Batch) if b.topic == topic and b.control is None):
         where = f"{topic}-{batch.partition}"
-        by_zombie = (batch.producer_id, batch.producer_epoch) in zombies and batch.base_offset >= stable[where]
+        by_zombie = (
+            batch.producer_id,
+            batch.producer_epoch,
+        ) in zombies and batch.base_offset >= stable[where]
         appended = batch.base_offset >= ends.high_watermark[where]
         shown = [
             visible[batch.partition, o]
@@ -39,7 +48,11 @@ def silent(history: History, application: str) -> list[Anomaly]:
         if (by_zombie and shown) or appended:
             writer = f"producer {batch.producer_id}, epoch {batch.producer_epoch}"
             said = f"{where}@{batch.base_offset}..{batch.last_offset} was written by {writer}, "
-            said += "after its successor had drained the input" if appended else "the fenced one, and is visible"
+            said += (
+                "after its successor had drained the input"
+                if appended
+                else "the fenced one, and is visible"
+            )
             first = shown[0] if shown else None
             key, got = (text(first.key or b""), first.at) if first else (None, None)
             found.append(Anomaly(name="fenced-but-emitting", text=said, key=key, got=got))
@@ -53,7 +66,9 @@ def noticed(history: History, application: str) -> list[Anomaly]:
     second = max(number for number, event in enumerate(happened) if event.event == "started")
     if any(event.event == "failed" for event in happened[second:]):
         return []
-    said = f"{happened[second].name} was started under the ids of another one, and neither has noticed"
+    said = (
+        f"{happened[second].name} was started under the ids of another one, and neither has noticed"
+    )
     return [Anomaly(name="fenced-but-emitting", text=said)]
 
 
@@ -64,10 +79,15 @@ def handed_over(history: History, application: str) -> list[Anomaly]:
     Who wrote before the second one was started is the first; the ends were recorded between the two.
     """
     view, first, standing = view_of(history, application), set[int](), False
-    ends = [e for e in history.of(Ends) if e.application == application and e.reason == HANDED_OVER][-1].high_watermark
+    ends = [
+        e for e in history.of(Ends) if e.application == application and e.reason == HANDED_OVER
+    ][-1].high_watermark
     found, late = list(view.foreign), set[int]()
     for event in history.events:
-        if isinstance(event, Instance) and (event.application, event.event) == (application, "standing-by"):
+        if isinstance(event, Instance) and (event.application, event.event) == (
+            application,
+            "standing-by",
+        ):
             standing = True
         elif isinstance(event, Batch) and event.topic == view.table and event.control is None:
             where = f"{event.topic}-{event.partition}"
@@ -76,11 +96,17 @@ def handed_over(history: History, application: str) -> list[Anomaly]:
             elif (event.producer_id in first) == (event.base_offset >= ends[where]):
                 who = "that has handed over" if event.producer_id in first else "that stands by"
                 said = f"{where}@{event.base_offset}..{event.last_offset} was written by the cluster {who}"
-                found.append(Anomaly(name="fenced-but-emitting", text=f"{said} (producer {event.producer_id})"))
+                found.append(
+                    Anomaly(
+                        name="fenced-but-emitting", text=f"{said} (producer {event.producer_id})"
+                    )
+                )
             elif event.producer_id not in first:
                 late.add(event.producer_id)
     if not found and not (first and late):
-        raise Inconclusive("one of the two clusters has written nothing, so it could not write at the wrong time")
+        raise Inconclusive(
+            "one of the two clusters has written nothing, so it could not write at the wrong time"
+        )
     return found
 
 
@@ -90,9 +116,7 @@ def released(history: History, application: str, *, bound_ms: int) -> list[Anoma
     committed = [c for c in history.of(Committed) if c.application == application][-1]
     if committed.stable_ms <= bound_ms:
         return []
-    said = (
-        f"a read_committed reader waited {committed.stable_ms} ms for the open transaction; the bound is {bound_ms} ms"
-    )
+    said = f"a read_committed reader waited {committed.stable_ms} ms for the open transaction; the bound is {bound_ms} ms"
     return [Anomaly(name="stuck", text=said)]
 
 
@@ -105,7 +129,9 @@ def owners(history: History, application: str) -> list[Anomaly]:
     """
     view = view_of(history, application)
     topic = view.application.topics[view.program.writes]
-    batches = [batch for batch in history.of(Batch) if batch.topic == topic and batch.control is None]
+    batches = [
+        batch for batch in history.of(Batch) if batch.topic == topic and batch.control is None
+    ]
     writers = {
         (batch.partition, offset): batch.producer_id
         for batch in batches
@@ -116,23 +142,42 @@ def owners(history: History, application: str) -> list[Anomaly]:
     if len({(batch.producer_id, batch.producer_epoch) for batch in batches}) == 1:
         raise Inconclusive("one producer wrote all of the outputs, so that nothing was shared")
     changes = sum(
-        e.application == application and e.event in {"started", "stopped", "killed", "failed", "exited"}
+        e.application == application
+        and e.event in {"started", "stopped", "killed", "failed", "exited"}
         for e in history.of(Instance)
     )
-    came = defaultdict[tuple[str, int], list[Record]](list)  # by input partition and output partition
+    came = defaultdict[tuple[str, int], list[Record]](
+        list
+    )  # by input partition and output partition
     for key, outputs in view.outputs.items():
         for output in (o for o in outputs if not o.anomaly):
             source = view.states[key][output.index].source
-            came[f"{source.topic}-{source.partition}", output.record.partition].append(output.record)
+            came[f"{source.topic}-{source.partition}", output.record.partition].append(
+                output.record
+            )
     found = dict[str, tuple[int, Anomaly]]()  # of an input partition, where it passed most often
     for (source_partition, _), records in sorted(came.items()):
         records.sort(key=lambda record: record.offset)
-        turns = [next(run) for _, run in groupby(records, key=lambda r: writers[r.partition, r.offset])]
-        passed, most = len(turns) - 1, found[source_partition][0] if source_partition in found else changes
+        turns = [
+            next(run) for _, run in groupby(records, key=lambda r: writers[r.partition, r.offset])
+        ]
+        passed, most = (
+            len(turns) - 1,
+            found[source_partition][0] if source_partition in found else changes,
+        )
         if passed > most:
-            pair = " and ".join(str(writers[record.partition, record.offset]) for record in turns[-2:])
+            pair = " and ".join(
+                str(writers[record.partition, record.offset]) for record in turns[-2:]
+            )
             said = f"{source_partition} passed {passed} times between producers, at last between {pair}"
             said += f", while instances came and went {changes} times"
-            last = Anomaly(name="fenced-but-emitting", text=said, key=text(turns[-1].key or b""), got=turns[-1].at)
+            last = Anomaly(
+                name="fenced-but-emitting",
+                text=said,
+                key=text(turns[-1].key or b""),
+                got=turns[-1].at,
+            )
             found[source_partition] = passed, last
-    return [anomaly for _, anomaly in found.values()] or view.foreign  # what two owners wrote may be no state at all
+    return [
+        anomaly for _, anomaly in found.values()
+    ] or view.foreign  # what two owners wrote may be no state at all

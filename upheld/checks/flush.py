@@ -37,7 +37,10 @@ def filled(history: History, application: str) -> list[Anomaly]:
             said = f"{text(key)} has {len(states)} events, {out} of them are out {paused.looked_ms - paused.since_ms} ms after"
             late.append(
                 view.anomaly(
-                    "late", f"{said} the input paused, and {due} fill batches of {threshold}", key, states[due - 1]
+                    "late",
+                    f"{said} the input paused, and {due} fill batches of {threshold}",
+                    key,
+                    states[due - 1],
                 )
             )
     early = [
@@ -73,12 +76,16 @@ def in_time(history: History, application: str) -> list[Anomaly]:
                 said = f"{text(key)}: {state.source.at} waited {until - since} ms" + (
                     "" if index in seen else " and waits yet"
                 )
-                late.append(view.anomaly("late", f"{said} (promised: {paused.tolerance_ms} ms)", key, state))
+                late.append(
+                    view.anomaly("late", f"{said} (promised: {paused.tolerance_ms} ms)", key, state)
+                )
     return timed(view, paused, late)
 
 
 def _ready(history: History, application: str) -> list[int]:
-    return [e.at_ms for e in history.of(Instance) if e.application == application and e.event == "ready"]
+    return [
+        e.at_ms for e in history.of(Instance) if e.application == application and e.event == "ready"
+    ]
 
 
 def _waits_since(state: State, ready: list[int], until_ms: int) -> int:
@@ -116,7 +123,9 @@ def bounded(history: History, application: str) -> list[Anomaly]:
                 waited_ms = after.seen_ms - _waits_since(state, ready, after.seen_ms)
             if 4 * waited_ms < 3 * interval_ms:
                 said = f"{text(key)}: a batch of {size_after} follows one of {size_before} after {apart_ms} of {interval_ms} ms"
-                found.append(view.anomaly("early", f"{said}; it waited {waited_ms} ms", key, got=after))
+                found.append(
+                    view.anomaly("early", f"{said}; it waited {waited_ms} ms", key, got=after)
+                )
     return view.foreign + found
 
 

@@ -42,15 +42,27 @@ def result(history: History, application: str, *, table: list[list[str]]) -> lis
     """Whether the last visible rows are those of a table: its first column is the key, a cell without text is null."""
     view, found = view_of(history, application), list[Anomaly]()
     names, *rows = table
-    last = {key: o.record for key, outputs in view.outputs.items() for o in outputs if not o.anomaly}
-    shown = {text(key): row for key, record in last.items() if (row := _row(record, names)) is not None}
+    last = {
+        key: o.record for key, outputs in view.outputs.items() for o in outputs if not o.anomaly
+    }
+    shown = {
+        text(key): row for key, record in last.items() if (row := _row(record, names)) is not None
+    }
     due = {row[0]: row for row in rows}
     for key in sorted(shown.keys() | due.keys()):
         if shown.get(key) != due.get(key):
             name = "lost" if key not in shown else "phantom"
-            expected, got = (" | ".join(row) if row else "no row" for row in (due.get(key), shown.get(key)))
+            expected, got = (
+                " | ".join(row) if row else "no row" for row in (due.get(key), shown.get(key))
+            )
             found.append(
-                Anomaly(name=name, text=f"{key} is {got} and not {expected}", key=key, expected=expected, got=got)
+                Anomaly(
+                    name=name,
+                    text=f"{key} is {got} and not {expected}",
+                    key=key,
+                    expected=expected,
+                    got=got,
+                )
             )
     return view.foreign + found
 
@@ -83,8 +95,16 @@ def refused_or_right(history: History, application: str) -> list[Anomaly]:
                 later.clear()  # what came before is another start's
     if not refused:
         return relation(history, application)
-    outputs = [o.record for outputs in view.outputs.values() for o in outputs if o.anomaly or id(o.record) in later]
-    return [Anomaly(name="phantom", text=f"{refused} {r.at} is visible", key=text(r.key or b"")) for r in outputs]
+    outputs = [
+        o.record
+        for outputs in view.outputs.values()
+        for o in outputs
+        if o.anomaly or id(o.record) in later
+    ]
+    return [
+        Anomaly(name="phantom", text=f"{refused} {r.at} is visible", key=text(r.key or b""))
+        for r in outputs
+    ]
 
 
 @check("forgotten", anomalies=("unbounded",))
@@ -98,16 +118,31 @@ def forgotten(history: History, application: str, *, times: int) -> list[Anomaly
             )
         return []
     said = f"it holds {last.size} {last.unit}, and held {first.size} when about as many rows were there"
-    return [Anomaly(name="unbounded", text=said, expected=f"{times * first.size} at most", got=str(last.size))]
+    return [
+        Anomaly(
+            name="unbounded",
+            text=said,
+            expected=f"{times * first.size} at most",
+            got=str(last.size),
+        )
+    ]
 
 
 @check("named", anomalies=("stuck", *NO_STATE))
 def named(history: History, application: str) -> list[Anomaly]:
     """Whether the loud stop names the record that cannot be read, and nothing that comes of it is visible."""
     view = view_of(history, application)
-    said = next(e.detail for e in history.of(Instance) if e.application == application and e.event == "failed")
+    said = next(
+        e.detail
+        for e in history.of(Instance)
+        if e.application == application and e.event == "failed"
+    )
     flawed = [r for r in view.flawed if r.visible]
     found = list(view.foreign)
     if not any(re.search(rf"{re.escape(record.at)}(?!\d)", said) for record in flawed):
-        found.append(Anomaly(name="stuck", text=f"it stopped and named no record that cannot be read: {said}"))
+        found.append(
+            Anomaly(
+                name="stuck", text=f"it stopped and named no record that cannot be read: {said}"
+            )
+        )
     return found

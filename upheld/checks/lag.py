@@ -29,7 +29,8 @@ def lag(history: History, application: str) -> list[Anomaly]:
         then_ms = said.at_ms - AGE_MS
         before = next((e.committed for e in reversed(given) if e.at_ms <= then_ms), {})
         least = sum(
-            record.seen_ms <= then_ms and record.offset >= said.committed[f"{record.topic}-{record.partition}"]
+            record.seen_ms <= then_ms
+            and record.offset >= said.committed[f"{record.topic}-{record.partition}"]
             for record in view.inputs
             if record.visible
         )
@@ -50,9 +51,15 @@ def caught_up(history: History, application: str) -> list[Anomaly]:
     ``stuck`` is who stays behind: a monitor shows that lag for ever, and what waits until nothing is left never goes on.
     """
     view = view_of(history, application)
-    look = next(e for e in reversed(list(history.of(Committed))) if e.application == application and e.high_watermark)
+    look = next(
+        e
+        for e in reversed(list(history.of(Committed)))
+        if e.application == application and e.high_watermark
+    )
     ends, committed = look.high_watermark or {}, look.offsets or {}
-    last = {f"{record.topic}-{record.partition}": record for record in view.inputs if record.visible}
+    last = {
+        f"{record.topic}-{record.partition}": record for record in view.inputs if record.visible
+    }
     behind = [
         Anomaly(
             name="stuck",
@@ -62,8 +69,12 @@ def caught_up(history: History, application: str) -> list[Anomaly]:
         for place, end in ends.items()
         if committed.get(place, 0) < end
     ]
-    if not behind and all(place in last and last[place].offset + 1 == end for place, end in ends.items()):
-        raise Inconclusive("every partition of the input ends in a record, so that there was nothing to pass")
+    if not behind and all(
+        place in last and last[place].offset + 1 == end for place, end in ends.items()
+    ):
+        raise Inconclusive(
+            "every partition of the input ends in a record, so that there was nothing to pass"
+        )
     return [*view.foreign, *behind]
 
 
@@ -74,13 +85,27 @@ def gap_named(history: History, application: str) -> list[Anomaly]:
     ``lost``: it went on, and nobody knows that records are missing.
     """
     view = view_of(history, application)
-    gaps = next(mark.evidence["gaps"] for mark in reversed(list(history.of(Mark))) if "gaps" in mark.evidence)
-    said = [e.detail for e in history.of(Instance) if e.application == application and e.event == "failed"]
+    gaps = next(
+        mark.evidence["gaps"]
+        for mark in reversed(list(history.of(Mark)))
+        if "gaps" in mark.evidence
+    )
+    said = [
+        e.detail
+        for e in history.of(Instance)
+        if e.application == application and e.event == "failed"
+    ]
     if not said:
         text = "{0}: what lay from {1} to {2} was deleted before it was read, and it went on without a word"
-        return [*view.foreign, *(Anomaly(name="lost", text=text.format(p, b, e - 1)) for p, (b, e) in gaps.items())]
+        return [
+            *view.foreign,
+            *(Anomaly(name="lost", text=text.format(p, b, e - 1)) for p, (b, e) in gaps.items()),
+        ]
     if not any(re.search(rf"{re.escape(place)}(?!\d)", said[-1]) for place in gaps):
-        return [*view.foreign, Anomaly(name="stuck", text=f"it stopped and did not say where: {said[-1]}")]
+        return [
+            *view.foreign,
+            Anomaly(name="stuck", text=f"it stopped and did not say where: {said[-1]}"),
+        ]
     return view.foreign
 
 
@@ -88,11 +113,18 @@ def gap_named(history: History, application: str) -> list[Anomaly]:
 def file_named(history: History, application: str) -> list[Anomaly]:
     """Whether a design that stopped after one of its files was torn said which file that was; one with a number by its folder."""
     view, events = view_of(history, application), history.events
-    at, torn = next((n, e.evidence["file"]) for n, e in enumerate(events) if isinstance(e, Mark) and e.fault == TORN)
+    at, torn = next(
+        (n, e.evidence["file"])
+        for n, e in enumerate(events)
+        if isinstance(e, Mark) and e.fault == TORN
+    )
     failed = (e for e in events[at:] if isinstance(e, Instance) and e.application == application)
     said = next((e.detail for e in failed if e.event == "failed"), None)
     path = PurePath(torn)
     name = f"{path.parent.name}/{path.name}" if path.name.isdigit() else path.name
     if said is None or re.search(rf"(?<!\w){re.escape(name)}(?!\w)", said):
         return view.foreign
-    return [*view.foreign, Anomaly(name="stuck", text=f"{torn} is torn, and it stopped without naming it: {said}")]
+    return [
+        *view.foreign,
+        Anomaly(name="stuck", text=f"{torn} is torn, and it stopped without naming it: {said}"),
+    ]

@@ -17,7 +17,9 @@ def preserved(history: History, application: str) -> list[Anomaly]:
     view = view_of(history, application)
     found = list(view.foreign)
     for key in view.states.keys() - view.outputs.keys():
-        found.append(view.anomaly("lost", f"{text(key)} has no visible output", key, view.states[key][-1]))
+        found.append(
+            view.anomaly("lost", f"{text(key)} has no visible output", key, view.states[key][-1])
+        )
     for key, outputs in view.outputs.items():
         for output in outputs:
             if output.anomaly:
@@ -34,12 +36,18 @@ def preserved(history: History, application: str) -> list[Anomaly]:
             if told(chain) != told(state.chain):
                 wrong.append(f"chain {chain} instead of {state.chain}")
             if record.timestamp_ms != state.source.timestamp_ms:
-                wrong.append(f"timestamp {record.timestamp_ms} instead of {state.source.timestamp_ms}")
+                wrong.append(
+                    f"timestamp {record.timestamp_ms} instead of {state.source.timestamp_ms}"
+                )
             kept = iter(record.headers)  # each header is looked for behind the one before it
-            missing = [] if view.program.conflates else [h for h in state.source.headers if h not in kept]
+            missing = (
+                [] if view.program.conflates else [h for h in state.source.headers if h not in kept]
+            )
             if missing:
                 wrong.append(f"no header {missing[0][0]!r}")
             if wrong:
                 said = f"{record.at} for {text(key)} has {'; '.join(wrong)}"
-                found.append(view.anomaly("lost" if missing else "phantom", said, key, state, record))
+                found.append(
+                    view.anomaly("lost" if missing else "phantom", said, key, state, record)
+                )
     return found

@@ -23,7 +23,9 @@ def progressed(view: View) -> list[Anomaly]:
         outputs = [o for o in view.outputs.get(key, []) if not o.anomaly]
         steps_back = 0
         for before, after in pairwise(outputs):
-            said = f"{text(key)} holds {after.progress} records of its topics after {before.progress}"
+            said = (
+                f"{text(key)} holds {after.progress} records of its topics after {before.progress}"
+            )
             if view.exactly_once and after.progress == before.progress:
                 found.append(view.anomaly("duplicated", said, key, states[-1], after.record))
             elif not is_ahead(after.progress, before.progress):
@@ -32,9 +34,7 @@ def progressed(view: View) -> list[Anomaly]:
                     found.append(view.anomaly("reordered", said, key, states[-1], after.record))
         if not outputs or not outputs[-1].index:
             have = outputs[-1] if outputs else None
-            said = (
-                f"{text(key)} ends with {have.progress if have else 'none'} of the records of its topics, not with all"
-            )
+            said = f"{text(key)} ends with {have.progress if have else 'none'} of the records of its topics, not with all"
             found.append(view.anomaly("lost", said, key, states[-1], have.record if have else None))
     return found
 

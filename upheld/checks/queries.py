@@ -26,15 +26,23 @@ def answers(history: History, application: str) -> list[Anomaly]:
     for event in history.events:
         if isinstance(event, Record) and (output := outputs.get(id(event))):
             visible[event.key or b""] = output.progress
-        elif isinstance(event, Instance) and event.application == application and event.event == "started":
+        elif (
+            isinstance(event, Instance)
+            and event.application == application
+            and event.event == "started"
+        ):
             at_start[event.name] = dict(visible)
-            said_before = {(name, key): said for (name, key), said in said_before.items() if name != event.name}
+            said_before = {
+                (name, key): said for (name, key), said in said_before.items() if name != event.name
+            }
         elif isinstance(event, Answer) and event.application == application and event.ready:
             progress = _progress(view, event)
             if isinstance(progress, Anomaly):
                 found.append(progress)
                 continue
-            shown = f"{event.name} answered {text(event.key)} with {_shown(event)} at {event.at_ms} ms"
+            shown = (
+                f"{event.name} answered {text(event.key)} with {_shown(event)} at {event.at_ms} ms"
+            )
             due = at_start.get(event.name, {}).get(event.key)
             before = said_before.get((event.name, event.key))
             if due and not is_ahead(progress, due):
@@ -45,7 +53,9 @@ def answers(history: History, application: str) -> list[Anomaly]:
                 found.append(view.anomaly("reordered", said, event.key))
             said_before[event.name, event.key] = progress
     if not found and not any(answer.ready and at_start.get(answer.name) for answer in given):
-        raise Inconclusive("nobody answered who began when rows were visible, so none could be missing")
+        raise Inconclusive(
+            "nobody answered who began when rows were visible, so none could be missing"
+        )
     return found
 
 
@@ -55,7 +65,9 @@ def committed_answers(history: History, application: str) -> list[Anomaly]:
     view, given = view_of(history, application), _given(history, application)
     judged = (_progress(view, answer) for answer in given if answer.ready)
     found = [each for each in judged if isinstance(each, Anomaly)]
-    if not found and len({(answer.key, answer.value) for answer in given}) == len({answer.key for answer in given}):
+    if not found and len({(answer.key, answer.value) for answer in given}) == len(
+        {answer.key for answer in given}
+    ):
         raise Inconclusive("no row changed while it was asked for")
     return found
 
@@ -65,8 +77,16 @@ def answered(history: History, application: str) -> list[Anomaly]:
     """Whether the last answer for every key is its last visible row, whichever of the running instances gives it (G61)."""
     view, found = view_of(history, application), list[Anomaly]()
     state = {e.name: e.event for e in history.of(Instance) if e.application == application}
-    runs = {name for name, event in state.items() if event not in {"stopped", "killed", "failed", "exited"}}
-    last = {(answer.name, answer.key): answer for answer in _given(history, application) if answer.name in runs}
+    runs = {
+        name
+        for name, event in state.items()
+        if event not in {"stopped", "killed", "failed", "exited"}
+    }
+    last = {
+        (answer.name, answer.key): answer
+        for answer in _given(history, application)
+        if answer.name in runs
+    }
     if missing := view.states.keys() - {key for _, key in last}:
         raise Inconclusive(f"nobody was asked for {text(min(missing))}")
     for (_, key), answer in last.items():
@@ -84,7 +104,10 @@ def online(history: History, application: str) -> list[Anomaly]:
     """Whether the others went on answering after one was killed (G16); Inconclusive where none was asked soon enough."""
     dead, later = None, list[Answer]()
     for event in history.events:
-        if isinstance(event, Instance) and (event.application, event.event) == (application, "killed"):
+        if isinstance(event, Instance) and (event.application, event.event) == (
+            application,
+            "killed",
+        ):
             dead = dead or event
         elif dead and isinstance(event, Answer) and event.application == application:
             later.append(event)
@@ -112,7 +135,11 @@ def _given(history: History, application: str) -> list[Answer]:
 def _value(view: View, answer: Answer) -> tuple[object, ...] | None:
     assert view.program.stored_value
     try:
-        return None if answer.value is None else view.program.stored_value(text(answer.key), answer.value)
+        return (
+            None
+            if answer.value is None
+            else view.program.stored_value(text(answer.key), answer.value)
+        )
     except Unreadable as error:
         return (error.why,)
 
@@ -128,11 +155,19 @@ def _progress(view: View, answer: Answer) -> Progress | Anomaly:
     if value is None:
         return tuple(0 for _ in view.merged.whole(answer.key))
     shown = f"{answer.name} answered {text(answer.key)} with {_shown(answer)} at {answer.at_ms} ms"
-    progress = view.merged.progress(answer.key, value) if len(value) > 1 else Diagnosis("phantom", str(value[0]))
+    progress = (
+        view.merged.progress(answer.key, value)
+        if len(value) > 1
+        else Diagnosis("phantom", str(value[0]))
+    )
     if isinstance(progress, Diagnosis):
         return view.anomaly(progress.name, f"{shown}: {progress.why}", answer.key)
     if not any(_is_seen(answer, record) for record in _rows(view, answer.key, value)):
-        return view.anomaly("uncommitted-visible", f"{shown}, which no reader of committed data saw then", answer.key)
+        return view.anomaly(
+            "uncommitted-visible",
+            f"{shown}, which no reader of committed data saw then",
+            answer.key,
+        )
     return progress
 
 

@@ -30,8 +30,14 @@ def side_effects(history: History, _: str) -> list[Anomaly]:
         else:
             continue
         found.append(Anomaly(name="leaked-topic", text=said))
-    new = [("consumer group", group) for group in sorted(set(after.groups) - set(before.groups) - groups)]
-    new += [("transactional id", i) for i in sorted(set(after.transactional_ids) - set(before.transactional_ids))]
+    new = [
+        ("consumer group", group)
+        for group in sorted(set(after.groups) - set(before.groups) - groups)
+    ]
+    new += [
+        ("transactional id", i)
+        for i in sorted(set(after.transactional_ids) - set(before.transactional_ids))
+    ]
     for kind, name in new:
         if not name.startswith(ids) and ours:
             said = f"{kind} {name} appeared and does not begin with the application id"
@@ -43,9 +49,14 @@ def side_effects(history: History, _: str) -> list[Anomaly]:
 def no_topics(history: History, application: str) -> list[Anomaly]:
     """Whether the application has no topic of its own, declared or not."""
     own, made = history.application(application), _made(history)
-    topics = (t for t in list(history.of(Names))[-1].topics if t.startswith(own.application_id) and t not in made)
+    topics = (
+        t
+        for t in list(history.of(Names))[-1].topics
+        if t.startswith(own.application_id) and t not in made
+    )
     return [
-        Anomaly(name="leaked-topic", text=f"{topic} is kept on the broker by the design itself") for topic in topics
+        Anomaly(name="leaked-topic", text=f"{topic} is kept on the broker by the design itself")
+        for topic in topics
     ]
 
 
@@ -60,13 +71,21 @@ def footprint(history: History, application: str, *, topics: int, partitions: in
     beside = [topic for topic, each in kept.items() if topic not in {view.table, *_made(history)}]
     said = [f"{each.topic} has {each.partitions} partitions, {partitions} at most" for each in kept.values()
             if each.partitions > partitions]  # fmt: skip
-    said += [f"{each.topic} repeats {each.repeated} rows of {view.table}" for each in kept.values() if each.repeated]
+    said += [
+        f"{each.topic} repeats {each.repeated} rows of {view.table}"
+        for each in kept.values()
+        if each.repeated
+    ]
     if len(beside) > topics:
         said.append(f"beside its table it keeps {', '.join(sorted(beside))}, {topics} at most")
     rows = (output.record for outputs in view.outputs.values() for output in outputs)
-    most = history.begun.bytes_beside_table * sum(len(row.key or b"") + len(row.value or b"") for row in rows)
+    most = history.begun.bytes_beside_table * sum(
+        len(row.key or b"") + len(row.value or b"") for row in rows
+    )
     if (size := sum(kept[topic].size_bytes for topic in beside)) > most:
-        said.append(f"beside its table it keeps {size} bytes, and declares {most:.0f} for what {view.table} holds")
+        said.append(
+            f"beside its table it keeps {size} bytes, and declares {most:.0f} for what {view.table} holds"
+        )
     return [Anomaly(name="leaked-topic", text=each) for each in said]
 
 
@@ -89,8 +108,12 @@ def same_rows(history: History, _: str) -> list[Anomaly]:
     for name, other in others:
         for key in sorted(views[first].states.keys() | rows.keys() | other.keys()):
             if key not in rows or key not in other:
-                silent = " and ".join(n for n, shown in ((first, rows), (name, other)) if key not in shown)
-                found.append(Anomaly(name="lost", text=f"{text(key)} has no row in {silent}", key=text(key)))
+                silent = " and ".join(
+                    n for n, shown in ((first, rows), (name, other)) if key not in shown
+                )
+                found.append(
+                    Anomaly(name="lost", text=f"{text(key)} has no row in {silent}", key=text(key))
+                )
             elif rows[key] != other[key]:
                 said = f"{text(key)} ends as {show((rows[key],))} in {first} and as {show((other[key],))} in {name}"
                 found.append(Anomaly(name="phantom", text=said, key=text(key)))

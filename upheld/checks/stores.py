@@ -25,7 +25,9 @@ def unsettled(view: View, rows: Iterable[Row]) -> list[tuple[bytes, State, str]]
     return found
 
 
-def _kept(view: View, rows: Iterable[Row]) -> Iterator[tuple[bytes, list[State], tuple[object, ...] | None]]:
+def _kept(
+    view: View, rows: Iterable[Row]
+) -> Iterator[tuple[bytes, list[State], tuple[object, ...] | None]]:
     """The states of each key of each stage, and the one that is kept of it; what is no row says so in its place."""
     said = {(stage, key.encode()): value for stage, key, value in rows}
     for stage in view.stages:
@@ -47,7 +49,11 @@ def stored(history: History, application: str) -> list[Anomaly]:
     found = []
     for key, due, have in unsettled(view, last.rows):
         said = f"{text(key)}: {paused.looked_ms - paused.since_ms} ms after the input paused the store holds {have}"
-        found.append(view.anomaly("late", f"{said}, not its last state (promised: {paused.tolerance_ms} ms)", key, due))
+        found.append(
+            view.anomaly(
+                "late", f"{said}, not its last state (promised: {paused.tolerance_ms} ms)", key, due
+            )
+        )
     return timed(view, paused, found)
 
 
@@ -79,7 +85,9 @@ def contained(history: History, application: str) -> list[Anomaly]:
     before, *_, after = [m.size_bytes for m in history.of(Memory) if m.application == application]
     if (grown := after - before) <= GROWTH_BYTES:
         return []
-    said = f"it had {before >> 20} MiB in memory, and {grown >> 20} MiB more at the end of the outage"
+    said = (
+        f"it had {before >> 20} MiB in memory, and {grown >> 20} MiB more at the end of the outage"
+    )
     most = f"{GROWTH_BYTES >> 20} MiB more at most"
     return [Anomaly(name="unbounded", text=said, expected=most, got=f"{grown >> 20} MiB more")]
 
@@ -98,9 +106,18 @@ def throttled(history: History, application: str) -> list[Anomaly]:
     found, at_stake = list(view.foreign), False
     starts = [e for e in lives if e.event == "started"]
     for start in starts:
-        end = next((e for e in lives if e.at_ms > start.at_ms and e.event in {"stopped", "killed", "failed"}), None)
+        end = next(
+            (
+                e
+                for e in lives
+                if e.at_ms > start.at_ms and e.event in {"stopped", "killed", "failed"}
+            ),
+            None,
+        )
         end_ms = end.at_ms if end else until_ms
-        may = (end_ms - start.at_ms) // interval_ms + 1 + (end is not None and end.event == "stopped")
+        may = (
+            (end_ms - start.at_ms) // interval_ms + 1 + (end is not None and end.event == "stopped")
+        )
         counts = Counter(key for at_ms, _, key in writes if start.at_ms <= at_ms <= end_ms)
         at_stake = at_stake or any(len(states) > may for states in view.states.values())
         for key, count in sorted(counts.items()):
@@ -108,5 +125,7 @@ def throttled(history: History, application: str) -> list[Anomaly]:
                 said = f"{key} was written {count} times in {end_ms - start.at_ms} ms; {may} times at most"
                 found.append(view.anomaly("early", said, key.encode()))
     if not at_stake:
-        raise Inconclusive("no account changed more often than it may be written, so nothing had to be held back")
+        raise Inconclusive(
+            "no account changed more often than it may be written, so nothing had to be held back"
+        )
     return found

@@ -66,12 +66,18 @@ class View:
 
     @cached_property
     def _before(self) -> "tuple[View, ...]":
-        return tuple(View(self.history, self.application.name, stage) for stage in self.program.stages[1:])
+        return tuple(
+            View(self.history, self.application.name, stage) for stage in self.program.stages[1:]
+        )
 
     @property
     def table(self) -> str:
         """The topic of the outputs: the harness's, unless the design has said that one of its own is the table."""
-        named = (e.table for e in self.history.of(Instance) if e.application == self.application.name and e.table)
+        named = (
+            e.table
+            for e in self.history.of(Instance)
+            if e.application == self.application.name and e.table
+        )
         return next(named, self.application.topics[self.program.writes])
 
     @cached_property
@@ -94,7 +100,9 @@ class View:
 
     def _folded(self, *, visible: bool) -> tuple[States, list[Record]]:
         kind = "visible" if visible else "aborted"
-        return self._derived(f"fold of what is {kind} by {self.program.name}", lambda: self._fold(visible=visible))
+        return self._derived(
+            f"fold of what is {kind} by {self.program.name}", lambda: self._fold(visible=visible)
+        )
 
     def _fold(self, *, visible: bool) -> tuple[States, list[Record]]:
         """The states, and what cannot be read: that is set aside or stops a design, and nothing else comes of it."""
@@ -145,7 +153,11 @@ class View:
         running = set[str]()
         for event in self.history.events:
             if isinstance(event, Record):
-                if event.topic != topic or not event.visible or (event.partition, event.offset) in known:
+                if (
+                    event.topic != topic
+                    or not event.visible
+                    or (event.partition, event.offset) in known
+                ):
                     continue
                 known.add((event.partition, event.offset))
                 self._place(event, max(0, interruptions), outputs.setdefault(event.key or b"", []))
@@ -164,7 +176,14 @@ class View:
         try:
             items = self.program.items(self.program.value_of(record))
         except Unreadable as error:
-            shown.append(Output(record, -1, interruptions, Anomaly(name="phantom", text=error.why, key=text(key))))
+            shown.append(
+                Output(
+                    record,
+                    -1,
+                    interruptions,
+                    Anomaly(name="phantom", text=error.why, key=text(key)),
+                )
+            )
             return
         states = self.states.get(key, [])
         for value in items:
@@ -185,7 +204,9 @@ class View:
                 places[address(state.value)].append(index)
         return [index for index in places.get(address(value), ()) if states[index].value == value]
 
-    def _merge(self, record: Record, key: bytes, value: tuple[object, ...], interruptions: int) -> Output:
+    def _merge(
+        self, record: Record, key: bytes, value: tuple[object, ...], interruptions: int
+    ) -> Output:
         assert self.merged
         place = self.merged.progress(key, value)
         if isinstance(place, Diagnosis):
@@ -204,14 +225,19 @@ class View:
         if len(indexes) == 1 and (last < 0 or states[last].value != GONE):
             return indexes[0]
         if not self.exactly_once:
-            return indexes[bisect_left(indexes, last) % len(indexes)]  # a step back goes as far as it may
+            return indexes[
+                bisect_left(indexes, last) % len(indexes)
+            ]  # a step back goes as far as it may
         after = bisect_right(indexes, last)
         if last >= 0 and states[last].value == GONE:
             sound = (o for o in reversed(shown) if not o.anomaly)
             run = list(takewhile(lambda o: states[o.index].value == GONE, sound))
             if last in indexes:  # a tombstone behind others is for another deletion
                 told = {id(states[o.index].deletion) for o in run}
-                return next((index for index in indexes[after:] if id(states[index].deletion) not in told), last)
+                return next(
+                    (index for index in indexes[after:] if id(states[index].deletion) not in told),
+                    last,
+                )
             before = next((o.index for o in run if o.index < indexes[-1]), last)
             # What seemed to be for a deletion after this row was for one before it.
             if after == len(indexes) and before != last:
@@ -220,7 +246,9 @@ class View:
                 after = bisect_right(indexes, before)
         return indexes[min(after, len(indexes) - 1)]
 
-    def _misfit(self, record: Record, key: bytes, value: tuple[object, ...], said: Diagnosis | None = None) -> Anomaly:
+    def _misfit(
+        self, record: Record, key: bytes, value: tuple[object, ...], said: Diagnosis | None = None
+    ) -> Anomaly:
         diagnosis = said or self._diagnose(key, value, self.states.get(key, []))
         return Anomaly(
             name=diagnosis.name,
@@ -256,7 +284,12 @@ class View:
         return [o.anomaly for outputs in self.outputs.values() for o in outputs if o.anomaly]
 
     def anomaly(
-        self, name: str, said: str, key: bytes, state: State | None = None, got: Record | None = None
+        self,
+        name: str,
+        said: str,
+        key: bytes,
+        state: State | None = None,
+        got: Record | None = None,
     ) -> Anomaly:
         """An anomaly about one key, with the input concerned and both values, ready to print."""
         return Anomaly(

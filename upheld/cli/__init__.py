@@ -78,7 +78,9 @@ def parser() -> Parser:
     top.add_argument("--version", action="version", version=upheld.__version__)
     commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
-    def command(name: str, target: str, text: str, epilog: str | None = None) -> argparse.ArgumentParser:
+    def command(
+        name: str, target: str, text: str, epilog: str | None = None
+    ) -> argparse.ArgumentParser:
         added = commands.add_parser(
             name,
             help=text,
@@ -113,5 +115,7 @@ def parser() -> Parser:
     text = "Check the features: no scenario is vacuous, no sentence unused."
     options.lint_options(command("lint", "lint:lint_features", text))
     command("schema", "listing:print_schema", "Print the JSON Schema of the adapter protocol.")
-    options.add_broker(command("broker", "broker:run_broker", "Run the broker in the foreground until Ctrl-C."))
+    options.add_broker(
+        command("broker", "broker:run_broker", "Run the broker in the foreground until Ctrl-C.")
+    )
     return top

@@ -15,10 +15,15 @@ def run_broker(arguments: argparse.Namespace) -> int:
     try:
         broker = opened_broker(arguments, run, out)
         with contextlib.suppress(KeyboardInterrupt):  # its normal end
-            print(f"{broker.kind} {broker.version} answers at {broker.bootstrap}; Ctrl-C ends it", flush=True)
+            print(
+                f"{broker.kind} {broker.version} answers at {broker.bootstrap}; Ctrl-C ends it",
+                flush=True,
+            )
             while not broker.ended(1.0):
                 pass
-            raise MachineProblem(f"The broker ended by itself; {out / 'logs' / 'broker.log'} has its last words.")
+            raise MachineProblem(
+                f"The broker ended by itself; {out / 'logs' / 'broker.log'} has its last words."
+            )
     finally:
         run.close()
     return 0

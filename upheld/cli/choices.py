@@ -23,8 +23,12 @@ def manifests(arguments: argparse.Namespace) -> list[Manifest]:
 
 def request_of(arguments: argparse.Namespace) -> Request:
     """What the options choose."""
-    if arguments.rows and (arguments.only or arguments.guarantee or arguments.program or arguments.mode):
-        raise UsageProblem("--rows names each row; leave out --only, --guarantee, --program and --mode.")
+    if arguments.rows and (
+        arguments.only or arguments.guarantee or arguments.program or arguments.mode
+    ):
+        raise UsageProblem(
+            "--rows names each row; leave out --only, --guarantee, --program and --mode."
+        )
     return Request(
         only=arguments.only,
         guarantees=arguments.guarantee,
@@ -53,7 +57,9 @@ def given(arguments: argparse.Namespace) -> list[str]:
 
 def seed_of(arguments: argparse.Namespace) -> int:
     """The seed given, or a new one."""
-    return arguments.seed if arguments.seed is not None else random.SystemRandom().randrange(1 << 31)
+    return (
+        arguments.seed if arguments.seed is not None else random.SystemRandom().randrange(1 << 31)
+    )
 
 
 def look_for_garbage_seldom() -> None:

@@ -32,11 +32,18 @@ def smoke_design(arguments: argparse.Namespace) -> int:
         with Progress(console(stderr=arguments.json)) as progress:
             progress.begin(mean.total, mean.seconds)
             for design in designs:
-                checks = smoke(design, broker, run, out / "logs", watch=Watch(design.name, progress, mean))
+                checks = smoke(
+                    design, broker, run, out / "logs", watch=Watch(design.name, progress, mean)
+                )
                 results += [(design.name, *result) for result in checks]
         broker.close()
     finally:
         run.close()
     if arguments.json:
-        print(json.dumps([dict(zip(("design", "check", "ok", "text"), r, strict=True)) for r in results], indent=2))
+        print(
+            json.dumps(
+                [dict(zip(("design", "check", "ok", "text"), r, strict=True)) for r in results],
+                indent=2,
+            )
+        )
     return 0 if all(ok for _, _, ok, _ in results) else 1

@@ -9,5 +9,9 @@ from upheld.lint import lint
 def lint_features(arguments: argparse.Namespace) -> int:
     """Lint."""
     findings = lint()
-    print(json.dumps(findings, indent=2) if arguments.json else "\n".join(findings) or "the specification is sound")
+    print(
+        json.dumps(findings, indent=2)
+        if arguments.json
+        else "\n".join(findings) or "the specification is sound"
+    )
     return 1 if findings else 0

@@ -22,7 +22,11 @@ def list_rows(arguments: argparse.Namespace) -> int:
     listing = found.listing(designs, request.chooser(found))
     everything = chosen_rows(Request(depth="full"), found, designs)
     for name, ids in chosen_rows(request, found, designs).items():
-        listing["designs"][name] = {"promised": len(everything[name]), "chosen": len(ids), "rows": sorted(ids)}
+        listing["designs"][name] = {
+            "promised": len(everything[name]),
+            "chosen": len(ids),
+            "rows": sorted(ids),
+        }
     if arguments.json:
         print(json.dumps(listing, indent=2))
         return 0
@@ -32,17 +36,24 @@ def list_rows(arguments: argparse.Namespace) -> int:
         print(f"{'-':<5} {untested['id']:<70} untested: {untested['why']}")
     counts, depths = listing["guarantees"], Counter(row["depth"] for row in listing["rows"])
     each = ", ".join(f"{depths[depth]} {depth}" for depth in DEPTHS)
-    print(f"{counts['all']} guarantees, {counts['specified']} specified, {counts['untested']} untested")
+    print(
+        f"{counts['all']} guarantees, {counts['specified']} specified, {counts['untested']} untested"
+    )
     print(f"{len(listing['rows'])} rows ({each}; a depth holds those before it)")
     for name, design in listing["designs"].items():
-        print(f"{name} promises {design['promised']} rows; {design['chosen']} of them are chosen here")
+        print(
+            f"{name} promises {design['promised']} rows; {design['chosen']} of them are chosen here"
+        )
     return 0
 
 
 def explain_guarantee(arguments: argparse.Namespace) -> int:
     """Explain."""
     explanation = catalogue.load().explanation(arguments.guarantee, anomalies_of)
-    print(json.dumps(explanation, indent=2) if arguments.json else catalogue.as_text(explanation), end="")
+    print(
+        json.dumps(explanation, indent=2) if arguments.json else catalogue.as_text(explanation),
+        end="",
+    )
     return 0
 
 

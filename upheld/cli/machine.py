@@ -23,7 +23,9 @@ from upheld.supervisor.reaper import RunScope
 from upheld.trial.rig import Rig
 from upheld.ui.console import waiting
 
-LEAST_ROOM_BYTES = 1 << 20  # a run writes a hundred times as much: below it there is no use in starting
+LEAST_ROOM_BYTES = (
+    1 << 20
+)  # a run writes a hundred times as much: below it there is no use in starting
 MOST_FOLDERS = 1000  # of one second
 
 
@@ -46,7 +48,9 @@ def out_folder(given: Path | None = None) -> Path:
 def begin_report(given: Path | None, out: Path) -> None:
     """Empty what an older run left, and see that there is room, before anything costly; name the folder `latest`."""
     if shutil.disk_usage(out).free < LEAST_ROOM_BYTES:
-        raise MachineProblem(f"The disk of {out} is full; make room there, or choose another with --out.")
+        raise MachineProblem(
+            f"The disk of {out} is full; make room there, or choose another with --out."
+        )
     try:
         (out / "junit.xml").unlink(missing_ok=True)
         Writer(out).close()
@@ -99,7 +103,11 @@ def given_stores(asked: list[str]) -> dict[str, str]:
 
 @contextlib.contextmanager
 def opened_rig(
-    arguments: argparse.Namespace, designs: list[Manifest], out: Path, say: Console, stores: dict[str, str]
+    arguments: argparse.Namespace,
+    designs: list[Manifest],
+    out: Path,
+    say: Console,
+    stores: dict[str, str],
 ) -> Iterator[Rig]:
     """A broker that answers and all that is shared on it, these designs prepared; nothing of it is left behind."""
     run, seed = RunScope(), seed_of(arguments)
@@ -113,7 +121,16 @@ def opened_rig(
         prepare_all(designs, run, out)
         reading = Reading(broker.bootstrap, broker.client)
         reading.canary(f"upheld-canary-{run.run_id[:6]}")
-        rig = Rig(run, broker, reading, Feed(reading.settings, run.run_id), out, seed, arguments.time_scale, stores)
+        rig = Rig(
+            run,
+            broker,
+            reading,
+            Feed(reading.settings, run.run_id),
+            out,
+            seed,
+            arguments.time_scale,
+            stores,
+        )
         look_for_garbage_seldom()
         yield rig
     finally:

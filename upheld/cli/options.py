@@ -46,10 +46,18 @@ def add_designs(to: argparse.ArgumentParser, default: str | None = "spark") -> N
 
 def add_choice(to: argparse.ArgumentParser) -> None:
     """Add the options that choose rows."""
-    to.add_argument("--program", action="append", help="only this program, such as ledger; repeatable")
-    to.add_argument("--mode", action="append", help="only this mode, such as exactly_once; repeatable")
     to.add_argument(
-        "--guarantee", metavar="ID", action="append", default=[], help="only this guarantee, such as G22; repeatable"
+        "--program", action="append", help="only this program, such as ledger; repeatable"
+    )
+    to.add_argument(
+        "--mode", action="append", help="only this mode, such as exactly_once; repeatable"
+    )
+    to.add_argument(
+        "--guarantee",
+        metavar="ID",
+        action="append",
+        default=[],
+        help="only this guarantee, such as G22; repeatable",
     )
     to.add_argument(
         "--only",
@@ -78,8 +86,12 @@ def sweep_options(to: argparse.ArgumentParser) -> None:
     """Add the options of `sweep`: what is swept, and where it is to die."""
     add_designs(to, default="plain")
     add_broker(to)
-    to.add_argument("--program", choices=SWEPT, default="ledger", help="what it runs (default: ledger)")
-    to.add_argument("--mode", choices=MODES, default="exactly_once", help="how it runs (default: exactly_once)")
+    to.add_argument(
+        "--program", choices=SWEPT, default="ledger", help="what it runs (default: ledger)"
+    )
+    to.add_argument(
+        "--mode", choices=MODES, default="exactly_once", help="how it runs (default: exactly_once)"
+    )
     to.add_argument(
         "--points",
         choices=("txn", "all"),
@@ -87,7 +99,9 @@ def sweep_options(to: argparse.ArgumentParser) -> None:
         help="requests of transactions and commits, or those of starting and stopping too (default: txn)",
     )
     to.add_argument(
-        "--late", action="store_true", help="also have each request arrive when a successor has drained the input"
+        "--late",
+        action="store_true",
+        help="also have each request arrive when a successor has drained the input",
     )
     to.add_argument(
         "--zombie",
@@ -108,7 +122,9 @@ def sweep_options(to: argparse.ArgumentParser) -> None:
         "(default: core; --point chooses among all)",
     )
     to.add_argument(
-        "--pairs", action="store_true", help="also die once more at each request of the recovery from a first death"
+        "--pairs",
+        action="store_true",
+        help="also die once more at each request of the recovery from a first death",
     )
     to.add_argument(
         "--point",
@@ -118,7 +134,9 @@ def sweep_options(to: argparse.ArgumentParser) -> None:
         help="only these, such as transaction-2.end_txn.1.after, or 'transaction-2.*'; repeatable",
     )
     add_seed(to)
-    to.add_argument("--json", action="store_true", help="print the results as JSON (progress goes to stderr)")
+    to.add_argument(
+        "--json", action="store_true", help="print the results as JSON (progress goes to stderr)"
+    )
 
 
 def add_seed(to: argparse.ArgumentParser) -> None:
@@ -188,11 +206,27 @@ def run_options(to: argparse.ArgumentParser) -> None:
         metavar="K/N",
         help="judge the K-th of N shares of the chosen rows that take about as long; `upheld merge` makes one report of all",
     )
-    to.add_argument("--repeat", metavar="N", type=whole(MOST_REPEATS), default=1, help="judge every row so many times")
-    to.add_argument("--fail-fast", action="store_true", help="stop after the first row that fails the run")
-    to.add_argument("--max-seconds", metavar="S", type=positive, help="the run ends, fails, and says what it left out")
     to.add_argument(
-        "--max-memory-mb", metavar="MB", type=whole(10**9), help="the run fails if the whole process tree takes more"
+        "--repeat",
+        metavar="N",
+        type=whole(MOST_REPEATS),
+        default=1,
+        help="judge every row so many times",
+    )
+    to.add_argument(
+        "--fail-fast", action="store_true", help="stop after the first row that fails the run"
+    )
+    to.add_argument(
+        "--max-seconds",
+        metavar="S",
+        type=positive,
+        help="the run ends, fails, and says what it left out",
+    )
+    to.add_argument(
+        "--max-memory-mb",
+        metavar="MB",
+        type=whole(10**9),
+        help="the run fails if the whole process tree takes more",
     )
     to.add_argument(
         "--lanes",
@@ -202,7 +236,9 @@ def run_options(to: argparse.ArgumentParser) -> None:
         help="judge so many rows side by side, each on a broker of its own: a light design takes less than a core (default: 1)",
     )
     to.add_argument(
-        "--json", action="store_true", help="print the summary as JSON instead of the table (progress goes to stderr)"
+        "--json",
+        action="store_true",
+        help="print the summary as JSON instead of the table (progress goes to stderr)",
     )
 
 
@@ -233,21 +269,32 @@ def smoke_options(to: argparse.ArgumentParser) -> None:
 
 def merge_options(to: argparse.ArgumentParser) -> None:
     """Add the options of `merge`."""
-    to.add_argument("folders", metavar="FOLDER", type=Path, nargs="+", help="output folder of `run --shard K/N`")
+    to.add_argument(
+        "folders", metavar="FOLDER", type=Path, nargs="+", help="output folder of `run --shard K/N`"
+    )
     to.add_argument(
         "--out",
         metavar="FOLDER",
         type=Path,
         help="new or empty folder for the report, histories and logs (default: upheld-out/TIME)",
     )
-    to.add_argument("--json", action="store_true", help="print the summary as JSON instead of the table")
+    to.add_argument(
+        "--json", action="store_true", help="print the summary as JSON instead of the table"
+    )
 
 
 def judge_options(to: argparse.ArgumentParser) -> None:
     """Add the options of `judge`."""
-    to.add_argument("history", metavar="HISTORY", type=Path, nargs="+", help="history/*.jsonl of a run")
+    to.add_argument(
+        "history", metavar="HISTORY", type=Path, nargs="+", help="history/*.jsonl of a run"
+    )
     to.add_argument("--json", action="store_true", help="print JSON")
-    to.add_argument("--picture", metavar="FILE", type=Path, help="draw what happened when, as SVG; of one history")
+    to.add_argument(
+        "--picture",
+        metavar="FILE",
+        type=Path,
+        help="draw what happened when, as SVG; of one history",
+    )
 
 
 def lint_options(to: argparse.ArgumentParser) -> None:

@@ -9,8 +9,22 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from upheld.cli.choices import given, look_for_garbage_seldom, manifests, promised_rows, request_of, seed_of
-from upheld.cli.machine import begin_report, given_stores, opened_rig, out_folder, prepare_all, unusable
+from upheld.cli.choices import (
+    given,
+    look_for_garbage_seldom,
+    manifests,
+    promised_rows,
+    request_of,
+    seed_of,
+)
+from upheld.cli.machine import (
+    begin_report,
+    given_stores,
+    opened_rig,
+    out_folder,
+    prepare_all,
+    unusable,
+)
 from upheld.errors import MachineProblem, UsageProblem
 from upheld.report import Summary, table
 from upheld.runner import lanes
@@ -30,7 +44,9 @@ def run_designs(arguments: argparse.Namespace) -> int:
     designs, found, stores = manifests(arguments), catalogue.load(), given_stores(arguments.store)
     demand_known(found, designs)
     if stores and arguments.lanes > 1:
-        raise UsageProblem("--store names one server, which lanes would lock for each other; leave out --lanes.")
+        raise UsageProblem(
+            "--store names one server, which lanes would lock for each other; leave out --lanes."
+        )
     request, known = request_of(arguments), durations.load()
     rows = chosen_rows(request, found, designs)
     if not any(rows.values()):
@@ -75,12 +91,18 @@ def run_designs(arguments: argparse.Namespace) -> int:
     if account.summary is None:
         if account.interrupted:
             raise KeyboardInterrupt
-        raise MachineProblem(account.problem or f"The run ended early; what was judged is in {out / 'report.jsonl'}.")
+        raise MachineProblem(
+            account.problem or f"The run ended early; what was judged is in {out / 'report.jsonl'}."
+        )
     return ending(account, account.summary, found, out, as_json=arguments.json)
 
 
 def judge_in_turn(
-    arguments: argparse.Namespace, choice: Choice, out: Path, stores: dict[str, str], line: Line | None = None
+    arguments: argparse.Namespace,
+    choice: Choice,
+    out: Path,
+    stores: dict[str, str],
+    line: Line | None = None,
 ) -> Plugin:
     """Judge one row after the other, here; with a line to a run, those that it asks for."""
     say = Console(quiet=True) if line else console(stderr=arguments.json)
@@ -97,7 +119,9 @@ def judge_in_turn(
         except OSError as error:
             gate.problem = gate.problem or unusable(arguments.out, out, error)
         except Exception:
-            if not gate.interrupted:  # a scenario that is cut short may fail at what it had not begun
+            if (
+                not gate.interrupted
+            ):  # a scenario that is cut short may fail at what it had not begun
                 raise
         if line and gate.problem:
             raise MachineProblem(gate.problem)
@@ -117,7 +141,9 @@ def judge_in_lanes(arguments: argparse.Namespace, choice: Choice, out: Path, say
     return account
 
 
-def ending(gate: RunAccount, summary: Summary, found: catalogue.Catalogue, out: Path, *, as_json: bool) -> int:
+def ending(
+    gate: RunAccount, summary: Summary, found: catalogue.Catalogue, out: Path, *, as_json: bool
+) -> int:
     """Print the end of a run, and give the exit code that follows."""
     say = gate.console
     if as_json:
@@ -135,10 +161,13 @@ def ending(gate: RunAccount, summary: Summary, found: catalogue.Catalogue, out: 
 
 def closing(summary: Summary, out: Path) -> str:
     """The last lines of a run: what was counted, what it cost, where it lies."""
-    counts = ", ".join(f"{number} {verdict}" for verdict, number in summary.verdicts.items() if number)
+    counts = ", ".join(
+        f"{number} {verdict}" for verdict, number in summary.verdicts.items() if number
+    )
     which = " ".join(filter(None, [summary.depth, *_parts(summary)]))
     judged = ", ".join(
-        f"{name} {number} of {summary.promised[name] * summary.repeat}" for name, number in summary.judged.items()
+        f"{name} {number} of {summary.promised[name] * summary.repeat}"
+        for name, number in summary.judged.items()
     )
     lines = [
         f"{counts or 'nothing judged'}; judged of promised rows: {judged} ({which}); "

@@ -29,18 +29,29 @@ def sweep_design(arguments: argparse.Namespace) -> int:
     arguments.disk = disks_of(arguments.disk)
     out, say = out_folder(arguments.out), console(stderr=arguments.json)
     sides = [*sweep.SIDES, *(side for side in sweep.LATER if getattr(arguments, side))]
-    record = sweep.Record(out, design.name, arguments.program, arguments.mode, arguments.points, sides, arguments.disk)
+    record = sweep.Record(
+        out, design.name, arguments.program, arguments.mode, arguments.points, sides, arguments.disk
+    )
     if record.seed is not None:
         arguments.seed = record.seed
     if arguments.disk and (lacking := Disk.lacking()):
-        say.print(f"unsupported   changes to disks: on this machine nobody can be watched ({lacking})", markup=False)
+        say.print(
+            f"unsupported   changes to disks: on this machine nobody can be watched ({lacking})",
+            markup=False,
+        )
         arguments.disk = ()
     with opened_rig(arguments, designs, out, say, {}) as rig:
         rig.disk = Disk(rig.run.scratch) if arguments.disk else None
         depth = arguments.depth or DEFAULT
         with Progress(say) as progress:
             results = sweep.run(
-                rig, design, record, progress, points=arguments.point, depth=depth, is_paired=arguments.pairs
+                rig,
+                design,
+                record,
+                progress,
+                points=arguments.point,
+                depth=depth,
+                is_paired=arguments.pairs,
             )
     if arguments.json:
         print(json.dumps([result.model_dump(mode="json") for result in results], indent=2))
@@ -50,7 +61,9 @@ def sweep_design(arguments: argparse.Namespace) -> int:
     asked = [f"--{name} {getattr(arguments, name)}" for name in ("program", "mode", "points")]
     asked += [f"--{side}" for side in sides if side in sweep.LATER]
     asked += [f"--disk {','.join(arguments.disk)}"] if arguments.disk else []
-    again = f"upheld sweep --broker {rig.broker.kind} --design {given(arguments)[0]} {' '.join(asked)}"
+    again = (
+        f"upheld sweep --broker {rig.broker.kind} --design {given(arguments)[0]} {' '.join(asked)}"
+    )
     for result in results:
         if result.verdict is not Verdict.UPHELD:
             say.print(sweep.card(result, again, rig.seed), markup=False)
@@ -61,5 +74,7 @@ def disks_of(text: str) -> tuple[str, ...]:
     """Return what is to become of an instance's own disk, as `--disk` lists it."""
     asked = tuple(dict.fromkeys(filter(None, text.split(","))))
     if unknown := [each for each in asked if each not in sweep.LEFT]:
-        raise UsageProblem(f"--disk: there is no disk {unknown[0]!r}; there are {', '.join(sweep.LEFT)}")
+        raise UsageProblem(
+            f"--disk: there is no disk {unknown[0]!r}; there are {', '.join(sweep.LEFT)}"
+        )
     return asked

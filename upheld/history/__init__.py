@@ -20,7 +20,9 @@ class History:
     def __init__(self, events: list[AnyEvent] | None = None, *, path: Path | None = None) -> None:
         self.events: list[AnyEvent] = []
         self._of: dict[type[Event], list[Any]] = defaultdict(list)  # the same, by kind
-        self.derived: dict[Any, Any] = {}  # what the checks draw from the facts, so that they draw it once
+        self.derived: dict[
+            Any, Any
+        ] = {}  # what the checks draw from the facts, so that they draw it once
         self._file = path.open("w", encoding="utf-8") if path else None
         for event in events or []:
             self.add(event)
@@ -57,7 +59,10 @@ class History:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -102,7 +107,9 @@ def read(path: Path) -> History:
             events.append(EVENT.validate_json(line))
         except ValidationError as error:
             what = "is cut in its middle" if number == len(lines) else "is no event of a history"
-            raise UsageProblem(f"{path}: line {number} {what}: {error.errors()[0]['msg']}") from None
+            raise UsageProblem(
+                f"{path}: line {number} {what}: {error.errors()[0]['msg']}"
+            ) from None
     if not isinstance(events[0], Begun):
         raise UsageProblem(f"{path} is no history: it does not open with the event `begun`")
     if not isinstance(events[-1], Ended):

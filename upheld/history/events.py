@@ -93,7 +93,9 @@ class Begun(Event):
     seed: int
     attempt: int
     application_id: str
-    names_are_ours: bool = Field(description="False on a broker that others use too: foreign topics are then ignored")
+    names_are_ours: bool = Field(
+        description="False on a broker that others use too: foreign topics are then ignored"
+    )
 
 
 class Application(Event):
@@ -121,9 +123,12 @@ class Record(Event):
     value: Data | None
     headers: tuple[tuple[str, Data | None], ...] = ()
     visible: bool = True
-    incarnation: int = Field(default=0, description="how often its topic had been deleted and made anew before")
+    incarnation: int = Field(
+        default=0, description="how often its topic had been deleted and made anew before"
+    )
     seen_ms: int = Field(
-        default=0, description="since when the harness knows that it is there, in milliseconds since the scenario began"
+        default=0,
+        description="since when the harness knows that it is there, in milliseconds since the scenario began",
     )
 
     @property
@@ -206,7 +211,9 @@ class Mark(Event):
 
     kind: Literal["mark"] = "mark"
     at_ms: int
-    code: Family | None = Field(default=None, description="the family of the fault; none where it was no fault")
+    code: Family | None = Field(
+        default=None, description="the family of the fault; none where it was no fault"
+    )
     fault: str
     evidence: dict[str, Any]
 
@@ -221,9 +228,12 @@ class Paused(Event):
     tolerance_ms: int
     canary_ms: int = Field(description="produce to read_committed, measured in the same second")
     others: float = Field(
-        default=0.0, description="the share of the cores, 0 to 1, that others took since the pause before"
+        default=0.0,
+        description="the share of the cores, 0 to 1, that others took since the pause before",
     )
-    harness: float = Field(default=0.0, description="the cores that the harness itself took since the pause before")
+    harness: float = Field(
+        default=0.0, description="the cores that the harness itself took since the pause before"
+    )
 
 
 class Committed(Event):
@@ -237,9 +247,13 @@ class Committed(Event):
     at_ms: int
     application: str
     offsets: Offsets | None = Field(description="None where the design names no consumer group")
-    stable_ms: int = Field(description="how long a reader waited for the last stable offset to reach the end")
+    stable_ms: int = Field(
+        description="how long a reader waited for the last stable offset to reach the end"
+    )
     down: bool
-    high_watermark: Offsets | None = Field(default=None, description="of the inputs, where it was looked for")
+    high_watermark: Offsets | None = Field(
+        default=None, description="of the inputs, where it was looked for"
+    )
 
 
 class Measured(Event):
@@ -316,7 +330,9 @@ class Answer(Event):
     key: Data
     ready: bool = Field(description="False where the table could not be read yet")
     value: str | None = None
-    stable: Offsets = Field(description="last stable offset of each partition of the table, listed after the answer")
+    stable: Offsets = Field(
+        description="last stable offset of each partition of the table, listed after the answer"
+    )
 
 
 class Kept(Event):

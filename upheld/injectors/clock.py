@@ -30,9 +30,13 @@ class WallClock:
         folder.mkdir(parents=True, exist_ok=True)
         self._file, self._ahead_s = folder / "wall-clock", 0
         self._library = folder / "libfaketime.so"
-        library = lief.ELF.parse(str(files("libfaketime") / "vendor/libfaketime/src/libfaketime.so.1"))
+        library = lief.ELF.parse(
+            str(files("libfaketime") / "vendor/libfaketime/src/libfaketime.so.1")
+        )
         assert library
-        waits = [symbol for symbol in library.exported_symbols if symbol.name == "pthread_cond_timedwait"][-1]
+        waits = [
+            symbol for symbol in library.exported_symbols if symbol.name == "pthread_cond_timedwait"
+        ][-1]
         library.add_exported_function(waits.value, "cnd_timedwait")
         library.write(str(self._library))
         self._set()
@@ -62,11 +66,17 @@ class WallClock:
         code = "import time; print(time.time())"
         probe = [sys.executable, "-S", "-c", code]
         shown = subprocess.run(
-            probe, env=os.environ | self.environment, capture_output=True, timeout=PROBE_S, check=False
+            probe,
+            env=os.environ | self.environment,
+            capture_output=True,
+            timeout=PROBE_S,
+            check=False,
         )
         ahead_s = round(float(shown.stdout or 0) - time.time())
         if abs(ahead_s - self._ahead_s) > CLOSE_S:
-            raise NotOffered("libfaketime cannot be loaded on this machine, so no wall clock can be set")
+            raise NotOffered(
+                "libfaketime cannot be loaded on this machine, so no wall clock can be set"
+            )
         having = [pid for pid in pids if "libfaketime" in _maps(pid)]
         if not having:
             raise MarkMissed("no process of the design has the wall clock that was set")

@@ -43,7 +43,9 @@ CLAIMS: Final = (
         r"the dead letters are what cannot be read of the committed input, as often as \w+ allows",
         "dead-letters",
     ),
-    Claim(r"99\.99 % of what arrived was counted in a visible output within 10 seconds", "available"),
+    Claim(
+        r"99\.99 % of what arrived was counted in a visible output within 10 seconds", "available"
+    ),
     Claim("one of the two has stopped loudly, or refused to start", "noticed"),
     Claim(
         "every output carries its input's id, timestamp and headers, and the chain of positions",
@@ -77,7 +79,9 @@ CLAIMS: Final = (
         acts=True,
         is_timed=True,
     ),
-    Claim("no event waits longer than the interval and 3 seconds", "in-time", acts=True, is_timed=True),
+    Claim(
+        "no event waits longer than the interval and 3 seconds", "in-time", acts=True, is_timed=True
+    ),
     Claim("the result is:", "result", acts=True),
     Claim("it has refused, or the outputs are the model's", "refused-or-right", acts=True),
     Claim("it stops loudly and names the record", "named", acts=True),
@@ -99,7 +103,9 @@ CLAIMS: Final = (
         "caught-up",
         acts=True,
     ),
-    Claim(r"beside its table it keeps \d+ topics? of \d+ partitions? at most", "footprint", acts=True),
+    Claim(
+        r"beside its table it keeps \d+ topics? of \d+ partitions? at most", "footprint", acts=True
+    ),
     Claim(
         "for every robot it answers with the last row of its table within 2 seconds",
         "answered",

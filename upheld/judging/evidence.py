@@ -17,7 +17,9 @@ SECRET = re.compile(r"((?:password|secret|token|credential)[^\s=:]*\s*[=:]\s*)\S
 HIDDEN = r"\1…"
 
 
-def illustrate(history: History, result: RowResult, path: Path, drawing: Path | None, seconds: float) -> None:
+def illustrate(
+    history: History, result: RowResult, path: Path, drawing: Path | None, seconds: float
+) -> None:
     """Add to a result what happened when, as SVG too if there is a place for it, the last words of its logs, which lie beside the
     history's folder, and the records that show its first anomaly, looked for so long. OSError where it cannot be drawn.
     """
@@ -27,13 +29,21 @@ def illustrate(history: History, result: RowResult, path: Path, drawing: Path | 
     if result.anomalies and (shrunk := shrink(history, result.anomalies[0], seconds)):
         result.shrunk = list(shrunk.lines())
     if drawing:
-        drawing.write_text(picture(found, f"{result.verdict}  {result.id}  {result.design}"), encoding="utf-8")
+        drawing.write_text(
+            picture(found, f"{result.verdict}  {result.id}  {result.design}"), encoding="utf-8"
+        )
 
 
 def last_words(history: History, logs: Path) -> Iterator[str]:
     """The last lines that each instance wrote to its log, where there are any."""
-    for name, log in dict.fromkeys((e.name, e.detail) for e in history.of(Instance) if e.event == "started"):
+    for name, log in dict.fromkeys(
+        (e.name, e.detail) for e in history.of(Instance) if e.event == "started"
+    ):
         with suppress(OSError), (logs / log).open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - LOG_BYTES))
-            lines = [line for line in file.read().decode(errors="replace").splitlines() if line.strip()]
-            yield from (f"{name}  {SECRET.sub(HIDDEN, line)[:LOG_COLUMNS]}" for line in lines[-LOG_LINES:])
+            lines = [
+                line for line in file.read().decode(errors="replace").splitlines() if line.strip()
+            ]
+            yield from (
+                f"{name}  {SECRET.sub(HIDDEN, line)[:LOG_COLUMNS]}" for line in lines[-LOG_LINES:]
+            )

@@ -60,7 +60,9 @@ def judge(path: Path, drawing: Path | None = None) -> Judgement:
             verdict,
         }:  # it ended before, between or after claims: the record is the evidence
             if ended.verdict not in set(Verdict):
-                raise UsageProblem(f"{path}: there is no verdict {ended.verdict!r}; the history is of another version")
+                raise UsageProblem(
+                    f"{path}: there is no verdict {ended.verdict!r}; the history is of another version"
+                )
             verdict, anomalies, reason = Verdict(ended.verdict), list(ended.anomalies), ended.reason
         elif not claims:
             raise UsageProblem(f"{path} holds no claim, so it proves nothing")
@@ -105,7 +107,9 @@ def _illustrate(history: History, result: RowResult, path: Path, drawing: Path |
 
 def _again(path: Path, claim: events.Claim, history: History) -> list[Anomaly]:
     if claim.check not in CHECKS:
-        raise UsageProblem(f"{path}: there is no check {claim.check!r}; the history is of another version")
+        raise UsageProblem(
+            f"{path}: there is no check {claim.check!r}; the history is of another version"
+        )
     try:
         return worst_first(CHECKS[claim.check](history, claim.application, **claim.arguments))
     except (LookupError, StopIteration, TypeError, ValueError, Unreadable) as error:

@@ -63,12 +63,18 @@ def shrink(history: History, anomaly: Anomaly, seconds: float) -> Shrunk | None:
     if claim is None or not (anomaly.key or anomaly.source or anomaly.got):
         return None
     until, view = time.monotonic() + seconds, view_of(history, claim.application)
-    topics = {stage.table for stage in view.stages} | {view.application.topics[role] for role in view.program.inputs}
+    topics = {stage.table for stage in view.stages} | {
+        view.application.topics[role] for role in view.program.inputs
+    }
     topics |= {letter.topic for letter in view.dead_letters}
     places = list(dict.fromkeys(_place(r) for r in history.of(Record) if r.topic in topics))
 
     def only(kept: set[Place]) -> History:
-        left = (e for e in history.events if not isinstance(e, Record) or e.topic not in topics or _place(e) in kept)
+        left = (
+            e
+            for e in history.events
+            if not isinstance(e, Record) or e.topic not in topics or _place(e) in kept
+        )
         return History(list(left))
 
     def still(kept: list[Place]) -> bool:
@@ -78,7 +84,11 @@ def shrink(history: History, anomaly: Anomaly, seconds: float) -> Shrunk | None:
             return False
         return any(_same(each, anomaly) for each in found)
 
-    kept = list(dict.fromkeys(_place(r) for r in _of_key(history, topics, anomaly.key))) if anomaly.key else places
+    kept = (
+        list(dict.fromkeys(_place(r) for r in _of_key(history, topics, anomaly.key)))
+        if anomaly.key
+        else places
+    )
     if not still(kept):
         if kept is places or not still(places):
             return None
@@ -99,7 +109,10 @@ def shrink(history: History, anomaly: Anomaly, seconds: float) -> Shrunk | None:
     left = only(set(kept))
     records = {_place(r): r for r in left.of(Record) if r.topic in topics}
     return Shrunk(
-        anomaly, sorted(records.values(), key=lambda r: r.seen_ms), len(places), view_of(left, claim.application)
+        anomaly,
+        sorted(records.values(), key=lambda r: r.seen_ms),
+        len(places),
+        view_of(left, claim.application),
     )
 
 
@@ -110,7 +123,11 @@ def _place(record: Record) -> Place:
 def _of_key(history: History, topics: set[str], key: str) -> Iterator[Record]:
     """The records that speak of a key, by their own key or somewhere in their value."""
     name = key.encode()
-    return (r for r in history.of(Record) if r.topic in topics and (name in (r.key or b"") or name in (r.value or b"")))
+    return (
+        r
+        for r in history.of(Record)
+        if r.topic in topics and (name in (r.key or b"") or name in (r.value or b""))
+    )
 
 
 def _same(found: Anomaly, anomaly: Anomaly) -> bool:

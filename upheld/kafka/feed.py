@@ -14,7 +14,11 @@ class Feed:
 
     def __init__(self, settings: dict[str, str | int | float | bool], run_id: str) -> None:
         # Back-to-back transactions wait in the client's backoff while the last one's markers are written.
-        quick = {"retry.backoff.ms": 5, "retry.backoff.max.ms": 10, "topic.metadata.refresh.fast.interval.ms": 10}
+        quick = {
+            "retry.backoff.ms": 5,
+            "retry.backoff.max.ms": 10,
+            "topic.metadata.refresh.fast.interval.ms": 10,
+        }
         self._settings = (
             settings
             | quick
@@ -38,9 +42,15 @@ class Feed:
         ones lies behind an open transaction, and becomes visible all at once when that is aborted.
         """
         self._ends = {}
-        ends_of = {(send.role, send.partition): number for number, send in enumerate(sends) if not send.aborted}
+        ends_of = {
+            (send.role, send.partition): number
+            for number, send in enumerate(sends)
+            if not send.aborted
+        }
         heard = set(ends_of.values())
-        last = max((send.transaction for send in sends if send.transaction is not None), default=None)
+        last = max(
+            (send.transaction for send in sends if send.transaction is not None), default=None
+        )
         open_transaction: int | None = None
         for number, send in enumerate(sends):
             if send.transaction is not None and send.transaction != open_transaction:

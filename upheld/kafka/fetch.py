@@ -38,7 +38,9 @@ class Fetched(NamedTuple):
     records: bytes
 
 
-def request(correlation_id: int, client: str, topic: str, offsets: Mapping[int, int], max_bytes: int) -> bytes:
+def request(
+    correlation_id: int, client: str, topic: str, offsets: Mapping[int, int], max_bytes: int
+) -> bytes:
     """Ask for what lies at these offsets, whether decided or not, at once."""
     named, asked_by = topic.encode(), client.encode()
     parts = [
@@ -47,7 +49,10 @@ def request(correlation_id: int, client: str, topic: str, offsets: Mapping[int, 
         _REQUEST.pack(_NODES_ALONE, 0, 0, _LARGEST_ANSWER, 0, 0, -1, 1, len(named)),
         named,
         _COUNT.pack(len(offsets)),
-        *(_PARTITION.pack(partition, -1, offset, -1, max_bytes) for partition, offset in offsets.items()),
+        *(
+            _PARTITION.pack(partition, -1, offset, -1, max_bytes)
+            for partition, offset in offsets.items()
+        ),
         _TAIL.pack(0, 0),
     ]
     return b"".join(parts)
@@ -58,7 +63,9 @@ def answer(data: bytes) -> dict[int, Fetched]:
     try:
         return {fetched.partition: fetched for fetched in _partitions(data)}
     except struct.error:
-        raise MachineProblem("the broker answered Fetch with bytes that are no such answer") from None
+        raise MachineProblem(
+            "the broker answered Fetch with bytes that are no such answer"
+        ) from None
 
 
 def _partitions(data: bytes) -> Iterator[Fetched]:
@@ -69,7 +76,9 @@ def _partitions(data: bytes) -> Iterator[Fetched]:
         (partitions,) = _COUNT.unpack_from(data, at)
         at += _COUNT.size
         for _ in range(partitions):
-            partition, error_code, high_watermark, stable, _, aborted = _OF_PARTITION.unpack_from(data, at)
+            partition, error_code, high_watermark, stable, _, aborted = _OF_PARTITION.unpack_from(
+                data, at
+            )
             at += _OF_PARTITION.size + max(0, aborted) * _ABORTED_BYTES
             _, length = _RECORDS.unpack_from(data, at)
             at += _RECORDS.size

@@ -26,7 +26,9 @@ class Committed(NamedTuple):
     partition_errors: frozenset[int]
 
 
-def request(correlation_id: int, client: str, group: str, topics: Mapping[str, int], *, stable: bool) -> bytes:
+def request(
+    correlation_id: int, client: str, group: str, topics: Mapping[str, int], *, stable: bool
+) -> bytes:
     """Ask for a group's offsets in topics (name -> partitions); `stable`: with an error where a transaction may change one."""
     asked_by = client.encode()
     parts = [_HEAD.pack(API_KEY, VERSION, correlation_id, len(asked_by)), asked_by, _UNTAGGED]
@@ -74,7 +76,9 @@ def answer(data: bytes) -> Committed:
         (error_code,) = _ERROR.unpack_from(data, at)
         _after_tags(data, at + _ERROR.size)
     except (struct.error, IndexError, UnicodeDecodeError):
-        raise MachineProblem("the broker answered OffsetFetch with bytes that are no such answer") from None
+        raise MachineProblem(
+            "the broker answered OffsetFetch with bytes that are no such answer"
+        ) from None
     return Committed(error_code, offsets, frozenset(errors))
 
 

@@ -34,13 +34,18 @@ from upheld.errors import MachineProblem
 from upheld.kafka import fetch, offsets
 from upheld.kafka.fetch import Fetched
 
-HEADER = struct.Struct(">qiibIhiqqqhii")  # base offset … record count: the 61 bytes of a record batch header
+HEADER = struct.Struct(
+    ">qiibIhiqqqhii"
+)  # base offset … record count: the 61 bytes of a record batch header
 CLIENT = "upheld"
 CORRELATION_BYTES = 4
 TRANSACTIONAL, CONTROL = 0x10, 0x20
 LED_S, POLL_S = 30.0, 0.02  # by then a partition has another leader; how often it is asked for
 OUT_OF_RANGE = 1
-NOT_LOADED, MOVED = 14, {15, 16}  # COORDINATOR_LOAD_IN_PROGRESS; COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR
+NOT_LOADED, MOVED = (
+    14,
+    {15, 16},
+)  # COORDINATOR_LOAD_IN_PROGRESS; COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR
 NOT_LED = {3, 5, 6}  # UNKNOWN_TOPIC_OR_PARTITION, LEADER_NOT_AVAILABLE, NOT_LEADER_OR_FOLLOWER
 
 
@@ -66,7 +71,9 @@ class RawConnection:
         except OSError as error:
             raise MachineProblem(f"{address} does not answer: {error}") from None
         protocol = client.get("security.protocol", "PLAINTEXT").upper()
-        self._socket: socket.socket = _secured(plain, host, client) if protocol.endswith("SSL") else plain
+        self._socket: socket.socket = (
+            _secured(plain, host, client) if protocol.endswith("SSL") else plain
+        )
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._correlation_id = 0
         if protocol.startswith("SASL"):
@@ -117,31 +124,50 @@ class RawConnection:
         )
         secret = f"\0{client['sasl.username']}\0{client['sasl.password']}".encode()
         answer = self._ask(
-            auth_request.SaslAuthenticateRequest(auth_bytes=secret), auth_response.SaslAuthenticateResponse
+            auth_request.SaslAuthenticateRequest(auth_bytes=secret),
+            auth_response.SaslAuthenticateResponse,
         )
         if answer.error_code:
-            raise MachineProblem(f"the broker refused the credentials for {client['sasl.username']}")
+            raise MachineProblem(
+                f"the broker refused the credentials for {client['sasl.username']}"
+            )
 
     def fetch(self, topic: str, offsets: Mapping[int, int], max_bytes: int) -> dict[int, Fetched]:
         """Fetch from these offsets, decided or not; partition -> what the answer says of it."""
         self._correlation_id += 1
-        reply = self._exchange(fetch.request(self._correlation_id, CLIENT, topic, offsets, max_bytes))
+        reply = self._exchange(
+            fetch.request(self._correlation_id, CLIENT, topic, offsets, max_bytes)
+        )
         return fetch.answer(reply[CORRELATION_BYTES:])
 
     def log_bytes(self, topics: Mapping[str, int]) -> int:
         """How many bytes of these topics (name -> partitions) lie on this node."""
         asked = tuple(
-            sizes_request.DescribableLogDirTopic(topic=TopicName(name), partitions=tuple(map(i32, range(partitions))))
+            sizes_request.DescribableLogDirTopic(
+                topic=TopicName(name), partitions=tuple(map(i32, range(partitions)))
+            )
             for name, partitions in topics.items()
         )
-        answer = self._ask(sizes_request.DescribeLogDirsRequest(topics=asked), sizes_response.DescribeLogDirsResponse)
-        return sum(p.partition_size for result in answer.results for topic in result.topics for p in topic.partitions)
+        answer = self._ask(
+            sizes_request.DescribeLogDirsRequest(topics=asked),
+            sizes_response.DescribeLogDirsResponse,
+        )
+        return sum(
+            p.partition_size
+            for result in answer.results
+            for topic in result.topics
+            for p in topic.partitions
+        )
 
-    def committed(self, group: str, topics: Mapping[str, int], *, stable: bool) -> offsets.Committed:
+    def committed(
+        self, group: str, topics: Mapping[str, int], *, stable: bool
+    ) -> offsets.Committed:
         """The offsets of a group that this node coordinates, in topics (name -> partitions)."""
         self._correlation_id += 1
         return offsets.answer(
-            self._exchange(offsets.request(self._correlation_id, CLIENT, group, topics, stable=stable))
+            self._exchange(
+                offsets.request(self._correlation_id, CLIENT, group, topics, stable=stable)
+            )
         )
 
     def coordinator(self, group: str) -> tuple[int, str]:
@@ -156,7 +182,9 @@ class RawConnection:
 
     def metadata(self, *topics: str) -> Any:
         """What this node knows of the cluster's nodes, and of these topics."""
-        named = tuple(metadata_request.MetadataRequestTopic(name=TopicName(topic)) for topic in topics)
+        named = tuple(
+            metadata_request.MetadataRequestTopic(name=TopicName(topic)) for topic in topics
+        )
         request = metadata_request.MetadataRequest(
             topics=named,
             allow_auto_topic_creation=False,
@@ -172,7 +200,9 @@ class RawClient:
     def __init__(self, bootstrap: str, client: Mapping[str, str]) -> None:
         self._bootstrap, self._client = bootstrap.split(","), client
         self._open: dict[str, RawConnection] = {}  # address -> its connection
-        self._leaders: dict[str, dict[int, str]] = {}  # topic -> partition -> the address of its leader
+        self._leaders: dict[
+            str, dict[int, str]
+        ] = {}  # topic -> partition -> the address of its leader
         self._ends: dict[str, dict[int, int]] = {}  # topic -> partition -> where it ended last
         self._coordinators: dict[str, str] = {}  # group -> address
         self.nodes: dict[int, str] = {}  # node id -> address
@@ -203,7 +233,9 @@ class RawClient:
                 if address == known[-1]:
                     raise
             else:
-                self.nodes = {int(node.node_id): f"{node.host}:{node.port}" for node in found.brokers}
+                self.nodes = {
+                    int(node.node_id): f"{node.host}:{node.port}" for node in found.brokers
+                }
                 return found
         raise AssertionError
 
@@ -212,7 +244,9 @@ class RawClient:
         if topic not in self._leaders:
             found = self._look_up(topic).topics[0].partitions
             self._leaders[topic] = {
-                int(each.partition_index): self.nodes[each.leader_id] for each in found if each.leader_id in self.nodes
+                int(each.partition_index): self.nodes[each.leader_id]
+                for each in found
+                if each.leader_id in self.nodes
             }
         return self._leaders[topic]
 
@@ -222,34 +256,51 @@ class RawClient:
         while True:
             leaders = self._led_by(topic)
             for address in dict.fromkeys(leaders.values()):
-                own = {p: o for p, o in offsets.items() if leaders.get(p) == address and p not in found}
+                own = {
+                    p: o for p, o in offsets.items() if leaders.get(p) == address and p not in found
+                }
                 try:
                     answers = self._wire(address).fetch(topic, own, max_bytes) if own else {}
-                except (OSError, MachineProblem):  # it has died, and somebody else leads what it led
+                except (
+                    OSError,
+                    MachineProblem,
+                ):  # it has died, and somebody else leads what it led
                     self._leave(address)
                     continue
-                found |= {p: answer for p, answer in answers.items() if answer.error_code not in NOT_LED}
+                found |= {
+                    p: answer for p, answer in answers.items() if answer.error_code not in NOT_LED
+                }
             if len(found) == len(offsets):
                 return found
             del self._leaders[topic]
             if time.monotonic() > deadline:
-                raise MachineProblem(f"topic {topic} has partitions without a leader after {LED_S:g} s")
+                raise MachineProblem(
+                    f"topic {topic} has partitions without a leader after {LED_S:g} s"
+                )
             time.sleep(POLL_S)
 
-    def ends(self, topic: str, from_offsets: Mapping[int, int]) -> tuple[dict[int, int], dict[int, int]]:
+    def ends(
+        self, topic: str, from_offsets: Mapping[int, int]
+    ) -> tuple[dict[int, int], dict[int, int]]:
         """Last stable offset and high watermark of every partition, in one round trip to each leader.
 
         Each is asked from where it ended when it was asked last, so that no record comes with the answer.
         """
         ended = self._ends.get(topic, {})
-        answers = self.fetch(topic, {p: max(offset, ended.get(p, 0)) for p, offset in from_offsets.items()}, 1)
-        if gone := [p for p, answer in answers.items() if answer.error_code == OUT_OF_RANGE]:  # the topic was made anew
+        answers = self.fetch(
+            topic, {p: max(offset, ended.get(p, 0)) for p, offset in from_offsets.items()}, 1
+        )
+        if gone := [
+            p for p, answer in answers.items() if answer.error_code == OUT_OF_RANGE
+        ]:  # the topic was made anew
             answers |= self.fetch(topic, {p: from_offsets[p] for p in gone}, 1)
         ends = {p: answer.high_watermark for p, answer in answers.items()}
         self._ends[topic] = ended | ends
         return {p: answer.last_stable_offset for p, answer in answers.items()}, ends
 
-    def committed(self, group: str, topics: Mapping[str, int], *, stable: bool) -> dict[str, int] | None:
+    def committed(
+        self, group: str, topics: Mapping[str, int], *, stable: bool
+    ) -> dict[str, int] | None:
         """The group's offsets, topic-partition -> 0 where it has none; None while they are not known, or may still change."""
         try:
             found = self._coordinated(group).committed(group, topics, stable=stable)
@@ -261,8 +312,13 @@ class RawClient:
         if found.error_code in MOVED | {NOT_LOADED} or found.partition_errors:
             return None
         if found.error_code:
-            raise MachineProblem(f"the broker says of the group {group}: {_named(found.error_code)}")
-        return {f"{topic}-{partition}": max(0, offset) for (topic, partition), offset in found.offsets.items()}
+            raise MachineProblem(
+                f"the broker says of the group {group}: {_named(found.error_code)}"
+            )
+        return {
+            f"{topic}-{partition}": max(0, offset)
+            for (topic, partition), offset in found.offsets.items()
+        }
 
     def _coordinated(self, group: str) -> RawConnection:
         """A connection to the node that coordinates a group. Raises MachineProblem while there is none."""
@@ -294,12 +350,18 @@ class RawClient:
     def undecided(self) -> set[int]:
         """The producer ids whose transaction is open and has no outcome yet, by the word of its coordinator."""
         return {
-            int(state.producer_id) for address in self._all() for state in self._wire(address).transactions("Ongoing")
+            int(state.producer_id)
+            for address in self._all()
+            for state in self._wire(address).transactions("Ongoing")
         }
 
     def transactional_ids(self) -> set[str]:
         """Every transactional id that a node coordinates or has not forgotten yet."""
-        return {str(state.transactional_id) for address in self._all() for state in self._wire(address).transactions()}
+        return {
+            str(state.transactional_id)
+            for address in self._all()
+            for state in self._wire(address).transactions()
+        }
 
     def _all(self) -> tuple[str, ...]:
         self._look_up()
@@ -314,7 +376,9 @@ class RawClient:
             except (OSError, MachineProblem):
                 self._leave(address)
             else:
-                found[number] = {str(state.transactional_id): int(state.producer_id) for state in states}
+                found[number] = {
+                    str(state.transactional_id): int(state.producer_id) for state in states
+                }
         return found
 
 
@@ -338,13 +402,17 @@ def parse(data: bytes) -> Iterator[BatchHeader]:
     """Read the batch headers in a Fetch answer; a last batch that is cut short is left for the next answer."""
     at = 0
     while at + HEADER.size <= len(data):
-        base, length, _, _, _, attributes, last_delta, _, _, producer_id, epoch, _, _ = HEADER.unpack_from(data, at)
+        base, length, _, _, _, attributes, last_delta, _, _, producer_id, epoch, _, _ = (
+            HEADER.unpack_from(data, at)
+        )
         if at + 12 + length > len(data):
             return
         control: Literal["commit", "abort"] | None = None
         if attributes & CONTROL:
             control = "commit" if _control_type(data, at + HEADER.size) else "abort"
-        yield BatchHeader(base, base + last_delta, producer_id, epoch, bool(attributes & TRANSACTIONAL), control)
+        yield BatchHeader(
+            base, base + last_delta, producer_id, epoch, bool(attributes & TRANSACTIONAL), control
+        )
         at += 12 + length
 
 
@@ -369,7 +437,9 @@ def _secured(plain: socket.socket, host: str, client: Mapping[str, str]) -> ssl.
         context.check_hostname = False
     if "ssl.certificate.location" in client:
         context.load_cert_chain(
-            client["ssl.certificate.location"], client.get("ssl.key.location"), client.get("ssl.key.password")
+            client["ssl.certificate.location"],
+            client.get("ssl.key.location"),
+            client.get("ssl.key.password"),
         )
     try:
         return context.wrap_socket(plain, server_hostname=host)

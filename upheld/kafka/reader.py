@@ -160,7 +160,8 @@ class Reading:
         }
         self._client = client
         self._readers = {
-            committed: Readers(partial(self._consumer, committed=committed)) for committed in (True, False)
+            committed: Readers(partial(self._consumer, committed=committed))
+            for committed in (True, False)
         }
         self._connect()
         self._canary: tuple[Producer, Consumer, str] | None = None
@@ -185,7 +186,9 @@ class Reading:
     def pace(self) -> Pace:
         """The broker's own settings, where it may be asked for them."""
         broker = next(iter(self.admin.list_topics(timeout=READ_S).brokers))
-        described = self.admin.describe_configs([ConfigResource(ConfigResource.Type.BROKER, str(broker))])
+        described = self.admin.describe_configs(
+            [ConfigResource(ConfigResource.Type.BROKER, str(broker))]
+        )
         try:
             (settings,) = (future.result(READ_S) for future in described.values())
         except KafkaException:
@@ -203,7 +206,11 @@ class Reading:
                 "isolation.level": isolation,
                 "enable.auto.commit": False,
             }
-            | {"enable.partition.eof": True, "fetch.wait.max.ms": wait_ms, "auto.offset.reset": "error"}
+            | {
+                "enable.partition.eof": True,
+                "fetch.wait.max.ms": wait_ms,
+                "auto.offset.reset": "error",
+            }
         )
 
     def create(
@@ -216,7 +223,11 @@ class Reading:
     ) -> None:
         """Create topics (name -> partitions) that no cleaner touches while they are judged, but those that roll; the broker
         stamps some."""
-        once = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01", "segment.ms": str(_SEGMENT_MS)}
+        once = {
+            "cleanup.policy": "compact",
+            "min.cleanable.dirty.ratio": "0.01",
+            "segment.ms": str(_SEGMENT_MS),
+        }
         table = {"cleanup.policy": "compact", "min.compaction.lag.ms": str(_JUDGED_MS)}
         kept = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
         wanted = []
@@ -279,17 +290,26 @@ class Reading:
         found = described.result(READ_S)
         if found.state not in {ConsumerGroupState.STABLE, ConsumerGroupState.EMPTY}:
             return None
-        held = [member.assignment.topic_partitions if member.assignment else () for member in found.members]
+        held = [
+            member.assignment.topic_partitions if member.assignment else ()
+            for member in found.members
+        ]
         return sorted(sorted(f"{p.topic}-{p.partition}" for p in partitions) for partitions in held)
 
-    def ends(self, topic: str, partitions: int, from_offsets: Position | None = None) -> tuple[Position, Position]:
+    def ends(
+        self, topic: str, partitions: int, from_offsets: Position | None = None
+    ) -> tuple[Position, Position]:
         """Last stable offset and high watermark of each partition."""
         stable, end = self.raw.ends(topic, from_offsets or dict.fromkeys(range(partitions), 0))
         return stable, end
 
     def names(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
         """Every topic, every consumer group and every transactional id, Kafka's own and ours left out."""
-        topics = tuple(sorted(t for t in self.admin.list_topics(timeout=READ_S).topics if not t.startswith("__")))
+        topics = tuple(
+            sorted(
+                t for t in self.admin.list_topics(timeout=READ_S).topics if not t.startswith("__")
+            )
+        )
         groups = self.admin.list_consumer_groups(request_timeout=READ_S).result(READ_S).valid
         ids = (i for i in self.raw.transactional_ids() if not i.startswith("upheld-"))
         return topics, tuple(sorted(g.group_id for g in groups)), tuple(sorted(ids))
@@ -297,14 +317,22 @@ class Reading:
     def sizes(self, prefix: str) -> dict[str, int]:
         """The partitions of each topic whose name begins like this."""
         known = self.admin.list_topics(timeout=READ_S).topics
-        return {name: len(topic.partitions) for name, topic in sorted(known.items()) if name.startswith(prefix)}
+        return {
+            name: len(topic.partitions)
+            for name, topic in sorted(known.items())
+            if name.startswith(prefix)
+        }
 
     def canary(self, topic: str) -> None:
         """Set up the control record's own topic and clients, once a run."""
         self.create({topic: 1})
         consumer = self._consumer(committed=True, wait_ms=_IDLE_MS)
         consumer.assign([TopicPartition(topic, 0, 0)])
-        self._canary = Producer(self.settings | {"enable.idempotence": True, "linger.ms": 0}), consumer, topic
+        self._canary = (
+            Producer(self.settings | {"enable.idempotence": True, "linger.ms": 0}),
+            consumer,
+            topic,
+        )
 
     def canary_ms(self) -> int:
         """How long a record takes from produce to a read_committed reader, right now, with no design in between."""

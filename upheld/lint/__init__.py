@@ -58,7 +58,10 @@ def lint(
     findings = [finding for rule in _RULES for finding in rule(catalogue)]
     findings += _sentences(catalogue, definitions)
     findings += _plain_words(features)
-    findings += [f"depths: {breach}, and the features do not have it so." for breach in breaches(catalogue, designs)]
+    findings += [
+        f"depths: {breach}, and the features do not have it so."
+        for breach in breaches(catalogue, designs)
+    ]
     return findings
 
 
@@ -73,7 +76,11 @@ def step_definitions(package: str = "upheld.steps") -> list[StepFunctionContext]
     names = {package} | {found.name for found in walk_packages(root.__path__, f"{package}.")}
     for name in sorted(names):
         import_module(name)
-    return [found for found in step_function_context_registry.values() if found.step_func.__module__ in names]
+    return [
+        found
+        for found in step_function_context_registry.values()
+        if found.step_func.__module__ in names
+    ]
 
 
 def _heads(catalogue: Catalogue) -> Iterator[str]:
@@ -205,7 +212,16 @@ def _depths(catalogue: Catalogue) -> Iterator[str]:
                 yield f"{place}: a row has one depth, {one_of}, above its Examples; this one has {said}."
 
 
-_RULES: Final[tuple[Rule, ...]] = (_heads, _names, _ids, _tags, _depths, _guarantees, _shapes, _rows)
+_RULES: Final[tuple[Rule, ...]] = (
+    _heads,
+    _names,
+    _ids,
+    _tags,
+    _depths,
+    _guarantees,
+    _shapes,
+    _rows,
+)
 
 
 def _sentences(catalogue: Catalogue, definitions: Sequence[StepFunctionContext]) -> Iterator[str]:

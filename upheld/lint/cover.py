@@ -117,7 +117,9 @@ def alternates(found: Catalogue) -> Mapping[str, Sequence[str]]:
         mine = [row for row in scenario.rows if row.id in usual]
         for row in scenario.rows:
             if row.id not in usual and mine:
-                nearest = min(mine, key=lambda own: (own.program != row.program, own.mode != row.mode))
+                nearest = min(
+                    mine, key=lambda own: (own.program != row.program, own.mode != row.mode)
+                )
                 instead[nearest.id].append(row.id)
     return instead
 
@@ -128,7 +130,9 @@ def breaches(found: Catalogue, wrong: Iterable[Manifest]) -> list[str]:
     core = {row.id for row in rows if is_within(row.depth, "core")}
     quick = {row.id for row in rows if row.depth == "quick"}
     broken = [f"core: {demand.name}" for demand in core_demands(found) if not demand.is_met(core)]
-    broken += [f"quick: {demand.name}" for demand in quick_demands(found) if not demand.is_met(quick)]
+    broken += [
+        f"quick: {demand.name}" for demand in quick_demands(found) if not demand.is_met(quick)
+    ]
     by_id = {row.id: row for row in rows}
     for usual, others in alternates(found).items():
         if usual in by_id:

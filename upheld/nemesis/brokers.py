@@ -64,14 +64,18 @@ def move_coordinator(trial: Trial, application: Application) -> None:
     """
     cluster, reading = trial.rig.broker, trial.reading
     if not isinstance(cluster, Cluster):
-        raise HarnessError("one broker alone coordinates everything; the sentence is for a cluster of three")
+        raise HarnessError(
+            "one broker alone coordinates everything; the sentence is for a cluster of three"
+        )
     with control(trial) as beside:
         evidence = hold(trial, application, AIMS[OPEN](trial, application))
         producers = {producer for producer, _ in evidence["writers"]}
         transactional_id, old = next(_coordinators(reading.raw.coordinated(), producers), ("", 0))
         own_id = beside.begin(log_of(transactional_id))
         if not {transactional_id, own_id} <= reading.raw.coordinated().get(old, {}).keys():
-            raise MarkMissed("no node was seen to coordinate the open transaction, and the harness's own beside it")
+            raise MarkMissed(
+                "no node was seen to coordinate the open transaction, and the harness's own beside it"
+            )
         began = time.monotonic()
         cluster.kill(old)
         new: int | None = None
@@ -79,13 +83,18 @@ def move_coordinator(trial: Trial, application: Application) -> None:
         def is_moved() -> bool:
             nonlocal new
             known = reading.raw.coordinated()
-            new = next((node for node, ids in known.items() if node != old and transactional_id in ids), None)
+            new = next(
+                (node for node, ids in known.items() if node != old and transactional_id in ids),
+                None,
+            )
             return new is not None
 
         try:
             trial.resume(application)
             if not trial.wait(MOVED_S, is_moved):
-                raise MarkMissed(f"no node was seen to coordinate the open transaction after node {old} died")
+                raise MarkMissed(
+                    f"no node was seen to coordinate the open transaction after node {old} died"
+                )
             after_ms = round((time.monotonic() - began) * 1000)
             beside.commit()
         finally:
@@ -105,7 +114,9 @@ def move_coordinator(trial: Trial, application: Application) -> None:
     )
 
 
-def _coordinators(coordinated: dict[int, dict[str, int]], producers: set[int]) -> Iterator[tuple[str, int]]:
+def _coordinators(
+    coordinated: dict[int, dict[str, int]], producers: set[int]
+) -> Iterator[tuple[str, int]]:
     """Of each of these producers the transactional id, and the node that coordinates it."""
     for node, ids in coordinated.items():
         yield from ((name, node) for name, producer in ids.items() if producer in producers)
@@ -141,18 +152,27 @@ class Control:
         try:
             self._producer.commit_transaction(ANSWER_S)
         except KafkaException as error:
-            raise Inconclusive(f"the broker itself lost a transaction when it died: {error.args[0].str()}") from None
+            raise Inconclusive(
+                f"the broker itself lost a transaction when it died: {error.args[0].str()}"
+            ) from None
 
     def demand_kept(self) -> None:
         """See its record; Inconclusive where it is gone."""
         try:
             # its marker is written after the answer
             self._wait(ANSWER_S, lambda: operator.eq(*self._reading.ends(self.topic, 1)))
-            kept = [message.value() for message in self._reading.records(self.topic, {0: 0}, committed=True)]
+            kept = [
+                message.value()
+                for message in self._reading.records(self.topic, {0: 0}, committed=True)
+            ]
         except KafkaException as error:
-            raise Inconclusive(f"the broker itself lost a transaction when it died: {error.args[0].str()}") from None
+            raise Inconclusive(
+                f"the broker itself lost a transaction when it died: {error.args[0].str()}"
+            ) from None
         if kept != [CONTROL]:
-            raise Inconclusive(f"the broker itself kept {len(kept)} records of a committed transaction of one")
+            raise Inconclusive(
+                f"the broker itself kept {len(kept)} records of a committed transaction of one"
+            )
 
 
 @contextmanager

@@ -55,7 +55,11 @@ def run_full(trial: Trial, application: Application) -> None:
 
 def tear(trial: Trial, application: Application) -> None:
     """Of the file that was written last on a disk of an application that is down, leave the first half; mark which it is."""
-    files = [(changed_ns, file) for file, size_bytes, changed_ns in files_of(application.directory) if size_bytes]
+    files = [
+        (changed_ns, file)
+        for file, size_bytes, changed_ns in files_of(application.directory)
+        if size_bytes
+    ]
     if not files:
         raise NotOffered(f"{trial.manifest.name} keeps no file that could be torn")
     _, torn = max(files)
@@ -98,15 +102,25 @@ def _takes(file: int) -> bool:
         return False
 
 
-def wipe(trial: Trial, application: Application, name: str = "a", *, may_be_empty: bool = False) -> None:
+def wipe(
+    trial: Trial, application: Application, name: str = "a", *, may_be_empty: bool = False
+) -> None:
     """Delete the instance's own disk, and mark what was there; MarkMissed where that should have been something."""
     folder = application.directory / name
     files = [f for f in folder.rglob("*") if f.is_file()]
     size = sum(f.stat().st_size for f in files)
     shutil.rmtree(folder)
     if not (size or may_be_empty) and trial.manifest.local_state:
-        raise MarkMissed(f"{trial.manifest.name} keeps local state by its manifest, and its state_dir holds no byte")
-    trial.mark("wiped", Family.DISK, files=len(files), size_bytes=size, local_state=trial.manifest.local_state)
+        raise MarkMissed(
+            f"{trial.manifest.name} keeps local state by its manifest, and its state_dir holds no byte"
+        )
+    trial.mark(
+        "wiped",
+        Family.DISK,
+        files=len(files),
+        size_bytes=size,
+        local_state=trial.manifest.local_state,
+    )
 
 
 def keep(application: Application) -> None:
@@ -116,9 +130,14 @@ def keep(application: Application) -> None:
 
 def set_back(trial: Trial, application: Application) -> None:
     """Put the copy in the place of the disks; MarkMissed where nothing has changed on them that should have."""
-    now, then = ({file[:2] for file in files_of(folder)} for folder in (application.directory, application.kept))
+    now, then = (
+        {file[:2] for file in files_of(folder)}
+        for folder in (application.directory, application.kept)
+    )
     if now == then and trial.manifest.local_state:
-        raise MarkMissed(f"{trial.manifest.name} keeps local state by its manifest, and nothing changed on its disks")
+        raise MarkMissed(
+            f"{trial.manifest.name} keeps local state by its manifest, and nothing changed on its disks"
+        )
     shutil.rmtree(application.directory)
     shutil.copytree(application.kept, application.directory)
     trial.mark(

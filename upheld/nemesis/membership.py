@@ -37,12 +37,16 @@ def kill_worker(trial: Trial, application: Application, which: str) -> None:
         return len(there) >= application.workers
 
     if not trial.wait(trial.rig.progress_s, complete):
-        said = f"{trial.manifest.name} has {len(there)} workers, and was to have {application.workers}"
+        said = (
+            f"{trial.manifest.name} has {len(there)} workers, and was to have {application.workers}"
+        )
         raise Violated.one("stuck", said)
     struck = min(there, key=psutil.Process.create_time)
     struck.kill()
     trial.kills += 1
-    trial.mark(f"{which} is killed", Family.PROCESS, pid=struck.pid, of=[process.pid for process in there])
+    trial.mark(
+        f"{which} is killed", Family.PROCESS, pid=struck.pid, of=[process.pid for process in there]
+    )
 
 
 def lose(trial: Trial, application: Application, name: str, within_ms: int) -> None:
@@ -51,7 +55,9 @@ def lose(trial: Trial, application: Application, name: str, within_ms: int) -> N
     trial.mark(DIED, Family.MEMBERSHIP)
     since_ms = trial.now_ms
     trial.kill(application, name)
-    trial.recovers(application, since_ms, within_ms, lambda: _moved_on(trial, application, before) is not None)
+    trial.recovers(
+        application, since_ms, within_ms, lambda: _moved_on(trial, application, before) is not None
+    )
 
 
 def share(trial: Trial, application: Application) -> None:
@@ -68,7 +74,11 @@ def share(trial: Trial, application: Application) -> None:
         held = trial.reading.members(application.group or "")
         if held == []:  # it assigns by itself: what it writes says who did
             return True
-        return held is not None and sum(map(bool, held)) == busy and sorted(chain(*held)) == application.places
+        return (
+            held is not None
+            and sum(map(bool, held)) == busy
+            and sorted(chain(*held)) == application.places
+        )
 
     def moved() -> bool:
         nonlocal before
@@ -77,17 +87,24 @@ def share(trial: Trial, application: Application) -> None:
         return now is not None
 
     if not (
-        trial.wait(trial.rig.progress_s, agreed) and all(trial.wait(trial.rig.progress_s, moved) for _ in range(MOVES))
+        trial.wait(trial.rig.progress_s, agreed)
+        and all(trial.wait(trial.rig.progress_s, moved) for _ in range(MOVES))
     ):
         said = f"its offsets rest at {before}" if before else f"its members hold {held}"
-        raise Violated.one("stuck", f"{len(application.running)} instances of {trial.manifest.name} run, and {said}")
+        raise Violated.one(
+            "stuck",
+            f"{len(application.running)} instances of {trial.manifest.name} run, and {said}",
+        )
     trial.mark("the input is shared", held=held)
 
 
 def start_another(trial: Trial, application: Application) -> None:
     """Start a second deployment under the ids of the first; when one of them has noticed, or the time is up, end both."""
     running = application.running
-    first, second = running["a"], trial.start(application, "b", in_place_of="a", apart=True, may_refuse=True)
+    first, second = (
+        running["a"],
+        trial.start(application, "b", in_place_of="a", apart=True, may_refuse=True),
+    )
     if second is None:
         trial.let_go(application, "b")
 
@@ -117,7 +134,9 @@ def switch_clusters(trial: Trial, application: Application, within_ms: int) -> N
     trial.mark(SWITCHED, Family.MEMBERSHIP)
     handed_over = old.deactivate()
     if not isinstance(handed_over, Deactivated):
-        raise AdapterBreach(f"{trial.manifest.name} answered deactivate with an error: {handed_over}")
+        raise AdapterBreach(
+            f"{trial.manifest.name} answered deactivate with an error: {handed_over}"
+        )
     trial.happened(application, "a", "inactive", str(handed_over.emitted_through))
     trial.ends(application, HANDED_OVER)
     trial.observe(application)
@@ -135,12 +154,17 @@ def switch_clusters(trial: Trial, application: Application, within_ms: int) -> N
         return trial.outputs_seen(application) > known
 
     if not trial.wait(trial.rig.progress_s, goes_on):
-        raise Violated.one("stuck", f"no output is visible since another cluster of {trial.manifest.name} took over")
+        raise Violated.one(
+            "stuck",
+            f"no output is visible since another cluster of {trial.manifest.name} took over",
+        )
     trial.watch(application, trial.now_ms + BESIDE_MS)
     trial.stop(application, "a")
 
 
-def _moved_on(trial: Trial, application: Application, before: events.Offsets) -> events.Offsets | None:
+def _moved_on(
+    trial: Trial, application: Application, before: events.Offsets
+) -> events.Offsets | None:
     """What is committed, if that is beyond those offsets on every partition that is fed."""
     trial.look_after(application)
     trial.observe(application)

@@ -49,7 +49,9 @@ def hold(trial: Trial, application: Application, aim: Aim) -> Evidence:
     A design that drained its input unseen is given another wave of it, a few times. MarkMissed where it was never seen, though
     outputs came all along; Violated where they did not.
     """
-    trial.rig.pool(trial.manifest).prepare()  # somebody will have to take over from the instance that is struck
+    trial.rig.pool(
+        trial.manifest
+    ).prepare()  # somebody will have to take over from the instance that is struck
     waves, looked = 0, time.monotonic()
     patience_s = trial.rig.progress_s * trial.rig.time_scale
     deadline, moved, (_, end) = looked + patience_s, looked, trial.ends(application)
@@ -71,8 +73,12 @@ def hold(trial: Trial, application: Application, aim: Aim) -> Evidence:
                 if waves == WAVES or not application.workload:
                     trial.observe(application)
                     if foreign := view_of(trial.history, application.name).foreign:
-                        raise Violated(foreign)  # a moment that is told by right outputs never comes with wrong ones
-                    raise MarkMissed(f"{trial.manifest.name} drained its input, and was not seen {aim.fault}")
+                        raise Violated(
+                            foreign
+                        )  # a moment that is told by right outputs never comes with wrong ones
+                    raise MarkMissed(
+                        f"{trial.manifest.name} drained its input, and was not seen {aim.fault}"
+                    )
                 waves += 1
                 trial.feed_more(application)
                 deadline = time.monotonic() + patience_s
@@ -80,7 +86,9 @@ def hold(trial: Trial, application: Application, aim: Aim) -> Evidence:
         time.sleep(LOOK_S)
     trial.look_after(application)
     if moved > deadline - patience_s / 2:
-        raise MarkMissed(f"{trial.manifest.name} was not seen {aim.fault} in {trial.rig.progress_s:g} s")
+        raise MarkMissed(
+            f"{trial.manifest.name} was not seen {aim.fault} in {trial.rig.progress_s:g} s"
+        )
     raise Violated.one(
         "stuck",
         f"{trial.manifest.name} neither drained its input nor was seen {aim.fault} in {trial.rig.progress_s:g} s",
@@ -89,7 +97,9 @@ def hold(trial: Trial, application: Application, aim: Aim) -> Evidence:
 
 def _demand_group(trial: Trial, application: Application) -> None:
     if application.group is None:
-        raise NotOffered(f"{trial.manifest.name} names no consumer group, so nobody can see when it commits")
+        raise NotOffered(
+            f"{trial.manifest.name} names no consumer group, so nobody can see when it commits"
+        )
 
 
 def transaction_open(trial: Trial, application: Application) -> Aim:
@@ -218,7 +228,9 @@ def just_committed(trial: Trial, application: Application) -> Aim:
         return stable != end
 
     def glimpse() -> bool:
-        if exactly_once:  # the outputs tell it sooner: to ask for offsets can take a tenth of a second
+        if (
+            exactly_once
+        ):  # the outputs tell it sooner: to ask for offsets can take a tenth of a second
             stable, end = trial.ends(application)
             return end != known and (stable == end or steps > 0)
         committed = trial.committed(application)
@@ -227,9 +239,13 @@ def just_committed(trial: Trial, application: Application) -> Aim:
     def evidence() -> Evidence | None:
         nonlocal last, known, commits, steps
         unheard = False
-        while (committed := trial.committed(application)) in (None, last) or not any((committed or {}).values()):
+        while (committed := trial.committed(application)) in (None, last) or not any(
+            (committed or {}).values()
+        ):
             unheard = True
-            if committed is None and trial.wait(UNDER_WAY_S, lambda: trial.committed(application) is not None):
+            if committed is None and trial.wait(
+                UNDER_WAY_S, lambda: trial.committed(application) is not None
+            ):
                 continue
             if not steps or not (committed is None or is_open()):
                 return None
@@ -241,9 +257,17 @@ def just_committed(trial: Trial, application: Application) -> Aim:
         last, known, commits = committed, end, commits + 1
         if not exactly_once and commits < COMMITS:
             visible.look()
-            if all(cut(committed or {}, states) <= visible.shown.get(key, 0) for key, states in visible.states.items()):
+            if all(
+                cut(committed or {}, states) <= visible.shown.get(key, 0)
+                for key, states in visible.states.items()
+            ):
                 return None
-        return {"committed": committed, "outputs": sum(end.values()), "commits": commits, "unheard": unheard}
+        return {
+            "committed": committed,
+            "outputs": sum(end.values()),
+            "commits": commits,
+            "unheard": unheard,
+        }
 
     return Aim("after a commit", glimpse, evidence)
 
@@ -254,12 +278,16 @@ def events_waiting(trial: Trial, application: Application) -> Aim:
 
     def glimpse() -> bool:
         committed = trial.committed(application) if application.group else None
-        read = committed is not None and all(o >= application.input_ends.get(p, 0) for p, o in committed.items())
+        read = committed is not None and all(
+            o >= application.input_ends.get(p, 0) for p, o in committed.items()
+        )
         return read or trial.now_ms - application.ready_ms > READ_MS
 
     def evidence() -> Evidence | None:
         visible.look()
-        waiting = sum(len(states) - visible.shown.get(key, 0) for key, states in visible.states.items())
+        waiting = sum(
+            len(states) - visible.shown.get(key, 0) for key, states in visible.states.items()
+        )
         return {"waiting": waiting, "committed": trial.committed(application)} if waiting else None
 
     return Aim("with events waiting", glimpse, evidence)
@@ -339,15 +367,21 @@ class _Visible:
     def __init__(self, trial: Trial, application: Application) -> None:
         self._trial, self._application = trial, application
         self._position: Position = dict.fromkeys(range(application.partitions), 0)
-        self._items: list[tuple[bytes, list[Any]]] = []  # of each output: its key, and the states that it shows
-        self._places: dict[tuple[bytes, Any], int] = {}  # key and state -> which of the key's states it is, from 1
+        self._items: list[
+            tuple[bytes, list[Any]]
+        ] = []  # of each output: its key, and the states that it shows
+        self._places: dict[
+            tuple[bytes, Any], int
+        ] = {}  # key and state -> which of the key's states it is, from 1
         self.states: States = {}
         self.shown: dict[bytes, int] = {}  # key -> how many of its states came out
 
     def look(self) -> None:
         """Read what is new, and place it among the states; all of it anew where there are other states."""
         trial, application = self._trial, self._application
-        new = list(self._read(trial.reading.records(application.writes, self._position, committed=True)))
+        new = list(
+            self._read(trial.reading.records(application.writes, self._position, committed=True))
+        )
         self._items += new
         states = view_of(trial.history, application.name).states
         if states is not self.states:

@@ -23,7 +23,9 @@ def refuse_outputs(trial: Trial, application: Application) -> None:
 
     def limit(size_bytes: int | None) -> None:
         operation = AlterConfigOpType.DELETE if size_bytes is None else AlterConfigOpType.SET
-        entry = ConfigEntry("max.message.bytes", str(size_bytes or ""), incremental_operation=operation)
+        entry = ConfigEntry(
+            "max.message.bytes", str(size_bytes or ""), incremental_operation=operation
+        )
         resource = ConfigResource("topic", application.writes, incremental_configs=[entry])
         for future in admin.incremental_alter_configs([resource]).values():
             future.result(10)
@@ -35,20 +37,33 @@ def refuse_outputs(trial: Trial, application: Application) -> None:
     ended = trial.wait(trial.rig.progress_s, lambda: instance.is_over)
     limit(None)
     if not ended:
-        raise MarkMissed(f"{trial.manifest.name} did not end, though the broker refused its outputs")
+        raise MarkMissed(
+            f"{trial.manifest.name} did not end, though the broker refused its outputs"
+        )
     ended_ms = trial.now_ms
-    said = f"{instance.failed.kind}: {instance.failed.message}" if instance.failed else f"exit {instance.exit_code}"
+    said = (
+        f"{instance.failed.kind}: {instance.failed.message}"
+        if instance.failed
+        else f"exit {instance.exit_code}"
+    )
     trial.let_go(application, "a")
     trial.happened(application, "a", "failed", said)
     trial.settle(application, since_ms=ended_ms)
     if _fate(trial, application, evidence) != "abort":
-        raise MarkMissed(f"{trial.manifest.name} had sent the whole of its open transaction when outputs were refused")
+        raise MarkMissed(
+            f"{trial.manifest.name} had sent the whole of its open transaction when outputs were refused"
+        )
     trial.mark("its outputs refused", Family.BROKER, said=said)
 
 
 def _fate(trial: Trial, application: Application, evidence: Evidence) -> str | None:
     """What became of the transaction that was seen open: the first marker of its writer above what was stable then."""
     writers = {producer_id for producer_id, _ in evidence["writers"]}
-    stable = {int(place.rpartition("-")[2]): offset for place, offset in evidence["last_stable"].items()}
+    stable = {
+        int(place.rpartition("-")[2]): offset for place, offset in evidence["last_stable"].items()
+    }
     batches = trial.reading.raw.batches(application.writes, stable)
-    return next((batch.control for _, batch in batches if batch.control and batch.producer_id in writers), None)
+    return next(
+        (batch.control for _, batch in batches if batch.control and batch.producer_id in writers),
+        None,
+    )

@@ -37,7 +37,13 @@ def meet(  # noqa: PLR0913, PLR0917 (what the sentence says)
 
     A request has Kafka's name for it, such as EndTxn. NotOffered where its clients never send one, MarkMissed where no more came.
     """
-    rule = Rule(application.door(), re.sub(r"(?<!^)(?=[A-Z])", "_", request).lower(), fault, moment, error=error)
+    rule = Rule(
+        application.door(),
+        re.sub(r"(?<!^)(?=[A-Z])", "_", request).lower(),
+        fault,
+        moment,
+        error=error,
+    )
     trial.rig.open_proxy().arm(rule)
     trial.rig.pool(trial.manifest).prepare()  # somebody may have to take over
     waves, until = 0, time.monotonic() + trial.rig.progress_s * trial.rig.time_scale
@@ -45,7 +51,9 @@ def meet(  # noqa: PLR0913, PLR0917 (what the sentence says)
         trial.look_after(application)
         trial.rig.open_proxy()  # which says what it could not read
         if time.monotonic() > until:
-            raise MarkMissed(f"{trial.manifest.name} sent no {request} in {trial.rig.progress_s:g} s")
+            raise MarkMissed(
+                f"{trial.manifest.name} sent no {request} in {trial.rig.progress_s:g} s"
+            )
         if not application.is_fed and trial.is_drained(application, outputs_too=False):
             if waves == WAVES:
                 _never(trial, rule, request)
@@ -55,10 +63,16 @@ def meet(  # noqa: PLR0913, PLR0917 (what the sentence says)
     if fault == "refuse":
         rule.exchange.is_over.wait(ARRIVED_S * trial.rig.time_scale)
         if rule.exchange.told is None:
-            raise MarkMissed(f"{trial.manifest.name} left before it was told that its {request} is refused")
+            raise MarkMissed(
+                f"{trial.manifest.name} left before it was told that its {request} is refused"
+            )
     what = f"its {request} is {WHAT[fault]}"
     if moment == "after":
-        what = f"its {request} is applied, and refused" if fault == "refuse" else f"the answer to {what}"
+        what = (
+            f"its {request} is applied, and refused"
+            if fault == "refuse"
+            else f"the answer to {what}"
+        )
     trial.mark(what, Family.REQUEST, **evidence_of(rule.exchange))
     return rule
 
@@ -67,9 +81,17 @@ def arrive(trial: Trial, rule: Rule) -> None:
     """Let what is held arrive, and mark what the broker answers; MarkMissed where it says nothing."""
     assert rule.exchange
     trial.rig.open_proxy().release(rule)
-    if not rule.exchange.is_over.wait(ARRIVED_S * trial.rig.time_scale) or rule.exchange.answered_s is None:
+    if (
+        not rule.exchange.is_over.wait(ARRIVED_S * trial.rig.time_scale)
+        or rule.exchange.answered_s is None
+    ):
         raise MarkMissed(f"the broker did not answer the {rule.api} that arrived late")
-    trial.mark("what was held arrives late", Family.REQUEST, **evidence_of(rule.exchange), error=rule.exchange.error)
+    trial.mark(
+        "what was held arrives late",
+        Family.REQUEST,
+        **evidence_of(rule.exchange),
+        error=rule.exchange.error,
+    )
 
 
 def give_up(trial: Trial, application: Application, rule: Rule) -> None:
@@ -81,8 +103,15 @@ def give_up(trial: Trial, application: Application, rule: Rule) -> None:
         return rule.given_up.is_set()
 
     if not trial.wait(SILENT_S, is_given_up):
-        raise Violated.one("stuck", f"{trial.manifest.name} waits on a silent connection for more than {SILENT_S:g} s")
-    trial.mark("a silent connection is given up", Family.REQUEST, after_ms=round(1000 * (time.monotonic() - began)))
+        raise Violated.one(
+            "stuck",
+            f"{trial.manifest.name} waits on a silent connection for more than {SILENT_S:g} s",
+        )
+    trial.mark(
+        "a silent connection is given up",
+        Family.REQUEST,
+        after_ms=round(1000 * (time.monotonic() - began)),
+    )
 
 
 @contextmanager
@@ -91,19 +120,27 @@ def out_of_reach(trial: Trial, application: Application) -> Iterator[None]:
     proxy, door = trial.rig.open_proxy(), application.door()
     trial.weigh(application)
     if not (lost := proxy.bar(door)):
-        raise AdapterBreach(f"{trial.manifest.name} never used the address that start gave it as bootstrap")
+        raise AdapterBreach(
+            f"{trial.manifest.name} never used the address that start gave it as bootstrap"
+        )
     try:
         yield
         trial.weigh(application)
     finally:
         turned_away = proxy.unbar(door)
-    trial.mark("the broker is out of reach", Family.BROKER, connections=lost, turned_away=turned_away)
+    trial.mark(
+        "the broker is out of reach", Family.BROKER, connections=lost, turned_away=turned_away
+    )
 
 
 def _never(trial: Trial, rule: Rule, request: str) -> None:
-    seen = {exchange.api for exchange in trial.rig.open_proxy().exchanges if exchange.door == rule.door}
+    seen = {
+        exchange.api for exchange in trial.rig.open_proxy().exchanges if exchange.door == rule.door
+    }
     if not seen:
-        raise AdapterBreach(f"{trial.manifest.name} never used the address that start gave it as bootstrap")
+        raise AdapterBreach(
+            f"{trial.manifest.name} never used the address that start gave it as bootstrap"
+        )
     if rule.api not in seen:
         raise NotOffered(f"the clients of {trial.manifest.name} send no {request}")
     raise MarkMissed(f"{trial.manifest.name} drained its input, and sent no further {request}")

@@ -6,7 +6,10 @@ from upheld.trial.application import Application
 from upheld.trial.trial import Trial
 from upheld.verdicts import MarkMissed
 
-HELD_MS, FREE_MS = 1_000, 300  # a slow store takes nothing for so long, and everything for so long, by turns
+HELD_MS, FREE_MS = (
+    1_000,
+    300,
+)  # a slow store takes nothing for so long, and everything for so long, by turns
 
 
 def disturb(trial: Trial, application: Application, how: str, length_ms: int) -> None:
@@ -18,7 +21,11 @@ def disturb(trial: Trial, application: Application, how: str, length_ms: int) ->
     store = application.store
     assert store
     trial.observe(application)
-    known, version, until_ms = trial.outputs_seen(application), store.version(), trial.now_ms + length_ms
+    known, version, until_ms = (
+        trial.outputs_seen(application),
+        store.version(),
+        trial.now_ms + length_ms,
+    )
     trial.weigh(application)
     while how == "slow" and trial.now_ms + HELD_MS + FREE_MS < until_ms:
         with store.held():
@@ -30,10 +37,18 @@ def disturb(trial: Trial, application: Application, how: str, length_ms: int) ->
         trial.watch(application, trial.now_ms + (HELD_MS if how == "slow" else length_ms))
         offsets = trial.committed(application)
         trial.history.add(
-            events.Committed(at_ms=trial.now_ms, application=application.name, offsets=offsets, stable_ms=0, down=False)
+            events.Committed(
+                at_ms=trial.now_ms,
+                application=application.name,
+                offsets=offsets,
+                stable_ms=0,
+                down=False,
+            )
         )
         trial.weigh(application)
         trial.look_at_store(application)
     if not (new := trial.outputs_seen(application) - known):
-        raise MarkMissed(f"{trial.manifest.name} sent nothing while its store took nothing, so it had nothing to store")
+        raise MarkMissed(
+            f"{trial.manifest.name} sent nothing while its store took nothing, so it had nothing to store"
+        )
     trial.mark(f"the store is {how}", Family.STORE, outputs_meanwhile=new, committed=offsets)

@@ -36,7 +36,9 @@ def make_anew(trial: Trial, application: Application) -> None:
     for place in (f"{topic}-{partition}" for partition in range(partitions)):
         application.input_ends.pop(place, None)
         application.appended.pop(place, None)
-    trial.mark("its input was deleted and made anew", Family.INPUT, committed=trial.committed(application))
+    trial.mark(
+        "its input was deleted and made anew", Family.INPUT, committed=trial.committed(application)
+    )
 
 
 def cut(trial: Trial, application: Application) -> None:
@@ -48,7 +50,9 @@ def cut(trial: Trial, application: Application) -> None:
     seen = [r for r in trial.history.of(events.Record) if r.visible]
     gaps = {}
     for place, begin in (trial.committed(application) or {}).items():
-        unread = sorted(r.offset for r in seen if f"{r.topic}-{r.partition}" == place and r.offset >= begin)
+        unread = sorted(
+            r.offset for r in seen if f"{r.topic}-{r.partition}" == place and r.offset >= begin
+        )
         if unread:
             gaps[place] = (begin, unread[len(unread) // 2] + 1)
     if not gaps:
@@ -62,8 +66,13 @@ def expect_gap(trial: Trial, application: Application) -> None:
     instance = application.running["a"]
     if any(e.event == "failed" for e in trial.history.of(events.Instance)):
         trial.let_go(application, "a")
-    elif not trial.wait(trial.rig.progress_s, lambda: instance.failed is not None or trial.is_drained(application)):
-        raise Violated.one("stuck", f"{trial.manifest.name} neither went on nor said why not, on a gap in its input")
+    elif not trial.wait(
+        trial.rig.progress_s, lambda: instance.failed is not None or trial.is_drained(application)
+    ):
+        raise Violated.one(
+            "stuck",
+            f"{trial.manifest.name} neither went on nor said why not, on a gap in its input",
+        )
     elif instance.failed:
         trial.gave_up(application, "a")
     else:

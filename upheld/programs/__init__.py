@@ -20,7 +20,8 @@ from upheld.programs.pulse import PULSE
 from upheld.programs.relay import RELAY
 
 PROGRAMS: dict[str, Program] = {
-    program.name: program for program in (RELAY, LEDGER, BRANCHES, BATCHER, CLIENTS, TICKERS, HOLDINGS, PULSE)
+    program.name: program
+    for program in (RELAY, LEDGER, BRANCHES, BATCHER, CLIENTS, TICKERS, HOLDINGS, PULSE)
 }
 
 __all__ = [

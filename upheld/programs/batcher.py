@@ -14,7 +14,16 @@ from collections.abc import Iterable
 from typing import Any
 
 from upheld.history.events import Record
-from upheld.programs.contract import Diagnose, Diagnosis, Program, State, States, Unreadable, loaded, readable
+from upheld.programs.contract import (
+    Diagnose,
+    Diagnosis,
+    Program,
+    State,
+    States,
+    Unreadable,
+    loaded,
+    readable,
+)
 
 Visit = tuple[str, str]  # visitorId, action
 
@@ -54,7 +63,9 @@ def value_of(record: Record) -> tuple[Any, ...]:
     if fields != {"customerId", "events", "visitorId", "action"} or not all(
         isinstance(t, str) for e in events for t in e
     ):
-        raise Unreadable(f"{record.at} is no batch of the contract: it has other fields, or is empty")
+        raise Unreadable(
+            f"{record.at} is no batch of the contract: it has other fields, or is empty"
+        )
     if batch["customerId"].encode() != record.key:
         raise Unreadable(f"{record.at} has another customer in its key than in its value")
     return events
@@ -69,7 +80,9 @@ def diagnosis(inputs: list[Record]) -> Diagnose:
         if record is None:
             return Diagnosis("phantom", f"nobody sent an event {value[0]!r}")
         if not record.visible:
-            return Diagnosis("uncommitted-visible", f"it is {record.at}, which was aborted upstream", record)
+            return Diagnosis(
+                "uncommitted-visible", f"it is {record.at}, which was aborted upstream", record
+            )
         why = "the event of another customer" if record.key != key else "it, with another action"
         return Diagnosis("phantom", f"{record.at} is {why}", record)
 

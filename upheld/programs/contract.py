@@ -80,7 +80,9 @@ class Diagnosis:
 
 
 States = dict[bytes, list[State]]
-Diagnose = Callable[[bytes, tuple[Any, ...], list[State]], Diagnosis]  # key, value of no state, the key's states
+Diagnose = Callable[
+    [bytes, tuple[Any, ...], list[State]], Diagnosis
+]  # key, value of no state, the key's states
 
 
 class Merge(Protocol):
@@ -126,7 +128,9 @@ class Program:
     model: Callable[[Iterable[Record]], States]
     value_of: Callable[[Record], tuple[Any, ...]]
     lineage_of: Callable[[Record], tuple[str | None, tuple[tuple[str, int, int, bytes], ...]]]
-    diagnosis: Callable[[list[Record]], Diagnose] = field(repr=False)  # from the whole input log, aborted records too
+    diagnosis: Callable[[list[Record]], Diagnose] = field(
+        repr=False
+    )  # from the whole input log, aborted records too
     holds_back: bool = False
     items: Callable[[tuple[Any, ...]], list[tuple[Any, ...]]] = lambda value: [value]
     address: Callable[[tuple[Any, ...]], Hashable] = lambda value: value
@@ -151,7 +155,9 @@ class Program:
     @property
     def topics(self) -> dict[str, str]:
         """Role -> input or output."""
-        return dict.fromkeys(self.inputs, "input") | {stage.writes: "output" for stage in self.stages}
+        return dict.fromkeys(self.inputs, "input") | {
+            stage.writes: "output" for stage in self.stages
+        }
 
     @property
     def stages(self) -> "tuple[Program, ...]":

@@ -26,7 +26,17 @@ from types import NoneType
 from typing import Any, Final, NamedTuple
 
 from upheld.history.events import Record
-from upheld.programs.contract import GONE, NOTHING, Diagnose, Diagnosis, Program, State, States, Unreadable, loaded
+from upheld.programs.contract import (
+    GONE,
+    NOTHING,
+    Diagnose,
+    Diagnosis,
+    Program,
+    State,
+    States,
+    Unreadable,
+    loaded,
+)
 
 Row = tuple[Any, ...]
 ROWS_KEPT: Final = 1 << 14  # of inputs: the rows of a run read the same ones
@@ -179,8 +189,14 @@ def value_of(join: Join, record: Record) -> Row:
         raise Unreadable(f"{record.at} is no result of the contract: {error!r}") from None
     of_right = set() if right is None else set(join.right.fields)
     named = {"left", "right", "from"}, {"left", "right"}, set(join.left.fields), of_right
-    if fields != named or not isinstance(at, str) or not isinstance(beside, NoneType if right is None else str):
-        raise Unreadable(f"{record.at} has other fields than left, right, from and those of the two tables")
+    if (
+        fields != named
+        or not isinstance(at, str)
+        or not isinstance(beside, NoneType if right is None else str)
+    ):
+        raise Unreadable(
+            f"{record.at} has other fields than left, right, from and those of the two tables"
+        )
     row = join.left.row(left, record.at)
     if row[0].encode() != record.key:
         raise Unreadable(f"{record.at} has another key than its left row")
@@ -194,7 +210,10 @@ def diagnosis(join: Join, inputs: list[Record]) -> Diagnose:
     def diagnose(key: bytes, value: Row, _: list[State]) -> Diagnosis:
         if value == GONE:
             return Diagnosis("phantom", "there was nothing to delete")
-        for place, row, table in ((value[0], value[2], join.left), (value[1], value[3], join.right)):
+        for place, row, table in (
+            (value[0], value[2], join.left),
+            (value[1], value[3], join.right),
+        ):
             if place is None:
                 continue
             record = by_place.get(place)
@@ -209,16 +228,30 @@ def diagnosis(join: Join, inputs: list[Record]) -> Diagnose:
             if said != row:
                 return Diagnosis("phantom", f"{place} says something else", record)
         left, right = by_place[value[0]], by_place.get(value[1])
-        why = f"does not refer to {value[1]}" if right else "has no partner, and the join is an inner one"
-        return Diagnosis("phantom", f"{value[0]} {why if left.key == key else 'is of another key'}", right or left)
+        why = (
+            f"does not refer to {value[1]}"
+            if right
+            else "has no partner, and the join is an inner one"
+        )
+        return Diagnosis(
+            "phantom",
+            f"{value[0]} {why if left.key == key else 'is of another key'}",
+            right or left,
+        )
 
     return diagnose
 
 
-_POSITIONS: Final = Table("positions", {"positionId": TEXT, "client": TEXT, "ticker": TEXT_OR_NULL, "amount": NUMBER})
-_TICKERS: Final = Table("tickers", {"ticker": TEXT, "exchange": TEXT, "name": TEXT, "founded": NUMBER})
+_POSITIONS: Final = Table(
+    "positions", {"positionId": TEXT, "client": TEXT, "ticker": TEXT_OR_NULL, "amount": NUMBER}
+)
+_TICKERS: Final = Table(
+    "tickers", {"ticker": TEXT, "exchange": TEXT, "name": TEXT, "founded": NUMBER}
+)
 _HELD: Final = Table("client-positions", {"client": TEXT, "positions": NUMBERS})
-_DETAILS: Final = Table("client-details", {"client": TEXT, "name": TEXT, "surname": TEXT, "email": TEXT})
+_DETAILS: Final = Table(
+    "client-details", {"client": TEXT, "name": TEXT, "surname": TEXT, "email": TEXT}
+)
 JOINS: Final = {
     "clients": Join(_HELD, _DETAILS, "client"),
     "tickers": Join(_POSITIONS, _TICKERS, "ticker", broadcast=True),

@@ -30,7 +30,9 @@ Values = dict[bytes, set[tuple[Any, ...]]]  # balance in cents, postings, applie
 Effect = tuple[Record, int, int]  # a record, and what it adds to one account: cents and postings
 
 
-Collections = Callable[[Record, Entry], dict[str, list[int]]]  # what an entry adds to each key, in order
+Collections = Callable[
+    [Record, Entry], dict[str, list[int]]
+]  # what an entry adds to each key, in order
 
 
 def by_account(_: Record, entry: Entry) -> dict[str, list[int]]:
@@ -51,10 +53,17 @@ class _Account:
     def has(self, first: Hop) -> bool:
         """Whether an entry with this first hop is a duplicate."""
         topic, partition, offset, topic_id = self.applied
-        return first[2] <= offset and first[1] == partition and first[0] == topic and first[3] == topic_id
+        return (
+            first[2] <= offset
+            and first[1] == partition
+            and first[0] == topic
+            and first[3] == topic_id
+        )
 
 
-def model(inputs: Iterable[Record], collections: Collections = by_account, *, forgetful: bool = False) -> States:
+def model(
+    inputs: Iterable[Record], collections: Collections = by_account, *, forgetful: bool = False
+) -> States:
     """Fold entries into the states of every account; ``forgetful`` discards no duplicate (to diagnose a wrong sum)."""
     accounts: dict[str, _Account] = {}
     for record in inputs:
@@ -93,7 +102,11 @@ def value_of(record: Record, key: str = "account") -> tuple[Any, ...]:
         raise Unreadable(f"{record.at} holds a name that is no text")
     if row[key].encode() != record.key:
         raise Unreadable(f"{record.at} has another {key} in its key than in its value")
-    return row["balance_cents"], row["postings"], (applied["topic"], applied["partition"], applied["offset"])
+    return (
+        row["balance_cents"],
+        row["postings"],
+        (applied["topic"], applied["partition"], applied["offset"]),
+    )
 
 
 def stored_value(key: str, value: str, name: str = "account") -> tuple[Any, ...]:
@@ -106,7 +119,10 @@ def stored_value(key: str, value: str, name: str = "account") -> tuple[Any, ...]
         raise Unreadable(f"what is stored for {key} is no row of the contract: {error!r}") from None
     text = json.dumps(row).encode()
     return value_of(
-        Record(topic="the store", partition=0, offset=0, timestamp_ms=0, key=key.encode(), value=text), name
+        Record(
+            topic="the store", partition=0, offset=0, timestamp_ms=0, key=key.encode(), value=text
+        ),
+        name,
     )
 
 
@@ -135,11 +151,15 @@ class Diagnostician:
 
     @cached_property
     def _counting_repeats(self) -> Values:
-        return _values(model((r for r in self._inputs if r.visible), self._collections, forgetful=True))
+        return _values(
+            model((r for r in self._inputs if r.visible), self._collections, forgetful=True)
+        )
 
     @cached_property
     def _by_first_hop(self) -> dict[tuple[str, int, int], Record]:
-        return {chain_after(record, decode(record))[0][:3]: record for record in reversed(self._inputs)}
+        return {
+            chain_after(record, decode(record))[0][:3]: record for record in reversed(self._inputs)
+        }
 
     @cached_property
     def _effects(self) -> dict[str, list[Effect]]:
@@ -153,7 +173,9 @@ class Diagnostician:
     def __call__(self, key: bytes, value: tuple[Any, ...], states: list[State]) -> Diagnosis:
         """Compare with the state of the same applied position; where there is none, look at that position."""
         candidates = [index for index, state in enumerate(states) if state.value[2] == value[2]]
-        nearest = min(candidates, key=lambda index: abs(states[index].value[1] - value[1]), default=None)
+        nearest = min(
+            candidates, key=lambda index: abs(states[index].value[1] - value[1]), default=None
+        )
         due = states[nearest] if nearest is not None else None
         effects = self._effects.get(key.decode(errors="replace"), [])
         if value in self._counting_aborted.get(key, ()):
@@ -165,7 +187,9 @@ class Diagnostician:
             return self._beside(value, before, states[nearest], effects)
         return self._nowhere(value, effects, repeated=value in self._counting_repeats.get(key, ()))
 
-    def _nowhere(self, value: tuple[Any, ...], effects: list[Effect], *, repeated: bool) -> Diagnosis:
+    def _nowhere(
+        self, value: tuple[Any, ...], effects: list[Effect], *, repeated: bool
+    ) -> Diagnosis:
         """No state has the row's applied position: what stands there?"""
         record = self._by_first_hop.get(value[2])
         if record is None:
@@ -178,29 +202,45 @@ class Diagnostician:
         why = "a duplicate, applied again" if repeated else "a duplicate that changes nothing"
         return Diagnosis("duplicated", said + why, record)
 
-    def _beside(self, value: tuple[Any, ...], before: tuple[Any, ...], due: State, effects: list[Effect]) -> Diagnosis:
+    def _beside(
+        self, value: tuple[Any, ...], before: tuple[Any, ...], due: State, effects: list[Effect]
+    ) -> Diagnosis:
         """The row has the applied position of a state, and other sums: what is between them?"""
         amounts = self._collections(due.source, decode(due.source))[due.key.decode()]
         held = value[1] - before[1]
-        if 0 < held < len(amounts) and value[0] - before[0] in map(sum, combinations(amounts, held)):
+        if 0 < held < len(amounts) and value[0] - before[0] in map(
+            sum, combinations(amounts, held)
+        ):
             return Diagnosis(
-                "torn", f"it holds {held} of the {len(amounts)} postings of {due.source.at}", due.source, due
+                "torn",
+                f"it holds {held} of the {len(amounts)} postings of {due.source.at}",
+                due.source,
+                due,
             )
         cents, postings = value[0] - due.value[0], value[1] - due.value[1]
         if postings == 0:
             return Diagnosis(
-                "phantom", f"its postings are counted right, and {cents} cents are too many", due.source, due
+                "phantom",
+                f"its postings are counted right, and {cents} cents are too many",
+                due.source,
+                due,
             )
         place = (due.source.partition, due.source.offset)
         sign = 1 if postings > 0 else -1
         blamed = [
             record
             for record, sum_cents, count in effects
-            if (sum_cents, count) == (sign * cents, sign * postings) and (record.partition, record.offset) <= place
+            if (sum_cents, count) == (sign * cents, sign * postings)
+            and (record.partition, record.offset) <= place
         ]
         aborted = next((record for record in blamed if not record.visible), None)
         if postings > 0 and aborted:
-            return Diagnosis("uncommitted-visible", f"it holds {aborted.at}, which was aborted upstream", aborted, due)
+            return Diagnosis(
+                "uncommitted-visible",
+                f"it holds {aborted.at}, which was aborted upstream",
+                aborted,
+                due,
+            )
         visible = next((record for record in blamed if record.visible), None)
         name, said = ("duplicated", "too many") if postings > 0 else ("lost", "too few")
         why = f"{abs(postings)} postings {said} at {due.source.at}" + (

@@ -23,7 +23,16 @@ from upheld.programs.contract import Diagnose, Diagnosis, Program, State, States
 SIGNALS: Final = ("motors", "grippers", "controllers")
 ROBOTS: Final = "robots"
 ROLES: Final = (*SIGNALS, ROBOTS)
-ROW: Final = ("robot", "name", "points", "first_points", "first_ts_ms", "last_ts_ms", "rate_mhz", "applied")
+ROW: Final = (
+    "robot",
+    "name",
+    "points",
+    "first_points",
+    "first_ts_ms",
+    "last_ts_ms",
+    "rate_mhz",
+    "applied",
+)
 Progress = tuple[int, ...]  # how many of a robot's records of each topic, in the order of ROLES
 
 
@@ -42,7 +51,9 @@ class Tally:
             return other if self.first_ts_ms is None else self
         first_ms = min(self.first_ts_ms, other.first_ts_ms)
         first = sum(each.first_points for each in (self, other) if each.first_ts_ms == first_ms)
-        return Tally(self.points + other.points, first, first_ms, max(self.last_ts_ms, other.last_ts_ms))
+        return Tally(
+            self.points + other.points, first, first_ms, max(self.last_ts_ms, other.last_ts_ms)
+        )
 
     @property
     def row(self) -> tuple[Any, ...]:
@@ -82,7 +93,9 @@ def _typed(value: Any, name: str, kind: type) -> Any:
 class Merged:
     """Every row that a robot may show: one for each number of its records read of each topic. From the log, aborted ones too."""
 
-    due = len(SIGNALS)  # a last row has to hold all of the signals; a name may come with the next one
+    due = len(
+        SIGNALS
+    )  # a last row has to hold all of the signals; a name may come with the next one
 
     def __init__(self, inputs: Iterable[Record]) -> None:
         self._at: dict[
@@ -110,7 +123,10 @@ class Merged:
     def below(self, key: bytes, offsets: dict[str, int]) -> Progress:
         """How many of a robot's records lie below these committed offsets."""
         read = self._read[key]
-        counts = (sum(r.offset < offsets.get(f"{r.topic}-{r.partition}", 0) for r in read[role]) for role in ROLES)
+        counts = (
+            sum(r.offset < offsets.get(f"{r.topic}-{r.partition}", 0) for r in read[role])
+            for role in ROLES
+        )
         return tuple(counts)
 
     def whole(self, key: bytes) -> Progress:
@@ -140,11 +156,15 @@ class Merged:
             return progress
         more = value[2] - due[1]
         name = "duplicated" if more > 0 else "lost" if more < 0 else "phantom"
-        return Diagnosis(name, f"the records that it names give {due}", last, State(key, due, last, (), ""))
+        return Diagnosis(
+            name, f"the records that it names give {due}", last, State(key, due, last, (), "")
+        )
 
     def _last(self, key: bytes, progress: Progress) -> Record:
         counts = zip(ROLES, progress, strict=True)
-        return max((self._read[key][role][n - 1] for role, n in counts if n), key=lambda r: r.seen_ms)
+        return max(
+            (self._read[key][role][n - 1] for role, n in counts if n), key=lambda r: r.seen_ms
+        )
 
 
 ON_ITS_WAY: Final = ("not all of its signals",)
@@ -160,28 +180,39 @@ def model(inputs: Iterable[Record]) -> States:
         if role_of(record) != ROBOTS:
             last[record.key or b""] = record
     return {
-        key: [State(key, value, record, (), "") for value in (ON_ITS_WAY, merged.row(key, merged.whole(key)))]
+        key: [
+            State(key, value, record, (), "")
+            for value in (ON_ITS_WAY, merged.row(key, merged.whole(key)))
+        ]
         for key, record in last.items()
     }
 
 
 def value_of(record: Record) -> tuple[Any, ...]:
     """What a row says: robot, name, points to rate_mhz, and (role, partition, offset) of what is applied, sorted."""
-    return stored_value((record.key or b"").decode(errors="replace"), (record.value or b"null").decode(), record.at)
+    return stored_value(
+        (record.key or b"").decode(errors="replace"), (record.value or b"null").decode(), record.at
+    )
 
 
 def stored_value(key: str, value: str, where: str = "an answer") -> tuple[Any, ...]:
     """What a row says; Unreadable where it is none of the contract's."""
     try:
         row = loaded(value)
-        applied = sorted((role, place["partition"], place["offset"]) for role, place in row["applied"].items())
+        applied = sorted(
+            (role, place["partition"], place["offset"]) for role, place in row["applied"].items()
+        )
         fields, *parts = set(row), *(set(place) for place in row["applied"].values())
-        numbers = [row[name] for name in ROW[2:-1]] + [number for _, *place in applied for number in place]
+        numbers = [row[name] for name in ROW[2:-1]] + [
+            number for _, *place in applied for number in place
+        ]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise Unreadable(f"{where} is no row of the contract: {error!r}") from None
     if fields != set(ROW) or not applied or any(part != {"partition", "offset"} for part in parts):
         raise Unreadable(f"{where} is no row of the contract: it has other fields")
-    if not all(type(number) is int for number in numbers) or not isinstance(row["name"], str | None):
+    if not all(type(number) is int for number in numbers) or not isinstance(
+        row["name"], str | None
+    ):
         raise Unreadable(f"{where} is no row of the contract: a field is of another type")
     if row["robot"] != key:
         raise Unreadable(f"{where} has another key than its value")

@@ -61,7 +61,9 @@ def told(chain: Chain) -> tuple[Any, ...]:
     return (*chain[:-1], chain[-1][:3]) if chain else chain
 
 
-def canonical(envelope_id: str, timestamp_ms: int, chain: Chain, postings: Postings) -> tuple[Any, ...]:
+def canonical(
+    envelope_id: str, timestamp_ms: int, chain: Chain, postings: Postings
+) -> tuple[Any, ...]:
     """An envelope as a value that compares."""
     return envelope_id, timestamp_ms, told(chain), postings
 
@@ -78,7 +80,9 @@ def decode(record: Record) -> Entry:
 def _entry(value: bytes) -> Entry:
     """Read an envelope. Raises DecodeError where it is none."""
     envelope = Envelope.FromString(value)
-    postings = tuple([(intern(account), cents) for account, cents in postings_of(envelope)])  # each name is kept once
+    postings = tuple(
+        [(intern(account), cents) for account, cents in postings_of(envelope)]
+    )  # each name is kept once
     by_account = dict[str, list[int]]()
     for account, cents in postings:
         by_account.setdefault(account, []).append(cents)
@@ -132,9 +136,13 @@ def diagnosis(inputs: list[Record]) -> Diagnose:
         envelope_id, _, chain, _ = value
         record = by_address.get(chain[-1][:3]) if chain else None
         if record is None:
-            return Diagnosis("phantom", f"no input has the position that its chain ends in (id {envelope_id!r})")
+            return Diagnosis(
+                "phantom", f"no input has the position that its chain ends in (id {envelope_id!r})"
+            )
         if not record.visible:
-            return Diagnosis("uncommitted-visible", f"it repeats {record.at}, which was aborted upstream", record)
+            return Diagnosis(
+                "uncommitted-visible", f"it repeats {record.at}, which was aborted upstream", record
+            )
         due = next((state for state in states if state.source is record), None)
         why = f"it is made from {record.at}, but key, id, timestamp, postings or chain were changed"
         return Diagnosis("phantom", why, record, due)

@@ -19,7 +19,15 @@ from upheld.protocol.messages import Mode
 
 FILE_NAME = "design.toml"
 SHIPPED = Path(upheld.__file__).parent / "impl"
-INHERITED = ("environment", "programs", "modes", "capabilities", "atomic", "local_state", "bytes_beside_table")
+INHERITED = (
+    "environment",
+    "programs",
+    "modes",
+    "capabilities",
+    "atomic",
+    "local_state",
+    "bytes_beside_table",
+)
 
 
 class Sin(BaseModel):
@@ -52,9 +60,13 @@ class Manifest(BaseModel):
     atomic: Literal["batch", "shard"] = "batch"
     local_state: bool = True
     bytes_beside_table: float = Field(
-        1.0, ge=0, description="in topics of its own, keys and values, for each byte of the rows of its table"
+        1.0,
+        ge=0,
+        description="in topics of its own, keys and values, for each byte of the rows of its table",
     )
-    known_failures: dict[str, tuple[str, str]] = Field({}, description="scenario id -> (reason, link)")
+    known_failures: dict[str, tuple[str, str]] = Field(
+        {}, description="scenario id -> (reason, link)"
+    )
     sin: Sin | None = None
 
     @property
@@ -78,7 +90,9 @@ def load(spec: str) -> Manifest:
     if isinstance(fields.get("known_failures"), str):
         fields["known_failures"] = _known_failures(file, fields["known_failures"])
     elif "known_failures" in fields:
-        raise UsageProblem(f"{file}: `known_failures` is the name of a file of lines “id, reason, link”.")
+        raise UsageProblem(
+            f"{file}: `known_failures` is the name of a file of lines “id, reason, link”."
+        )
     for name in ("command", "prepare"):
         if isinstance(fields.get(name), list):
             fields[name] = [_filled(argument, file.parent) for argument in fields[name]]
@@ -112,9 +126,13 @@ def _find(spec: str) -> Path:
         if file.is_file():
             return file
     if given.is_dir():
-        raise UsageProblem(f"{given} holds no {FILE_NAME}; `upheld new DIR` writes a complete design.")
+        raise UsageProblem(
+            f"{given} holds no {FILE_NAME}; `upheld new DIR` writes a complete design."
+        )
     names = ", ".join(shipped()) or "none"
-    raise UsageProblem(f"There is no design at {given}, and none shipped as {spec!r}; shipped are: {names}.")
+    raise UsageProblem(
+        f"There is no design at {given}, and none shipped as {spec!r}; shipped are: {names}."
+    )
 
 
 def _filled(argument: Any, folder: Path) -> Any:
@@ -146,7 +164,9 @@ def _known_failures(manifest_file: Path, name: str) -> dict[str, tuple[str, str]
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
-        raise UsageProblem(f"{manifest_file}: `known_failures` names {file}, which cannot be read.") from None
+        raise UsageProblem(
+            f"{manifest_file}: `known_failures` names {file}, which cannot be read."
+        ) from None
     known: dict[str, tuple[str, str]] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.lstrip().startswith("#"):
@@ -155,7 +175,9 @@ def _known_failures(manifest_file: Path, name: str) -> dict[str, tuple[str, str]
         reason, _, link = rest.rpartition(",")
         scenario, reason, link = scenario.strip(), reason.strip(), link.strip()
         if not (scenario and reason and link):
-            raise UsageProblem(f"{file}, line {number}: expected “id, reason, link”, this is {line!r}.")
+            raise UsageProblem(
+                f"{file}, line {number}: expected “id, reason, link”, this is {line!r}."
+            )
         if scenario in known:
             raise UsageProblem(f"{file}, line {number}: {scenario} is listed twice.")
         known[scenario] = (reason, link)
@@ -172,7 +194,11 @@ def _demand_program(manifest: Manifest, field: str, command: tuple[str, ...]) ->
         path = manifest.environment.get("PATH", os.environ.get("PATH"))
         found = shutil.which(program, path=path) is not None
     if not found:
-        raise UsageProblem(f"{manifest.file}: `{field}` starts with {program}, which cannot be run here.")
+        raise UsageProblem(
+            f"{manifest.file}: `{field}` starts with {program}, which cannot be run here."
+        )
     script = arguments[0] if program == sys.executable and arguments else "-"
     if not script.startswith("-") and not (manifest.folder / script).exists():
-        raise UsageProblem(f"{manifest.file}: `{field}` runs {script}, which does not exist in its folder.")
+        raise UsageProblem(
+            f"{manifest.file}: `{field}` runs {script}, which does not exist in its folder."
+        )

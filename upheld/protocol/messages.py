@@ -52,10 +52,13 @@ class Start(Message):
         description="name of this instance, unique within the application; who replaces one that is taken for dead has its name"
     )
     mode: Mode | None = Field(
-        default=None, description="Kafka's processing.guarantee; absent means at_least_once, as in Kafka"
+        default=None,
+        description="Kafka's processing.guarantee; absent means at_least_once, as in Kafka",
     )
     bootstrap: str
-    client: dict[str, str] = Field(default={}, description="security properties by their librdkafka names")
+    client: dict[str, str] = Field(
+        default={}, description="security properties by their librdkafka names"
+    )
     topics: dict[str, str] = Field(description="role in the program's contract -> topic name")
     parameters: dict[str, Parameter] = Field(
         default={}, description="the program's parameters, such as commit_interval_ms"
@@ -64,10 +67,16 @@ class Start(Message):
     transaction_timeout_ms: int
     offset_reset: Literal["earliest"] = "earliest"
     standing_by: bool = Field(
-        default=False, description="get warm beside a cluster that is active, and emit nothing before ``activate``"
+        default=False,
+        description="get warm beside a cluster that is active, and emit nothing before ``activate``",
     )
-    workers: int = Field(default=0, description="so many processes share the work within the instance; 0: as it likes")
-    several: bool = Field(default=False, description="others may run beside it, to share the input or to take over")
+    workers: int = Field(
+        default=0,
+        description="so many processes share the work within the instance; 0: as it likes",
+    )
+    several: bool = Field(
+        default=False, description="others may run beside it, to share the input or to take over"
+    )
     state_dir: str = Field(description="this instance's own disk; may be wiped between starts")
     durable_dir: str = Field(description="shared storage of the application; kept by every crash")
     stores: dict[str, str] = Field(default={}, description="kind of state store -> address")
@@ -219,7 +228,8 @@ class Failed(Message):
 
 
 Request = Annotated[
-    Hello | Start | Query | Measure | Lag | Workers | Activate | Deactivate | Stop, Field(discriminator="type")
+    Hello | Start | Query | Measure | Lag | Workers | Activate | Deactivate | Stop,
+    Field(discriminator="type"),
 ]
 Reply = Annotated[
     HelloReply

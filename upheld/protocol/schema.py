@@ -13,7 +13,10 @@ def schema() -> dict[str, Any]:
         "protocol": PROTOCOL_VERSION,
         "request": REQUEST.json_schema(),
         "reply": REPLY.json_schema(),
-        "replies_to": {_name(request): [*map(_name, replies), "failed"] for request, replies in REPLIES_TO.items()},
+        "replies_to": {
+            _name(request): [*map(_name, replies), "failed"]
+            for request, replies in REPLIES_TO.items()
+        },
     }
 
 

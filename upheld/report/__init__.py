@@ -36,7 +36,9 @@ class Cost(BaseModel):
     harness_cpu_s: float
     broker_cpu_s: float | None = None
     design_cpu_s: float
-    peak_memory_mb: int | None = None  # of an instance's processes together, each at its own peak since it began
+    peak_memory_mb: int | None = (
+        None  # of an instance's processes together, each at its own peak since it began
+    )
     topics: int | None = None  # the last attempt's, those of the design's own too
     topic_bytes: int | None = None
 
@@ -67,7 +69,9 @@ class RowResult(BaseModel):
     keys: int = 0
     partitions: int = 0
     waited_seconds: float = 0.0
-    waited_ms: dict[str, int] = {}  # of what arrived all along: the share of it that was visible by then
+    waited_ms: dict[
+        str, int
+    ] = {}  # of what arrived all along: the share of it that was visible by then
     seconds: float
     cost: Cost | None = None
     history: str = ""
@@ -112,7 +116,9 @@ class Summary(BaseModel):
     seconds: float
     median_seconds: float
     peak_memory_mb: int
-    cpu_s: dict[str, float] = {}  # of harness, broker and design in the rows, as far as they are known
+    cpu_s: dict[
+        str, float
+    ] = {}  # of harness, broker and design in the rows, as far as they are known
     limits_broken: list[str] = []
     exit_code: int
 
@@ -174,7 +180,9 @@ def read(path: Path) -> tuple[list[RowResult], Summary]:
     if not lines or not isinstance(lines[-1], dict) or lines[-1].get("kind") != "summary":
         raise UsageProblem(f"{path} is cut: it does not end with a summary, so it proves nothing")
     if isinstance(given := lines[-1].get("format", 1), int) and given > FORMAT:
-        raise UsageProblem(f"{path} has format {given}, and this version reads {FORMAT} at most; use a newer one")
+        raise UsageProblem(
+            f"{path} has format {given}, and this version reads {FORMAT} at most; use a newer one"
+        )
     try:
         summary = Summary(**lines[-1])
         if summary.format < FORMAT:
@@ -206,7 +214,9 @@ def table(rows: list[RowResult], promises: dict[str, str]) -> Table:
     for guarantee, promise in promises.items():
         cells = []
         for design in designs:
-            found = [row.verdict for row in rows if row.design == design and row.guarantee == guarantee]
+            found = [
+                row.verdict for row in rows if row.design == design and row.guarantee == guarantee
+            ]
             if found:
                 worst = min(found, key=order.index)
                 counts = Counter(found)
@@ -236,9 +246,13 @@ def card(row: RowResult, reproduce: str) -> str:
             if value:
                 lines.append(f"    {label:<9} {value}")
     if sum(row.totals.values()) > 3:
-        lines.append("  in all    " + ", ".join(f"{count} {name}" for name, count in row.totals.items()))
+        lines.append(
+            "  in all    " + ", ".join(f"{count} {name}" for name, count in row.totals.items())
+        )
     for label, shown in (("shrunk", row.shrunk), ("timeline", row.timeline), ("log", row.log)):
-        lines += [f"  {label if number == 0 else '':<9} {line}" for number, line in enumerate(shown)]
+        lines += [
+            f"  {label if number == 0 else '':<9} {line}" for number, line in enumerate(shown)
+        ]
     if row.history:
         lines.append(f"  history   {row.history}")
     if row.picture:

@@ -50,22 +50,45 @@ def lanes(history: History, anomalies: list[Anomaly]) -> list[Lane]:
     applications, end_ms = list(history.of(Application)), _end_ms(history)
     found = [Lane("faults", [Moment(m.at_ms, m.fault, "!") for m in history.of(Mark)])]
     for application in applications:
-        prefix, view = f"{application.name} " if len(applications) > 1 else "", view_of(history, application.name)
+        prefix, view = (
+            f"{application.name} " if len(applications) > 1 else "",
+            view_of(history, application.name),
+        )
         read = {application.topics[role] for role in view.program.inputs}
         set_aside = {letter.topic for letter in view.dead_letters}
         for name, topics in (("input", read), ("letters", set_aside), ("output", {view.table})):
             records = {r.at: r for r in history.of(Record) if r.topic in topics and r.visible}
-            moments = [Moment(r.seen_ms, at, "!" if at in named else "") for at, r in records.items()]
+            moments = [
+                Moment(r.seen_ms, at, "!" if at in named else "") for at, r in records.items()
+            ]
             found.append(Lane(prefix + name, sorted(moments, key=lambda m: m.at_ms)))
         own = [e for e in history.of(Instance) if e.application == application.name]
         for instance in dict.fromkeys(e.name for e in own):
-            found.insert(-1, _life(prefix + instance, [e for e in own if e.name == instance], end_ms))
-        asked = [change for e in history.of(Connection) if e.application == application.name for change in e.changed]
-        said = [Moment(at_ms, f"{fault} {api}".strip(), "!" if fault else "") for at_ms, api, fault in sorted(asked)]
+            found.insert(
+                -1, _life(prefix + instance, [e for e in own if e.name == instance], end_ms)
+            )
+        asked = [
+            change
+            for e in history.of(Connection)
+            if e.application == application.name
+            for change in e.changed
+        ]
+        said = [
+            Moment(at_ms, f"{fault} {api}".strip(), "!" if fault else "")
+            for at_ms, api, fault in sorted(asked)
+        ]
         found.insert(-1, Lane(f"{prefix}wire", said))
-        commits = [e for e in history.of(Committed) if e.application == application.name and e.offsets is not None]
+        commits = [
+            e
+            for e in history.of(Committed)
+            if e.application == application.name and e.offsets is not None
+        ]
         found.insert(
-            -1, Lane(f"{prefix}commits", [Moment(e.at_ms, "what was committed was looked at") for e in commits])
+            -1,
+            Lane(
+                f"{prefix}commits",
+                [Moment(e.at_ms, "what was committed was looked at") for e in commits],
+            ),
         )
     return [lane for lane in found if lane.moments]
 
@@ -81,11 +104,19 @@ def _life(name: str, own: list[Instance], end_ms: int) -> Lane:
     if since_ms >= 0:
         spans.append((since_ms, end_ms))
     words = [(e, f"{e.event} {e.detail}".strip()) for e in own]
-    return Lane(name, [Moment(e.at_ms, said, SIGNS.get(e.event, e.event[0])) for e, said in words], tuple(spans))
+    return Lane(
+        name,
+        [Moment(e.at_ms, said, SIGNS.get(e.event, e.event[0])) for e, said in words],
+        tuple(spans),
+    )
 
 
 def _end_ms(history: History) -> int:
-    happened: list[Instance | Mark | Committed] = [*history.of(Instance), *history.of(Mark), *history.of(Committed)]
+    happened: list[Instance | Mark | Committed] = [
+        *history.of(Instance),
+        *history.of(Mark),
+        *history.of(Committed),
+    ]
     return max([1, *(e.at_ms for e in happened), *(r.seen_ms for r in history.of(Record))])
 
 
@@ -140,17 +171,31 @@ def picture(found: list[Lane], title: str) -> str:
             mark = SubElement(root, "rect", _box(x(moment.at_ms), top + 4, 3, 18, ink))
             SubElement(mark, "title").text = f"{moment.words}, {moment.at_ms} ms"
     for at_ms in range(0, end_ms + 1, _step_ms(end_ms)):
-        label = SubElement(root, "text", {"x": f"{x(at_ms):.1f}", "y": str(height - 8), "text-anchor": "middle"})
+        label = SubElement(
+            root, "text", {"x": f"{x(at_ms):.1f}", "y": str(height - 8), "text-anchor": "middle"}
+        )
         label.text = f"{at_ms / 1000:g} s"
     return tostring(root, encoding="unicode")
 
 
 def _box(left: float, top: float, width: float, height: float, ink: str) -> dict[str, str]:
-    return {"x": f"{left:.1f}", "y": f"{top:.1f}", "width": f"{width:.1f}", "height": f"{height:.1f}", "fill": ink}
+    return {
+        "x": f"{left:.1f}",
+        "y": f"{top:.1f}",
+        "width": f"{width:.1f}",
+        "height": f"{height:.1f}",
+        "fill": ink,
+    }
 
 
 def _last_ms(found: list[Lane]) -> int:
-    return max([1, *(m.at_ms for lane in found for m in lane.moments), *(u for lane in found for _, u in lane.spans)])
+    return max(
+        [
+            1,
+            *(m.at_ms for lane in found for m in lane.moments),
+            *(u for lane in found for _, u in lane.spans),
+        ]
+    )
 
 
 def _column(at_ms: int, end_ms: int) -> int:

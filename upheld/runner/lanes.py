@@ -86,10 +86,16 @@ class Lanes(RunAccount):
         said: SimpleQueue[tuple[Lane, str | None]] = SimpleQueue()
         passing: list[threading.Thread] = []
         for number in range(1, count + 1):
-            lane = Lane(number, self._begun([*command, "--out", str(self.out / f"lane-{number}")], run))
+            lane = Lane(
+                number, self._begun([*command, "--out", str(self.out / f"lane-{number}")], run)
+            )
             self.lanes.append(lane)
-            threading.Thread(target=_listen, args=(lane, said.put), daemon=True, name=f"lane-{number}").start()
-            beside = threading.Thread(target=_pass_on, args=(lane, self.progress.message), daemon=True)
+            threading.Thread(
+                target=_listen, args=(lane, said.put), daemon=True, name=f"lane-{number}"
+            ).start()
+            beside = threading.Thread(
+                target=_pass_on, args=(lane, self.progress.message), daemon=True
+            )
             beside.start()
             passing.append(beside)
         try:
@@ -104,7 +110,9 @@ class Lanes(RunAccount):
         for beside in passing:
             beside.join(LAST_WORDS_S)
         if self.broker:
-            joined(self.out, [self.out / f"lane-{lane.number}" / "junit.xml" for lane in self.lanes])
+            joined(
+                self.out, [self.out / f"lane-{lane.number}" / "junit.xml" for lane in self.lanes]
+            )
             self.close(*self.broker)
 
     @staticmethod
@@ -132,7 +140,9 @@ class Lanes(RunAccount):
             else:
                 self.heard(lane, json.loads(line))
             self.hand_out()
-            self.time_left.lanes = sum(lane.state not in {"ends", "has ended"} for lane in self.lanes)
+            self.time_left.lanes = sum(
+                lane.state not in {"ends", "has ended"} for lane in self.lanes
+            )
 
     def heard(self, lane: Lane, line: dict[str, Any]) -> None:
         """A lane can be asked, has judged a row, or cannot go on."""
@@ -161,10 +171,14 @@ class Lanes(RunAccount):
                 self.unproven.append(lane.row)
                 self.time_left.postponed(lane.number)
                 self.progress.stopped(lane.number)
-                self.progress.message(f"again, alone: {self._named(line['design'], line['id'])}: {line['reason']}")
+                self.progress.message(
+                    f"again, alone: {self._named(line['design'], line['id'])}: {line['reason']}"
+                )
                 lane.state = "waits"
             case "problem":
-                self.refused = {4: UsageProblem}.get(line["exit_code"], MachineProblem)(line["text"])
+                self.refused = {4: UsageProblem}.get(line["exit_code"], MachineProblem)(
+                    line["text"]
+                )
                 self.problem, lane.state, self.is_over = line["text"], "ends", True
 
     def hand_out(self) -> None:
@@ -194,8 +208,13 @@ class Lanes(RunAccount):
     def ended(self, lane: Lane, code: int) -> None:
         """A lane that has no more to do ends with 0; any other end is the machine's."""
         if (code or lane.state != "ends") and not self.interrupted and not self.problem:
-            where = f" in the middle of {lane.row[1]}" if lane.row and lane.state == "judges" else ""
-            self.problem, self.is_over = f"Lane {lane.number} ended{where} with exit code {code}.", True
+            where = (
+                f" in the middle of {lane.row[1]}" if lane.row and lane.state == "judges" else ""
+            )
+            self.problem, self.is_over = (
+                f"Lane {lane.number} ended{where} with exit code {code}.",
+                True,
+            )
         lane.state = "has ended"
 
 

@@ -56,9 +56,14 @@ from upheld.verdicts import (
     judged,
 )
 
-SHRUNK_S, ILLUSTRATED = 0.5, 20  # another row waits, and so many cards nobody reads; `judge` draws any
+SHRUNK_S, ILLUSTRATED = (
+    0.5,
+    20,
+)  # another row waits, and so many cards nobody reads; `judge` draws any
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-LEAST_ROOM_BYTES = 1 << 16  # a disk with less is full: a broker or a design that writes there has failed for that
+LEAST_ROOM_BYTES = (
+    1 << 16
+)  # a disk with less is full: a broker or a design that writes there has failed for that
 VERSIONS = ("confluent-kafka", "pytest", "pytest-bdd", "pydantic", "kio", "pyspark")
 
 
@@ -110,7 +115,11 @@ class Choice:
                 lacking.setdefault(key.design, []).append(_guarantee(key.row_id))
         order = list(self.catalogue.guarantees)
         named = [
-            ", ".join(sorted(set(ids), key=lambda name: (order.index(name) if name in order else -1, name)))
+            ", ".join(
+                sorted(
+                    set(ids), key=lambda name: (order.index(name) if name in order else -1, name)
+                )
+            )
             for ids in lacking.values()
         ]
         if len(self.manifests) > 1:
@@ -171,7 +180,10 @@ class RunAccount:
         self.time_left.finished(lane)
         attempts = f"  {result.attempts} attempts" if result.attempts > 1 else ""
         known = "  (known failure)" if result.known else ""
-        shares = ", ".join(f"{share} seen within {wait_ms / 1000:.2f} s" for share, wait_ms in result.waited_ms.items())
+        shares = ", ".join(
+            f"{share} seen within {wait_ms / 1000:.2f} s"
+            for share, wait_ms in result.waited_ms.items()
+        )
         self.progress.finished(
             f"{self._named(result.design, result.id)} {result.seconds:.1f} s{attempts}{known}{shares and f'  ({shares})'}",
             result.verdict,
@@ -180,7 +192,10 @@ class RunAccount:
             is_quiet=result.verdict in {Verdict.UPHELD, Verdict.UNSUPPORTED} and not known,
         )
         if result.verdict in {Verdict.VIOLATED, Verdict.INCONCLUSIVE, Verdict.HARNESS_ERROR}:
-            spec, scenario = self.choice.specs.get(result.design, result.design), result.id.partition("[")[0]
+            spec, scenario = (
+                self.choice.specs.get(result.design, result.design),
+                result.id.partition("[")[0],
+            )
             again = f"{self.choice.again} --design {spec} --only '@{scenario}' --seed {self.seed}"
             self.progress.message(card(result, again))
 
@@ -222,7 +237,8 @@ class RunAccount:
             broker=broker,
             broker_why=why,
             versions=_versions(),
-            promised=self.choice.promised or {name: len(rows) for name, rows in self.choice.rows.items()},
+            promised=self.choice.promised
+            or {name: len(rows) for name, rows in self.choice.rows.items()},
             chosen=chosen,
             judged={name: sum(r.design == name for r in results) for name in chosen},
             verdicts={v: sum(r.verdict is v for r in results) for v in Verdict},
@@ -267,7 +283,9 @@ class Plugin(RunAccount):
         """Every scenario for every design, as often as asked."""
         if "design" in metafunc.fixturenames:
             names = [m.name for m in self.choice.manifests]
-            metafunc.parametrize("design", self.choice.manifests, ids=names, indirect=True, scope="session")
+            metafunc.parametrize(
+                "design", self.choice.manifests, ids=names, indirect=True, scope="session"
+            )
             metafunc.parametrize("repetition", range(self.choice.repeat), indirect=True)
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -275,7 +293,8 @@ class Plugin(RunAccount):
         kept = [
             i
             for i in items
-            if isinstance(i, pytest.Function) and self.row(i)[1].id in self.choice.rows[self.design_of(i).name]
+            if isinstance(i, pytest.Function)
+            and self.row(i)[1].id in self.choice.rows[self.design_of(i).name]
         ]
         order = {key: place for place, key in enumerate(self.choice.keys())}
         kept.sort(key=lambda i: order[self.key(i)])
@@ -288,17 +307,23 @@ class Plugin(RunAccount):
             self.errors.append(str(report.longrepr))
             self.progress.message(f"the suite cannot be collected: {report.longrepr}", "magenta")
 
-    def pytest_internalerror(self, excrepr: object, excinfo: pytest.ExceptionInfo[BaseException]) -> bool:
+    def pytest_internalerror(
+        self, excrepr: object, excinfo: pytest.ExceptionInfo[BaseException]
+    ) -> bool:
         """Pytest itself, or this plugin, failed: one sentence for the person, the rest beside the other logs."""
         self.errors.append(str(excrepr))
         if isinstance(excinfo.value, OSError):
-            self.problem = f"The output folder {self.rig.out} cannot be written ({excinfo.value.strerror})."
+            self.problem = (
+                f"The output folder {self.rig.out} cannot be written ({excinfo.value.strerror})."
+            )
         elif isinstance(excinfo.value, MachineProblem):
             self.problem = str(excinfo.value)
         else:
             told = self.rig.out / "logs" / "harness.txt"
             told.write_text("".join(traceback.format_exception(excinfo.value)), encoding="utf-8")
-            self.problem = f"The harness failed ({excinfo.typename}: {excinfo.value}); {told} says where."
+            self.problem = (
+                f"The harness failed ({excinfo.typename}: {excinfo.value}); {told} says where."
+            )
         return True
 
     @staticmethod
@@ -334,11 +359,15 @@ class Plugin(RunAccount):
         return number
 
     @pytest.fixture(autouse=True)
-    def trial(self, request: pytest.FixtureRequest, design: Manifest, repetition: int) -> Iterator[Trial]:
+    def trial(
+        self, request: pytest.FixtureRequest, design: Manifest, repetition: int
+    ) -> Iterator[Trial]:
         """A fresh attempt."""
         item = request.node
         attempt = item.stash[ATTEMPT] + repetition * ATTEMPTS
-        nth = f"-{repetition + 1}" if repetition else ""  # each repetition keeps its history: one of them may be red
+        nth = (
+            f"-{repetition + 1}" if repetition else ""
+        )  # each repetition keeps its history: one of them may be red
         rig = self.rig
         if any(ON_A_CLUSTER in step.text for step in self.row(item)[1].steps):
             rig = rig.on_a_cluster()
@@ -406,7 +435,9 @@ class Plugin(RunAccount):
         manifest = self.design_of(item)
         ended, trial = item.stash[ENDED], item.stash.get(TRIAL, None)
         verdict, reason, anomalies = judged(ended or (trial.not_offered if trial else None))
-        if verdict not in {Verdict.UPHELD, Verdict.UNSUPPORTED} and (trouble := self.trouble(ended)):
+        if verdict not in {Verdict.UPHELD, Verdict.UNSUPPORTED} and (
+            trouble := self.trouble(ended)
+        ):
             self.problem = reason = trouble
             verdict, anomalies = Verdict.HARNESS_ERROR, []
         known = manifest.known_failures.get(row.id) or manifest.known_failures.get(scenario.id)
@@ -434,7 +465,12 @@ class Plugin(RunAccount):
             result.cost = self.cost(trial)
             result.history = str(trial.path.relative_to(self.rig.out))
             trial.history.add(
-                events.Ended(verdict=verdict, reason=reason, anomalies=tuple(anomalies), seconds=result.seconds)
+                events.Ended(
+                    verdict=verdict,
+                    reason=reason,
+                    anomalies=tuple(anomalies),
+                    seconds=result.seconds,
+                )
             )
             if verdict is Verdict.VIOLATED and self.illustrated < ILLUSTRATED:
                 self.illustrated += 1
@@ -466,7 +502,9 @@ class Plugin(RunAccount):
         """What befell this machine, for which no design answers: a full disk, or the end of our broker."""
         for place in (self.rig.out, self.rig.run.scratch):
             if shutil.disk_usage(place).free < LEAST_ROOM_BYTES:
-                return f"The disk of {place} is full, so nothing more can be judged; make room there."
+                return (
+                    f"The disk of {place} is full, so nothing more can be judged; make room there."
+                )
         if isinstance(ended, OSError) and ended.errno in FULL:
             return f"Nothing more can be written below {self.rig.out} ({ended.strerror}); make room there."
         for rig, log in ((self.rig, "broker.log"), (self.rig.cluster, "cluster.log")):

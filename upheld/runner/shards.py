@@ -8,7 +8,16 @@ from pathlib import Path
 from typing import Final
 
 from upheld.errors import UsageProblem
-from upheld.report import RowResult, Summary, Writer, cpu_seconds, exit_code, joined, median_seconds, read
+from upheld.report import (
+    RowResult,
+    Summary,
+    Writer,
+    cpu_seconds,
+    exit_code,
+    joined,
+    median_seconds,
+    read,
+)
 from upheld.spec.depths import Share, share_of
 from upheld.spec.selection import Rows
 from upheld.verdicts import Verdict
@@ -33,9 +42,14 @@ def shard(rows: Rows, asked: Share, seconds: Callable[[str, str], float]) -> Row
     Raises:
         UsageProblem: There are fewer rows than shards.
     """
-    keys = sorted(((design, row) for design, ids in rows.items() for row in ids), key=lambda key: (-seconds(*key), key))
+    keys = sorted(
+        ((design, row) for design, ids in rows.items() for row in ids),
+        key=lambda key: (-seconds(*key), key),
+    )
     if len(keys) < asked.count:
-        raise UsageProblem(f"--shard {asked} asks for {asked.count} shards of {len(keys)} rows; ask for fewer.")
+        raise UsageProblem(
+            f"--shard {asked} asks for {asked.count} shards of {len(keys)} rows; ask for fewer."
+        )
     loads = [(0.0, number) for number in range(1, asked.count + 1)]
     chosen: Rows = {design: set() for design in rows}
     for design, row in keys:
@@ -56,15 +70,23 @@ def merge(folders: Sequence[Path], out: Path) -> tuple[list[RowResult], Summary]
     summaries = {folder: summary for folder, (_, summary) in reports.items()}
     _demand_alike(summaries)
     _demand_all(summaries)
-    rows = {(folder, number): row for folder, (found, _) in reports.items() for number, row in enumerate(found)}
+    rows = {
+        (folder, number): row
+        for folder, (found, _) in reports.items()
+        for number, row in enumerate(found)
+    }
     twice = [key for key, times in Counter(_key(row) for row in rows.values()).items() if times > 1]
     if twice:
-        raise UsageProblem(f"{twice[0][1]} of {twice[0][0]} is in two of the reports, so they are none of one run.")
+        raise UsageProblem(
+            f"{twice[0][1]} of {twice[0][0]} is in two of the reports, so they are none of one run."
+        )
     _make_empty(out)
     merged = [_moved(row, folder, out) for (folder, _), row in rows.items()]
     for folder, summary in summaries.items():
         if (folder / "logs").is_dir():
-            shutil.copytree(folder / "logs", out / "logs" / f"shard-{summary.shard.partition('/')[0]}")
+            shutil.copytree(
+                folder / "logs", out / "logs" / f"shard-{summary.shard.partition('/')[0]}"
+            )
     joined(out, [folder / "junit.xml" for folder in folders])
     whole = _summary(list(summaries.values()), merged)
     writer = Writer(out)
@@ -85,9 +107,7 @@ def _demand_alike(summaries: dict[Path, Summary]) -> None:
         for other in others:
             mine, theirs = getattr(summaries[first], name), getattr(summaries[other], name)
             if mine != theirs:
-                said = (
-                    f"{first} and {other} do not fit together: {what} is {mine!r} in one and {theirs!r} in the other."
-                )
+                said = f"{first} and {other} do not fit together: {what} is {mine!r} in one and {theirs!r} in the other."
                 raise UsageProblem(said)
 
 
@@ -96,18 +116,26 @@ def _demand_all(summaries: dict[Path, Summary]) -> None:
     shares: dict[Share, Path] = {}
     for folder, summary in summaries.items():
         if summary.partial:
-            raise UsageProblem(f"{folder} is partial: not every row of its shard was judged, so it proves nothing.")
+            raise UsageProblem(
+                f"{folder} is partial: not every row of its shard was judged, so it proves nothing."
+            )
         if not summary.shard:
-            raise UsageProblem(f"{folder} is the report of no shard; `upheld run --shard K/N` makes one.")
+            raise UsageProblem(
+                f"{folder} is the report of no shard; `upheld run --shard K/N` makes one."
+            )
         share = share_of(summary.shard, f"{folder}: the shard")
         if share in shares:
             raise UsageProblem(f"{folder} and {shares[share]} are both shard {share}.")
         shares[share] = folder
     counts = sorted({share.count for share in shares})
     if len(counts) > 1:
-        raise UsageProblem(f"Here are shards of {counts[0]} and of {counts[1]}; merge those of one run.")
+        raise UsageProblem(
+            f"Here are shards of {counts[0]} and of {counts[1]}; merge those of one run."
+        )
     missing = [
-        str(Share(number, counts[0])) for number in range(1, counts[0] + 1) if Share(number, counts[0]) not in shares
+        str(Share(number, counts[0]))
+        for number in range(1, counts[0] + 1)
+        if Share(number, counts[0]) not in shares
     ]
     if missing:
         raise UsageProblem(f"These shards are missing: {', '.join(missing)}.")
@@ -120,7 +148,9 @@ def _make_empty(out: Path) -> None:
     except OSError as error:
         raise UsageProblem(f"--out {out} cannot be written: {error.strerror}.") from None
     if not is_empty:
-        raise UsageProblem(f"--out {out} is not empty, and nothing is overwritten; name another folder.")
+        raise UsageProblem(
+            f"--out {out} is not empty, and nothing is overwritten; name another folder."
+        )
 
 
 def _moved(row: RowResult, folder: Path, out: Path) -> RowResult:
@@ -147,7 +177,9 @@ def _summary(shards: Sequence[Summary], rows: list[RowResult]) -> Summary:
             "shards": len(shards),
             "chosen": chosen,
             "judged": _sum(shard.judged for shard in shards),
-            "verdicts": {verdict: sum(row.verdict is verdict for row in rows) for verdict in Verdict},
+            "verdicts": {
+                verdict: sum(row.verdict is verdict for row in rows) for verdict in Verdict
+            },
             "known_failures": sum(row.known is not None for row in rows),
             "seconds": round(sum(shard.seconds for shard in shards), 1),
             "median_seconds": median_seconds(rows),

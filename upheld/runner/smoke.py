@@ -166,16 +166,26 @@ class _Turn:
                 instance.kill()
             self.reading.delete(topics.values())
 
-    def _steps(self, instance: Instance, broker: Broker, topics: dict[str, str], began: float) -> Iterator[Check]:
+    def _steps(
+        self, instance: Instance, broker: Broker, topics: dict[str, str], began: float
+    ) -> Iterator[Check]:
         hello = instance.greet()
-        yield Check(f"{self.what} says hello", True, f"{hello.name} {hello.version}, {_since(began)}")
+        yield Check(
+            f"{self.what} says hello", True, f"{hello.name} {hello.version}, {_since(began)}"
+        )
 
-        if waits := PROGRAMS[self.program].broadcast:  # what is read at the start has to be there by then
+        if waits := PROGRAMS[
+            self.program
+        ].broadcast:  # what is read at the start has to be there by then
             self._produce(topics)
         began = time.monotonic()
         started = instance.start(self._start(broker, topics))
         ok = isinstance(started, Ready)
-        yield Check(f"{self.what} starts", ok, f"ready, {_since(began)}" if ok else f"declared, yet {started!r}")
+        yield Check(
+            f"{self.what} starts",
+            ok,
+            f"ready, {_since(began)}" if ok else f"declared, yet {started!r}",
+        )
 
         began = time.monotonic()
         if not waits:
@@ -186,7 +196,9 @@ class _Turn:
         began = time.monotonic()
         stopped = instance.stop(STOP_MS)
         ok = isinstance(stopped, Stopped)
-        yield Check(f"{self.what} stops", ok, f"stopped, {_since(began)}" if ok else f"answered {stopped!r}")
+        yield Check(
+            f"{self.what} stops", ok, f"stopped, {_since(began)}" if ok else f"answered {stopped!r}"
+        )
 
         instance.check()
         left = instance.survivors
@@ -239,19 +251,27 @@ class _Turn:
                 end = instance.failed or f"it exited with {instance.exit_code}"
                 return Check(check, False, f"{end!r}; its log: {instance.stderr_path}")
         seconds = OUTPUT_S * self.time_scale
-        return Check(check, False, f"none visible to read_committed in {seconds:g} s; see {instance.stderr_path}")
+        return Check(
+            check,
+            False,
+            f"none visible to read_committed in {seconds:g} s; see {instance.stderr_path}",
+        )
 
 
 def _sends(program: str) -> Sequence[Send]:
     if PROGRAMS[program].beside:
-        tables = Tables(1, program, rows=_ENTRIES, partners=8, partitions=PARTITIONS, beside=PARTITIONS)
+        tables = Tables(
+            1, program, rows=_ENTRIES, partners=8, partitions=PARTITIONS, beside=PARTITIONS
+        )
         return tables.partner_changes() + tables.insertions()
     if PROGRAMS[program].merged:
         made = signals(1, count=_ENTRIES, robots=4, partitions=PARTITIONS)
         return [send for send in made if not send.aborted]
     if program == "batcher":
         return visits(1, events=_ENTRIES, customers=4, partitions=PARTITIONS, plain=True)
-    return ledger(1, entries=_ENTRIES, accounts=8, branches=4, partitions=PARTITIONS, aborted_transactions=0)
+    return ledger(
+        1, entries=_ENTRIES, accounts=8, branches=4, partitions=PARTITIONS, aborted_transactions=0
+    )
 
 
 def _since(began: float) -> str:

@@ -26,16 +26,31 @@ from upheld.spec.depths import Depth, Share, depth_of, is_within
 FEATURES: Final = Path(__file__).parents[1] / "features"
 FILE_NAME: Final = "guarantees.toml"
 MODES: Final = ("at_least_once", "exactly_once")
-PROGRAMS: Final = ("relay", "ledger", "branches", "pulse", "batcher", "clients", "tickers", "holdings")
+PROGRAMS: Final = (
+    "relay",
+    "ledger",
+    "branches",
+    "pulse",
+    "batcher",
+    "clients",
+    "tickers",
+    "holdings",
+)
 EVERY_PROGRAM: Final = "all"
 ASKED_FOR: Final = "@soak"  # judged only by who asks for it
 ONE_MODE: Final = "@one-mode"  # judged in the stricter mode that a design has
 ONE_PROGRAM: Final = "@one-program"  # judged on the later in PROGRAMS that a design has
-ID_TAG: Final = re.compile(r"@(?P<id>(?P<guarantee>G[1-9]\d*|SLA)\.(?P<slug>[a-z0-9]+(-[a-z0-9]+)*))")
+ID_TAG: Final = re.compile(
+    r"@(?P<id>(?P<guarantee>G[1-9]\d*|SLA)\.(?P<slug>[a-z0-9]+(-[a-z0-9]+)*))"
+)
 
 StepType = Literal["given", "when", "then"]
 
-_STEP_TYPES: Final[Mapping[str, StepType]] = {"Context": "given", "Action": "when", "Outcome": "then"}
+_STEP_TYPES: Final[Mapping[str, StepType]] = {
+    "Context": "given",
+    "Action": "when",
+    "Outcome": "then",
+}
 _RUNS: Final = re.compile(rf"\b({'|'.join(PROGRAMS)})\b.*?\bmode ({'|'.join(MODES)})\b")
 _MODE: Final = re.compile(rf"\bmode ({'|'.join(MODES)})\b")
 _HEAD: Final = re.compile(r"(Documented in|Broken by|Costs):")
@@ -60,11 +75,15 @@ class Guarantee(BaseModel):
     @model_validator(mode="after")
     def _says_where_and_why(self) -> Self:
         if (self.strength == "documented") != bool(self.source and self.section):
-            raise ValueError("source and section are given where the strength is documented, and only there")
+            raise ValueError(
+                "source and section are given where the strength is documented, and only there"
+            )
         if (self.status == "untested") != bool(self.why):
             raise ValueError("why is given where the status is untested, and only there")
         if unknown := [name for name in self.programs if name not in {*PROGRAMS, EVERY_PROGRAM}]:
-            raise ValueError(f"{unknown[0]} is no program; there are {', '.join(PROGRAMS)}, or {EVERY_PROGRAM}")
+            raise ValueError(
+                f"{unknown[0]} is no program; there are {', '.join(PROGRAMS)}, or {EVERY_PROGRAM}"
+            )
         return self
 
     @property
@@ -94,7 +113,9 @@ class Row:
     cells: Mapping[str, str]
     steps: tuple[Step, ...]
     line: int
-    tags: frozenset[str] = frozenset()  # its Examples table's, its scenario's and the feature's, each with its @
+    tags: frozenset[str] = (
+        frozenset()
+    )  # its Examples table's, its scenario's and the feature's, each with its @
 
     @property
     def depth(self) -> Depth:
@@ -103,7 +124,9 @@ class Row:
 
     def offered(self, programs: Collection[str], modes: Collection[str]) -> bool:
         """Whether a design with these programs and modes has promised to uphold the row."""
-        return bool(self.needs) and all(program in programs and mode in modes for program, mode in self.needs)
+        return bool(self.needs) and all(
+            program in programs and mode in modes for program, mode in self.needs
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +234,9 @@ class Catalogue:
 
     def rows(self, chosen: Chosen = is_usual) -> Iterator[Row]:
         """Go through the chosen rows."""
-        return (row for scenario in self.scenarios for row in scenario.rows if chosen(scenario, row))
+        return (
+            row for scenario in self.scenarios for row in scenario.rows if chosen(scenario, row)
+        )
 
     def promised(
         self,
@@ -245,18 +270,24 @@ class Catalogue:
             expression = parse_tags(only)
         except TagExpressionError as error:
             reason = " ".join(str(error).split()).partition(" Expression:")[0]
-            raise UsageProblem(f"--only {only!r} is no tag expression: {reason.rstrip('.')}.") from None
+            raise UsageProblem(
+                f"--only {only!r} is no tag expression: {reason.rstrip('.')}."
+            ) from None
         known = {f"@{name}" for name in (*self.guarantees, *self.tags)}
         known.update(*(row.tags for scenario in self.scenarios for row in scenario.rows))
         named = {f"@{name.removeprefix('@')}" for name in _tag_names(expression)}
         for name in sorted(named - known):
-            raise UsageProblem(f"--only: nothing is tagged {name}.{_near(name, known)} `upheld list` shows all ids.")
+            raise UsageProblem(
+                f"--only: nothing is tagged {name}.{_near(name, known)} `upheld list` shows all ids."
+            )
 
         def chosen(scenario: Scenario, row: Row) -> bool:
             tags = row.tags | {f"@{scenario.guarantee}"}
             values = tags | {tag.removeprefix("@") for tag in tags}
             asked_for = scenario.is_usual or named & {ASKED_FOR, f"@{scenario.id}"}
-            return (not ids or scenario.guarantee in ids) and bool(asked_for and expression.evaluate(values))
+            return (not ids or scenario.guarantee in ids) and bool(
+                asked_for and expression.evaluate(values)
+            )
 
         return chosen
 
@@ -274,7 +305,12 @@ class Catalogue:
     ) -> dict[str, Any]:
         """What `upheld list --json` prints: the rows, and the counts that a run is held to."""
         untested = [guarantee for guarantee in self.guarantees.values() if not guarantee.specified]
-        rows = [(scenario, row) for scenario in self.scenarios for row in scenario.rows if chosen(scenario, row)]
+        rows = [
+            (scenario, row)
+            for scenario in self.scenarios
+            for row in scenario.rows
+            if chosen(scenario, row)
+        ]
         return {
             "guarantees": {
                 "all": len(self.guarantees),
@@ -347,10 +383,15 @@ def load(features: Path = FEATURES) -> Catalogue:
         except (ValidationError, TypeError) as error:
             raise UsageProblem(f"{file}: [{name}] {_first(error)}.") from None
         if guarantees[name].family not in tags:
-            raise UsageProblem(f"{file}: [{name}] is of the family {guarantees[name].family!r}, not one of [tags].")
+            raise UsageProblem(
+                f"{file}: [{name}] is of the family {guarantees[name].family!r}, not one of [tags]."
+            )
         if guarantees[name].source not in {None, *sources}:
             raise UsageProblem(f"{file}: [{name}] has a source that [sources] gives no title.")
-    read = [read_feature(path, path.relative_to(features).as_posix()) for path in sorted(features.rglob("*.feature"))]
+    read = [
+        read_feature(path, path.relative_to(features).as_posix())
+        for path in sorted(features.rglob("*.feature"))
+    ]
     return Catalogue(
         guarantees=guarantees,
         features=tuple(feature for feature, _ in read),
@@ -397,7 +438,11 @@ def as_text(explanation: Mapping[str, Any]) -> str:
     if explanation["status"] == "untested":
         lines.append(f"Untested:      {explanation['why']}")
     for scenario in explanation["scenarios"]:
-        lines += ["", f"{scenario['id']}  {scenario['name']}", f"  {scenario['file']}:{scenario['line']}"]
+        lines += [
+            "",
+            f"{scenario['id']}  {scenario['name']}",
+            f"  {scenario['file']}:{scenario['line']}",
+        ]
         lines += [f"  {row}" for row in scenario["rows"]]
         if scenario["anomalies"]:
             lines.append(f"  finds: {', '.join(scenario['anomalies'])}")
@@ -432,7 +477,10 @@ def _nodes(
 
 
 def _scenario(
-    node: Mapping[str, Any], feature: Feature, inherited: tuple[str, ...], pickles: list[dict[str, Any]]
+    node: Mapping[str, Any],
+    feature: Feature,
+    inherited: tuple[str, ...],
+    pickles: list[dict[str, Any]],
 ) -> Scenario:
     own = tuple(tag["name"] for tag in node["tags"])
     ids = tuple(match["id"] for tag in own if (match := ID_TAG.fullmatch(tag)))
@@ -456,14 +504,18 @@ def _scenario(
         ids=ids,
         tags=frozenset(own + inherited),
         columns=tuple(
-            cell["value"] for example in node["examples"] for cell in example.get("tableHeader", {"cells": ()})["cells"]
+            cell["value"]
+            for example in node["examples"]
+            for cell in example.get("tableHeader", {"cells": ()})["cells"]
         ),
         example_tags=tuple(tag["name"] for example in node["examples"] for tag in example["tags"]),
         steps=tuple(
-            Step(kind, step["text"], step["location"]["line"]) for kind, step in zip(types, node["steps"], strict=True)
+            Step(kind, step["text"], step["location"]["line"])
+            for kind, step in zip(types, node["steps"], strict=True)
         ),
         rows=tuple(
-            _row(pickle, ids[0] if ids else "", cells.get(pickle["astNodeIds"][-1], {}), lines) for pickle in pickles
+            _row(pickle, ids[0] if ids else "", cells.get(pickle["astNodeIds"][-1], {}), lines)
+            for pickle in pickles
         ),
     )
 
@@ -473,10 +525,17 @@ def _table(step: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(cell["value"] for cell in row["cells"]) for row in rows)
 
 
-def _row(pickle: Mapping[str, Any], scenario: str, cells: Mapping[str, str], lines: Mapping[str, int]) -> Row:
+def _row(
+    pickle: Mapping[str, Any], scenario: str, cells: Mapping[str, str], lines: Mapping[str, int]
+) -> Row:
     line = pickle["location"]["line"]
     steps = tuple(
-        Step(_STEP_TYPES.get(step["type"]), step["text"], lines.get(step["astNodeIds"][0], line), _table(step))
+        Step(
+            _STEP_TYPES.get(step["type"]),
+            step["text"],
+            lines.get(step["astNodeIds"][0], line),
+            _table(step),
+        )
         for step in pickle["steps"]
     )
     runs = [match.groups() for step in steps for match in _RUNS.finditer(step.text)]

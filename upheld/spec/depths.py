@@ -58,5 +58,7 @@ def share_of(text: str, option: str) -> Share:
         share = Share(int(number), int(count))
         if 1 <= share.number <= share.count <= MOST_SHARES:
             return share
-    said = f"{option} {text!r} is not K/N with K from 1 to N and N at most {MOST_SHARES}, as in 3/8."
+    said = (
+        f"{option} {text!r} is not K/N with K from 1 to N and N at most {MOST_SHARES}, as in 3/8."
+    )
     raise UsageProblem(said)

@@ -17,7 +17,9 @@ from upheld.errors import UsageProblem
 
 FILE: Final = Path(__file__).parents[1] / "data" / "durations.json"
 UNKNOWN_S: Final = 5.0  # if no recorded row is like this one
-WRONG: Final = "broken/"  # so begin the names of the wrong designs, each of which is plain with a fault
+WRONG: Final = (
+    "broken/"  # so begin the names of the wrong designs, each of which is plain with a fault
+)
 MODEL: Final = "plain"
 
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]

@@ -37,9 +37,13 @@ SENTENCES: Final[dict[str, Family]] = {
 @cache
 def families_of(sentence: str) -> frozenset[Family]:
     """The families that a sentence speaks of; none where it makes no fault."""
-    return frozenset(family for pattern, family in SENTENCES.items() if re.search(pattern, sentence))
+    return frozenset(
+        family for pattern, family in SENTENCES.items() if re.search(pattern, sentence)
+    )
 
 
 def families(row: Row) -> frozenset[Family]:
     """The families of faults that strike a row."""
-    return frozenset(family for step in row.steps for family in families_of(step.text) if step.type != "then")
+    return frozenset(
+        family for step in row.steps for family in families_of(step.text) if step.type != "then"
+    )

@@ -36,7 +36,9 @@ class Judged(BaseModel):
 
     killed: dict[str, Kill] = {}
     upheld: dict[str, int] = {}  # row -> how often that was seen, and nothing else
-    unproven: dict[str, str] = {}  # row -> inconclusive, unsupported, harness-error; or unsteady: now this and now that
+    unproven: dict[
+        str, str
+    ] = {}  # row -> inconclusive, unsupported, harness-error; or unsteady: now this and now that
 
     def rows(self) -> set[str]:
         """Every row that need not be judged again."""
@@ -47,7 +49,11 @@ class Judged(BaseModel):
         known = self.killed.get(row)
         if self.unproven.get(row) == UNSTEADY:
             return
-        if verdict == "violated" and row not in self.upheld and (not known or known.anomaly == kill.anomaly):
+        if (
+            verdict == "violated"
+            and row not in self.upheld
+            and (not known or known.anomaly == kill.anomaly)
+        ):
             self.killed[row] = kill.model_copy(update={"times": 1 + (known.times if known else 0)})
             self.unproven.pop(row, None)
         elif verdict == "upheld" and not known:
@@ -90,7 +96,9 @@ def load(path: Path = FILE) -> Kills:
         where = ".".join(map(str, first["loc"])) or "the file"
         raise UsageProblem(f"{path} is no kill matrix: {where}: {first['msg']}.") from None
     if kills.format > FORMAT:
-        raise UsageProblem(f"{path} has format {kills.format}; this version reads {FORMAT} at most.")
+        raise UsageProblem(
+            f"{path} has format {kills.format}; this version reads {FORMAT} at most."
+        )
     return kills
 
 

@@ -53,10 +53,15 @@ def chosen_rows(request: Request, found: Catalogue, designs: Iterable[Manifest])
         UsageProblem: The request or a design names something that does not exist.
     """
     if request.share and request.depth_asked == "full":
-        raise UsageProblem("--slice adds to a depth below full, and all rows are chosen already; name a --depth.")
+        raise UsageProblem(
+            "--slice adds to a depth below full, and all rows are chosen already; name a --depth."
+        )
     if request.file:
         return rows_of_the_file(request.file, found, designs)
-    for given, known, what in ((request.programs, PROGRAMS, "program"), (request.modes, MODES, "mode")):
+    for given, known, what in (
+        (request.programs, PROGRAMS, "program"),
+        (request.modes, MODES, "mode"),
+    ):
         for name in given:
             if name not in known:
                 raise UsageProblem(f"There is no {what} {name!r}; there are {', '.join(known)}.")
@@ -102,7 +107,8 @@ def rows_of_the_sin(found: Catalogue, design: Manifest, depth: Depth = "full") -
     assert sin
     promised = found.promised(design)
     core, others = (
-        [row for name in names for row in _named(found, design, name, promised)] for names in (sin.core, sin.scenarios)
+        [row for name in names for row in _named(found, design, name, promised)]
+        for names in (sin.core, sin.scenarios)
     )
     caught = [row for row in core if is_within(row.depth, depth)]
     if depth == "full":
@@ -114,12 +120,16 @@ def rows_of_the_sin(found: Catalogue, design: Manifest, depth: Depth = "full") -
 def _named(found: Catalogue, design: Manifest, name: str, promised: Collection[Row]) -> list[Row]:
     """Find the row of that name, or the first of each program of a scenario."""
     if name not in found.by_id and name not in found.by_row:
-        raise UsageProblem(f"{design.file}: [sin] names {name}, and there is no such scenario or row.")
+        raise UsageProblem(
+            f"{design.file}: [sin] names {name}, and there is no such scenario or row."
+        )
     scenario = found.by_row.get(name) or found.by_id[name]
     mine = {row.id for row in promised}
     rows = [row for row in scenario.rows if row.id in mine and name in {row.id, scenario.id}]
     if not rows:
-        raise UsageProblem(f"{design.file}: [sin] names {name}, which the design's programs and modes leave out.")
+        raise UsageProblem(
+            f"{design.file}: [sin] names {name}, which the design's programs and modes leave out."
+        )
     return list({row.program: row for row in reversed(rows)}.values())[::-1]
 
 

@@ -6,7 +6,13 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from upheld.brokers.engine import EngineErrors, NoContainerError, container_of, find_image, first_line
+from upheld.brokers.engine import (
+    EngineErrors,
+    NoContainerError,
+    container_of,
+    find_image,
+    first_line,
+)
 from upheld.brokers.node import free_ports
 from upheld.errors import MachineProblem
 from upheld.supervisor.reaper import RunScope

@@ -64,7 +64,16 @@ class _Process:
         self._process: subprocess.Popen[bytes] | None = None
         (port,) = free_ports(1)
         folder.mkdir(parents=True, exist_ok=True)
-        self._command = [binary, "--bind", "127.0.0.1", "--port", str(port), "--dir", str(folder), *_KEEPS_ALL]
+        self._command = [
+            binary,
+            "--bind",
+            "127.0.0.1",
+            "--port",
+            str(port),
+            "--dir",
+            str(folder),
+            *_KEEPS_ALL,
+        ]
         self.address = f"redis://127.0.0.1:{port}/0"
 
     def start(self) -> None:
@@ -136,7 +145,9 @@ class Redis:
         self._monitor = ConnectionPool.from_url(self.address, **patient).make_connection()
         self._monitor.send_command("MONITOR")
         self._monitor.read_response()  # it is told from here on
-        self._listener = threading.Thread(target=self._listen, args=(self._monitor,), name="monitor", daemon=True)
+        self._listener = threading.Thread(
+            target=self._listen, args=(self._monitor,), name="monitor", daemon=True
+        )
         self._listener.start()
 
     def _await(self) -> None:
@@ -158,7 +169,11 @@ class Redis:
                 words = _WORD.findall(line)
                 if words[:2] == ["ECHO", self._word]:
                     self._is_heard.set()
-                if len(words) > 3 and words[0].lower() in _WRITES and words[1].startswith(self._prefix):
+                if (
+                    len(words) > 3
+                    and words[0].lower() in _WRITES
+                    and words[1].startswith(self._prefix)
+                ):
                     at_s, stage = float(line.split(" ", 1)[0]), words[1].removeprefix(self._prefix)
                     self._told += [(at_s, stage, key) for key in words[2::2]]
 
@@ -168,9 +183,12 @@ class Redis:
             return self._kept
         names = sorted(self._client.scan_iter(f"{self._prefix}*"))
         found = (
-            (str(name).removeprefix(self._prefix), cast(dict[str, str], self._client.hgetall(name))) for name in names
+            (str(name).removeprefix(self._prefix), cast(dict[str, str], self._client.hgetall(name)))
+            for name in names
         )
-        return [(stage, key, value) for stage, fields in found for key, value in sorted(fields.items())]
+        return [
+            (stage, key, value) for stage, fields in found for key, value in sorted(fields.items())
+        ]
 
     def writes(self) -> list[tuple[float, str, str]]:
         """How many seconds ago, stage and key of every write since this was asked last."""
@@ -220,7 +238,9 @@ class Redis:
         self._is_heard.clear()
         self._client.echo(self._word)
         if not self._is_heard.wait(_UP_S):
-            raise MachineProblem(f"The store at {shown(self.address)} does not tell what is written there")
+            raise MachineProblem(
+                f"The store at {shown(self.address)} does not tell what is written there"
+            )
 
     def _unheard(self) -> None:
         """Listen no more."""
@@ -239,10 +259,16 @@ def shown(address: str) -> str:
 def reachable(address: str) -> str:
     """The address of a server that answers; UsageProblem where it is no address, MachineProblem where nobody answers."""
     try:
-        with Client.from_url(address, retry=None, socket_timeout=_UP_S, socket_connect_timeout=_UP_S) as client:
+        with Client.from_url(
+            address, retry=None, socket_timeout=_UP_S, socket_connect_timeout=_UP_S
+        ) as client:
             client.ping()
     except ValueError as error:
-        raise UsageProblem(f"--store redis is given what is no address of a Redis: {error}.") from None
+        raise UsageProblem(
+            f"--store redis is given what is no address of a Redis: {error}."
+        ) from None
     except RedisError as error:
-        raise MachineProblem(f"The store at {shown(address)} does not answer: {str(error).rstrip('.')}.") from None
+        raise MachineProblem(
+            f"The store at {shown(address)} does not answer: {str(error).rstrip('.')}."
+        ) from None
     return address

@@ -26,22 +26,31 @@ _HELD_S = 10.0  # a design that writes for so long is not let go of its lock
 class Sqlite:
     """One application's database file; `address` is its path, which the design is given."""
 
-    def __init__(self, _run: RunScope, folder: Path, _application_id: str, _given: str = "") -> None:
+    def __init__(
+        self, _run: RunScope, folder: Path, _application_id: str, _given: str = ""
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.address = str(folder / "store.db")
-        self._db = sqlite3.connect(self.address, isolation_level=None, timeout=_HELD_S, check_same_thread=False)
+        self._db = sqlite3.connect(
+            self.address, isolation_level=None, timeout=_HELD_S, check_same_thread=False
+        )
         self._db.execute("PRAGMA journal_mode = WAL")  # who reads waits for nobody
-        self._db.executescript(_TABLES + _TRIGGER.format(event="INSERT") + _TRIGGER.format(event="UPDATE"))
+        self._db.executescript(
+            _TABLES + _TRIGGER.format(event="INSERT") + _TRIGGER.format(event="UPDATE")
+        )
         self._known = 0
 
     def rows(self) -> list[tuple[str, str, str]]:
         """Stage, key and value of everything that is kept."""
-        return self._db.execute("SELECT stage, key, value FROM state ORDER BY stage, key").fetchall()
+        return self._db.execute(
+            "SELECT stage, key, value FROM state ORDER BY stage, key"
+        ).fetchall()
 
     def writes(self) -> list[tuple[float, str, str]]:
         """How many seconds ago, stage and key of every write since this was asked last."""
         found = self._db.execute(
-            "SELECT number, at_ms, stage, key FROM writes WHERE number > ? ORDER BY number", [self._known]
+            "SELECT number, at_ms, stage, key FROM writes WHERE number > ? ORDER BY number",
+            [self._known],
         ).fetchall()
         self._known = found[-1][0] if found else self._known
         return [(time.time() - at_ms / 1000, stage, key) for _, at_ms, stage, key in found]

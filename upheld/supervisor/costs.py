@@ -37,7 +37,9 @@ def look(broker_pids: Iterable[int]) -> Look:
 def cost(before: Look, after: Look) -> Cost:
     """The CPU-seconds between two looks."""
     harness_s = after.harness_s - before.harness_s
-    broker_s = sum(taken_s - before.brokers_s.get(pid, 0.0) for pid, taken_s in after.brokers_s.items())
+    broker_s = sum(
+        taken_s - before.brokers_s.get(pid, 0.0) for pid, taken_s in after.brokers_s.items()
+    )
     design_s = after.tree_s - before.tree_s - harness_s - broker_s
     return Cost(
         harness_cpu_s=round(harness_s, 2),
@@ -52,7 +54,9 @@ def peak_bytes(pids: Iterable[int]) -> int:
     for pid in pids:
         with suppress(OSError, ValueError):  # it has ended meanwhile
             status = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
-            total += int(status.partition("VmHWM:")[2].split()[0]) << 10 if "VmHWM:" in status else 0
+            total += (
+                int(status.partition("VmHWM:")[2].split()[0]) << 10 if "VmHWM:" in status else 0
+            )
     return total
 
 

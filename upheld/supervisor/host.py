@@ -80,7 +80,9 @@ class Memory(threading.Thread):
 class Cores:
     """How much of the machine's cores others took since this was made: a design cannot answer for that."""
 
-    orphans_s: ClassVar[float] = 0.0  # of processes that were killed with their parent: nobody of ours waits for those
+    orphans_s: ClassVar[float] = (
+        0.0  # of processes that were killed with their parent: nobody of ours waits for those
+    )
 
     def __init__(self) -> None:
         self._began, self._own = cpu_s(), (time.monotonic(), time.process_time())
@@ -97,7 +99,9 @@ class Cores:
         (elapsed, busy, ours), (elapsed_then, busy_then, ours_then) = cpu_s(), self._began
         if elapsed - elapsed_then < LEAST_CORE_S:
             return 0.0
-        return min(1.0, max(0.0, busy - busy_then - max(0.0, ours - ours_then)) / (elapsed - elapsed_then))
+        return min(
+            1.0, max(0.0, busy - busy_then - max(0.0, ours - ours_then)) / (elapsed - elapsed_then)
+        )
 
     def harness(self) -> float:
         """How many cores this process itself has taken, on average."""
@@ -108,7 +112,9 @@ class Cores:
 def cpu_s() -> tuple[float, float, float]:
     """CPU-seconds of all cores since boot: in all, not idle, and of this process's tree with what it waited for."""
     whole, ours = psutil.cpu_times(), Cores.orphans_s
-    elapsed = sum(whole) - getattr(whole, "guest", 0.0) - getattr(whole, "guest_nice", 0.0)  # guests are in user too
+    elapsed = (
+        sum(whole) - getattr(whole, "guest", 0.0) - getattr(whole, "guest_nice", 0.0)
+    )  # guests are in user too
     for process in _tree():
         with contextlib.suppress(psutil.Error):
             ours += sum(process.cpu_times()[:4])

@@ -156,7 +156,9 @@ class Instance:
                     f"see `command` in {manifest.file}."
                 ) from None
         self._session = Session.of(self._process.pid, tag)
-        self._listener = threading.Thread(target=self._listen, name=f"listen {self.name}", daemon=True)
+        self._listener = threading.Thread(
+            target=self._listen, name=f"listen {self.name}", daemon=True
+        )
         self._listener.start()
 
     # --- the protocol
@@ -165,10 +167,14 @@ class Instance:
         """Ask `hello`, and hold the answer against the manifest."""
         reply = self.ask(Hello(), HELLO_S)
         if isinstance(reply, Failed):
-            raise self._broken(f"failed at hello: {reply.kind}, {reply.message}. Expected an answer to hello")
+            raise self._broken(
+                f"failed at hello: {reply.kind}, {reply.message}. Expected an answer to hello"
+            )
         assert isinstance(reply, HelloReply)
         if reply.protocol != PROTOCOL_VERSION:
-            raise self._broken(f"speaks protocol {reply.protocol}. Expected protocol {PROTOCOL_VERSION}")
+            raise self._broken(
+                f"speaks protocol {reply.protocol}. Expected protocol {PROTOCOL_VERSION}"
+            )
         for field in ("name", "version", "programs", "modes", "capabilities"):
             said, declared = getattr(reply, field), getattr(self.manifest, field)
             if (said != declared) if isinstance(said, str) else (set(said) != set(declared)):
@@ -182,8 +188,14 @@ class Instance:
     def start(self, request: Start) -> Ready | StandingBy | Unsupported | Error | Failed:
         """Run a program, and return when the instance holds its input."""
         secrets = [value for key, value in request.client.items() if _SECRET.search(key)]
-        for value in filter(None, (*secrets, *(urlsplit(address).password for address in request.stores.values()))):
-            self._secrets |= {value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
+        for value in filter(
+            None, (*secrets, *(urlsplit(address).password for address in request.stores.values()))
+        ):
+            self._secrets |= {
+                value,
+                json.dumps(value)[1:-1],
+                json.dumps(value, ensure_ascii=False)[1:-1],
+            }
         self._is_free = False
         reply = self.ask(request, START_S)
         assert isinstance(reply, Ready | StandingBy | Unsupported | Error | Failed)
@@ -246,11 +258,15 @@ class Instance:
             while self._answer is None and self.failed is None:
                 self.check()
                 if self._process.poll() is not None:
-                    self._heard.wait_for(lambda: self._settled or not self._listener.is_alive(), _DRAIN_S)
+                    self._heard.wait_for(
+                        lambda: self._settled or not self._listener.is_alive(), _DRAIN_S
+                    )
                     if not self._settled:
                         raise self._broken(self._exit_text(request), Silence)
                 elif (left := until - time.monotonic()) <= 0:
-                    raise self._broken(self._silence_text(request, deadline_s * self.time_scale), Silence)
+                    raise self._broken(
+                        self._silence_text(request, deadline_s * self.time_scale), Silence
+                    )
                 else:
                     self._heard.wait(min(left, _LOOK_S))
             reply = self._answer or self.failed
@@ -378,7 +394,9 @@ class Instance:
 
     def _hear(self, line: bytes) -> None:
         """Sort one line: the answer that is awaited, a loud stop, or a breach."""
-        line = self._masked(line)  # an error may quote the settings, and its message is kept in the history
+        line = self._masked(
+            line
+        )  # an error may quote the settings, and its message is kept in the history
         try:
             message = REPLY.validate_json(line)
         except ValidationError as error:
@@ -389,7 +407,9 @@ class Instance:
         if isinstance(message, Failed):
             self.failed = self.failed or message
             self._is_free = message.again
-            if isinstance(self._asked, Start | Activate):  # that is the answer; any other request has one of its own
+            if isinstance(
+                self._asked, Start | Activate
+            ):  # that is the answer; any other request has one of its own
                 self._asked = None
         elif self._asked is None:
             self._unasked += 1
@@ -399,7 +419,9 @@ class Instance:
                     "Expected one answer to each request, and nothing unasked but failed"
                 )
         elif not isinstance(message, REPLIES_TO[type(self._asked)]):
-            self._broken(f"answered {_type(self._asked)} with {self._shown(line)}. {_expected(self._asked)}")
+            self._broken(
+                f"answered {_type(self._asked)} with {self._shown(line)}. {_expected(self._asked)}"
+            )
         else:
             self._is_free = self._is_free or isinstance(message, Stopped)
             self._asked, self._answer = None, message

@@ -28,7 +28,13 @@ class Pool:
         time_scale: float = 1.0,
         launch: Callable[..., subprocess.Popen[bytes]] = subprocess.Popen,
     ) -> None:
-        self.manifest, self.run, self.log_dir, self.time_scale, self.launch = manifest, run, log_dir, time_scale, launch
+        self.manifest, self.run, self.log_dir, self.time_scale, self.launch = (
+            manifest,
+            run,
+            log_dir,
+            time_scale,
+            launch,
+        )
         self._lock = threading.Lock()
         self._returned: list[Instance] = []
         self._booting: list[Future[Instance]] = []
@@ -56,7 +62,9 @@ class Pool:
             spare = self._booting.pop(0) if self._booting else None
         future = spare or self._boot(keep=False)
         instance = future.result(HELLO_S * self.time_scale + HELLO_S)
-        if instance.exit_code is not None and not instance.breach:  # died while it waited: boot one in view
+        if (
+            instance.exit_code is not None and not instance.breach
+        ):  # died while it waited: boot one in view
             instance = self._boot(keep=False).result(HELLO_S * self.time_scale + HELLO_S)
         return instance
 

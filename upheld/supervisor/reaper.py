@@ -69,7 +69,14 @@ class RunScope:
         package_root = str(Path(__file__).parents[2])
         inherited = {name: value for name, value in os.environ.items() if name != RUN_VARIABLE}
         self._reaper = subprocess.Popen(
-            [sys.executable, "-P", "-m", "upheld.supervisor.reaper", self.run_id, str(self.scratch)],
+            [
+                sys.executable,
+                "-P",
+                "-m",
+                "upheld.supervisor.reaper",
+                self.run_id,
+                str(self.scratch),
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -78,7 +85,8 @@ class RunScope:
             cwd="/",
             text=True,
             bufsize=1,
-            env=inherited | {"PYTHONPATH": os.pathsep.join([package_root, inherited.get("PYTHONPATH", "")])},
+            env=inherited
+            | {"PYTHONPATH": os.pathsep.join([package_root, inherited.get("PYTHONPATH", "")])},
         )
 
     def session(self, session_id: int) -> None:
@@ -120,7 +128,10 @@ class RunScope:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -133,12 +144,16 @@ def sweep() -> list[str]:
         with contextlib.suppress(OSError):
             if named is None or folder.is_symlink() or folder.stat().st_uid != os.getuid():
                 continue
-            if not (folder / _ALIVE).exists():  # a run that is just being made, or that died while it was
+            if not (
+                folder / _ALIVE
+            ).exists():  # a run that is just being made, or that died while it was
                 if time.time() - folder.stat().st_mtime > _BIRTH_S:
                     shutil.rmtree(folder, ignore_errors=True)
                 continue
             with (folder / _ALIVE).open("r+") as alive:
-                fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused: harness or reaper lives
+                fcntl.flock(
+                    alive, fcntl.LOCK_EX | fcntl.LOCK_NB
+                )  # refused: harness or reaper lives
                 reap(named[1], folder, [], [])
                 swept.append(named[1])
     return swept
@@ -156,7 +171,9 @@ def reap(run_id: str, scratch: Path, sessions: list[int], containers: list[str])
     if containers or (scratch / _CONTAINERS).exists():
         _remove_containers(run_id, containers)
     shutil.rmtree(scratch, ignore_errors=True)
-    while scratch.exists() and time.monotonic() < deadline:  # the reaper of a lane works in it still
+    while (
+        scratch.exists() and time.monotonic() < deadline
+    ):  # the reaper of a lane works in it still
         time.sleep(_LOOK_S)
         shutil.rmtree(scratch, ignore_errors=True)
 
@@ -164,7 +181,9 @@ def reap(run_id: str, scratch: Path, sessions: list[int], containers: list[str])
 def unmount(folder: Path) -> None:
     """Take away every disk that is mounted below a folder, whoever still has a file open there."""
     mounted = (line.split()[1] for line in Path("/proc/self/mounts").read_bytes().splitlines())
-    for place in (os.fsdecode(place.decode("unicode_escape").encode("latin-1")) for place in mounted):
+    for place in (
+        os.fsdecode(place.decode("unicode_escape").encode("latin-1")) for place in mounted
+    ):
         if Path(place).is_relative_to(folder):
             ctypes.CDLL(None).umount2(os.fsencode(place), DETACH)
 

@@ -30,7 +30,9 @@ class Session:
 
     leader: int
     tag: str
-    born_ticks: int = 0  # when the leader started: nobody older can carry the tag, so nobody older is asked
+    born_ticks: int = (
+        0  # when the leader started: nobody older can carry the tag, so nobody older is asked
+    )
 
     @classmethod
     def of(cls, leader: int, tag: str) -> "Session":
@@ -82,7 +84,9 @@ class Session:
             if not fresh and (settled is None or _settled(living, states, settled)):
                 return sorted(taken)
             if time.monotonic() > until:
-                raise HarnessError(f"{sorted(living)} did not obey {number.name} within {_DEADLINE_S:.0f} s.")
+                raise HarnessError(
+                    f"{sorted(living)} did not obey {number.name} within {_DEADLINE_S:.0f} s."
+                )
             time.sleep(_LOOK_AGAIN_S)
 
     def _states(self) -> dict[int, str]:
@@ -96,7 +100,9 @@ class Session:
                 if int(stat[3]) == self.leader:
                     members.add(pid)
         tag = f"{INSTANCE_TAG}={self.tag}".encode()
-        strangers = (pid for pid, row in table.items() if pid not in members and row[2] >= self.born_ticks)
+        strangers = (
+            pid for pid, row in table.items() if pid not in members and row[2] >= self.born_ticks
+        )
         members |= {pid for pid in strangers if tag in _environment(pid)}
         while children := {pid for pid, row in table.items() if row[1] in members} - members:
             members |= children

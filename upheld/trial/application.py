@@ -36,7 +36,9 @@ class Application:
     fed_ms: int = 0
     fed: set[str] = field(default_factory=set)  # the topics that the last wave was for
     is_fed: bool = False  # all the time, by a thread of its own
-    observed_ms: int | None = None  # from the first feeding until it is drained: when its outputs were looked for
+    observed_ms: int | None = (
+        None  # from the first feeding until it is drained: when its outputs were looked for
+    )
     blind_ms: int | None = None  # and how long they were not, at most
     # topic-partition -> each wave's end, and when it was there
     appended: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
@@ -96,12 +98,17 @@ class Application:
     def outputs(self) -> tuple[str, ...]:
         """The output topics of all its stages, the last one's first, and that of its dead letters."""
         roles = [*(stage.writes for stage in self.program.stages[1:]), DEAD_LETTERS]
-        return self.writes, *(self.event.topics[role] for role in roles if role in self.event.topics)
+        return self.writes, *(
+            self.event.topics[role] for role in roles if role in self.event.topics
+        )
 
     @property
     def commits(self) -> dict[str, int]:
         """The inputs whose committed offsets say how far the application is: topic -> partitions."""
-        return {topic: self.inputs[topic] for topic in map(self.event.topics.__getitem__, self.program.commits)}
+        return {
+            topic: self.inputs[topic]
+            for topic in map(self.event.topics.__getitem__, self.program.commits)
+        }
 
     @property
     def places(self) -> list[str]:

@@ -20,7 +20,9 @@ from upheld.verdicts import HarnessError, NotOffered
 
 PROGRESS_S = 40.0  # an input that moves no further for so long is stuck
 SESSION_TIMEOUT_MS = 2_000
-ABORT_CHECK_MS = 500  # how often our brokers look for overdue transactions; the features' figures are for these
+ABORT_CHECK_MS = (
+    500  # how often our brokers look for overdue transactions; the features' figures are for these
+)
 
 
 @dataclass
@@ -34,7 +36,9 @@ class Rig:
     out: Path
     seed: int
     time_scale: float
-    stores: dict[str, str] = field(default_factory=dict)  # kind -> the address of one that was given
+    stores: dict[str, str] = field(
+        default_factory=dict
+    )  # kind -> the address of one that was given
     proxy: Proxy | None = None
     pools: dict[str, Pool] = field(default_factory=dict)
     disk: Disk | None = None  # where designs are watched
@@ -80,16 +84,25 @@ class Rig:
     @property
     def progress_s(self) -> float:
         """An input that moves no further for so long is stuck: a dead member, a rebalance and an abort are waited for."""
-        slower_ms = self.session_timeout_ms - SESSION_TIMEOUT_MS + self.pace.abort_check_ms + self.pace.rebalance_ms
+        slower_ms = (
+            self.session_timeout_ms
+            - SESSION_TIMEOUT_MS
+            + self.pace.abort_check_ms
+            + self.pace.rebalance_ms
+        )
         return PROGRESS_S + slower_ms / 1000
 
     def pool(self, manifest: Manifest) -> Pool:
         """The pool of warm instances of one design."""
         if manifest.name not in self.pools:
-            for other in self.pools.values():  # one design at a time keeps memory and the two cores for itself
+            for other in (
+                self.pools.values()
+            ):  # one design at a time keeps memory and the two cores for itself
                 other.close()
             launch = self.disk.launch if self.disk else subprocess.Popen
-            pool = Pool(manifest, self.run, self.out / "logs", time_scale=self.time_scale, launch=launch)
+            pool = Pool(
+                manifest, self.run, self.out / "logs", time_scale=self.time_scale, launch=launch
+            )
             self.pools.clear()
             self.pools[manifest.name] = pool
         return self.pools[manifest.name]
@@ -110,7 +123,9 @@ class Rig:
             HarnessError: The proxy has failed.
         """
         if self.broker.client.get("security.protocol", "plaintext") != "plaintext":
-            raise NotOffered("what a secured connection carries cannot be read, and no request on it can be met")
+            raise NotOffered(
+                "what a secured connection carries cannot be read, and no request on it can be met"
+            )
         if self.proxy is None:
             self.proxy = Proxy(self.broker.bootstrap)
         if self.proxy.failure:

@@ -53,13 +53,18 @@ from upheld.supervisor.instance import Instance, Silence
 from upheld.supervisor.reaper import unmount
 from upheld.trial.application import Application
 from upheld.trial.rig import Rig
-from upheld.verdicts import AdapterBreach, HarnessError, MarkMissed, NotOffered, Violated, worst_first
+from upheld.verdicts import (
+    AdapterBreach,
+    HarnessError,
+    MarkMissed,
+    NotOffered,
+    Violated,
+    worst_first,
+)
 
 SETTLE_S = 1.5  # how long nothing may follow a recorded end
 POLL_S = 0.02
-PROGRESS_LOOK_S = (
-    0.1  # how often an input that is being drained is asked whether it moves, beside whether it is drained
-)
+PROGRESS_LOOK_S = 0.1  # how often an input that is being drained is asked whether it moves, beside whether it is drained
 STOP_MS = 10_000
 LAG_EVERY_MS = 100
 BLIND_MS = 1_500  # what is visible is seen later by so much, at most
@@ -75,22 +80,30 @@ ON_A_CLUSTER = ", on a cluster of three brokers"  # a row with these words runs 
 class Trial:
     """One attempt. `close` ends whatever still runs, whatever happened."""
 
-    def __init__(self, rig: Rig, manifest: Manifest, scenario: str, attempt: int, suffix: str = "") -> None:
+    def __init__(
+        self, rig: Rig, manifest: Manifest, scenario: str, attempt: int, suffix: str = ""
+    ) -> None:
         self.rig, self.manifest, self.scenario, self.attempt = rig, manifest, scenario, attempt
         self.reading = rig.reading
         # The same for every row: what one has made of it is there for the next.
         self.seed = int.from_bytes(sha256(f"{rig.seed}:{attempt}".encode()).digest()[:6])
-        stem = sha256(f"{manifest.name}:{scenario}:{attempt}:{time.time_ns()}".encode()).hexdigest()[:8]
+        stem = sha256(
+            f"{manifest.name}:{scenario}:{attempt}:{time.time_ns()}".encode()
+        ).hexdigest()[:8]
         self.application_id = f"trial-{rig.run.run_id[:6]}-{stem}"
         self.began = time.monotonic()
         self.cores = Cores()  # since then, or since the last pause of an input
         self.kills = 0
         self.peak_bytes = 0  # of an instance's processes
-        self.topics: dict[str, int] = {}  # that were on the broker at the end, with their partitions
+        self.topics: dict[
+            str, int
+        ] = {}  # that were on the broker at the end, with their partitions
         self.topic_bytes: int | None = None
         self.not_offered: NotOffered | None = None
         self.applications: dict[str, Application] = {}
-        self.path = path = rig.out / "history" / f"{manifest.name.replace('/', '-')}-{scenario}{suffix}.jsonl"
+        self.path = path = (
+            rig.out / "history" / f"{manifest.name.replace('/', '-')}-{scenario}{suffix}.jsonl"
+        )
         path.parent.mkdir(parents=True, exist_ok=True)
         self.history = History(path=path)
         self.history.add(
@@ -177,8 +190,12 @@ class Trial:
         directory, store = self.rig.run.scratch / identity, None
         if kind := event.parameters.get("store"):
             if kind not in self.manifest.capabilities:
-                raise NotOffered(f"{self.manifest.name} keeps no state in {kind} (capability {kind})")
-            store = STORES[str(kind)](self.rig.run, directory, identity, self.rig.stores.get(str(kind), ""))
+                raise NotOffered(
+                    f"{self.manifest.name} keeps no state in {kind} (capability {kind})"
+                )
+            store = STORES[str(kind)](
+                self.rig.run, directory, identity, self.rig.stores.get(str(kind), "")
+            )
         inputs = {topics[role]: partitions for role in contract.inputs}
         if beside:
             inputs[topics[contract.beside]] = beside
@@ -197,7 +214,9 @@ class Trial:
 
     def _names(self) -> None:
         topics, groups, ids = self.reading.names()
-        self.history.add(events.Names(at_ms=self.now_ms, topics=topics, groups=groups, transactional_ids=ids))
+        self.history.add(
+            events.Names(at_ms=self.now_ms, topics=topics, groups=groups, transactional_ids=ids)
+        )
 
     def feed(
         self,
@@ -219,7 +238,9 @@ class Trial:
         self.look_at_input(application)
 
     def _is_decided(self, application: Application) -> bool:
-        ends = (self.reading.ends(topic, partitions) for topic, partitions in application.inputs.items())
+        ends = (
+            self.reading.ends(topic, partitions) for topic, partitions in application.inputs.items()
+        )
         return all(stable == end for stable, end in ends)
 
     def _write(self, application: Application) -> None:
@@ -229,7 +250,9 @@ class Trial:
         application.fed_ms = self.now_ms
         for place, end in ends.items():
             application.appended.setdefault(place, []).append((end, application.fed_ms))
-        application.fed = {application.event.topics[send.role or application.program.reads] for send in sends}
+        application.fed = {
+            application.event.topics[send.role or application.program.reads] for send in sends
+        }
         application.waves += 1
         if application.program.merged:
             told = {(send.key or b"").decode() for send in sends if not send.aborted}
@@ -268,20 +291,28 @@ class Trial:
         for topic in application.inputs:
             visible = [(m.partition(), m.offset()) for m in reads[topic, True].result()]
             log, since = reads[topic, False].result(), application.since(topic, self.now_ms)
-            self.history.add_all(recorded(log, since, set(visible), application.incarnations[topic]))
+            self.history.add_all(
+                recorded(log, since, set(visible), application.incarnations[topic])
+            )
             for partition, offset in dict(visible).items():  # of each partition the last
                 place = f"{topic}-{partition}"
-                application.input_ends[place] = max(application.input_ends.get(place, 0), offset + 1)
+                application.input_ends[place] = max(
+                    application.input_ends.get(place, 0), offset + 1
+                )
 
     def _new(self, application: Application, topic: str, *, committed: bool) -> list[Any]:
         partitions = application.inputs.get(topic, application.partitions)
-        position = application.positions.setdefault((topic, committed), dict.fromkeys(range(partitions), 0))
+        position = application.positions.setdefault(
+            (topic, committed), dict.fromkeys(range(partitions), 0)
+        )
         return self.reading.records(topic, position, committed=committed)
 
     def observe(self, application: Application) -> None:
         """Record what has become visible on the outputs, and who wrote it."""
         if application.observed_ms is not None:
-            application.blind_ms = max(application.blind_ms or 0, self.now_ms - application.observed_ms)
+            application.blind_ms = max(
+                application.blind_ms or 0, self.now_ms - application.observed_ms
+            )
             application.observed_ms = self.now_ms
         for topic in application.outputs:
             self._look_at_output(application, topic)
@@ -312,13 +343,19 @@ class Trial:
         store = application.store
         assert store
         rows = tuple(store.rows())
-        writes = tuple((self.now_ms - round(1000 * ago_s), stage, key) for ago_s, stage, key in store.writes())
-        self.history.add(events.Stored(at_ms=self.now_ms, application=application.name, rows=rows, writes=writes))
+        writes = tuple(
+            (self.now_ms - round(1000 * ago_s), stage, key) for ago_s, stage, key in store.writes()
+        )
+        self.history.add(
+            events.Stored(at_ms=self.now_ms, application=application.name, rows=rows, writes=writes)
+        )
 
     def weigh(self, application: Application) -> None:
         """Record what the processes of instance a have in memory, and no others."""
         size_bytes = own_bytes(application.running["a"].pids())
-        self.history.add(events.Memory(at_ms=self.now_ms, application=application.name, size_bytes=size_bytes))
+        self.history.add(
+            events.Memory(at_ms=self.now_ms, application=application.name, size_bytes=size_bytes)
+        )
 
     def ends(self, application: Application, reason: str = "") -> tuple[Position, Position]:
         """Last stable offsets and high watermarks of the outputs; recorded where a reason is given."""
@@ -339,10 +376,20 @@ class Trial:
     def waited_ms(self) -> dict[str, int]:
         """How long what arrived all along waited until it was visible, by the share that waited no longer; nothing where the
         outputs were not looked for all along."""
-        seen = [a for a in self.applications.values() if a.blind_ms is not None and a.blind_ms <= BLIND_MS]
+        seen = [
+            a
+            for a in self.applications.values()
+            if a.blind_ms is not None and a.blind_ms <= BLIND_MS
+        ]
         fed = [a.name for a in seen if not a.program.merged and not a.program.beside]
-        waits = sorted(wait_ms for name in fed for wait_ms, _ in waits_of(self.history, name) if wait_ms < inf)
-        return {name: round(waits[ceil(share * len(waits)) - 1]) for name, share in SHARES.items() if waits}
+        waits = sorted(
+            wait_ms for name in fed for wait_ms, _ in waits_of(self.history, name) if wait_ms < inf
+        )
+        return {
+            name: round(waits[ceil(share * len(waits)) - 1])
+            for name, share in SHARES.items()
+            if waits
+        }
 
     # --- instances
 
@@ -367,7 +414,9 @@ class Trial:
         if cold:
             self.rig.pool(self.manifest).rest()
             self.mark(COLD)
-        instance = self.rig.take(self.manifest, clock.environment if clock else {} if cold else None)
+        instance = self.rig.take(
+            self.manifest, clock.environment if clock else {} if cold else None
+        )
         application.running[name] = instance
         directory = application.directory
         durable = directory / (f"durable-{name}" if apart else "durable")
@@ -379,7 +428,9 @@ class Trial:
             standing_by=bool(cluster),
             instance=in_place_of or name,
             mode=None if default_mode else application.mode,
-            bootstrap=self.door(application, name) if application.through_proxy else self.rig.broker.bootstrap,
+            bootstrap=self.door(application, name)
+            if application.through_proxy
+            else self.rig.broker.bootstrap,
             client=self.rig.broker.client,
             topics=application.event.topics,
             parameters=application.event.parameters,
@@ -389,7 +440,9 @@ class Trial:
             transaction_timeout_ms=application.event.transaction_timeout_ms,
             state_dir=str(directory / name),
             durable_dir=str(durable),
-            stores={str(application.event.parameters["store"]): application.store.address} if application.store else {},
+            stores={str(application.event.parameters["store"]): application.store.address}
+            if application.store
+            else {},
         )
         self.happened(application, name, "started", str(instance.stderr_path.name))
         try:
@@ -421,12 +474,18 @@ class Trial:
             case Failed() | Error():
                 self.happened(application, name, "failed", reply.message)
                 if len(application.running) > 1:
-                    raise Violated.one("stuck", f"{self.manifest.name} does not start beside another: {reply.message}")
+                    raise Violated.one(
+                        "stuck",
+                        f"{self.manifest.name} does not start beside another: {reply.message}",
+                    )
                 if self._after_a_fault():
                     raise Violated.one(
-                        "stuck", f"{self.manifest.name} does not start again after the fault: {reply.message}"
+                        "stuck",
+                        f"{self.manifest.name} does not start again after the fault: {reply.message}",
                     )
-                raise AdapterBreach(f"{self.manifest.name} answered start with {reply.type}: {reply.message}")
+                raise AdapterBreach(
+                    f"{self.manifest.name} answered start with {reply.type}: {reply.message}"
+                )
         return instance
 
     def door(self, application: Application, name: str) -> str:
@@ -492,7 +551,11 @@ class Trial:
             reply = instance.stop(STOP_MS)
             if not isinstance(reply, Stopped):
                 said = f"{self.manifest.name} answered stop with {reply.type}: {reply.message}"
-                raise Violated.one("stuck", said) if twice or application.running else AdapterBreach(said)
+                raise (
+                    Violated.one("stuck", said)
+                    if twice or application.running
+                    else AdapterBreach(said)
+                )
             self.happened(application, name, "stopped")
         self.rig.pool(self.manifest).give_back(instance)
 
@@ -501,34 +564,61 @@ class Trial:
         if application.event.parameters.get("effects"):
             text = (application.directory / "durable" / "effects").read_text(encoding="utf-8")
             lines = tuple(tuple(json.loads(line)) for line in text.splitlines())
-            self.history.add(events.Told(at_ms=self.now_ms, application=application.name, lines=lines))
+            self.history.add(
+                events.Told(at_ms=self.now_ms, application=application.name, lines=lines)
+            )
 
-    def measure(self, application: Application, *, times: int = 0, within_ms: int = 0, name: str = "a") -> None:
+    def measure(
+        self, application: Application, *, times: int = 0, within_ms: int = 0, name: str = "a"
+    ) -> None:
         """Record how much state an instance says that it holds; with `times`, once that is at most so many times the first
         record, or when the promised time ends."""
         if "measure" not in self.manifest.capabilities:
-            raise NotOffered(f"{self.manifest.name} does not say how much state it holds (capability measure)")
-        first = next((m for m in self.history.of(events.Measured) if m.application == application.name), None)
+            raise NotOffered(
+                f"{self.manifest.name} does not say how much state it holds (capability measure)"
+            )
+        first = next(
+            (m for m in self.history.of(events.Measured) if m.application == application.name), None
+        )
         until_ms = self.now_ms + within_ms
         while True:
             self.look_after(application)
             reply = application.running[name].measure()
             if not isinstance(reply, Measured):
-                raise AdapterBreach(f"{self.manifest.name} answered measure with {reply.type}: {reply.message}")
+                raise AdapterBreach(
+                    f"{self.manifest.name} answered measure with {reply.type}: {reply.message}"
+                )
             if not reply.size or (first and first.unit != reply.unit):
-                said = f"{reply.size} {reply.unit}" + (f" after {first.size} {first.unit}" if first else "")
-                raise AdapterBreach(f"{self.manifest.name} measures {said}; expected one unit, and more than nothing")
-            if not first or not times or reply.size <= times * first.size or self.now_ms >= until_ms:
+                said = f"{reply.size} {reply.unit}" + (
+                    f" after {first.size} {first.unit}" if first else ""
+                )
+                raise AdapterBreach(
+                    f"{self.manifest.name} measures {said}; expected one unit, and more than nothing"
+                )
+            if (
+                not first
+                or not times
+                or reply.size <= times * first.size
+                or self.now_ms >= until_ms
+            ):
                 break
             time.sleep(POLL_S)
         self.history.add(
-            events.Measured(at_ms=self.now_ms, application=application.name, size=reply.size, unit=reply.unit)
+            events.Measured(
+                at_ms=self.now_ms, application=application.name, size=reply.size, unit=reply.unit
+            )
         )
 
     def mark_the_rest(self, application: Application) -> None:
         """Mark how much of the input the last stop left for later; MarkMissed where it left none."""
-        offsets = [e.offsets for e in self.history.of(events.Committed) if e.application == application.name][-1] or {}
-        left = sum(max(0, end - offsets.get(place, 0)) for place, end in application.input_ends.items())
+        offsets = [
+            e.offsets
+            for e in self.history.of(events.Committed)
+            if e.application == application.name
+        ][-1] or {}
+        left = sum(
+            max(0, end - offsets.get(place, 0)) for place, end in application.input_ends.items()
+        )
         if not left:
             raise MarkMissed(f"{self.manifest.name} had drained its input before it was stopped")
         self.mark("stopped in the middle of its input", offsets_left=left)
@@ -552,7 +642,9 @@ class Trial:
                 return False
         if application.group is not None:
             committed = self.committed(application, stable=outputs_too)
-            if committed is None or any(offset < application.input_ends.get(p, 0) for p, offset in committed.items()):
+            if committed is None or any(
+                offset < application.input_ends.get(p, 0) for p, offset in committed.items()
+            ):
                 return False
         return not outputs_too or self._all_decided(application)
 
@@ -566,9 +658,15 @@ class Trial:
         for name, instance in application.running.items():
             exit_code = instance.exit_code  # first: by then its last words are heard
             if instance.failed:
-                self.happened(application, name, "failed", f"{instance.failed.kind}: {instance.failed.message}")
+                self.happened(
+                    application,
+                    name,
+                    "failed",
+                    f"{instance.failed.kind}: {instance.failed.message}",
+                )
                 raise Violated.one(
-                    "stuck", f"{instance.name} gave up: {instance.failed.kind}, {instance.failed.message}"
+                    "stuck",
+                    f"{instance.name} gave up: {instance.failed.kind}, {instance.failed.message}",
                 )
             instance.check()
             if exit_code is not None:
@@ -592,7 +690,10 @@ class Trial:
             if not isinstance(reply, Lagging):
                 raise AdapterBreach(f"{self.manifest.name} answered lag with an error: {reply}")
             committed = self.committed(application, stable=False)
-            ends = {t: self.reading.ends(t, partitions)[1] for t, partitions in application.commits.items()}
+            ends = {
+                t: self.reading.ends(t, partitions)[1]
+                for t, partitions in application.commits.items()
+            }
             if committed is not None:
                 self.history.add(
                     events.Lag(
@@ -601,7 +702,9 @@ class Trial:
                         name=name,
                         offsets=reply.offsets,
                         committed=committed,
-                        high_watermark={f"{t}-{p}": end for t, each in ends.items() for p, end in each.items()},
+                        high_watermark={
+                            f"{t}-{p}": end for t, each in ends.items() for p, end in each.items()
+                        },
                     )
                 )
 
@@ -643,13 +746,20 @@ class Trial:
         """Record what the design keeps on the broker: every topic of its own, and how much of it stands in its table as well."""
         self.observe(application)
         mine = {a.event.topics[role] for a in self.applications.values() for role in a.event.topics}
-        outputs = {(r.key, r.value) for r in self.history.of(events.Record) if r.topic == application.writes}
+        outputs = {
+            (r.key, r.value)
+            for r in self.history.of(events.Record)
+            if r.topic == application.writes
+        }
         for topic, partitions in self.reading.sizes(application.event.application_id).items():
             if topic in mine and (
-                topic != application.event.topics[application.program.writes] or application.table is None
+                topic != application.event.topics[application.program.writes]
+                or application.table is None
             ):
                 continue
-            records = self.reading.records(topic, dict.fromkeys(range(partitions), 0), committed=True)
+            records = self.reading.records(
+                topic, dict.fromkeys(range(partitions), 0), committed=True
+            )
             is_table = topic == application.writes
             self.history.add(
                 events.Kept(
@@ -659,7 +769,9 @@ class Trial:
                     partitions=partitions,
                     records=len(records),
                     size_bytes=sum(len(r.key() or b"") + len(r.value() or b"") for r in records),
-                    repeated=0 if is_table else sum((r.key(), r.value()) in outputs for r in records),
+                    repeated=0
+                    if is_table
+                    else sum((r.key(), r.value()) in outputs for r in records),
                 )
             )
 
@@ -668,7 +780,8 @@ class Trial:
         instance = application.running[name]
         if not self.wait(self.rig.progress_s, lambda: instance.is_over):
             raise Violated.one(
-                "stuck", f"{self.manifest.name} neither went on nor said why not, on a record that it cannot read"
+                "stuck",
+                f"{self.manifest.name} neither went on nor said why not, on a record that it cannot read",
             )
         if instance.failed is None or instance.failed.kind != "poison":
             self.look_after(application)
@@ -689,7 +802,9 @@ class Trial:
     def demand_group(self, application: Application, what: str) -> None:
         """NotOffered where that can be seen by its group alone, and it names none."""
         if application.group is None:
-            raise NotOffered(f"{self.manifest.name} names no consumer group, so nobody can see {what}")
+            raise NotOffered(
+                f"{self.manifest.name} names no consumer group, so nobody can see {what}"
+            )
 
     def drain(self, application: Application, *, outputs_too: bool = True) -> None:
         """Wait until the input is drained; an input that moves no further is stuck."""
@@ -705,11 +820,10 @@ class Trial:
                 if progress != seen:
                     seen, moved = progress, now
                 elif now - moved > self.rig.progress_s * self.rig.time_scale:
-                    said = (
-                        f"the group's offsets rest at {progress[0]}, the visible input ends at {application.input_ends}"
-                    )
+                    said = f"the group's offsets rest at {progress[0]}, the visible input ends at {application.input_ends}"
                     raise Violated.one(
-                        "stuck", f"{self.manifest.name} processes no more: for {self.rig.progress_s:g} s {said}"
+                        "stuck",
+                        f"{self.manifest.name} processes no more: for {self.rig.progress_s:g} s {said}",
                     )
             time.sleep(POLL_S)
         if application.group is None:
@@ -720,7 +834,9 @@ class Trial:
     def drain_again(self, application: Application) -> None:
         """The same, with instance a started once more if it stops loudly, as whoever looks after processes does."""
         instance = application.running["a"]
-        self.wait(self.rig.progress_s, lambda: instance.failed is not None or self.is_drained(application))
+        self.wait(
+            self.rig.progress_s, lambda: instance.failed is not None or self.is_drained(application)
+        )
         if instance.failed:
             self.gave_up(application, "a")
             self.start(application)
@@ -744,7 +860,11 @@ class Trial:
             raise MarkMissed(f"{len(left)} of {written} rows of {application.writes} are left")
         size_bytes = sum(len(row.key() or b"") + len(row.value() or b"") for row in left)
         self.mark(
-            "its table was compacted", Family.INPUT, rows_written=written, rows_left=len(left), bytes_left=size_bytes
+            "its table was compacted",
+            Family.INPUT,
+            rows_written=written,
+            rows_left=len(left),
+            bytes_left=size_bytes,
         )
 
     def watch_release(self, application: Application) -> "Future[int]":
@@ -768,7 +888,12 @@ class Trial:
         return released
 
     def settle(
-        self, application: Application, *, waits: bool = True, since_ms: int | None = None, waited_ms: int | None = None
+        self,
+        application: Application,
+        *,
+        waits: bool = True,
+        since_ms: int | None = None,
+        waited_ms: int | None = None,
     ) -> None:
         """Wait until every transaction is decided; record the committed input beside the visible outputs.
 
@@ -784,14 +909,19 @@ class Trial:
             if not waits and self._is_left_open(application):
                 committed = self.committed(application, stable=False)
                 self.observe(application)
-                return self._is_left_open(application)  # all the while: what was read in between belongs together
+                return self._is_left_open(
+                    application
+                )  # all the while: what was read in between belongs together
             if not self._all_decided(application):
                 return False
             stable_ms, committed = stable_ms or self.now_ms, self.committed(application)
             return committed is not None or application.group is None
 
         if not self.wait(self.decided_s(application), decided):
-            raise Violated.one("stuck", f"a transaction of {self.manifest.name} is still open long after its timeout")
+            raise Violated.one(
+                "stuck",
+                f"a transaction of {self.manifest.name} is still open long after its timeout",
+            )
         self.observe(application)
         self.history.add(
             events.Committed(
@@ -853,7 +983,9 @@ class Trial:
             if self.is_drained(application):
                 self.observe(application)
                 view = view_of(self.history, application.name)
-                if view.is_settled and (application.store is None or not unsettled(view, application.store.rows())):
+                if view.is_settled and (
+                    application.store is None or not unsettled(view, application.store.rows())
+                ):
                     break
             time.sleep(POLL_S)
         self.observe(application)
@@ -862,7 +994,13 @@ class Trial:
         self._look_ends(application, since_ms, self.now_ms, promised_ms, canary_ms, cores)
 
     def _look_ends(  # noqa: PLR0913, PLR0917 (what there is to say of it)
-        self, application: Application, since_ms: int, looked_ms: int, tolerance_ms: int, canary_ms: int, cores: Cores
+        self,
+        application: Application,
+        since_ms: int,
+        looked_ms: int,
+        tolerance_ms: int,
+        canary_ms: int,
+        cores: Cores,
     ) -> None:
         others = round(max(cores.others(), self.cores.others()), 2)
         self.history.add(
@@ -878,10 +1016,16 @@ class Trial:
         )
         self.cores = Cores()
 
-    def first_output(self, application: Application, within_ms: int, known: int | None = None) -> None:
+    def first_output(
+        self, application: Application, within_ms: int, known: int | None = None
+    ) -> None:
         """Look for an output that is new since the last cold start or switch, beyond those that are known; mark how long it
         took, and record when it was looked for."""
-        since_ms = next(m.at_ms for m in reversed(list(self.history.of(events.Mark))) if m.fault in {COLD, SWITCHED})
+        since_ms = next(
+            m.at_ms
+            for m in reversed(list(self.history.of(events.Mark)))
+            if m.fault in {COLD, SWITCHED}
+        )
         known = self.outputs_seen(application) if known is None else known
 
         def is_new() -> bool:
@@ -891,7 +1035,9 @@ class Trial:
 
         self.recovers(application, since_ms, within_ms, is_new)
 
-    def recovers(self, application: Application, since_ms: int, within_ms: int, reached: Callable[[], bool]) -> None:
+    def recovers(
+        self, application: Application, since_ms: int, within_ms: int, reached: Callable[[], bool]
+    ) -> None:
         """Look until it is back, or the time is up; mark how long it took, and record when it was looked for."""
         cores, canary_ms = Cores(), self.reading.canary_ms()
         while not (is_back := reached()) and self.now_ms < since_ms + within_ms:
@@ -903,7 +1049,9 @@ class Trial:
 
     def outputs_seen(self, application: Application) -> int:
         """How many visible outputs are in the history."""
-        return sum(r.topic == application.writes and r.visible for r in self.history.of(events.Record))
+        return sum(
+            r.topic == application.writes and r.visible for r in self.history.of(events.Record)
+        )
 
     # --- judging
 
@@ -914,11 +1062,15 @@ class Trial:
         if check == "footprint":
             self.look_at_kept(application)
         self.history.add(
-            events.Claim(check=check, application=application.name, sentence=sentence, arguments=arguments)
+            events.Claim(
+                check=check, application=application.name, sentence=sentence, arguments=arguments
+            )
         )
         try:
             anomalies = worst_first(CHECKS[check](self.history, application.name, **arguments))
-        except NotOffered as reason:  # this rule alone cannot be judged; what follows may still be violated
+        except (
+            NotOffered
+        ) as reason:  # this rule alone cannot be judged; what follows may still be violated
             self.not_offered = self.not_offered or reason
             return
         if anomalies:
@@ -938,7 +1090,9 @@ class Trial:
                     name=name,
                     client=own[-1].client_id or "",
                     asked=Counter(f"{exchange.api} v{exchange.version}" for exchange in own),
-                    changed=[(round((e.asked_s - self.began) * 1000), e.api, e.fault) for e in changes],
+                    changed=[
+                        (round((e.asked_s - self.began) * 1000), e.api, e.fault) for e in changes
+                    ],
                 )
             )
 
@@ -962,7 +1116,9 @@ class Trial:
                     instance.kill()
                 elif not instance.is_over:
                     instance.resume()
-                    with contextlib.suppress(AdapterBreach):  # the scenario is over: how this one ends is no part of it
+                    with contextlib.suppress(
+                        AdapterBreach
+                    ):  # the scenario is over: how this one ends is no part of it
                         instance.stop(STOP_MS)
                 pool.give_back(instance)
             application.running.clear()
@@ -974,7 +1130,13 @@ class Trial:
             shutil.rmtree(application.directory, ignore_errors=True)
             shutil.rmtree(application.kept, ignore_errors=True)
         self._count_topics()
-        made = {topic for application in self.applications.values() for topic in application.event.topics.values()}
-        self.reading.delete(made | {topic for e in self.history.of(events.Instance) for topic in e.internal_topics})
+        made = {
+            topic
+            for application in self.applications.values()
+            for topic in application.event.topics.values()
+        }
+        self.reading.delete(
+            made | {topic for e in self.history.of(events.Instance) for topic in e.internal_topics}
+        )
         if any(application.doors for application in self.applications.values()):
             self.rig.open_proxy()  # which says what it could not read

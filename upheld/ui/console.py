@@ -11,7 +11,9 @@ from rich.console import Console
 @contextmanager
 def waiting(what: str, after_s: float = 1.0) -> Iterator[None]:
     """Say on stderr what is waited for, if it takes longer than a second: silence looks like a hang."""
-    saying = threading.Timer(after_s, print, [f"upheld: {what} …"], {"file": sys.stderr, "flush": True})
+    saying = threading.Timer(
+        after_s, print, [f"upheld: {what} …"], {"file": sys.stderr, "flush": True}
+    )
     saying.daemon = True
     saying.start()
     try:

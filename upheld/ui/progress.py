@@ -88,7 +88,9 @@ class Progress:
             self._live.start(refresh=True)
         else:
             self._over = threading.Event()
-            threading.Thread(target=self._repeat, args=(self._over,), daemon=True, name="progress").start()
+            threading.Thread(
+                target=self._repeat, args=(self._over,), daemon=True, name="progress"
+            ).start()
 
     def started(self, name: str, lane: int = 1) -> None:
         """Show that a piece is under way."""
@@ -101,7 +103,9 @@ class Progress:
         with self._lock:
             self._under_way.pop(lane, None)
 
-    def finished(self, text: str, result: str, *, style: str = "", lane: int = 1, is_quiet: bool = False) -> None:
+    def finished(
+        self, text: str, result: str, *, style: str = "", lane: int = 1, is_quiet: bool = False
+    ) -> None:
         """Count a piece by its result, and print its line; on a terminal not if it may be quiet."""
         with self._lock:
             self.stopped(lane)

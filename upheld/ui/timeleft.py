@@ -18,7 +18,9 @@ from typing import NamedTuple
 from upheld.spec.durations import Durations
 
 DAMPING = 0.03  # the share of a run's work that counts as done in the expected time
-MOST_TIMES = 4.0  # a row that took more times what is expected (another attempt, say) counts as this
+MOST_TIMES = (
+    4.0  # a row that took more times what is expected (another attempt, say) counts as this
+)
 LEAST_LEFT = 0.1  # the share of a row's estimate that is left of it however long it has taken
 MOST_GAINED = 0.9  # of a second of work: nothing takes no time at all
 
@@ -59,7 +61,9 @@ class _UnderWay:
 class TimeLeft:
     """The estimate of one run, told of each row that begins and ends."""
 
-    def __init__(self, durations: Durations, lanes: int = 1, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, durations: Durations, lanes: int = 1, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.durations = durations
         self.lanes = lanes  # that still run
         self._clock = clock
@@ -86,7 +90,11 @@ class TimeLeft:
                 for design, seconds in expected.items()
                 if self.durations.knows(design)
             }
-            work_s = sum(self._work_s(design, each) for design, seconds in expected.items() for each in seconds)
+            work_s = sum(
+                self._work_s(design, each)
+                for design, seconds in expected.items()
+                for each in seconds
+            )
             self._damping_s = DAMPING * work_s
             self._machine = Lost()
             self._lost = {design: Lost() for design in expected}
@@ -135,9 +143,13 @@ class TimeLeft:
 
         waiting = [here(key.design, seconds) for key, seconds in self._waiting.items()]
         alone = [here(key.design, seconds) for key, seconds in self._alone.items()]
-        under_way = [self._left_of(row, here(row.key.design, row.expected_s)) for row in self._under_way.values()]
+        under_way = [
+            self._left_of(row, here(row.key.design, row.expected_s))
+            for row in self._under_way.values()
+        ]
         boots_s = sum(
-            count * here(design, self.durations.boot_seconds(design)) for design, count in self._boots_left().items()
+            count * here(design, self.durations.boot_seconds(design))
+            for design, count in self._boots_left().items()
         )
         shared_s = (sum(waiting) + sum(under_way) + boots_s) / max(1, self.lanes)
         return max([shared_s, *waiting, *under_way]) + sum(alone)

@@ -17,7 +17,9 @@ class AddedUp(Pulse):
         super().restore(rows)
         for row in rows:
             if str(row.topic()).endswith(self.writes):
-                self.rows[bytes(row.key() or b"").decode()]["points"] += json.loads(row.value() or "")["points"]
+                self.rows[bytes(row.key() or b"").decode()]["points"] += json.loads(
+                    row.value() or ""
+                )["points"]
 
 
 class AddsUpItsChangelog(Plain):

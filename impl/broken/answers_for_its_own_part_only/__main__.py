@@ -14,7 +14,11 @@ class AnswersForItsOwnPartOnly(Plain):
 
     def query(self, table: str, key: str) -> dict[str, Any]:
         mine = {place.partition for place in self.committed}
-        return super().query(table, key) if int(key.rsplit("-", 1)[1]) % 4 in mine else {"type": "not_ready"}
+        return (
+            super().query(table, key)
+            if int(key.rsplit("-", 1)[1]) % 4 in mine
+            else {"type": "not_ready"}
+        )
 
 
 serve(AnswersForItsOwnPartOnly())

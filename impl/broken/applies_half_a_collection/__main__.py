@@ -13,7 +13,9 @@ from upheld.impl.plain import Ledger, Plain
 class PostingByPosting(Ledger):
     def apply(self, message: Message, envelope: Envelope) -> None:
         for posting in envelope.postings:
-            super().apply(message, Envelope(id=envelope.id, chain=envelope.chain, postings=[posting]))
+            super().apply(
+                message, Envelope(id=envelope.id, chain=envelope.chain, postings=[posting])
+            )
 
 
 class AppliesHalfACollection(Plain):

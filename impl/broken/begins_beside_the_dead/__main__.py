@@ -10,7 +10,11 @@ from upheld.impl.plain import Plain
 
 
 class BeginsBesideTheDead(Plain):
-    hello = Plain.hello | {"name": "broken/begins_beside_the_dead", "programs": ["relay"], "modes": ["exactly_once"]}
+    hello = Plain.hello | {
+        "name": "broken/begins_beside_the_dead",
+        "programs": ["relay"],
+        "modes": ["exactly_once"],
+    }
 
     def transactional_id(self) -> str:
         return f"{super().transactional_id()}-{self.life}"
@@ -22,7 +26,9 @@ class BeginsBesideTheDead(Plain):
     def on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         loose = self.client | {"group.id": self.group, "isolation.level": "read_uncommitted"}
         super().on_assign(Consumer(loose), partitions)
-        consumer.assign([TopicPartition(p.topic, p.partition, max(0, p.offset)) for p in self.committed])
+        consumer.assign(
+            [TopicPartition(p.topic, p.partition, max(0, p.offset)) for p in self.committed]
+        )
 
 
 serve(BeginsBesideTheDead())

@@ -10,12 +10,17 @@ from upheld.impl.plain import Plain, Row
 
 
 class BelievesWhatItHasNotCommitted(Plain):
-    hello = Plain.hello | {"name": "broken/believes_what_it_has_not_committed", "programs": ["ledger"]}
+    hello = Plain.hello | {
+        "name": "broken/believes_what_it_has_not_committed",
+        "programs": ["ledger"],
+    }
 
     def on_assign(self, *group: Any) -> None:
         super().on_assign(*group)
         self.disk = Path(self.start["state_dir"]) / "states"
-        vars(self.program)["rows"] |= pickle.loads(self.disk.read_bytes()) if self.disk.exists() else {}
+        vars(self.program)["rows"] |= (
+            pickle.loads(self.disk.read_bytes()) if self.disk.exists() else {}
+        )
         self.patience_s = 10 if self.disk.exists() or not self.exactly_once else 0.5
 
     def send(self, rows: list[Row]) -> None:

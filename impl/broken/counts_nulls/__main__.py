@@ -17,7 +17,10 @@ class WithNulls(Batcher):
         super().take(message)
         customer = (message.key() or b"").decode()
         self.nulls[customer] += message.value() is None
-        if len(self.batches.get(customer, ())) + self.nulls[customer] >= self.parameters["threshold"]:
+        if (
+            len(self.batches.get(customer, ())) + self.nulls[customer]
+            >= self.parameters["threshold"]
+        ):
             self.nulls[customer] = 0
             self.full.append(self.flush(customer))
 

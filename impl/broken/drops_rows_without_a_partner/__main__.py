@@ -12,7 +12,10 @@ class Inner(Holdings):
 
 
 class DropsRowsWithoutAPartner(Plain):
-    hello = Plain.hello | {"name": "broken/drops_rows_without_a_partner", "programs": ["tickers", "holdings"]}
+    hello = Plain.hello | {
+        "name": "broken/drops_rows_without_a_partner",
+        "programs": ["tickers", "holdings"],
+    }
     programs = {"tickers": Tickers, "holdings": Inner}  # noqa: RUF012
 
 

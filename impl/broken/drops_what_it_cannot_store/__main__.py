@@ -16,7 +16,9 @@ class DropsWhatItCannotStore(Plain):
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
         reply = super().open(start)
         if address := start["stores"].get("redis"):
-            vars(self.store)["client"] = redis.Redis.from_url(address, retry=None, socket_timeout=0.2)
+            vars(self.store)["client"] = redis.Redis.from_url(
+                address, retry=None, socket_timeout=0.2
+            )
         return reply
 
     def commit(self) -> None:

@@ -11,12 +11,19 @@ from upheld.impl.plain import Batcher, Plain, Row
 
 class PerRead(Batcher):
     def take(self, message: Message) -> None:
-        threshold, self.parameters = self.parameters["threshold"], self.parameters | {"threshold": 1 << 30}
+        threshold, self.parameters = (
+            self.parameters["threshold"],
+            self.parameters | {"threshold": 1 << 30},
+        )
         super().take(message)
         self.parameters |= {"threshold": threshold}
 
     def changed(self) -> list[Row]:
-        full = [customer for customer, events in self.batches.items() if len(events) >= self.parameters["threshold"]]
+        full = [
+            customer
+            for customer, events in self.batches.items()
+            if len(events) >= self.parameters["threshold"]
+        ]
         return [self.flush(customer) for customer in full] + super().changed()
 
 

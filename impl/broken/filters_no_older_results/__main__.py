@@ -12,13 +12,18 @@ from upheld.impl.plain import Holdings, Plain, Row
 class Unfiltered(Holdings):
     def take(self, message: Message) -> None:
         super().take(message)
-        rows = [(sum(self.partner(row[0]) or b"") % 4 if row[1] else 4, row) for row in super().changed()]
+        rows = [
+            (sum(self.partner(row[0]) or b"") % 4 if row[1] else 4, row)
+            for row in super().changed()
+        ]
         self.queue = [*self.__dict__.get("queue", []), *rows]
 
     def changed(self) -> list[Row]:
         rows, self.queue = self.__dict__.get("queue", []), list[tuple[int, Row]]()
         gone = {row[0] for node, row in rows if node == 4}  # what goes meanwhile keeps its order
-        return [row for _, row in sorted(rows, key=lambda each: -1 if each[1][0] in gone else each[0])]
+        return [
+            row for _, row in sorted(rows, key=lambda each: -1 if each[1][0] in gone else each[0])
+        ]
 
 
 class FiltersNoOlderResults(Plain):

@@ -22,7 +22,10 @@ class ByTraffic(Batcher):
 
 
 class FlushesOnlyWhenSomethingComes(Plain):
-    hello = Plain.hello | {"name": "broken/flushes_only_when_something_comes", "programs": ["batcher"]}
+    hello = Plain.hello | {
+        "name": "broken/flushes_only_when_something_comes",
+        "programs": ["batcher"],
+    }
     programs = {"batcher": ByTraffic}  # noqa: RUF012
 
 

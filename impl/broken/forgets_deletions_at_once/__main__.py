@@ -15,8 +15,15 @@ class Forgetful(Holdings):
         self.late = [*self.__dict__.get("late", []), *super().changed()]
 
     def changed(self) -> list[Row]:
-        newest, out, late, self.late = dict[bytes, int](), list[Row](), self.__dict__.get("late", []), []
-        for number, row in sorted(enumerate(late), key=lambda each: each[1][1] is not None):  # deletions are quicker
+        newest, out, late, self.late = (
+            dict[bytes, int](),
+            list[Row](),
+            self.__dict__.get("late", []),
+            [],
+        )
+        for number, row in sorted(
+            enumerate(late), key=lambda each: each[1][1] is not None
+        ):  # deletions are quicker
             if number >= newest.get(row[0], -1):
                 newest[row[0]], out = -1 if row[1] is None else number, [*out, row]
         return out

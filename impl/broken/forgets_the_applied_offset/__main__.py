@@ -15,7 +15,10 @@ class Forgetful(Ledger):
     def restore(self, rows: list[Message]) -> None:
         super().restore(rows)
         nothing = Hop(offset=-1)
-        self.rows = {account: (cents, postings, nothing) for account, (cents, postings, _) in self.rows.items()}
+        self.rows = {
+            account: (cents, postings, nothing)
+            for account, (cents, postings, _) in self.rows.items()
+        }
 
 
 class ForgetsTheAppliedOffset(Plain):

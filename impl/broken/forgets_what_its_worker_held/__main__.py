@@ -20,7 +20,10 @@ class ForgetsWhatItsWorkerHeld(Plain):
 
     def process(self, messages: list[Any]) -> None:
         if any(worker.poll() for worker in self.hired):
-            self.hired, vars(self.program)["rows"] = [Popen(["cat"], stdin=PIPE) for _ in self.hired], {}
+            self.hired, vars(self.program)["rows"] = (
+                [Popen(["cat"], stdin=PIPE) for _ in self.hired],
+                {},
+            )
         super().process(messages)
 
     def workers(self) -> dict[str, Any]:

@@ -14,7 +14,9 @@ class GoesOnAfterItHandedOver(Plain):
     hello = Plain.hello | {"name": "broken/goes_on_after_it_handed_over"}
 
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
-        for end in vars(self).get("let_go", ()):  # an earlier start's thread closes whatever it finds open
+        for end in vars(self).get(
+            "let_go", ()
+        ):  # an earlier start's thread closes whatever it finds open
             end()
         return super().open(start)
 
@@ -26,7 +28,9 @@ class GoesOnAfterItHandedOver(Plain):
         stopping.wait()
 
     def deactivate(self) -> dict[str, Any]:
-        through = {f"{place.topic}-{place.partition}": max(0, place.offset) for place in self.positions()}
+        through = {
+            f"{place.topic}-{place.partition}": max(0, place.offset) for place in self.positions()
+        }
         return {"type": "deactivated", "emitted_through": through}
 
 

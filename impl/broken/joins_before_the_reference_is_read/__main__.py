@@ -14,7 +14,10 @@ class Early(Tickers):
 
 
 class JoinsBeforeTheReferenceIsRead(Plain):
-    hello = Plain.hello | {"name": "broken/joins_before_the_reference_is_read", "programs": ["tickers"]}
+    hello = Plain.hello | {
+        "name": "broken/joins_before_the_reference_is_read",
+        "programs": ["tickers"],
+    }
     programs = {"tickers": Early}  # noqa: RUF012
 
     def process(self, messages: list[Message]) -> None:

@@ -9,7 +9,11 @@ from upheld.impl.plain import Clients, Plain, Row
 
 class ByNumber(Clients):
     def result(self, key: bytes) -> Row | None:
-        places = {table[key][1].rpartition("@")[0][-1] for table in (self.left, self.right) if key in table}
+        places = {
+            table[key][1].rpartition("@")[0][-1]
+            for table in (self.left, self.right)
+            if key in table
+        }
         return super().result(key) if len(places) == 1 else None
 
 

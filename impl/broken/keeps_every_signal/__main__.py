@@ -16,7 +16,11 @@ class KeepsEverySignal(Plain):
     hello = Plain.hello | {"name": "broken/keeps_every_signal"}
 
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
-        ready, self.all, self.admin = super().open(start), start["application_id"] + "-all", AdminClient(self.client)
+        ready, self.all, self.admin = (
+            super().open(start),
+            start["application_id"] + "-all",
+            AdminClient(self.client),
+        )
         self.admin.create_topics([NewTopic(self.all, 1)])[self.all].exception(10)
         return ready | {"internal_topics": [self.all]}
 

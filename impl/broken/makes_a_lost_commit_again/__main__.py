@@ -8,11 +8,18 @@ class MakesALostCommitAgain(Plain):
     hello = Plain.hello | {"name": "broken/makes_a_lost_commit_again", "modes": ["exactly_once"]}
 
     def transactional_id(self) -> str:
-        self.client["logger"], self.client["debug"], self.sent, self.is_broken = self, "eos", list[Row](), False
+        self.client["logger"], self.client["debug"], self.sent, self.is_broken = (
+            self,
+            "eos",
+            list[Row](),
+            False,
+        )
         return super().transactional_id()
 
     def log(self, *said: object) -> None:
-        self.is_broken |= any(sign in str(said) for sign in ("Disconnected", "EndTxn returned NOT_COORDINATOR"))
+        self.is_broken |= any(
+            sign in str(said) for sign in ("Disconnected", "EndTxn returned NOT_COORDINATOR")
+        )
 
     def send(self, rows: list[Row]) -> None:
         self.sent += rows

@@ -18,7 +18,9 @@ class MakesAnUndeclaredTopic(Plain):
         ready = super().open(start)
         if start["program"] == "ledger":
             admin = AdminClient(self.client)
-            for made in admin.create_topics([NewTopic(f"{start['application_id']}-changelog", 1)]).values():
+            for made in admin.create_topics(
+                [NewTopic(f"{start['application_id']}-changelog", 1)]
+            ).values():
                 made.exception(10)
         return ready
 

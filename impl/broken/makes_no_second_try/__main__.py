@@ -17,7 +17,9 @@ class MakesNoSecondTry(Plain):
 
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
         answer = super().open(start)
-        self.producer = Producer(self.client | {"partitioner": "murmur2_random", "linger.ms": 5, "retries": 0})
+        self.producer = Producer(
+            self.client | {"partitioner": "murmur2_random", "linger.ms": 5, "retries": 0}
+        )
         return answer
 
     def delivered(self, error: KafkaError | None, _: Message) -> None:

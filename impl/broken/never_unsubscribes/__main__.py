@@ -17,7 +17,11 @@ class StillThere(Holdings):
             old[key] = self.left[key]
         super().take(message)
         for row, entry in old.items():
-            if str(message.topic()).endswith("tickers") and row in self.left and entry[0]["ticker"] == key.decode():
+            if (
+                str(message.topic()).endswith("tickers")
+                and row in self.left
+                and entry[0]["ticker"] == key.decode()
+            ):
                 self.left[row], self.touched[row] = entry, None
 
 

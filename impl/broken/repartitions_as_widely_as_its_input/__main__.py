@@ -16,7 +16,10 @@ class RepartitionsAsWidelyAsItsInput(Plain):
 
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
         ready = super().open(start)
-        name, width = f"{start['application_id']}-repartition", len(self.committed) // len(self.program.reads)
+        name, width = (
+            f"{start['application_id']}-repartition",
+            len(self.committed) // len(self.program.reads),
+        )
         admin = AdminClient(self.client)
         for made in admin.create_topics([NewTopic(name, width)]).values():
             made.exception(10)

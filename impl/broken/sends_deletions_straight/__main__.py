@@ -16,7 +16,10 @@ class Straight(Holdings):
 
     def changed(self) -> list[Row]:
         rows, self.queue = self.__dict__.get("queue", []), list[Row]()
-        known, there = self.__dict__.get("gone", set[bytes]()), [row for row in rows if row[1] is not None]
+        known, there = (
+            self.__dict__.get("gone", set[bytes]()),
+            [row for row in rows if row[1] is not None],
+        )
         gone = {row[0]: row for row in rows if row[1] is None}
         self.gone = (known | gone.keys()) - {row[0] for row in there}
         return [row for key, row in gone.items() if key not in known] + there

@@ -13,7 +13,9 @@ class StampsTheTimeOfProcessing(Plain):
     hello = Plain.hello | {"name": "broken/stamps_the_time_of_processing"}
 
     def send(self, rows: list[Row]) -> None:
-        super().send([(key, value, headers, time.time_ns() // 1_000_000) for key, value, headers, _ in rows])
+        super().send(
+            [(key, value, headers, time.time_ns() // 1_000_000) for key, value, headers, _ in rows]
+        )
 
 
 serve(StampsTheTimeOfProcessing())

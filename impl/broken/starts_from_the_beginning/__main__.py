@@ -14,7 +14,9 @@ class StartsFromTheBeginning(Plain):
 
     def on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         super().on_assign(consumer, partitions)
-        consumer.assign([TopicPartition(p.topic, p.partition, OFFSET_BEGINNING) for p in partitions])
+        consumer.assign(
+            [TopicPartition(p.topic, p.partition, OFFSET_BEGINNING) for p in partitions]
+        )
 
 
 serve(StartsFromTheBeginning())

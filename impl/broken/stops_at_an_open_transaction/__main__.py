@@ -15,7 +15,9 @@ class StopsAtAnOpenTransaction(Plain):
 
     def on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self.committed = []  # it may have to be waited for until the transaction is aborted
-        self.read = {role: super(StopsAtAnOpenTransaction, self).table(role) for role in self.program.tables}
+        self.read = {
+            role: super(StopsAtAnOpenTransaction, self).table(role) for role in self.program.tables
+        }
         super().on_assign(consumer, partitions)
 
     def table(self, role: str) -> list[Message]:

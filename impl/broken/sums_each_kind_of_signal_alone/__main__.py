@@ -16,7 +16,9 @@ class Alone(Pulse):
     def take(self, message: Message) -> None:
         role, robot = str(message.topic()).rsplit("-", 1)[1], bytes(message.key() or b"").decode()
         self.kinds: dict[tuple[str, str], Any] = getattr(self, "kinds", {})
-        self.rows[robot] = self.kinds.setdefault((robot, role), {"robot": robot, "name": None, "applied": {}})
+        self.rows[robot] = self.kinds.setdefault(
+            (robot, role), {"robot": robot, "name": None, "applied": {}}
+        )
         super().take(message)
 
 

@@ -14,7 +14,10 @@ class SyncsTheFirstAlone(Plain):
 
     def on_assign(self, *group: Any) -> None:
         super().on_assign(*group)
-        self.disk, ends = Path(self.start["state_dir"]), sum(max(0, offset) for offset in self.settled.values())
+        self.disk, ends = (
+            Path(self.start["state_dir"]),
+            sum(max(0, offset) for offset in self.settled.values()),
+        )
         if there := [number for number in range(ends + 1) if (self.disk / str(number)).exists()]:
             vars(self.program)["rows"] = pickle.loads((self.disk / str(there[-1])).read_bytes())
 

@@ -16,12 +16,17 @@ class TakesEveryPartition(Plain):
 
     def on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         topic = self.start["topics"][self.program.reads[0]]
-        everything = [TopicPartition(topic, p) for p in consumer.list_topics(topic, 10).topics[topic].partitions]
+        everything = [
+            TopicPartition(topic, p)
+            for p in consumer.list_topics(topic, 10).topics[topic].partitions
+        ]
         super().on_assign(consumer, everything)
         consumer.assign(everything)
 
     def run(self, stopping: threading.Event) -> None:
-        self.start["parameters"]["commit_interval_ms"] = 50  # by turns with the others, on a slow machine too
+        self.start["parameters"]["commit_interval_ms"] = (
+            50  # by turns with the others, on a slow machine too
+        )
         super().run(stopping)
 
 

@@ -13,7 +13,9 @@ class TriesAgainUntilItCanBeRead(Plain):
     hello = Plain.hello | {"name": "broken/tries_again_until_it_can_be_read"}
 
     def set_aside(self, message: Message, failure: Failed) -> None:
-        self.consumer.seek(TopicPartition(message.topic() or "", message.partition() or 0, message.offset() or 0))
+        self.consumer.seek(
+            TopicPartition(message.topic() or "", message.partition() or 0, message.offset() or 0)
+        )
 
 
 serve(TriesAgainUntilItCanBeRead())

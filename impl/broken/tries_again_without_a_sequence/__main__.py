@@ -13,7 +13,10 @@ from upheld.impl.plain import Plain
 
 
 class TriesAgainWithoutASequence(Plain):
-    hello = Plain.hello | {"name": "broken/tries_again_without_a_sequence", "modes": ["at_least_once"]}
+    hello = Plain.hello | {
+        "name": "broken/tries_again_without_a_sequence",
+        "modes": ["at_least_once"],
+    }
 
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
         answer = super().open(start)

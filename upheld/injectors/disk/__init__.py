@@ -115,7 +115,9 @@ class Disk:
         if not listeners:
             process.kill()
             process.wait()
-            raise OSError(errno.ENOSYS, "this kernel asks nobody about system calls; Linux 5.5 or later does")
+            raise OSError(
+                errno.ENOSYS, "this kernel asks nobody about system calls; Linux 5.5 or later does"
+            )
         threading.Thread(target=self._attend, args=listeners, name="disk", daemon=True).start()
         return process
 
@@ -133,7 +135,11 @@ class Disk:
         with self._lock:
             own = [effect for effect in self.effects if effect.folder == folder.resolve()]
         sources = [*(after.source for after in own[1:]), None]
-        return [e for e, source in zip(own, sources, strict=False) if e.call != "close" or source != e.path]
+        return [
+            e
+            for e, source in zip(own, sources, strict=False)
+            if e.call != "close" or source != e.path
+        ]
 
     def roll_back(self, folder: Path) -> tuple[int, int]:
         """Leave of each file there what its last fsync left, and nothing of one that had none; how many of each."""
@@ -160,10 +166,14 @@ class Disk:
                     fcntl.ioctl(listener, SEND, ANSWER.pack(number, 0, 0, GO_ON))
         os.close(listener)
 
-    def _goes_on(self, listener: int, number: int, pid: int, call: str, arguments: list[int]) -> bool:
+    def _goes_on(
+        self, listener: int, number: int, pid: int, call: str, arguments: list[int]
+    ) -> bool:
         try:
             effect = self._effect(pid, call, arguments)
-            fcntl.ioctl(listener, IS_VALID, struct.pack("Q", number))  # else another process has that number by now
+            fcntl.ioctl(
+                listener, IS_VALID, struct.pack("Q", number)
+            )  # else another process has that number by now
         except OSError:
             return True
         if not effect:
@@ -190,7 +200,10 @@ class Disk:
         if not path.is_relative_to(self.root) or path.name.endswith(".crc"):
             return None
         if call == "close":
-            flags = re.search(r"flags:\s*(\d+)", Path(f"/proc/{pid}/fdinfo/{arguments[0]}").read_text(encoding="ascii"))
+            flags = re.search(
+                r"flags:\s*(\d+)",
+                Path(f"/proc/{pid}/fdinfo/{arguments[0]}").read_text(encoding="ascii"),
+            )
             if not (flags and int(flags[1], 8) & WRITABLE and path.is_file()):
                 return None
         folder = self.root / path.relative_to(self.root).parts[0]
@@ -201,7 +214,11 @@ class Disk:
         with Path(f"/proc/{pid}/mem").open("rb", buffering=0) as memory:
             memory.seek(arguments[name])
             path = Path(os.fsdecode(memory.read(PATH_BYTES).partition(b"\0")[0]))
-        within = AT_FDCWD if folder is None else struct.unpack("i", struct.pack("Q", arguments[folder])[:4])[0]
+        within = (
+            AT_FDCWD
+            if folder is None
+            else struct.unpack("i", struct.pack("Q", arguments[folder])[:4])[0]
+        )
         own = Path(f"/proc/{pid}") / ("cwd" if within == AT_FDCWD else f"fd/{within}")
         return path if path.is_absolute() else own.readlink() / path
 

@@ -30,7 +30,14 @@ CALLS = {  # by machine: the kernel's name for it, the number of seccomp itself,
     "aarch64": (
         0xC00000B7,
         277,
-        {"renameat": 38, "renameat2": 276, "unlinkat": 35, "fsync": 82, "fdatasync": 83, "close": 57},
+        {
+            "renameat": 38,
+            "renameat2": 276,
+            "unlinkat": 35,
+            "fsync": 82,
+            "fdatasync": 83,
+            "close": 57,
+        },
     ),
 }
 LOAD, IS_EQUAL, RETURN = 0x20, 0x15, 0x06  # of classic BPF
@@ -58,7 +65,10 @@ def listen() -> int:
 
 
 if __name__ == "__main__":
-    with socket.socket(fileno=int(sys.argv[1])) as to, contextlib.suppress(OSError, KeyError):  # then it sends nothing
+    with (
+        socket.socket(fileno=int(sys.argv[1])) as to,
+        contextlib.suppress(OSError, KeyError),
+    ):  # then it sends nothing
         listener = listen()
         socket.send_fds(to, [b"."], [listener])
         os.close(listener)

@@ -74,9 +74,15 @@ class Exchange:
     fault: str = ""
     error: int | None = None
     told: ErrorCode | None = None
-    refusal: tuple[ErrorCode, bytes] | None = field(default=None, repr=False)  # and still to be told so
-    overtaken: asyncio.Event = field(default_factory=asyncio.Event, repr=False)  # more went to the same place meanwhile
-    is_over: threading.Event = field(default_factory=threading.Event, repr=False)  # answered, or its connection is gone
+    refusal: tuple[ErrorCode, bytes] | None = field(
+        default=None, repr=False
+    )  # and still to be told so
+    overtaken: asyncio.Event = field(
+        default_factory=asyncio.Event, repr=False
+    )  # more went to the same place meanwhile
+    is_over: threading.Event = field(
+        default_factory=threading.Event, repr=False
+    )  # answered, or its connection is gone
 
 
 @dataclass
@@ -105,7 +111,9 @@ class Rule:
     struck: threading.Event = field(default_factory=threading.Event, repr=False)
     released: asyncio.Event = field(default_factory=asyncio.Event, repr=False)
     is_lost: bool = False
-    given_up: threading.Event = field(default_factory=threading.Event, repr=False)  # its connection is gone
+    given_up: threading.Event = field(
+        default_factory=threading.Event, repr=False
+    )  # its connection is gone
 
     def __post_init__(self) -> None:
         """ValueError for what no broker could do."""
@@ -123,7 +131,9 @@ class Rule:
             if self.counted == self.number:
                 self.exchange = exchange
         if self.client_id in (None, exchange.client_id) and exchange.api in TRANSACTION:
-            self.ended += self.is_open and exchange.api == "end_txn"  # once, however often it is asked for
+            self.ended += (
+                self.is_open and exchange.api == "end_txn"
+            )  # once, however often it is asked for
             self.is_open = exchange.api != "end_txn"
 
     def _is_meant(self, exchange: Exchange, request: Request, topics: dict[Any, str]) -> bool:
@@ -132,7 +142,10 @@ class Rule:
             and self.client_id in (None, exchange.client_id)
             and self.transaction in (0, self.ended + (self.is_open or exchange.api != "end_txn"))
             and (self.fault != "refuse" or is_given(request, self.moment, self.error))
-            and (not self.topic or self.topic in {topics.get(topic, topic) for topic, _ in places(request)})
+            and (
+                not self.topic
+                or self.topic in {topics.get(topic, topic) for topic, _ in places(request)}
+            )
         )
 
     def pass_over(self) -> None:
@@ -241,11 +254,15 @@ class Proxy:
                 task = asyncio.current_task()
                 assert task
                 self._serving[task] = door
-                with contextlib.suppress(asyncio.CancelledError):  # whoever started it asks it for its result
+                with contextlib.suppress(
+                    asyncio.CancelledError
+                ):  # whoever started it asks it for its result
                     await _Connection(self, door, node).serve(reader, writer)
                 del self._serving[task]
 
-            opening = self._loop.create_task(asyncio.start_server(serve, sock=listening, limit=BUFFER_BYTES))
+            opening = self._loop.create_task(
+                asyncio.start_server(serve, sock=listening, limit=BUFFER_BYTES)
+            )
             self._listeners[door, node] = listening.getsockname(), opening
         return self._listeners[door, node][0]
 
@@ -253,7 +270,15 @@ class Proxy:
         """Record a request."""
         self._counts[door, request.api] += 1
         number = self._counts[door, request.api]
-        exchange = Exchange(door, connection, request.api, request.version, request.client_id, number, time.monotonic())
+        exchange = Exchange(
+            door,
+            connection,
+            request.api,
+            request.version,
+            request.client_id,
+            number,
+            time.monotonic(),
+        )
         self.exchanges.append(exchange)
         for rule in self.rules:
             rule.count(exchange, request, self.topics)
@@ -285,7 +310,9 @@ class _Connection:
         """Carry requests and answers until one side is gone, or a rule says so."""
         writers = [writer]
         try:
-            broker_reader, broker_writer = await asyncio.open_connection(*self.node, limit=BUFFER_BYTES)
+            broker_reader, broker_writer = await asyncio.open_connection(
+                *self.node, limit=BUFFER_BYTES
+            )
             writers.append(broker_writer)
             for each in writers:  # else a small answer waits 40 ms for an acknowledgement
                 each.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -304,7 +331,9 @@ class _Connection:
         except (OSError, asyncio.IncompleteReadError, _Lost):
             pass  # whoever is left learns it by its own connection's end
         except UnreadableError as error:
-            self.proxy.failure = self.proxy.failure or f"the wire carries what the proxy cannot read: {error}"
+            self.proxy.failure = (
+                self.proxy.failure or f"the wire carries what the proxy cannot read: {error}"
+            )
         except Exception as error:  # noqa: BLE001 - whatever it is, nothing that came through here proves anything
             self.proxy.failure = self.proxy.failure or f"the proxy failed: {error!r}"
         finally:
@@ -330,7 +359,9 @@ class _Connection:
                 exchange.refusal = rule.error, refusal(request, "before", rule.error)
                 if request.api_key == PRODUCE:
                     self.refused.append((places(request), exchange))
-                frame = stand_in(request)  # answers come in the order of requests: this one's is replaced
+                frame = stand_in(
+                    request
+                )  # answers come in the order of requests: this one's is replaced
             elif self.refused and request.api_key == PRODUCE:
                 for where, earlier in self.refused:
                     if where & places(request):
@@ -339,7 +370,9 @@ class _Connection:
                 self.pending.append((request, exchange))
                 self.is_done.clear()
             await _send(writer, frame)
-        if any(exchange.fault for _, exchange in self.pending):  # late, and nobody waits for it: answered all the same
+        if any(
+            exchange.fault for _, exchange in self.pending
+        ):  # late, and nobody waits for it: answered all the same
             await self.is_done.wait()
 
     async def _heard(self, reader: asyncio.StreamReader) -> bytes:
@@ -374,10 +407,14 @@ class _Connection:
             if self.is_silent:
                 continue
             if rule and rule.fault == "refuse":
-                await _tell(writer, exchange, rule.error, refusal(request, "after", rule.error, own))
+                await _tell(
+                    writer, exchange, rule.error, refusal(request, "after", rule.error, own)
+                )
                 continue
             try:
-                await _send(writer, told(request, frame, lambda _, *node: self.proxy.place(self.door, node)))
+                await _send(
+                    writer, told(request, frame, lambda _, *node: self.proxy.place(self.door, node))
+                )
             except OSError:  # nobody is there any more; what is held arrives all the same
                 if not self.is_held:
                     raise
@@ -430,7 +467,9 @@ async def _send(writer: asyncio.StreamWriter, frame: bytes) -> None:
     await writer.drain()
 
 
-async def _tell(writer: asyncio.StreamWriter, exchange: Exchange, error: ErrorCode, answer: bytes) -> None:
+async def _tell(
+    writer: asyncio.StreamWriter, exchange: Exchange, error: ErrorCode, answer: bytes
+) -> None:
     await _send(writer, answer)
     exchange.told = error
     exchange.is_over.set()

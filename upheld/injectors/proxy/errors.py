@@ -25,7 +25,11 @@ OF_A_TRANSACTION: dict[Moment, set[ErrorCode]] = {
 GIVEN: dict[str, dict[Moment, set[ErrorCode]]] = {  # API -> before it is done, and after
     "produce": {
         "before": {NOT_LEADER, ErrorCode.not_enough_replicas},
-        "after": {NOT_LEADER, ErrorCode.not_enough_replicas_after_append, ErrorCode.request_timed_out},
+        "after": {
+            NOT_LEADER,
+            ErrorCode.not_enough_replicas_after_append,
+            ErrorCode.request_timed_out,
+        },
     },
     "init_producer_id": OF_A_TRANSACTION,
     "add_partitions_to_txn": OF_A_TRANSACTION,
@@ -36,7 +40,15 @@ GIVEN: dict[str, dict[Moment, set[ErrorCode]]] = {  # API -> before it is done, 
 }
 FIRST = {("txn_offset_commit", LOADING): 2}  # older clients are told that there is no coordinator
 LAST = {"add_partitions_to_txn": 3}  # from the next one on it is what brokers ask each other
-REPEATED = ("name", "topic_id", "index", "partition_index", "base_offset", "log_append_time", "log_start_offset")
+REPEATED = (
+    "name",
+    "topic_id",
+    "index",
+    "partition_index",
+    "base_offset",
+    "log_append_time",
+    "log_start_offset",
+)
 
 
 def demand(api: str, moment: Moment, error: ErrorCode) -> None:
@@ -47,10 +59,18 @@ def demand(api: str, moment: Moment, error: ErrorCode) -> None:
 
 def is_given(request: Request, moment: Moment, error: ErrorCode) -> bool:
     """Whether the answer to this request might be that: in its version, and with what it asks for."""
-    if not FIRST.get((request.api, error), 0) <= request.version <= LAST.get(request.api, request.version):
+    if (
+        not FIRST.get((request.api, error), 0)
+        <= request.version
+        <= LAST.get(request.api, request.version)
+    ):
         return False
-    if request.api == "produce":  # who waits for the leader alone is told before the replicas have it
-        return request.acks == -1 or (request.acks == 1 and (moment, error) == ("before", NOT_LEADER))
+    if (
+        request.api == "produce"
+    ):  # who waits for the leader alone is told before the replicas have it
+        return request.acks == -1 or (
+            request.acks == 1 and (moment, error) == ("before", NOT_LEADER)
+        )
     if (
         request.api == "init_producer_id" and request.decoded().transactional_id is None
     ):  # no coordinator has to do with it
@@ -62,7 +82,9 @@ def refusal(request: Request, moment: Moment, error: ErrorCode, own: Any = None)
     """The answer that refuses all of a request; after it is done, with what the broker's own answer says of where records are."""
     demand(request.api, moment, error)
     if not is_given(request, moment, error):
-        raise ValueError(f"no broker could make this: {error.name} to this {request.api} of version {request.version}")
+        raise ValueError(
+            f"no broker could make this: {error.name} to this {request.api} of version {request.version}"
+        )
     schema = schemas(request.api_key, request.version)[1]
     header = schema.__header_schema__(correlation_id=i32(request.correlation_id))
     return encode(header, _refusing(schema, own or request.decoded(), error))
@@ -85,7 +107,9 @@ def _refusing(schema: Any, asked: Any, error: ErrorCode) -> Any:
             said[name] = i32Timedelta.parse(timedelta(0))
         elif inner := get_args(kind):
             repeats = {each.name for each in fields(inner[0])} & {*REPEATED}
-            said[name] = tuple(_refusing(inner[0], part, error) for part in parts(asked)) if repeats else ()
+            said[name] = (
+                tuple(_refusing(inner[0], part, error) for part in parts(asked)) if repeats else ()
+            )
         else:
             said[name] = kind(-1)
     return schema(**said)

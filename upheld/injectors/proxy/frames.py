@@ -66,7 +66,9 @@ class Request:
     def acks(self) -> int:
         """Whose acknowledgement a Produce waits for: nobody's, the leader's (1) or every replica's (-1)."""
         reader = read_compact_string_nullable if self.version >= 9 else read_nullable_legacy_string
-        _, at = _read(reader, "a transactional id", self.frame, self.body)  # which stands before the acks
+        _, at = _read(
+            reader, "a transactional id", self.frame, self.body
+        )  # which stands before the acks
         return int.from_bytes(self.frame[at : at + 2], signed=True)
 
     def decoded(self) -> Any:
@@ -93,7 +95,10 @@ def correlation_id_of(frame: bytes) -> int:
 def decode(request: Request, frame: bytes) -> tuple[Any, Any]:
     """Header and message of the answer to a request."""
     schema = schemas(request.api_key, request.version)[1]
-    if request.api_key == API_VERSIONS and int.from_bytes(frame[4:6], signed=True) == UNSUPPORTED_VERSION:
+    if (
+        request.api_key == API_VERSIONS
+        and int.from_bytes(frame[4:6], signed=True) == UNSUPPORTED_VERSION
+    ):
         schema = schemas(API_VERSIONS, 0)[1]
     header, at = _entity(schema.__header_schema__, frame, 0)
     return header, _whole(schema, frame, at)
@@ -103,7 +108,13 @@ def error_of(message: Any) -> int:
     """The first error code in an answer, wherever it stands; 0 where all is well."""
     values = [getattr(message, field.name) for field in fields(message)]
     found = [int(value) for value in values if isinstance(value, ErrorCode)]
-    found += [error_of(part) for value in values if isinstance(value, tuple) for part in value if is_dataclass(part)]
+    found += [
+        error_of(part)
+        for value in values
+        if isinstance(value, tuple)
+        for part in value
+        if is_dataclass(part)
+    ]
     return next((code for code in found if code), 0)
 
 
@@ -117,13 +128,23 @@ def encode(header: Any, message: Any) -> bytes:
 
 def parts(message: Any) -> tuple[Any, ...]:
     """The first list in it: the topics of a message, the partitions of a topic."""
-    return next((value for field in fields(message) if isinstance(value := getattr(message, field.name), tuple)), ())
+    return next(
+        (
+            value
+            for field in fields(message)
+            if isinstance(value := getattr(message, field.name), tuple)
+        ),
+        (),
+    )
 
 
 def places(request: Request) -> set[tuple[Any, int]]:
     """The topics, by name or id, and partitions that a request is for, where it lists them."""
     return {
-        (getattr(topic, "name", None) or topic.topic_id, getattr(part, "index", getattr(part, "partition_index", part)))
+        (
+            getattr(topic, "name", None) or topic.topic_id,
+            getattr(part, "index", getattr(part, "partition_index", part)),
+        )
         for topic in parts(request.decoded())
         for part in parts(topic)
     }
@@ -131,7 +152,9 @@ def places(request: Request) -> set[tuple[Any, int]]:
 
 def names(metadata: Any) -> dict[Any, str]:
     """The topics that an answer to Metadata names, by their ids."""
-    return {topic.topic_id: topic.name for topic in metadata.topics if getattr(topic, "topic_id", None)}
+    return {
+        topic.topic_id: topic.name for topic in metadata.topics if getattr(topic, "topic_id", None)
+    }
 
 
 def stand_in(request: Request) -> bytes:
@@ -147,7 +170,11 @@ def told(request: Request, frame: bytes, place: Place) -> bytes:
     if request.api_key != API_VERSIONS and request.api_key not in ADDRESSED:
         return frame
     header, message = decode(request, frame)
-    new = limited(message) if request.api_key == API_VERSIONS else readdressed(request, message, place)
+    new = (
+        limited(message)
+        if request.api_key == API_VERSIONS
+        else readdressed(request, message, place)
+    )
     return frame if new is message else encode(header, new)
 
 
@@ -169,7 +196,9 @@ def readdressed(request: Request, message: Any, place: Place) -> Any:
     def moved(node: Any) -> Any:
         if node.port < 0:  # nobody
             return node
-        host, port = place(getattr(node, "node_id", getattr(node, "broker_id", -1)), node.host, node.port)
+        host, port = place(
+            getattr(node, "node_id", getattr(node, "broker_id", -1)), node.host, node.port
+        )
         return replace(node, host=host, port=i32(port))
 
     name = ADDRESSED[request.api_key]
@@ -185,7 +214,9 @@ def schemas(api_key: int, version: int) -> tuple[Any, Any]:
     try:
         return load_request_schema(api_key, version), load_response_schema(api_key, version)
     except KioIndexError:
-        raise UnreadableError(f"API {api_key} version {version}, of which no schema is known") from None
+        raise UnreadableError(
+            f"API {api_key} version {version}, of which no schema is known"
+        ) from None
 
 
 def _read(reader: Reader[Any], what: str, frame: bytes, at: int) -> tuple[Any, int]:
@@ -198,11 +229,15 @@ def _read(reader: Reader[Any], what: str, frame: bytes, at: int) -> tuple[Any, i
 
 
 def _entity(schema: Any, frame: bytes, at: int) -> tuple[Any, int]:
-    return _read(entity_reader(schema), f"{schema.__name__} version {schema.__version__}", frame, at)
+    return _read(
+        entity_reader(schema), f"{schema.__name__} version {schema.__version__}", frame, at
+    )
 
 
 def _whole(schema: Any, frame: bytes, at: int) -> Any:
     message, end = _entity(schema, frame, at)
     if end != len(frame):
-        raise UnreadableError(f"{schema.__name__} version {schema.__version__} with {len(frame) - end} bytes too many")
+        raise UnreadableError(
+            f"{schema.__name__} version {schema.__version__} with {len(frame) - end} bytes too many"
+        )
     return message

@@ -18,7 +18,9 @@ from upheld.verdicts import Inconclusive
 _ANSWER_S = 20.0
 _AGAIN_S = 0.1
 _NAME_MAX = 48  # letters that Cassandra takes
-_KEYSPACE = "CREATE KEYSPACE {0} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
+_KEYSPACE = (
+    "CREATE KEYSPACE {0} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
+)
 _NOTHING = "DELETE FROM {0}.state WHERE stage = 'none' AND key = 'none'"
 _TABLE = "CREATE TABLE {0}.state (stage text, key text, value text, PRIMARY KEY (stage, key))"
 
@@ -37,7 +39,9 @@ class Cassandra:
             self._session = self._cluster.connect()
             self._ask(_KEYSPACE)
             self._ask(_TABLE)
-            self._ask(_NOTHING)  # before its first write a server has no threads for it, which `held` takes away
+            self._ask(
+                _NOTHING
+            )  # before its first write a server has no threads for it, which `held` takes away
         except BaseException:
             self._cluster.shutdown()
             raise
@@ -58,7 +62,8 @@ class Cassandra:
         if self._kept is not None:
             return self._kept
         return sorted(
-            (row.stage, row.key, row.value or "") for row in self._ask("SELECT stage, key, value FROM {0}.state")
+            (row.stage, row.key, row.value or "")
+            for row in self._ask("SELECT stage, key, value FROM {0}.state")
         )
 
     def writes(self) -> list[tuple[float, str, str]]:
@@ -69,7 +74,9 @@ class Cassandra:
         told = self._server.queries.writes(self._keyspace)
         new, self._asked = told[self._asked :], len(told)
         if unreadable := next((write.unreadable for write in new if write.unreadable), ""):
-            raise Inconclusive(f"a state was written by what the harness cannot read rows from: {unreadable[:200]}")
+            raise Inconclusive(
+                f"a state was written by what the harness cannot read rows from: {unreadable[:200]}"
+            )
         return [(time.time() - write.at_s, write.stage, write.key) for write in new]
 
     def version(self) -> int:

@@ -29,7 +29,12 @@ _QUEUE_BYTES, _LOG_BYTES = 64 << 20, 16 << 30
 HOST = "127.0.0.1"
 WRITERS = 8  # its threads that write
 
-_FLAGS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-XX:+ExitOnOutOfMemoryError")
+_FLAGS = (
+    "-XX:TieredStopAtLevel=1",
+    "-XX:+UseSerialGC",
+    "-XX:-UsePerfData",
+    "-XX:+ExitOnOutOfMemoryError",
+)
 _HEAP = ("-Xms128m", "-Xmx384m", "-XX:MaxDirectMemorySize=128m")
 # What Cassandra, Netty and Chronicle reach for inside of Java.
 _EXPORTS = (
@@ -76,7 +81,9 @@ class Server:
     def write_with(self, threads: int) -> None:
         """Have so many of its threads write; with none, writes wait and time out, while reads are answered."""
         stage = "org.apache.cassandra.request:type=MutationStage"
-        self.launch.tell(self.process.pid, stage, "-ms", "-f", "MaximumPoolSize", "-v", str(threads))
+        self.launch.tell(
+            self.process.pid, stage, "-ms", "-f", "MaximumPoolSize", "-v", str(threads)
+        )
 
     def kill(self) -> None:
         """SIGKILL it; its disk and its port stay its own."""
@@ -120,7 +127,9 @@ class _Launch:
     def boot(self) -> subprocess.Popen[bytes]:
         """Boot it, and have it log its queries in a new folder: it would empty one that it has been in."""
         self.queries = Path(tempfile.mkdtemp(prefix="queries-", dir=self.home))
-        process = self._java(*self._server_options(), "org.apache.cassandra.service.CassandraDaemon")
+        process = self._java(
+            *self._server_options(), "org.apache.cassandra.service.CassandraDaemon"
+        )
         self.run.session(process.pid)
         try:
             self._await(process)
@@ -134,7 +143,15 @@ class _Launch:
     def _have_queries_logged(self, pid: int) -> None:
         # It waits for its log, and archives nothing.
         how = (str(self.queries), "DAILY", "true", str(_QUEUE_BYTES), str(_LOG_BYTES), "", "0")
-        self.tell(pid, "org.apache.cassandra.db:type=StorageService", "-mc", "-op", "enableFullQueryLogger", "-a", *how)
+        self.tell(
+            pid,
+            "org.apache.cassandra.db:type=StorageService",
+            "-mc",
+            "-op",
+            "enableFullQueryLogger",
+            "-a",
+            *how,
+        )
 
     def tell(self, pid: int, bean: str, *what: str) -> None:
         """Have it do something, by attaching to it, which is sooner done than by its own tool and needs no port."""
@@ -156,7 +173,12 @@ class _Launch:
             "num_tokens": 1,
             "partitioner": "Murmur3Partitioner",
             "endpoint_snitch": "SimpleSnitch",
-            "seed_provider": [{"class_name": "org.apache.cassandra.locator.SimpleSeedProvider", "parameters": [seeds]}],
+            "seed_provider": [
+                {
+                    "class_name": "org.apache.cassandra.locator.SimpleSeedProvider",
+                    "parameters": [seeds],
+                }
+            ],
             "listen_address": HOST,
             "rpc_address": HOST,
             "storage_port": self.storage_port,
@@ -170,7 +192,9 @@ class _Launch:
             "file_cache_size": "32MiB",
             "networking_cache_size": "16MiB",
             "key_cache_size": "0MiB",
-            "full_query_logging_options": {"allow_nodetool_archive_command": True},  # and be it none
+            "full_query_logging_options": {
+                "allow_nodetool_archive_command": True
+            },  # and be it none
             "auto_snapshot": False,
             "hinted_handoff_enabled": False,
         }
@@ -188,7 +212,11 @@ class _Launch:
             "io.netty.tryReflectionSetAccessible": "true",
             "jdk.attach.allowAttachSelf": "true",
         }
-        return [f"-javaagent:{agent}", *_HEAP, *(f"-D{name}={value}" for name, value in properties.items())]
+        return [
+            f"-javaagent:{agent}",
+            *_HEAP,
+            *(f"-D{name}={value}" for name, value in properties.items()),
+        ]
 
     def _java(self, *arguments: str) -> subprocess.Popen[bytes]:
         """One of Cassandra's programs, its output in the log."""

@@ -14,17 +14,26 @@ from upheld.verdicts import HarnessError
 
 _UNDER_WAY, _NO_STATEMENT, _LENGTH = 1 << 31, 1 << 30, (1 << 30) - 1
 _GOES_ON = _UNDER_WAY | _NO_STATEMENT  # in the next file
-_SIZES = {0x80: 1, 0x81: 2, 0x82: 4}  # code -> bytes of the length that follows, before a byte for the type, and bytes
+_SIZES = {
+    0x80: 1,
+    0x81: 2,
+    0x82: 4,
+}  # code -> bytes of the length that follows, before a byte for the type, and bytes
 _INTEGERS = {0xA1: 1, 0xA2: 2, 0xA3: 4, 0xA4: 1, 0xA5: 2, 0xA6: 4, 0xA7: 8}  # code -> bytes
 _UNSIGNED = (0xA1, 0xA2, 0xA3)
-_PASSED_OVER = {0x8F: 0, 0x90: 4, 0x91: 8}  # code -> bytes: padding, and floats, which no wanted number is
+_PASSED_OVER = {
+    0x8F: 0,
+    0x90: 4,
+    0x91: 8,
+}  # code -> bytes: padding, and floats, which no wanted number is
 _LONG_PADDING, _LONG_NAME, _LONG_TEXT, _NULL = 0x8E, 0xB7, 0xB8, 0xBB
 _SHORT_NAME, _SHORT_TEXT = 0xC0, 0xE0  # and 31 codes above each: the length
 
 _TERM = r"(\?|:\w+|'(?:[^']|'')*')"
 _TABLE = r'(?:"?(\w+)"?\s*\.\s*)?"?state"?'
 _INSERT = re.compile(
-    rf"\s*INSERT\s+INTO\s+{_TABLE}\s*\(([\w\s,\"]+)\)\s*VALUES\s*\(\s*{_TERM}\s*,\s*{_TERM}\s*,\s*{_TERM}\s*\)", re.I
+    rf"\s*INSERT\s+INTO\s+{_TABLE}\s*\(([\w\s,\"]+)\)\s*VALUES\s*\(\s*{_TERM}\s*,\s*{_TERM}\s*,\s*{_TERM}\s*\)",
+    re.I,
 )
 _UPDATE = re.compile(
     rf'\s*UPDATE\s+{_TABLE}\s+SET\s+"?value"?\s*=\s*{_TERM}\s+WHERE\s+"?(\w+)"?\s*=\s*{_TERM}\s+AND\s+"?(\w+)"?\s*=\s*{_TERM}',
@@ -46,7 +55,11 @@ class QueryLog:
     """What was written to the tables `state` of a server, read from its log's folder as it grows."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder, self._done, self._at = folder, 0, 0  # files read to their end, and bytes read of the next one
+        self._folder, self._done, self._at = (
+            folder,
+            0,
+            0,
+        )  # files read to their end, and bytes read of the next one
         self._writes: dict[str, list[Write]] = {}
 
     def writes(self, keyspace: str) -> list[Write]:
@@ -106,7 +119,10 @@ def written(query: str, values: list[bytes | None]) -> tuple[str, str, str, str]
     if len(columns) != len(terms) or not {"stage", "key"} <= set(columns):
         return "", "", "", query
     given = iter(values)
-    texts = (term[1:-1].replace("''", "'") if term[0] == "'" else _text(next(given, None)) for term in terms)
+    texts = (
+        term[1:-1].replace("''", "'") if term[0] == "'" else _text(next(given, None))
+        for term in terms
+    )
     row = dict(zip(columns, texts, strict=True))
     return keyspace or "", row["stage"], row["key"], ""
 
@@ -154,7 +170,9 @@ def _fields(document: bytes) -> dict[str, list[Any]]:
         elif code in _INTEGERS:
             size = _INTEGERS[code]
             value = number(size)
-            values.append(value if code in _UNSIGNED or value < 1 << 8 * size - 1 else value - (1 << 8 * size))
+            values.append(
+                value if code in _UNSIGNED or value < 1 << 8 * size - 1 else value - (1 << 8 * size)
+            )
         elif code == _NULL:
             values.append(None)
         elif code in (_LONG_NAME, _LONG_TEXT) or code >= _SHORT_NAME:
@@ -170,5 +188,7 @@ def _fields(document: bytes) -> dict[str, list[Any]]:
         elif code == _LONG_PADDING:
             at += number(4)
         else:
-            raise HarnessError(f"Cassandra's query log holds 0x{code:02x}, which the harness cannot read")
+            raise HarnessError(
+                f"Cassandra's query log holds 0x{code:02x}, which the harness cannot read"
+            )
     return fields
