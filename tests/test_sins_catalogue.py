@@ -13,7 +13,7 @@ from upheld.spec import catalogue
 from upheld.spec.selection import Request, chosen_rows, rows_of_the_sin
 
 SINS = [name for name in shipped() if name.startswith("broken/")]
-LINES_MAX = 34
+LINES_MAX = 40
 UNSHOWN: dict[str, str] = {}  # an anomaly that no wrong design shows -> why
 EVERYTHING = Request(depth="full")
 FOUND = catalogue.load()
@@ -28,7 +28,7 @@ def sinful(name: str) -> tuple[Manifest, Sin]:
 
 @pytest.mark.parametrize("name", SINS)
 def test_one_short_module(name: str) -> None:
-    """One module of at most 34 lines says what is wrong, who does it and what shows it, and derives from a right one."""
+    """One module of at most 40 lines says what is wrong, who does it and what shows it, and derives from a right one."""
     design, _ = sinful(name)
     modules = [file for file in Path(design.folder).glob("**/*.py") if file.read_text()]
     text = modules[0].read_text()
