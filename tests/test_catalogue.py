@@ -22,12 +22,14 @@ programs = ["ledger"]
 source = "article.txt"
 section = "The Details"
 strength = "documented"
+since = "0.1.0"
 status = "specified"
 [G22]
 promise = "Each effect is seen once."
 family = "transactions"
 programs = ["all"]
 strength = "beyond"
+since = "0.1.0"
 status = "specified"
 [G30]
 promise = "A standby shortens failover."
@@ -35,6 +37,7 @@ family = "replay"
 programs = ["ledger"]
 parts = ["with", "without"]
 strength = "beyond"
+since = "0.1.0"
 status = "untested"
 why = "not specified yet"
 """

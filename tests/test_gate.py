@@ -42,6 +42,7 @@ programs = ["relay"]
 source = "article"
 section = "A section"
 strength = "documented"
+since = "0.1.0"
 status = "specified"
 """
 FEATURE = """

@@ -20,12 +20,14 @@ promise = "A replay changes no sum."
 family = "replay"
 programs = ["ledger"]
 strength = "beyond"
+since = "0.1.0"
 status = "specified"
 [G2]
 promise = "Order is kept."
 family = "replay"
 programs = ["ledger"]
 strength = "beyond"
+since = "0.1.0"
 status = "untested"
 why = "not specified yet"
 """
@@ -194,6 +196,29 @@ def test_a_mode_that_is_none_is_found(linted: Linted) -> None:
     assert found == [
         "replay/replays.feature:16: twice is no mode; there are at_least_once and exactly_once."
     ]
+
+
+@pytest.mark.parametrize(
+    ("since", "finding"),
+    [
+        ('"99.0.0"', "G1 is there since 99.0.0, and this is"),
+        (
+            '"0.1.0"\nrows_since = { "G1.replayed[relay]" = "0.1.0" }',
+            "rows_since of G1 names G1.replayed[relay], which is no row of it",
+        ),
+        (
+            '"0.1.0"\nrows_since = { "G1.replayed[ledger-exactly_once]" = "99.0.0" }',
+            "G1.replayed[ledger-exactly_once] is there since 99.0.0",
+        ),
+    ],
+)
+def test_a_version_that_cannot_be_is_found(linted: Linted, since: str, finding: str) -> None:
+    """No row is of a later version than this one, and a version belongs to a row that there is."""
+    guarantees = GUARANTEES.replace('since = "0.1.0"', f"since = {since}", 1)
+
+    (found,) = linted(guarantees=guarantees)
+
+    assert finding in found
 
 
 @pytest.mark.parametrize("other_file", [False, True])

@@ -15,6 +15,7 @@ from typing import Final
 
 from pytest_bdd.steps import StepFunctionContext, step_function_context_registry
 
+import upheld
 from upheld.lint.cover import breaches
 from upheld.protocol.manifest import Manifest, shipped
 from upheld.protocol.manifest import load as load_design
@@ -212,6 +213,23 @@ def _depths(catalogue: Catalogue) -> Iterator[str]:
                 yield f"{place}: a row has one depth, {one_of}, above its Examples; this one has {said}."
 
 
+def _versions(catalogue: Catalogue) -> Iterator[str]:
+    """A row came with a version that there is, and a row with a version of its own is a row."""
+    now = _parts(upheld.__version__)
+    for guarantee in catalogue.guarantees.values():
+        for what, since in {guarantee.id: guarantee.since, **guarantee.rows_since}.items():
+            if _parts(since) > now:
+                yield f"{FILE_NAME}: {what} is there since {since}, and this is {upheld.__version__}."
+        for row in guarantee.rows_since:
+            scenario = catalogue.by_row.get(row)
+            if not scenario or scenario.guarantee != guarantee.id:
+                yield f"{FILE_NAME}: rows_since of {guarantee.id} names {row}, which is no row of it."
+
+
+def _parts(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))
+
+
 _RULES: Final[tuple[Rule, ...]] = (
     _heads,
     _names,
@@ -219,6 +237,7 @@ _RULES: Final[tuple[Rule, ...]] = (
     _tags,
     _depths,
     _guarantees,
+    _versions,
     _shapes,
     _rows,
 )

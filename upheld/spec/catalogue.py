@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol, Self, cast
+from typing import Annotated, Any, Final, Literal, Protocol, Self, cast
 
 from cucumber_tag_expressions import parse as parse_tags  # type: ignore[import-untyped]
 from cucumber_tag_expressions.parser import TagExpressionError  # type: ignore[import-untyped]
@@ -53,6 +53,7 @@ _STEP_TYPES: Final[Mapping[str, StepType]] = {
 }
 _RUNS: Final = re.compile(rf"\b({'|'.join(PROGRAMS)})\b.*?\bmode ({'|'.join(MODES)})\b")
 _MODE: Final = re.compile(rf"\bmode ({'|'.join(MODES)})\b")
+VERSION: Final = r"^\d+\.\d+\.\d+$"
 _HEAD: Final = re.compile(r"(Documented in|Broken by|Costs):")
 
 
@@ -71,6 +72,8 @@ class Guarantee(BaseModel):
     strength: Literal["documented", "beyond"]
     status: Literal["specified", "untested"]
     why: str | None = None
+    since: str = Field(pattern=VERSION)  # the version that judged it first
+    rows_since: Mapping[str, Annotated[str, Field(pattern=VERSION)]] = {}  # of rows that came later
 
     @model_validator(mode="after")
     def _says_where_and_why(self) -> Self:
@@ -232,6 +235,11 @@ class Catalogue:
         """The scenario that each row belongs to."""
         return {row.id: scenario for scenario in self.scenarios for row in scenario.rows}
 
+    def since(self, row: Row) -> str:
+        """Return the version that judged a row first; empty if the row is of no guarantee."""
+        guarantee = self.guarantees.get(self.by_row[row.id].guarantee)
+        return guarantee.rows_since.get(row.id, guarantee.since) if guarantee else ""
+
     def rows(self, chosen: Chosen = is_usual) -> Iterator[Row]:
         """Go through the chosen rows."""
         return (
@@ -327,6 +335,7 @@ class Catalogue:
                     "program": row.program,
                     "mode": row.mode,
                     "depth": row.depth,
+                    "since": self.since(row),
                     "family": scenario.family,
                     "tags": sorted(row.tags),
                 }
