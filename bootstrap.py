@@ -37,9 +37,8 @@ def install(extras: str) -> None:
     if not any(
         made.read_text().startswith(sys.version) for made in ENVIRONMENT.glob("installed-*")
     ):
-        venv.create(
-            ENVIRONMENT, with_pip=True, clear=True
-        )  # another Python's, or one that was left half made
+        # Another Python's, or one that was left half made.
+        venv.create(ENVIRONMENT, with_pip=True, clear=True)
     pip = [
         str(PYTHON),
         "-m",

@@ -88,9 +88,8 @@ def main() -> None:
         ) as stage:
             write(stage, said.rows * is_written, said.accounts)
             time.sleep(CLOSED_S)
-            write(
-                stage, said.accounts * is_written, said.accounts
-            )  # what is written now opens a segment anew
+            # What is written now opens a segment anew.
+            write(stage, said.accounts * is_written, said.accounts)
             until = time.monotonic() + CLEANED_S
             while (
                 (now := left(stage))[0] > 3 * said.accounts

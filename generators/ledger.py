@@ -102,9 +102,8 @@ def ledger(  # noqa: PLR0913 (the knobs of a workload stand in the sentence that
     aborted_at = _stations(mint.rng, entries, aborted_transactions - 1)
     flawed_at = mint.flawed_at(entries) if flawed else defaultdict[int, list[int]](list)
     sends: list[Send] = []
-    played: list[list[Send]] = [
-        [] for _ in range(partitions)
-    ]  # per partition, since its upstream last moved
+    # Per partition, since its upstream last moved.
+    played: list[list[Send]] = [[] for _ in range(partitions)]
     repeats = 0
     transaction = 0
     for number in range(entries):
@@ -303,9 +302,8 @@ class _Mint:
         headers = [("traceparent", f"00-{trace:032x}-{span:016x}-01".encode())]
         if trace % 2:
             headers.append(("teller", self._tellers[trace % 31]))
-        if (
-            trace % 8 == 0
-        ):  # a header's name may come twice, and a value may be no text or nothing at all
+        # A header's name may come twice, and a value may be no text or nothing at all.
+        if trace % 8 == 0:
             headers += [
                 ("teller", self._tellers[trace % 31]),
                 ("teller", b""),
@@ -416,9 +414,8 @@ def _spoiled(send: Send, flaw: str, rng: random.Random) -> Send:
             return replace(send, value=json.dumps({"id": value.hex()}).encode())
         case "that is cut short":
             return replace(send, value=value[: -rng.randint(1, 5)])  # within its last field
-    return replace(
-        send, value=b"\xff" + rng.randbytes(rng.randint(0, 30))
-    )  # wire type 7, which there is none of
+    # Wire type 7, which there is none of.
+    return replace(send, value=b"\xff" + rng.randbytes(rng.randint(0, 30)))
 
 
 def _stations(rng: random.Random, entries: int, transactions: int) -> Counter[int]:

@@ -51,9 +51,10 @@ class Tables:
     ) -> None:
         if not 1 <= partners <= rows:
             raise ValueError(f"{rows} rows are not enough for {partners} partners")
+        # While they are new.
         self._made_from: _MadeFrom | None = _MadeFrom(
             seed, program, rows, partners, partitions, beside
-        )  # while they are new
+        )
         self.is_same_key = program == "clients"
         self.roles = (
             ("client-positions", "client-details") if self.is_same_key else ("positions", "tickers")

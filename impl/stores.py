@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any, Protocol, cast
 from urllib.parse import urlsplit
 
+# How long a write waits for a store that does not answer, and how often it is tried.
 LOCKED_S, AGAIN_S = (
     60.0,
     0.2,
-)  # how long a write waits for a store that does not answer, and how often it is tried
+)
 
 
 class Store(Protocol):
@@ -59,9 +60,8 @@ class Redis:
         from redis.backoff import ConstantBackoff  # noqa: PLC0415
         from redis.retry import Retry  # noqa: PLC0415
 
-        again = Retry(
-            ConstantBackoff(AGAIN_S), int(LOCKED_S / AGAIN_S)
-        )  # what is written twice is the same
+        # What is written twice is the same.
+        again = Retry(ConstantBackoff(AGAIN_S), int(LOCKED_S / AGAIN_S))
         self.client = redis.Redis.from_url(address, decode_responses=True, retry=again)
         self.prefix = f"{application_id}:"
 

@@ -401,9 +401,8 @@ def goes_on(trial: Trial) -> None:
         trial.ends(application, "before the zombie resumes")
         trial.resume(application)
         trial.wait(SETTLE_S, lambda zombie=zombie: zombie.is_over)  # type: ignore[misc]
-        trial.wait(
-            SETTLE_S, lambda: False
-        )  # nothing may follow within the settle time, whether it lives or not
+        # Nothing may follow within the settle time, whether it lives or not.
+        trial.wait(SETTLE_S, lambda: False)
         del application.running["a"]
         ended = (
             f"{zombie.failed.kind}: {zombie.failed.message}"

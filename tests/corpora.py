@@ -25,13 +25,14 @@ from upheld.verdicts import Inconclusive, NotOffered
 FOLDER = Path(__file__).parent / "corpus"
 INDEX = "index.json"
 SUFFIX = ".jsonl.xz"
+# Of paths on a machine: such a history stays out.
 PREFIXES = (
     "/tmp",
     "/home",
     "/root",
     "/work",
     "/var",
-)  # of paths on a machine: such a history stays out
+)
 
 
 class Outcome(NamedTuple):

@@ -213,9 +213,8 @@ def test_a_bootstrap_that_does_not_answer(
     assert "is a broker listening there" in end.sentence
 
 
-@pytest.mark.filterwarnings(
-    "ignore:unclosed <socket:ResourceWarning"
-)  # docker leaves it where nobody listens
+# Docker leaves it where nobody listens.
+@pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 def test_a_container_without_an_engine(
     refused: Callable[..., Refused], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,9 +9,8 @@ import pytest
 from upheld.brokers import embedded, open_broker
 
 
-@pytest.mark.filterwarnings(
-    "ignore:unclosed <socket:ResourceWarning"
-)  # docker leaves it where nobody listens
+# Docker leaves it where nobody listens.
+@pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 def test_without_an_engine_auto_is_embedded_and_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -49,12 +49,10 @@ class Plan:
 
     program: str
     mode: str
-    inputs: tuple[
-        tuple[str, int, tuple[tuple[int, int], ...]], ...
-    ]  # kind, partition, (account, cents)
-    lives: tuple[
-        tuple[tuple[Batch, ...], int], ...
-    ]  # committed batches, outputs of the one that was open
+    # Kind, partition, (account, cents).
+    inputs: tuple[tuple[str, int, tuple[tuple[int, int], ...]], ...]
+    # Committed batches, outputs of the one that was open.
+    lives: tuple[tuple[tuple[Batch, ...], int], ...]
     last: Batch
 
 
@@ -117,10 +115,11 @@ class Design:
 
     def _input(self) -> list[list[Record]]:
         story, log = self.story, [[], []]  # type: tuple[Story, list[list[Record]]]
+        # What a relay upstream can repeat since its topic last moved.
         since: list[list[Record]] = [
             [],
             [],
-        ]  # what a relay upstream can repeat since its topic last moved
+        ]
         upstream, offsets = [0, 0], [10, 10]
         for kind, partition, postings in self.plan.inputs:
             pairs = [(ACCOUNTS[partition][account], cents) for account, cents in postings]

@@ -8,18 +8,20 @@ from histories import Story
 from upheld.history.events import Record
 from upheld.verdicts import Inconclusive, NotOffered
 
+# A letter's own names are no obstacle.
 HEADERS = (
     ("trace", b"1"),
     ("reason", b""),
     ("trace", None),
     ("offset", b"7"),
-)  # a letter's own names are no obstacle
+)
+# Of the second one.
 OWN = (
     ("reason", b"why"),
     ("topic", b"app-entries"),
     ("partition", b"0"),
     ("offset", b"2"),
-)  # of the second one
+)
 
 
 def spoiled(mode: str = "exactly_once", **options: Any) -> tuple[Story, list[Record]]:

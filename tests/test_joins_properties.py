@@ -24,9 +24,8 @@ PROGRAMS = ("clients", "tickers", "holdings")
 MODES = ("exactly_once", "at_least_once")
 ROWS, TICKERS = ("ada", "bob"), ("A", "B", None, "UNKNOWN")
 
-Change = tuple[
-    str, int, int, bool
-]  # what befalls a row or a partner, which one, its ticker, and whether it is visible
+# What befalls a row or a partner, which one, its ticker, and whether it is visible.
+Change = tuple[str, int, int, bool]
 
 
 @dataclass(frozen=True)
@@ -41,13 +40,14 @@ class Plan:
     says_more: bool  # a tombstone also where nothing was visible
 
 
+# The first row and partner have most of the traffic.
 KINDS = (
     "row",
     "row",
     "partner",
     "row goes",
     "partner goes",
-)  # the first row and partner have most of the traffic
+)
 # Take a record of one of the four partitions; show what has come of all that was taken, and commit all of it, or nothing,
 # or what had been taken when this was kept in mind.
 STEPS = (

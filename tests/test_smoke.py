@@ -111,9 +111,8 @@ def test_a_worker_that_is_left_is_told(
     broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Everything else is sound, and the last check says what outlived the design."""
-    monkeypatch.setattr(
-        instance, "_DRAIN_S", 0.1
-    )  # the worker keeps stdout open, so its end is not awaited for long
+    # The worker keeps stdout open, so its end is not awaited for long.
+    monkeypatch.setattr(instance, "_DRAIN_S", 0.1)
 
     *before, last = checked("leaves_a_worker", broker, tmp_path)
 

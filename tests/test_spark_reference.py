@@ -215,10 +215,11 @@ def test_a_topic_made_anew(tmp_path):
 
     checkpoint.compare({"a": b"2", "b": b"1"})
     assert checkpoint.finished() == {("a", 0): 0, ("a", 1): 0, ("b", 0): 9}
+    # A clock's end stays.
     assert (tmp_path / "offsets" / "0").read_text().splitlines()[::3] == [
         "v1",
         "-",
-    ]  # a clock's end stays
+    ]
     assert not (tmp_path / "offsets" / ".0.crc").exists()
 
     (tmp_path / "offsets" / "0").write_text("v1\n{}\n" + json.dumps({"a": {"0": 3}}))
@@ -401,10 +402,11 @@ def test_clock(tmp_path, monkeypatch):
     hear(b"0 sent", b"1 sent", took_s=0.25)
     assert after(9) == 1  # nothing waits
     hear(b"0 waits", took_s=0.1)
+    # Half a second after its batch began, and not since the last tick.
     assert (after(0.39), after(0.02)) == (
         1,
         2,
-    )  # half a second after its batch began, and not since the last tick
+    )
     hear(b"0 waits", b"1 waits")  # so large a batch is no tick
     assert after(9) == 2
     for _ in range(3):  # as long as a batch takes now, so much sooner its tick
@@ -561,9 +563,8 @@ def test_clients():
 def session() -> Iterator[SparkSession]:
     """A session for these tests alone: nothing of it stays in the environment, where a design would find it."""
     with mock.patch.dict(os.environ):
-        session = open_session(
-            "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"
-        )  # it lives too briefly for more
+        # It lives too briefly for more.
+        session = open_session("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
         yield session
         session.stop()
     for jvm in JVM:

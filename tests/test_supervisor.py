@@ -186,9 +186,8 @@ def test_last_words_are_heard(spawn: Spawn, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_survivors_are_named(spawn: Spawn, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker left behind in a session of its own is found after stop, killed and listed."""
-    monkeypatch.setattr(
-        instances, "_DRAIN_S", 0.1
-    )  # the worker keeps stdout open, so its end is not awaited for long
+    # The worker keeps stdout open, so its end is not awaited for long.
+    monkeypatch.setattr(instances, "_DRAIN_S", 0.1)
     instance = spawn("leaves_a_worker")
     instance.greet()
     instance.start(START)

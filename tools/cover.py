@@ -38,9 +38,8 @@ class Choice:
 
     quick: set[str] = field(default_factory=set)
     core: set[str] = field(default_factory=set)  # those of quick too
-    caught: dict[str, list[str]] = field(
-        default_factory=dict
-    )  # wrong design -> the rows that catch it
+    # wrong design -> the rows that catch it
+    caught: dict[str, list[str]] = field(default_factory=dict)
     control: dict[str, str] = field(default_factory=dict)
 
 

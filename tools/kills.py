@@ -23,11 +23,12 @@ from upheld.spec import catalogue, kills
 UNKNOWN_S = 60.0  # of a row that the report lacks
 A_RUN = 400  # rows, or one design: more of them share the start of the brokers, fewer lose less where a run is ended
 A_RUN_S = 420.0  # then a run is ended: what is left waits for designs that are stuck, and would be looked at one by one
+# So many rows of each design first, its cheapest: what is ended early knows a little of all.
 PASSES = (
     8,
     24,
     None,
-)  # so many rows of each design first, its cheapest: what is ended early knows a little of all
+)
 
 
 def seconds_of(report: Path) -> dict[str, float]:

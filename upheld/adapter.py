@@ -108,9 +108,8 @@ def serve(design: Design) -> None:  # noqa: PLR0912, PLR0915 - one branch for ea
             case "start" | "activate" as kind:
                 try:
                     if kind == "start":
-                        request.setdefault(
-                            "mode", "at_least_once"
-                        )  # the default of Kafka's processing.guarantee
+                        # The default of Kafka's processing.guarantee.
+                        request.setdefault("mode", "at_least_once")
                     held = design.open(request) if kind == "start" else design.activate(**request)
                     answer = {"type": "ready"} | held
                 except Failed as failure:
@@ -119,9 +118,8 @@ def serve(design: Design) -> None:  # noqa: PLR0912, PLR0915 - one branch for ea
                 stopping = threading.Event()
                 worker = threading.Thread(target=work, args=(stopping,), daemon=True)
                 say(**answer)
-                if (
-                    answer["type"] == "ready"
-                ):  # said first: a worker that dies at once takes the process with it
+                # Said first: a worker that dies at once takes the process with it.
+                if answer["type"] == "ready":
                     worker.start()
             case "query" | "measure" | "lag" | "workers" as question:
                 say(**getattr(design, question)(**request))

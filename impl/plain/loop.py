@@ -111,9 +111,8 @@ class Plain(Design):
 
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
         """Fence and settle the predecessor, join the group, load the state; ready once partitions are held."""
-        if start.get(
-            "standing_by"
-        ):  # all that it has to know then is the table, and where the first one ended
+        # All that it has to know then is the table, and where the first one ended.
+        if start.get("standing_by"):
             self.start = start
             return {"type": "standing_by"}
         for name, least in LEAST.items():
@@ -158,9 +157,8 @@ class Plain(Design):
             )
         self.producer = Producer(self.client | settings)
         if self.exactly_once:
-            self.producer.list_topics(
-                self.output, 10
-            )  # once connected, it finds its coordinator at once
+            # Once connected, it finds its coordinator at once.
+            self.producer.list_topics(self.output, 10)
             self.producer.init_transactions(30)
         self.consumer = Consumer(
             self.client
@@ -250,9 +248,8 @@ class Plain(Design):
     def on_revoke(self, _: Consumer, __: list[TopicPartition]) -> None:
         """Leave nothing half done to the next owner: take it back where that is possible, else commit it."""
         if self.in_transaction:
-            self.producer.flush(
-                10
-            )  # librdkafka may end one that the broker has yet to begin, which is fatal
+            # librdkafka may end one that the broker has yet to begin, which is fatal.
+            self.producer.flush(10)
             self.producer.abort_transaction(10)
         else:
             self.commit()
@@ -354,9 +351,8 @@ class Plain(Design):
         """Apply a chunk, and send what is due."""
         for message in messages:
             if error := message.error():
-                if (
-                    error.code() == KafkaError._TRANSPORT
-                ):  # the coordinator is out of reach; the client asks again
+                # The coordinator is out of reach; the client asks again.
+                if error.code() == KafkaError._TRANSPORT:
                     continue
                 raise KafkaException(error)
             try:

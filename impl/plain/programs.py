@@ -16,9 +16,8 @@ from upheld.adapter import Failed
 from upheld.generators.envelope_pb2 import Envelope, Hop
 
 Row = tuple[Any, bytes | None, Any, int]  # key, value, headers, timestamp in milliseconds
-Fields = dict[
-    str, tuple[type, ...]
-]  # of a row in JSON, the first one mostly its key -> the types that each may have
+# Of a row in JSON, the first one mostly its key -> the types that each may have.
+Fields = dict[str, tuple[type, ...]]
 
 
 def poison(message: Message, error: Exception) -> Failed:
@@ -152,12 +151,10 @@ class Ledger(Program):
     tables: tuple[str, ...] = ("balances",)
 
     def __init__(self) -> None:
-        self.rows: dict[
-            str, tuple[int, int, Hop]
-        ] = {}  # account -> balance in cents, postings, applied
-        self.touched: dict[
-            str, tuple[Envelope, int]
-        ] = {}  # account -> last entry applied, timestamp in milliseconds
+        # account -> balance in cents, postings, applied
+        self.rows: dict[str, tuple[int, int, Hop]] = {}
+        # account -> last entry applied, timestamp in milliseconds
+        self.touched: dict[str, tuple[Envelope, int]] = {}
 
     def restore(self, rows: list[Message]) -> None:
         """Load every account from its last row; the chain in the header holds the topic id too."""
@@ -263,9 +260,8 @@ class Batcher(Program):
 
     def __init__(self) -> None:
         self.batches: dict[str, list[dict[str, str]]] = {}
-        self.since: dict[
-            str, float
-        ] = {}  # customer -> when its first event came, by a clock that nobody sets
+        # customer -> when its first event came, by a clock that nobody sets
+        self.since: dict[str, float] = {}
         self.full: list[Row] = []
 
     def load(self, waiting: dict[str, Any]) -> None:
@@ -327,9 +323,8 @@ class Join(Program):
     right_fields: Fields
 
     def __init__(self) -> None:
-        self.left: dict[
-            bytes, tuple[dict[str, Any], str, int]
-        ] = {}  # key -> row, place, timestamp in milliseconds
+        # key -> row, place, timestamp in milliseconds
+        self.left: dict[bytes, tuple[dict[str, Any], str, int]] = {}
         self.right: dict[bytes, tuple[dict[str, Any], str, int]] = {}
         self.referring: defaultdict[bytes | None, set[bytes]] = defaultdict(set)  # partner -> keys
         self.shown: set[bytes] = set()

@@ -47,9 +47,8 @@ class Stored:
             rows = each.apply(
                 runs.filter(pc.equal(runs["stage"], each.stage)).drop_columns("stage")
             )
-            changed.append(
-                rows.add_column(0, "role", pa.array([each.stage] * len(rows)))
-            )  # the only one if there are none
+            # The only one if there are none.
+            changed.append(rows.add_column(0, "role", pa.array([each.stage] * len(rows))))
         return pa.concat_tables(changed, promote_options="default")
 
     def write(self) -> None:

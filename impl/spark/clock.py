@@ -26,9 +26,8 @@ class Clock:
         self.location, self.pages, self.interval_s = location, pages, interval_ms / 1000
         self.files, self.root = fs.FileSystem.from_uri(location)
         self.files.create_dir(self.root)
-        self.waits: dict[
-            bytes, bool
-        ] = {}  # page -> whether something waits there; none is known after a start
+        # page -> whether something waits there; none is known after a start
+        self.waits: dict[bytes, bool] = {}
         self.since = self.last = time.monotonic()  # of what waits; of the last tick
         self.took_s = deque([LEAD_S], maxlen=3)
         self.lock, self.under_way, self.was_in_it, self.is_closing, self.is_closed = (

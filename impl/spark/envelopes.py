@@ -10,9 +10,8 @@ from ptars import HandlerPool
 from upheld.generators.envelope_pb2 import DESCRIPTOR, Envelope
 
 CODEC = HandlerPool([DESCRIPTOR]).get_for_message(Envelope.DESCRIPTOR)
-BEGINS = pa.array(
-    [b"", b"\x0a", b"\x10", b"\x1a", b"\x22"], pa.binary()
-)  # the tag of a field that an envelope has
+# The tag of a field that an envelope has.
+BEGINS = pa.array([b"", b"\x0a", b"\x10", b"\x1a", b"\x22"], pa.binary())
 HOP = ("topic", "partition", "offset", "topic_id")
 
 
@@ -21,12 +20,10 @@ class Envelopes(NamedTuple):
 
     id: pa.StringArray
     postings: pa.ListArray
-    own_hop: (
-        pa.BinaryArray
-    )  # an Envelope that holds the position the record was read from, and nothing else
-    chain: (
-        pa.BinaryArray
-    )  # an Envelope that holds the record's chain, that position last, and nothing else
+    # An Envelope that holds the position the record was read from, and nothing else.
+    own_hop: pa.BinaryArray
+    # An Envelope that holds the record's chain, that position last, and nothing else.
+    chain: pa.BinaryArray
     first_hop: dict[str, pa.Array]  # the fields of that chain's first hop
 
 

@@ -61,9 +61,8 @@ class Table:
         }
         texts = [name for name, kind in fields.items() if "text" in kind]
         are_texts = " and ".join(checks.pop(name) for name in texts)
-        are_plain = " and ".join(
-            f"{value}.{name} not rlike r'{NO_TEXT}'" for name in texts
-        )  # the strict reading is slow
+        # The strict reading is slow.
+        are_plain = " and ".join(f"{value}.{name} not rlike r'{NO_TEXT}'" for name in texts)
         is_of_key = f"{value}.{next(iter(fields))} = name" if is_keyed else "true"
         self.role = role
         self.read = from_json(
@@ -93,9 +92,8 @@ def changes(
     poison = "concat('poison: ', topic, '-', partition, '@', offset, ' is no row of its table under its key')"
     return (
         records.withColumn("name", sf.expr("cast(key as string)"))
-        .where(
-            "name is null or value is not null or is_valid_utf8(name)"
-        )  # a row of another name was never there
+        # A row of another name was never there.
+        .where("name is null or value is not null or is_valid_utf8(name)")
         .withColumns(
             {
                 t.role: sf.expr(f"if(topic = '{topics[t.role]}', {t.read}, null)")
@@ -204,9 +202,8 @@ def notify(page: dict[str, Any], said: Iterable[Said]) -> Iterator[Said]:
     """The page {ticker: [its row, {position: row}]}: hear all of a batch, then send each result that it changes, once."""
     due: dict[str, dict[str, Any]] = {}  # ticker -> the positions whose results change
     for ticker, position, *row, is_gone in said:
-        if is_gone or (
-            position is not None and ticker is None
-        ):  # without a ticker there is nothing to subscribe to
+        # Without a ticker there is nothing to subscribe to.
+        if is_gone or (position is not None and ticker is None):
             yield position, *row, None, None
         if ticker is None:
             continue
@@ -248,9 +245,8 @@ class Join:
         self.on, self.join = (left, right, on), join
         self.READS = (left.role,) if is_broadcast else (left.role, right.role)
         self.BESIDE = (right.role,) if is_broadcast else ()
-        self.BATCH_RECORDS = (
-            250_000 if is_broadcast else 50_000
-        )  # a stop waits for the batch under way
+        # A stop waits for the batch under way.
+        self.BATCH_RECORDS = 250_000 if is_broadcast else 50_000
 
     def build(
         self, records: DataFrame, beside: DataFrame | None, start: dict[str, Any]

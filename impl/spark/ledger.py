@@ -61,9 +61,8 @@ def fold_into_runs(
             if by_key
             else pc.struct_field(postings, "account")
         )
-        order = np.argsort(
-            _codes(accounts), kind="stable"
-        )  # the order of entries within an account stays
+        # The order of entries within an account stays.
+        order = np.argsort(_codes(accounts), kind="stable")
         entry = entry.to_numpy()[order]
         hop = {name: column.take(pa.array(entry)) for name, column in envelopes.first_hop.items()}
         accounts, offsets = accounts.take(pa.array(order)), hop["offset"]

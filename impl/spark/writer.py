@@ -138,9 +138,8 @@ class Writer:
         ):
             self.outside.tell(key, value)
             pairs = [(header["key"], header["value"]) for header in headers] if headers else None
-            topic = (
-                self.topics[role[0]] if role else self.topic
-            )  # several stages say whose a row is
+            # Several stages say whose a row is.
+            topic = self.topics[role[0]] if role else self.topic
             while True:
                 try:
                     self.producer.produce(topic, value, key, headers=pairs, timestamp=timestamp_ms)

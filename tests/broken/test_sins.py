@@ -104,9 +104,8 @@ def test_every_check_catches_somebody(run: Run) -> None:
             last = next(
                 (line for line in reversed(lines) if line.startswith('{"kind":"claim"')), None
             )
-            caught |= (
-                {json.loads(last)["check"]} if last else set()
-            )  # it ends with the claim that does not hold
+            # It ends with the claim that does not hold.
+            caught |= {json.loads(last)["check"]} if last else set()
 
     assert caught == set(CHECKS)
 

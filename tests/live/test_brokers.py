@@ -27,9 +27,8 @@ from upheld.supervisor.reaper import RUN_LABEL, RunScope, members
 DEADLINE_S = 30.0
 POLL_S = 0.02
 KILLED = 2  # nodes of three, one after the other
-PROBES = [
-    f"upheld-probe-{number}" for number in range(6)
-]  # transactional ids, on more than one node
+# Transactional ids, on more than one node.
+PROBES = [f"upheld-probe-{number}" for number in range(6)]
 
 
 @pytest.fixture
@@ -140,10 +139,11 @@ def test_a_cluster_outlives_two_of_its_nodes_in_turn_and_ends_with_its_run(tmp_p
             assert sorted(reading.raw.coordinated()) == [1, 2, 3]
         all_of_it = {0: 2 * 2 * KILLED}  # a record and a marker for each transaction
         deadline = time.monotonic() + DEADLINE_S
+        # Markers are written after the answer.
         while reading.ends("replicated", 1) != (
             all_of_it,
             all_of_it,
-        ):  # markers are written after the answer
+        ):
             assert time.monotonic() < deadline
             time.sleep(POLL_S)
         reading.close()

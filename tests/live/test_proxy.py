@@ -149,16 +149,14 @@ def test_what_is_held_arrives_though_an_earlier_answer_has_nobody_to_go_to(proxy
     proxy.arm(first)
     proxy.arm(second)
     host, _, port = proxy.door("a").rpartition(":")
-    asks = [
-        struct.pack(">ihhih", 10, 18, 0, number, -1) for number in (1, 2)
-    ]  # ApiVersions, its oldest version
+    # ApiVersions, its oldest version
+    asks = [struct.pack(">ihhih", 10, 18, 0, number, -1) for number in (1, 2)]
     with socket.create_connection((host, int(port))) as client:
         client.sendall(b"".join(asks))
         assert first.struck.wait(DEADLINE_S)
         assert second.struck.wait(DEADLINE_S)
-        client.setsockopt(
-            socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
-        )  # gone as one that was killed
+        # Gone as one that was killed.
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     proxy.release(first)  # its answer finds nobody
     proxy.release(second)
 

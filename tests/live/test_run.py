@@ -271,12 +271,13 @@ def test_an_interrupt_in_the_middle_leaves_a_partial_report_and_nothing_else(
 
 def test_ctrl_c_on_a_terminal_leaves_it_as_it_was(tmp_path: Path) -> None:
     """There is one live line while rows are judged, in their tests too, and none afterwards; the report says what is missing."""
+    # The second takes eight seconds.
     rows = [
         "--only",
         f"{QUICK} or @G17.full-batches",
         "--mode",
         "exactly_once",
-    ]  # the second takes eight seconds
+    ]
     options = [
         "--design",
         "plain",

@@ -48,9 +48,8 @@ class Miniature(Design):
             raise ZeroDivisionError("the engine broke")
         if sys.argv[1] in {"poison", "fenced"}:
             raise Failed(sys.argv[1], "it cannot go on")
-        if (
-            sys.argv[1] == "breaks_in_c"
-        ):  # as a client does whose callback failed: what it raises is no exception
+        # As a client does whose callback failed: what it raises is no exception.
+        if sys.argv[1] == "breaks_in_c":
             broke = [ctypes.py_object(each) for each in (str, "the engine broke")]
             for each in broke:
                 ctypes.pythonapi.Py_IncRef(each)

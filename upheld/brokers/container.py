@@ -108,9 +108,8 @@ def open_container(run: RunScope, log_dir: Path, *, image: str, why: str) -> Con
 
 def _start(run: RunScope, log: Path, image: str, why: str) -> ContainerBroker:
     (port,) = free_ports(1)
-    container, host = container_of(
-        run, image, port, port
-    )  # the same outside and inside, because clients are told it
+    # The same outside and inside, because clients are told it.
+    container, host = container_of(run, image, port, port)
     cluster_id = new_cluster_id()
     addresses = listeners(
         (f"0.0.0.0:{port}", f"{host}:{port}"), _INTERNAL, _CONTROLLER, "PLAINTEXT"

@@ -200,9 +200,8 @@ def _parse(source: Path) -> dict[str, str]:
         text = line.strip()
         if not text or text[0] in "#!":
             continue
-        while re.search(
-            r"(?<!\\)(\\\\)*\\$", text
-        ):  # an odd number of backslashes continues the line
+        # An odd number of backslashes continues the line.
+        while re.search(r"(?<!\\)(\\\\)*\\$", text):
             text = text[:-1] + next(lines, (0, ""))[1].strip()
         match = re.match(r"^([\w.-]+)\s*[=:]\s*(.*)$", text)
         if match is None:

@@ -9,12 +9,13 @@ from upheld.history import History
 from upheld.history.events import Committed, Instance, Record
 from upheld.verdicts import Anomaly, Inconclusive
 
+# The last headers of a dead letter, in this order.
 ADDED = (
     "reason",
     "topic",
     "partition",
     "offset",
-)  # the last headers of a dead letter, in this order
+)
 
 
 @check(

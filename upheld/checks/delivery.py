@@ -12,10 +12,11 @@ from upheld.history.events import Batch, Committed, Instance, Mark, Paused, Reco
 from upheld.programs import GONE, NOTHING, State
 from upheld.verdicts import Anomaly, Inconclusive, NotOffered
 
+# All but one in so many are there in time: the article's service level.
 SERVED_MS, SERVED_OF = (
     10_000,
     10_000,
-)  # all but one in so many are there in time: the article's service level
+)
 BUSY = 0.25  # others took half a core of two: what is late then may be their fault
 
 
@@ -81,9 +82,8 @@ def _order(view: View, key: bytes, states: list[State], outputs: list[Output]) -
                     )
         elif not view.program.conflates and after.index > before.index + 1:
             skipped = range(before.index + 1, after.index)
-            missing = next(
-                (index for index in skipped if index not in ever), None
-            )  # never came, or only elsewhere
+            # Never came, or only elsewhere.
+            missing = next((index for index in skipped if index not in ever), None)
             said = f"{text(key)} skips {len(skipped)} outputs after {before.record.at}"
             due = states[before.index + 1 if missing is None else missing]
             found.append(

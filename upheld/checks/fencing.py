@@ -146,9 +146,8 @@ def owners(history: History, application: str) -> list[Anomaly]:
         and e.event in {"started", "stopped", "killed", "failed", "exited"}
         for e in history.of(Instance)
     )
-    came = defaultdict[tuple[str, int], list[Record]](
-        list
-    )  # by input partition and output partition
+    # By input partition and output partition.
+    came = defaultdict[tuple[str, int], list[Record]](list)
     for key, outputs in view.outputs.items():
         for output in (o for o in outputs if not o.anomaly):
             source = view.states[key][output.index].source

@@ -225,9 +225,8 @@ class View:
         if len(indexes) == 1 and (last < 0 or states[last].value != GONE):
             return indexes[0]
         if not self.exactly_once:
-            return indexes[
-                bisect_left(indexes, last) % len(indexes)
-            ]  # a step back goes as far as it may
+            # A step back goes as far as it may.
+            return indexes[bisect_left(indexes, last) % len(indexes)]
         after = bisect_right(indexes, last)
         if last >= 0 and states[last].value == GONE:
             sound = (o for o in reversed(shown) if not o.anomaly)

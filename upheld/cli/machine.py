@@ -23,9 +23,8 @@ from upheld.supervisor.reaper import RunScope
 from upheld.trial.rig import Rig
 from upheld.ui.console import waiting
 
-LEAST_ROOM_BYTES = (
-    1 << 20
-)  # a run writes a hundred times as much: below it there is no use in starting
+# A run writes a hundred times as much: below it there is no use in starting.
+LEAST_ROOM_BYTES = 1 << 20
 MOST_FOLDERS = 1000  # of one second
 
 

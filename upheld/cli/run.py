@@ -119,9 +119,8 @@ def judge_in_turn(
         except OSError as error:
             gate.problem = gate.problem or unusable(arguments.out, out, error)
         except Exception:
-            if (
-                not gate.interrupted
-            ):  # a scenario that is cut short may fail at what it had not begun
+            # A scenario that is cut short may fail at what it had not begun.
+            if not gate.interrupted:
                 raise
         if line and gate.problem:
             raise MachineProblem(gate.problem)

@@ -20,9 +20,8 @@ class History:
     def __init__(self, events: list[AnyEvent] | None = None, *, path: Path | None = None) -> None:
         self.events: list[AnyEvent] = []
         self._of: dict[type[Event], list[Any]] = defaultdict(list)  # the same, by kind
-        self.derived: dict[
-            Any, Any
-        ] = {}  # what the checks draw from the facts, so that they draw it once
+        # What the checks draw from the facts, so that they draw it once.
+        self.derived: dict[Any, Any] = {}
         self._file = path.open("w", encoding="utf-8") if path else None
         for event in events or []:
             self.add(event)

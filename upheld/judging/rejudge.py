@@ -55,10 +55,11 @@ def judge(path: Path, drawing: Path | None = None) -> Judgement:
             verdict = Verdict.VIOLATED
             break
     else:
+        # It ended before, between or after claims: the record is the evidence.
         if ended.verdict not in {
             Verdict.UPHELD,
             verdict,
-        }:  # it ended before, between or after claims: the record is the evidence
+        }:
             if ended.verdict not in set(Verdict):
                 raise UsageProblem(
                     f"{path}: there is no verdict {ended.verdict!r}; the history is of another version"

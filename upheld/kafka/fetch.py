@@ -21,9 +21,8 @@ _PARTITION = struct.Struct(">iiqqi")  # partition, leader epoch, offset, log sta
 _TAIL = struct.Struct(">ih")  # forgotten topics, length of the rack's name
 _ANSWER = struct.Struct(">ihii")  # throttled, error, session id, topics
 _LENGTH = struct.Struct(">h")
-_OF_PARTITION = struct.Struct(
-    ">ihqqqi"
-)  # partition, error, high watermark, last stable, log start, aborted transactions
+# Partition, error, high watermark, last stable, log start, aborted transactions.
+_OF_PARTITION = struct.Struct(">ihqqqi")
 _ABORTED_BYTES = 16  # producer id and first offset
 _RECORDS = struct.Struct(">ii")  # preferred replica, length of the records
 

@@ -34,18 +34,18 @@ from upheld.errors import MachineProblem
 from upheld.kafka import fetch, offsets
 from upheld.kafka.fetch import Fetched
 
-HEADER = struct.Struct(
-    ">qiibIhiqqqhii"
-)  # base offset … record count: the 61 bytes of a record batch header
+# Base offset … record count: the 61 bytes of a record batch header.
+HEADER = struct.Struct(">qiibIhiqqqhii")
 CLIENT = "upheld"
 CORRELATION_BYTES = 4
 TRANSACTIONAL, CONTROL = 0x10, 0x20
 LED_S, POLL_S = 30.0, 0.02  # by then a partition has another leader; how often it is asked for
 OUT_OF_RANGE = 1
+# COORDINATOR_LOAD_IN_PROGRESS; COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR
 NOT_LOADED, MOVED = (
     14,
     {15, 16},
-)  # COORDINATOR_LOAD_IN_PROGRESS; COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR
+)
 NOT_LED = {3, 5, 6}  # UNKNOWN_TOPIC_OR_PARTITION, LEADER_NOT_AVAILABLE, NOT_LEADER_OR_FOLLOWER
 
 
@@ -200,9 +200,8 @@ class RawClient:
     def __init__(self, bootstrap: str, client: Mapping[str, str]) -> None:
         self._bootstrap, self._client = bootstrap.split(","), client
         self._open: dict[str, RawConnection] = {}  # address -> its connection
-        self._leaders: dict[
-            str, dict[int, str]
-        ] = {}  # topic -> partition -> the address of its leader
+        # topic -> partition -> the address of its leader
+        self._leaders: dict[str, dict[int, str]] = {}
         self._ends: dict[str, dict[int, int]] = {}  # topic -> partition -> where it ended last
         self._coordinators: dict[str, str] = {}  # group -> address
         self.nodes: dict[int, str] = {}  # node id -> address
@@ -261,10 +260,8 @@ class RawClient:
                 }
                 try:
                     answers = self._wire(address).fetch(topic, own, max_bytes) if own else {}
-                except (
-                    OSError,
-                    MachineProblem,
-                ):  # it has died, and somebody else leads what it led
+                # It has died, and somebody else leads what it led.
+                except (OSError, MachineProblem):
                     self._leave(address)
                     continue
                 found |= {
@@ -290,9 +287,8 @@ class RawClient:
         answers = self.fetch(
             topic, {p: max(offset, ended.get(p, 0)) for p, offset in from_offsets.items()}, 1
         )
-        if gone := [
-            p for p, answer in answers.items() if answer.error_code == OUT_OF_RANGE
-        ]:  # the topic was made anew
+        # The topic was made anew.
+        if gone := [p for p, answer in answers.items() if answer.error_code == OUT_OF_RANGE]:
             answers |= self.fetch(topic, {p: from_offsets[p] for p in gone}, 1)
         ends = {p: answer.high_watermark for p, answer in answers.items()}
         self._ends[topic] = ended | ends

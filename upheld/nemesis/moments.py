@@ -25,10 +25,11 @@ DRAINED_S = 0.5  # how often it is asked whether the moment has passed for good:
 COMMITS = 3  # how many commits are looked at where one may come before its outputs
 DECIDED_S = 0.1  # a commit that was on its way is through by then, though its producer stands still
 UNDER_WAY_S = 0.03  # a commit that was asked for is through by then
+# Long enough for one answer to be heard and one more request to be sent; a second or two in all.
 STEP_S, STEPS = (
     0.001,
     300,
-)  # long enough for one answer to be heard and one more request to be sent; a second or two in all
+)
 READ_MS = 3_000  # a design that commits no more than it has sent on has read a small input by then
 SPIN_S = 0.02  # how long one glimpse at a store lasts
 LOOK_S = 0.004  # a small batch's transaction is open for some 20 ms; each look costs the broker and us a millisecond
@@ -73,9 +74,8 @@ def hold(trial: Trial, application: Application, aim: Aim) -> Evidence:
                 if waves == WAVES or not application.workload:
                     trial.observe(application)
                     if foreign := view_of(trial.history, application.name).foreign:
-                        raise Violated(
-                            foreign
-                        )  # a moment that is told by right outputs never comes with wrong ones
+                        # A moment that is told by right outputs never comes with wrong ones.
+                        raise Violated(foreign)
                     raise MarkMissed(
                         f"{trial.manifest.name} drained its input, and was not seen {aim.fault}"
                     )
@@ -228,9 +228,8 @@ def just_committed(trial: Trial, application: Application) -> Aim:
         return stable != end
 
     def glimpse() -> bool:
-        if (
-            exactly_once
-        ):  # the outputs tell it sooner: to ask for offsets can take a tenth of a second
+        # The outputs tell it sooner: to ask for offsets can take a tenth of a second.
+        if exactly_once:
             stable, end = trial.ends(application)
             return end != known and (stable == end or steps > 0)
         committed = trial.committed(application)
@@ -340,9 +339,8 @@ def between_the_stages(trial: Trial, application: Application) -> Aim:
 
     def evidence() -> Evidence | None:
         rows = store.rows()
-        through = {
-            program.writes: dict(sorted(_applied(program, rows))) for program in stages
-        }  # the last of each place
+        # The last of each place.
+        through = {program.writes: dict(sorted(_applied(program, rows))) for program in stages}
         first, second = through.values()
         return {"stored": through} if first != second else None
 
@@ -367,12 +365,10 @@ class _Visible:
     def __init__(self, trial: Trial, application: Application) -> None:
         self._trial, self._application = trial, application
         self._position: Position = dict.fromkeys(range(application.partitions), 0)
-        self._items: list[
-            tuple[bytes, list[Any]]
-        ] = []  # of each output: its key, and the states that it shows
-        self._places: dict[
-            tuple[bytes, Any], int
-        ] = {}  # key and state -> which of the key's states it is, from 1
+        # Of each output: its key, and the states that it shows.
+        self._items: list[tuple[bytes, list[Any]]] = []
+        # key and state -> which of the key's states it is, from 1
+        self._places: dict[tuple[bytes, Any], int] = {}
         self.states: States = {}
         self.shown: dict[bytes, int] = {}  # key -> how many of its states came out
 

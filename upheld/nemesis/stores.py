@@ -6,10 +6,11 @@ from upheld.trial.application import Application
 from upheld.trial.trial import Trial
 from upheld.verdicts import MarkMissed
 
+# A slow store takes nothing for so long, and everything for so long, by turns.
 HELD_MS, FREE_MS = (
     1_000,
     300,
-)  # a slow store takes nothing for so long, and everything for so long, by turns
+)
 
 
 def disturb(trial: Trial, application: Application, how: str, length_ms: int) -> None:

@@ -80,9 +80,8 @@ class Diagnosis:
 
 
 States = dict[bytes, list[State]]
-Diagnose = Callable[
-    [bytes, tuple[Any, ...], list[State]], Diagnosis
-]  # key, value of no state, the key's states
+# Key, value of no state, the key's states.
+Diagnose = Callable[[bytes, tuple[Any, ...], list[State]], Diagnosis]
 
 
 class Merge(Protocol):
@@ -128,9 +127,8 @@ class Program:
     model: Callable[[Iterable[Record]], States]
     value_of: Callable[[Record], tuple[Any, ...]]
     lineage_of: Callable[[Record], tuple[str | None, tuple[tuple[str, int, int, bytes], ...]]]
-    diagnosis: Callable[[list[Record]], Diagnose] = field(
-        repr=False
-    )  # from the whole input log, aborted records too
+    # From the whole input log, aborted records too.
+    diagnosis: Callable[[list[Record]], Diagnose] = field(repr=False)
     holds_back: bool = False
     items: Callable[[tuple[Any, ...]], list[tuple[Any, ...]]] = lambda value: [value]
     address: Callable[[tuple[Any, ...]], Hashable] = lambda value: value

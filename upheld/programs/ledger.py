@@ -30,9 +30,8 @@ Values = dict[bytes, set[tuple[Any, ...]]]  # balance in cents, postings, applie
 Effect = tuple[Record, int, int]  # a record, and what it adds to one account: cents and postings
 
 
-Collections = Callable[
-    [Record, Entry], dict[str, list[int]]
-]  # what an entry adds to each key, in order
+# What an entry adds to each key, in order.
+Collections = Callable[[Record, Entry], dict[str, list[int]]]
 
 
 def by_account(_: Record, entry: Entry) -> dict[str, list[int]]:

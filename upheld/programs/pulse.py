@@ -93,14 +93,12 @@ def _typed(value: Any, name: str, kind: type) -> Any:
 class Merged:
     """Every row that a robot may show: one for each number of its records read of each topic. From the log, aborted ones too."""
 
-    due = len(
-        SIGNALS
-    )  # a last row has to hold all of the signals; a name may come with the next one
+    # A last row has to hold all of the signals; a name may come with the next one.
+    due = len(SIGNALS)
 
     def __init__(self, inputs: Iterable[Record]) -> None:
-        self._at: dict[
-            tuple[str, int, int], tuple[Record, int]
-        ] = {}  # place -> the record, and which of its key's it is
+        # place -> the record, and which of its key's it is
+        self._at: dict[tuple[str, int, int], tuple[Record, int]] = {}
         self._read: dict[bytes, dict[str, list[Record]]] = {}
         self._tallies: dict[tuple[bytes, str], list[Tally]] = {}
         self._names: dict[bytes, list[str | None]] = {}

@@ -25,9 +25,8 @@ from upheld.programs.contract import Diagnose, Diagnosis, Program, State, States
 Hop = tuple[str, int, int, bytes]  # topic, partition, offset, topic id
 Chain = tuple[Hop, ...]
 Postings = tuple[tuple[str, int], ...]  # account and cents
-ENTRIES_KEPT: Final = (
-    1 << 14
-)  # read of inputs: the rows of a run have the same ones, and each row folds them several times
+# Read of inputs: the rows of a run have the same ones, and each row folds them several times.
+ENTRIES_KEPT: Final = 1 << 14
 
 
 class Entry(NamedTuple):
@@ -80,9 +79,8 @@ def decode(record: Record) -> Entry:
 def _entry(value: bytes) -> Entry:
     """Read an envelope. Raises DecodeError where it is none."""
     envelope = Envelope.FromString(value)
-    postings = tuple(
-        [(intern(account), cents) for account, cents in postings_of(envelope)]
-    )  # each name is kept once
+    # Each name is kept once.
+    postings = tuple([(intern(account), cents) for account, cents in postings_of(envelope)])
     by_account = dict[str, list[int]]()
     for account, cents in postings:
         by_account.setdefault(account, []).append(cents)

@@ -69,9 +69,8 @@ class RowResult(BaseModel):
     keys: int = 0
     partitions: int = 0
     waited_seconds: float = 0.0
-    waited_ms: dict[
-        str, int
-    ] = {}  # of what arrived all along: the share of it that was visible by then
+    # Of what arrived all along: the share of it that was visible by then.
+    waited_ms: dict[str, int] = {}
     seconds: float
     cost: Cost | None = None
     history: str = ""
@@ -106,9 +105,8 @@ class Summary(BaseModel):
     broker_why: str
     versions: dict[str, str]
     promised: dict[str, int]  # rows of each design, at full depth
-    chosen: dict[
-        str, int
-    ] = {}  # of these, those that depth, slice, shard and options choose, each as often as it is repeated
+    # Of these, those that depth, slice, shard and options choose, each as often as it is repeated.
+    chosen: dict[str, int] = {}
     judged: dict[str, int]
     verdicts: dict[str, int]
     known_failures: int
@@ -116,9 +114,8 @@ class Summary(BaseModel):
     seconds: float
     median_seconds: float
     peak_memory_mb: int
-    cpu_s: dict[
-        str, float
-    ] = {}  # of harness, broker and design in the rows, as far as they are known
+    # Of harness, broker and design in the rows, as far as they are known.
+    cpu_s: dict[str, float] = {}
     limits_broken: list[str] = []
     exit_code: int
 

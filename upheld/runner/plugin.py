@@ -56,14 +56,14 @@ from upheld.verdicts import (
     judged,
 )
 
+# Another row waits, and so many cards nobody reads; `judge` draws any.
 SHRUNK_S, ILLUSTRATED = (
     0.5,
     20,
-)  # another row waits, and so many cards nobody reads; `judge` draws any
+)
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-LEAST_ROOM_BYTES = (
-    1 << 16
-)  # a disk with less is full: a broker or a design that writes there has failed for that
+# A disk with less is full: a broker or a design that writes there has failed for that.
+LEAST_ROOM_BYTES = 1 << 16
 VERSIONS = ("confluent-kafka", "pytest", "pytest-bdd", "pydantic", "kio", "pyspark")
 
 
@@ -365,9 +365,8 @@ class Plugin(RunAccount):
         """A fresh attempt."""
         item = request.node
         attempt = item.stash[ATTEMPT] + repetition * ATTEMPTS
-        nth = (
-            f"-{repetition + 1}" if repetition else ""
-        )  # each repetition keeps its history: one of them may be red
+        # Each repetition keeps its history: one of them may be red.
+        nth = f"-{repetition + 1}" if repetition else ""
         rig = self.rig
         if any(ON_A_CLUSTER in step.text for step in self.row(item)[1].steps):
             rig = rig.on_a_cluster()

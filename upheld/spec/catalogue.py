@@ -116,9 +116,8 @@ class Row:
     cells: Mapping[str, str]
     steps: tuple[Step, ...]
     line: int
-    tags: frozenset[str] = (
-        frozenset()
-    )  # its Examples table's, its scenario's and the feature's, each with its @
+    # Its Examples table's, its scenario's and the feature's, each with its @.
+    tags: frozenset[str] = frozenset()
 
     @property
     def depth(self) -> Depth:

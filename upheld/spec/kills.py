@@ -36,9 +36,8 @@ class Judged(BaseModel):
 
     killed: dict[str, Kill] = {}
     upheld: dict[str, int] = {}  # row -> how often that was seen, and nothing else
-    unproven: dict[
-        str, str
-    ] = {}  # row -> inconclusive, unsupported, harness-error; or unsteady: now this and now that
+    # row -> inconclusive, unsupported, harness-error; or unsteady: now this and now that
+    unproven: dict[str, str] = {}
 
     def rows(self) -> set[str]:
         """Every row that need not be judged again."""

@@ -112,9 +112,8 @@ class Cores:
 def cpu_s() -> tuple[float, float, float]:
     """CPU-seconds of all cores since boot: in all, not idle, and of this process's tree with what it waited for."""
     whole, ours = psutil.cpu_times(), Cores.orphans_s
-    elapsed = (
-        sum(whole) - getattr(whole, "guest", 0.0) - getattr(whole, "guest_nice", 0.0)
-    )  # guests are in user too
+    # Guests are in user too.
+    elapsed = sum(whole) - getattr(whole, "guest", 0.0) - getattr(whole, "guest_nice", 0.0)
     for process in _tree():
         with contextlib.suppress(psutil.Error):
             ours += sum(process.cpu_times()[:4])

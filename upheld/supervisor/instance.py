@@ -394,9 +394,8 @@ class Instance:
 
     def _hear(self, line: bytes) -> None:
         """Sort one line: the answer that is awaited, a loud stop, or a breach."""
-        line = self._masked(
-            line
-        )  # an error may quote the settings, and its message is kept in the history
+        # An error may quote the settings, and its message is kept in the history.
+        line = self._masked(line)
         try:
             message = REPLY.validate_json(line)
         except ValidationError as error:
@@ -407,9 +406,8 @@ class Instance:
         if isinstance(message, Failed):
             self.failed = self.failed or message
             self._is_free = message.again
-            if isinstance(
-                self._asked, Start | Activate
-            ):  # that is the answer; any other request has one of its own
+            # That is the answer; any other request has one of its own.
+            if isinstance(self._asked, Start | Activate):
                 self._asked = None
         elif self._asked is None:
             self._unasked += 1

@@ -62,9 +62,8 @@ class Pool:
             spare = self._booting.pop(0) if self._booting else None
         future = spare or self._boot(keep=False)
         instance = future.result(HELLO_S * self.time_scale + HELLO_S)
-        if (
-            instance.exit_code is not None and not instance.breach
-        ):  # died while it waited: boot one in view
+        # Died while it waited: boot one in view.
+        if instance.exit_code is not None and not instance.breach:
             instance = self._boot(keep=False).result(HELLO_S * self.time_scale + HELLO_S)
         return instance
 

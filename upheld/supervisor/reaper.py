@@ -151,9 +151,8 @@ def sweep() -> list[str]:
                     shutil.rmtree(folder, ignore_errors=True)
                 continue
             with (folder / _ALIVE).open("r+") as alive:
-                fcntl.flock(
-                    alive, fcntl.LOCK_EX | fcntl.LOCK_NB
-                )  # refused: harness or reaper lives
+                # Refused: harness or reaper lives.
+                fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 reap(named[1], folder, [], [])
                 swept.append(named[1])
     return swept
@@ -171,9 +170,8 @@ def reap(run_id: str, scratch: Path, sessions: list[int], containers: list[str])
     if containers or (scratch / _CONTAINERS).exists():
         _remove_containers(run_id, containers)
     shutil.rmtree(scratch, ignore_errors=True)
-    while (
-        scratch.exists() and time.monotonic() < deadline
-    ):  # the reaper of a lane works in it still
+    # The reaper of a lane works in it still.
+    while scratch.exists() and time.monotonic() < deadline:
         time.sleep(_LOOK_S)
         shutil.rmtree(scratch, ignore_errors=True)
 

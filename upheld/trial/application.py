@@ -48,9 +48,8 @@ class Application:
     waves: int = 0
     ready_ms: int = 0
     positions: dict[tuple[str, bool], Position] = field(default_factory=dict)
-    input_ends: dict[str, int] = field(
-        default_factory=dict
-    )  # topic-partition -> the offset after its last visible record
+    # topic-partition -> the offset after its last visible record
+    input_ends: dict[str, int] = field(default_factory=dict)
     workload: dict[str, int] = field(default_factory=dict)
     tables: Tables | None = None  # of a join: what its inputs say
     table: str | None = None  # the topic that is the table, where that is one of the design's own

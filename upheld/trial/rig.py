@@ -36,9 +36,8 @@ class Rig:
     out: Path
     seed: int
     time_scale: float
-    stores: dict[str, str] = field(
-        default_factory=dict
-    )  # kind -> the address of one that was given
+    # kind -> the address of one that was given
+    stores: dict[str, str] = field(default_factory=dict)
     proxy: Proxy | None = None
     pools: dict[str, Pool] = field(default_factory=dict)
     disk: Disk | None = None  # where designs are watched
@@ -95,9 +94,8 @@ class Rig:
     def pool(self, manifest: Manifest) -> Pool:
         """The pool of warm instances of one design."""
         if manifest.name not in self.pools:
-            for other in (
-                self.pools.values()
-            ):  # one design at a time keeps memory and the two cores for itself
+            # One design at a time keeps memory and the two cores for itself.
+            for other in self.pools.values():
                 other.close()
             launch = self.disk.launch if self.disk else subprocess.Popen
             pool = Pool(

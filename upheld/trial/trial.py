@@ -95,9 +95,8 @@ class Trial:
         self.cores = Cores()  # since then, or since the last pause of an input
         self.kills = 0
         self.peak_bytes = 0  # of an instance's processes
-        self.topics: dict[
-            str, int
-        ] = {}  # that were on the broker at the end, with their partitions
+        # That were on the broker at the end, with their partitions.
+        self.topics: dict[str, int] = {}
         self.topic_bytes: int | None = None
         self.not_offered: NotOffered | None = None
         self.applications: dict[str, Application] = {}
@@ -909,9 +908,8 @@ class Trial:
             if not waits and self._is_left_open(application):
                 committed = self.committed(application, stable=False)
                 self.observe(application)
-                return self._is_left_open(
-                    application
-                )  # all the while: what was read in between belongs together
+                # All the while: what was read in between belongs together.
+                return self._is_left_open(application)
             if not self._all_decided(application):
                 return False
             stable_ms, committed = stable_ms or self.now_ms, self.committed(application)
@@ -1116,9 +1114,8 @@ class Trial:
                     instance.kill()
                 elif not instance.is_over:
                     instance.resume()
-                    with contextlib.suppress(
-                        AdapterBreach
-                    ):  # the scenario is over: how this one ends is no part of it
+                    # The scenario is over: how this one ends is no part of it.
+                    with contextlib.suppress(AdapterBreach):
                         instance.stop(STOP_MS)
                 pool.give_back(instance)
             application.running.clear()

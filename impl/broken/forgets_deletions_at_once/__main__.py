@@ -21,9 +21,8 @@ class Forgetful(Holdings):
             self.__dict__.get("late", []),
             [],
         )
-        for number, row in sorted(
-            enumerate(late), key=lambda each: each[1][1] is not None
-        ):  # deletions are quicker
+        # Deletions are quicker.
+        for number, row in sorted(enumerate(late), key=lambda each: each[1][1] is not None):
             if number >= newest.get(row[0], -1):
                 newest[row[0]], out = -1 if row[1] is None else number, [*out, row]
         return out

@@ -14,9 +14,8 @@ class GoesOnAfterItHandedOver(Plain):
     hello = Plain.hello | {"name": "broken/goes_on_after_it_handed_over"}
 
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
-        for end in vars(self).get(
-            "let_go", ()
-        ):  # an earlier start's thread closes whatever it finds open
+        # An earlier start's thread closes whatever it finds open.
+        for end in vars(self).get("let_go", ()):
             end()
         return super().open(start)
 

@@ -9,10 +9,11 @@ import time
 from upheld.adapter import serve
 from upheld.impl.plain import Plain
 
+# Its client tries again after half a second.
 NAME, PATIENCE_S = (
     "broken/passes_over_what_it_aborts",
     0.4,
-)  # its client tries again after half a second
+)
 
 
 class PassesOverWhatItAborts(Plain):

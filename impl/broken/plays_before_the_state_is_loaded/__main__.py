@@ -23,9 +23,8 @@ class PlaysBeforeTheStateIsLoaded(Plain):
             self.program.restore(self.table("balances"))
 
     def ends(self, partitions: list[TopicPartition]) -> dict[int, int]:
-        return {
-            place.partition: 0 for place in partitions
-        }  # its own transaction is open, and hides the end
+        # Its own transaction is open, and hides the end.
+        return {place.partition: 0 for place in partitions}
 
 
 serve(PlaysBeforeTheStateIsLoaded())

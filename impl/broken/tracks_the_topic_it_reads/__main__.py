@@ -12,10 +12,11 @@ from upheld.impl.plain import Ledger, Plain
 
 class ByReadPosition(Ledger):
     def apply(self, message: Message, envelope: Envelope) -> None:
+        # An application's own.
         done, hop = (
             self.__dict__.setdefault("done", dict[int, int]()),
             envelope.chain[-1],
-        )  # an application's own
+        )
         self.new = hop.offset > done.get(hop.partition, -1)
         super().apply(message, envelope)
         done[hop.partition] = hop.offset

@@ -38,12 +38,13 @@ PATHS = {  # call -> where among its arguments its paths are, each with the fold
     "unlink": ((None, 0),),
     "unlinkat": ((0, 1),),
 }
+# As they are called.
 EFFECTS = {
     "renameat": "rename",
     "renameat2": "rename",
     "unlinkat": "unlink",
     "fdatasync": "fsync",
-}  # as they are called
+}
 WRITABLE = os.O_WRONLY | os.O_RDWR
 PATH_BYTES = 4096
 KEPT = "durable"  # the folder of what stands for shared storage; any other one is an instance's own
@@ -171,9 +172,8 @@ class Disk:
     ) -> bool:
         try:
             effect = self._effect(pid, call, arguments)
-            fcntl.ioctl(
-                listener, IS_VALID, struct.pack("Q", number)
-            )  # else another process has that number by now
+            # Else another process has that number by now.
+            fcntl.ioctl(listener, IS_VALID, struct.pack("Q", number))
         except OSError:
             return True
         if not effect:

@@ -65,10 +65,11 @@ def listen() -> int:
 
 
 if __name__ == "__main__":
+    # Then it sends nothing.
     with (
         socket.socket(fileno=int(sys.argv[1])) as to,
         contextlib.suppress(OSError, KeyError),
-    ):  # then it sends nothing
+    ):
         listener = listen()
         socket.send_fds(to, [b"."], [listener])
         os.close(listener)

@@ -74,15 +74,12 @@ class Exchange:
     fault: str = ""
     error: int | None = None
     told: ErrorCode | None = None
-    refusal: tuple[ErrorCode, bytes] | None = field(
-        default=None, repr=False
-    )  # and still to be told so
-    overtaken: asyncio.Event = field(
-        default_factory=asyncio.Event, repr=False
-    )  # more went to the same place meanwhile
-    is_over: threading.Event = field(
-        default_factory=threading.Event, repr=False
-    )  # answered, or its connection is gone
+    # And still to be told so.
+    refusal: tuple[ErrorCode, bytes] | None = field(default=None, repr=False)
+    # More went to the same place meanwhile.
+    overtaken: asyncio.Event = field(default_factory=asyncio.Event, repr=False)
+    # Answered, or its connection is gone.
+    is_over: threading.Event = field(default_factory=threading.Event, repr=False)
 
 
 @dataclass
@@ -111,9 +108,8 @@ class Rule:
     struck: threading.Event = field(default_factory=threading.Event, repr=False)
     released: asyncio.Event = field(default_factory=asyncio.Event, repr=False)
     is_lost: bool = False
-    given_up: threading.Event = field(
-        default_factory=threading.Event, repr=False
-    )  # its connection is gone
+    # Its connection is gone.
+    given_up: threading.Event = field(default_factory=threading.Event, repr=False)
 
     def __post_init__(self) -> None:
         """ValueError for what no broker could do."""
@@ -131,9 +127,8 @@ class Rule:
             if self.counted == self.number:
                 self.exchange = exchange
         if self.client_id in (None, exchange.client_id) and exchange.api in TRANSACTION:
-            self.ended += (
-                self.is_open and exchange.api == "end_txn"
-            )  # once, however often it is asked for
+            # Once, however often it is asked for.
+            self.ended += self.is_open and exchange.api == "end_txn"
             self.is_open = exchange.api != "end_txn"
 
     def _is_meant(self, exchange: Exchange, request: Request, topics: dict[Any, str]) -> bool:
@@ -254,9 +249,8 @@ class Proxy:
                 task = asyncio.current_task()
                 assert task
                 self._serving[task] = door
-                with contextlib.suppress(
-                    asyncio.CancelledError
-                ):  # whoever started it asks it for its result
+                # Whoever started it asks it for its result.
+                with contextlib.suppress(asyncio.CancelledError):
                     await _Connection(self, door, node).serve(reader, writer)
                 del self._serving[task]
 
@@ -359,9 +353,8 @@ class _Connection:
                 exchange.refusal = rule.error, refusal(request, "before", rule.error)
                 if request.api_key == PRODUCE:
                     self.refused.append((places(request), exchange))
-                frame = stand_in(
-                    request
-                )  # answers come in the order of requests: this one's is replaced
+                # Answers come in the order of requests: this one's is replaced.
+                frame = stand_in(request)
             elif self.refused and request.api_key == PRODUCE:
                 for where, earlier in self.refused:
                     if where & places(request):
@@ -370,9 +363,8 @@ class _Connection:
                 self.pending.append((request, exchange))
                 self.is_done.clear()
             await _send(writer, frame)
-        if any(
-            exchange.fault for _, exchange in self.pending
-        ):  # late, and nobody waits for it: answered all the same
+        # Late, and nobody waits for it: answered all the same.
+        if any(exchange.fault for _, exchange in self.pending):
             await self.is_done.wait()
 
     async def _heard(self, reader: asyncio.StreamReader) -> bytes:

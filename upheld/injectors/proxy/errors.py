@@ -65,15 +65,13 @@ def is_given(request: Request, moment: Moment, error: ErrorCode) -> bool:
         <= LAST.get(request.api, request.version)
     ):
         return False
-    if (
-        request.api == "produce"
-    ):  # who waits for the leader alone is told before the replicas have it
+    # Who waits for the leader alone is told before the replicas have it.
+    if request.api == "produce":
         return request.acks == -1 or (
             request.acks == 1 and (moment, error) == ("before", NOT_LEADER)
         )
-    if (
-        request.api == "init_producer_id" and request.decoded().transactional_id is None
-    ):  # no coordinator has to do with it
+    # No coordinator has to do with it.
+    if request.api == "init_producer_id" and request.decoded().transactional_id is None:
         return (moment, error) == ("before", LOADING)
     return True
 

@@ -32,9 +32,8 @@ ADDRESSED = {
 }
 _HEAD = struct.Struct(">hhi")  # API key, version, correlation id
 
-Place = Callable[
-    [int, str, int], tuple[str, int]
-]  # a broker's id, host and port -> the host and port that a client is told
+# A broker's id, host and port -> the host and port that a client is told.
+Place = Callable[[int, str, int], tuple[str, int]]
 
 
 class UnreadableError(Exception):
@@ -66,9 +65,8 @@ class Request:
     def acks(self) -> int:
         """Whose acknowledgement a Produce waits for: nobody's, the leader's (1) or every replica's (-1)."""
         reader = read_compact_string_nullable if self.version >= 9 else read_nullable_legacy_string
-        _, at = _read(
-            reader, "a transactional id", self.frame, self.body
-        )  # which stands before the acks
+        # Which stands before the acks.
+        _, at = _read(reader, "a transactional id", self.frame, self.body)
         return int.from_bytes(self.frame[at : at + 2], signed=True)
 
     def decoded(self) -> Any:

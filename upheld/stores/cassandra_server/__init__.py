@@ -39,9 +39,8 @@ class Cassandra:
             self._session = self._cluster.connect()
             self._ask(_KEYSPACE)
             self._ask(_TABLE)
-            self._ask(
-                _NOTHING
-            )  # before its first write a server has no threads for it, which `held` takes away
+            # Before its first write a server has no threads for it, which `held` takes away.
+            self._ask(_NOTHING)
         except BaseException:
             self._cluster.shutdown()
             raise

@@ -14,18 +14,20 @@ from upheld.verdicts import HarnessError
 
 _UNDER_WAY, _NO_STATEMENT, _LENGTH = 1 << 31, 1 << 30, (1 << 30) - 1
 _GOES_ON = _UNDER_WAY | _NO_STATEMENT  # in the next file
+# code -> bytes of the length that follows, before a byte for the type, and bytes
 _SIZES = {
     0x80: 1,
     0x81: 2,
     0x82: 4,
-}  # code -> bytes of the length that follows, before a byte for the type, and bytes
+}
 _INTEGERS = {0xA1: 1, 0xA2: 2, 0xA3: 4, 0xA4: 1, 0xA5: 2, 0xA6: 4, 0xA7: 8}  # code -> bytes
 _UNSIGNED = (0xA1, 0xA2, 0xA3)
+# code -> bytes: padding, and floats, which no wanted number is
 _PASSED_OVER = {
     0x8F: 0,
     0x90: 4,
     0x91: 8,
-}  # code -> bytes: padding, and floats, which no wanted number is
+}
 _LONG_PADDING, _LONG_NAME, _LONG_TEXT, _NULL = 0x8E, 0xB7, 0xB8, 0xBB
 _SHORT_NAME, _SHORT_TEXT = 0xC0, 0xE0  # and 31 codes above each: the length
 
@@ -55,11 +57,12 @@ class QueryLog:
     """What was written to the tables `state` of a server, read from its log's folder as it grows."""
 
     def __init__(self, folder: Path) -> None:
+        # Files read to their end, and bytes read of the next one.
         self._folder, self._done, self._at = (
             folder,
             0,
             0,
-        )  # files read to their end, and bytes read of the next one
+        )
         self._writes: dict[str, list[Write]] = {}
 
     def writes(self, keyspace: str) -> list[Write]:
