@@ -1,11 +1,13 @@
-"""From a bare Python to a verdict: makes .venv beside this file, installs upheld into it, runs a command there.
+"""From a bare Python to a verdict: makes .venv beside this file, installs upheld into it, runs a
+command there.
 
     python3 bootstrap.py                 the main job: judge the PySpark reference (upheld run)
     python3 bootstrap.py run --design …  any upheld command
     python3 bootstrap.py tox …           the tests
     python3 bootstrap.py install         only what the tests need; tox calls it, so that all its environments share .venv
 
-Standard library only. What it installs is listed in pyproject.toml; jars and a Java come later, when they are needed.
+Standard library only. What it installs is listed in pyproject.toml; jars and a Java come later,
+when they are needed.
 """
 
 import os
@@ -21,7 +23,9 @@ STORED = ["--config-settings", "--build-option=--compression=stored"]
 
 
 def install(extras: str) -> None:
-    """Have these extras of pyproject.toml in the environment; a stamp tells what it holds already, and for which Python."""
+    """Have these extras of pyproject.toml in the environment; a stamp tells what it holds already,
+    and for which Python.
+    """
     stamp = ENVIRONMENT / f"installed-{extras}"
     project = (HERE / "pyproject.toml").read_text()
     needs = f"{sys.version}\n{project}"
@@ -48,7 +52,8 @@ def install(extras: str) -> None:
         "--quiet",
         "--no-compile",
     ]
-    # pyspark is built here, into a wheel that is unpacked at once: it need not be compressed. What is named gets the setting.
+    # pyspark is built here, into a wheel that is unpacked at once: it need not be compressed. What
+    # is named gets the setting.
     spark = [*tomllib.loads(project)["project"]["optional-dependencies"]["spark"], *STORED]
     subprocess.run([*pip, "-e", f".[{extras}]", *spark], check=True, cwd=HERE, stdout=sys.stderr)
     stamp.write_text(needs)
@@ -69,7 +74,8 @@ def main(arguments: list[str]) -> int:
         return 3
     if arguments[:1] == ["install"]:
         return 0
-    # Nothing is compiled when it is installed: what a process compiles is kept here for all that come after it.
+    # Nothing is compiled when it is installed: what a process compiles is kept here for all that
+    # come after it.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["PYTHONPYCACHEPREFIX"] = str(ENVIRONMENT / "pycache")
     program, rest = ("tox", arguments[1:]) if tests else ("upheld", arguments or ["run"])

@@ -1,4 +1,6 @@
-"""What the tests of ours share: the order of their files, and one run scope and one embedded broker a session."""
+"""What the tests of ours share: the order of their files, and one run scope and one embedded broker
+a session.
+"""
 
 import gc
 import signal
@@ -31,13 +33,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure() -> None:
-    """A job of a shell that ends in `&` ignores SIGINT and so does all it starts; tests of Ctrl-C need it back."""
+    """A job of a shell that ends in `&` ignores SIGINT and so does all it starts; tests of Ctrl-C
+    need it back.
+    """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest files first: files are handed out whole, and a long one at the end would leave the other worker idle."""
+    """The longest files first: files are handed out whole, and a long one at the end would leave
+    the other worker idle.
+    """
     items.sort(
         key=lambda item: (
             LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST)
@@ -46,7 +52,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Take what was imported and collected out of every later look for garbage: it stays to the end."""
+    """Take what was imported and collected out of every later look for garbage: it stays to the
+    end.
+    """
     gc.collect()
     gc.freeze()
 

@@ -1,12 +1,14 @@
-"""How fast a design catches up: waves of records wait in the input, and the clock runs until all are committed.
+"""How fast a design catches up: waves of records wait in the input, and the clock runs until all
+are committed.
 
     python bench/catch_up.py                                      the reference's ledger, exactly_once, a million entries a wave
     python bench/catch_up.py --program holdings --entries 100000
     python bench/catch_up.py --design plain --mode at_least_once --entries 100000
 
-The first wave includes the start of the query; before each later one the running design is held until all is written.
-What came out is checked at the end, so that a figure is never that of a design which lost something: balances, the number of
-events in batches (of full ones), the last row of every key. Figures of one run may be compared, figures of two machines may not.
+The first wave includes the start of the query; before each later one the running design is held
+until all is written. What came out is checked at the end, so that a figure is never that of a
+design which lost something: balances, the number of events in batches (of full ones), the last row
+of every key. Figures of one run may be compared, figures of two machines may not.
 """
 
 import argparse

@@ -1,11 +1,13 @@
-"""What a row takes of the processor: CPU-seconds of harness, broker and design, by program, with `plain` as the design.
+"""What a row takes of the processor: CPU-seconds of harness, broker and design, by program, with
+`plain` as the design.
 
     python bench/cpu_a_row.py                       the rows below, three times
     python bench/cpu_a_row.py --against FOLDER      the same with the upheld of another checkout, by turns, and ratios
     python bench/cpu_a_row.py --only '@G2' --repeat 5 --design spark
 
-The costs of a row are those of the run between its beginning and its end: what a run takes before its first row stands in a
-line of its own. Figures of one run may be compared, figures of two machines may not.
+The costs of a row are those of the run between its beginning and its end: what a run takes before
+its first row stands in a line of its own. Figures of one run may be compared, figures of two
+machines may not.
 """
 
 import argparse
@@ -55,7 +57,9 @@ class Cost(NamedTuple):
 
 
 def spent() -> Cost:
-    """Return what this run has taken: the harness is this process, the broker its JVM, and the design all the others."""
+    """Return what this run has taken: the harness is this process, the broker its JVM, and the
+    design all the others.
+    """
     from upheld.supervisor.host import Cores  # noqa: PLC0415  (the measured checkout's)
 
     me = psutil.Process()
@@ -71,7 +75,9 @@ def spent() -> Cost:
 
 
 def judge(arguments: list[str], costs: Path) -> int:
-    """Run upheld in this process, and write the cost of each row (and of all before the first) as JSON lines."""
+    """Run upheld in this process, and write the cost of each row (and of all before the first) as
+    JSON lines.
+    """
     from upheld.cli import main  # noqa: PLC0415  (the measured checkout's)
     from upheld.runner.plugin import Plugin  # noqa: PLC0415
 
@@ -143,7 +149,9 @@ def means(lines: list[tuple[str, Cost]]) -> dict[str, tuple[int, Cost]]:
 
 
 def table(found: dict[str, dict[str, tuple[int, Cost]]]) -> Iterator[str]:
-    """Write a line for each program and checkout, and one for the ratios where there are two checkouts."""
+    """Write a line for each program and checkout, and one for the ratios where there are two
+    checkouts.
+    """
     yield f"{'':8} {'':10} {'rows':>5}" + "".join(f"{part:>10}" for part in PARTS)
     for name in next(iter(found.values())):
         for checkout, costs in found.items():

@@ -1,10 +1,11 @@
-"""How long events wait for their batch at a steady rate, and what the design takes of the cores then and with nothing to do.
+"""How long events wait for their batch at a steady rate, and what the design takes of the cores
+then and with nothing to do.
 
     python bench/flush_latency.py                             the reference, exactly_once, 2,000 events/s for 30 s
     python bench/flush_latency.py --design plain --seconds 10
 
-An event waits from its append to the moment at which a read_committed reader has its batch. What it waited beyond the
-interval is the figure: the batch went late by as much.
+An event waits from its append to the moment at which a read_committed reader has its batch. What it
+waited beyond the interval is the figure: the batch went late by as much.
 """
 
 import argparse

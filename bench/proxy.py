@@ -1,4 +1,5 @@
-"""What the proxy costs: the round trip of a small request, and the throughput of a producer and of a consumer, by turns.
+"""What the proxy costs: the round trip of a small request, and the throughput of a producer and of
+a consumer, by turns.
 
     python bench/proxy.py                  2,000 requests and 200 MB each way, three times
     python bench/proxy.py --mb 1000

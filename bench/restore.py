@@ -1,10 +1,12 @@
-"""What a restore has to read, and how long it takes: a changelog in one segment against one in segments of a second.
+"""What a restore has to read, and how long it takes: a changelog in one segment against one in
+segments of a second.
 
     python bench/restore.py                       plain's ledger, 400,000 rows of 1,000 accounts
     python bench/restore.py --rows 1000000
 
-Both are compacted, which Kafka does to closed segments alone. The design reads its balances back before it is ready; what it
-takes with nothing to read back is measured too. Figures of one run may be compared, figures of two machines may not.
+Both are compacted, which Kafka does to closed segments alone. The design reads its balances back
+before it is ready; what it takes with nothing to read back is measured too. Figures of one run may
+be compared, figures of two machines may not.
 """
 
 import argparse

@@ -1,7 +1,8 @@
-"""Is any verdict unstable? plain ten times and the reference three times, with one core kept busy; then what is tagged @soak.
+"""Is any verdict unstable? plain ten times and the reference three times, with one core kept busy;
+then what is tagged @soak.
 
-`python bench/soak.py [DESIGN=REPEAT …] [-- OPTION …]`, such as `spark=10 -- --only @joins`; ends with the counts, and exit 1
-where a row was not upheld every time.
+`python bench/soak.py [DESIGN=REPEAT …] [-- OPTION …]`, such as `spark=10 -- --only @joins`; ends
+with the counts, and exit 1 where a row was not upheld every time.
 """
 
 import multiprocessing

@@ -1,4 +1,6 @@
-"""What a bench stands on: an embedded broker with a program's topics, and one instance of a design that has booted."""
+"""What a bench stands on: an embedded broker with a program's topics, and one instance of a design
+that has booted.
+"""
 
 import tempfile
 import time

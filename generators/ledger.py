@@ -1,9 +1,10 @@
-"""Entries for `ledger` and its kin: branches that post to accounts, with all that trips a careless design.
+"""Entries for `ledger` and its kin: branches that post to accounts, with all that trips a careless
+design.
 
-The workload is awkward where real ledgers are: a few branches and accounts take most of the traffic, an
-entry touches one account twice, or none, or cancels itself out, some amounts are odd numbers above 2^53 (a
-float cannot hold one), aborted attempts stand between committed ones and end every partition. One seed makes
-the same bytes in any process.
+The workload is awkward where real ledgers are: a few branches and accounts take most of the
+traffic, an entry touches one account twice, or none, or cancels itself out, some amounts are odd
+numbers above 2^53 (a float cannot hold one), aborted attempts stand between committed ones and end
+every partition. One seed makes the same bytes in any process.
 """
 
 import json
@@ -44,7 +45,9 @@ _KINDS: Final = ("none", "zero", "huge", "twice", "cancels") + ("plain",) * 27
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """One record to be written, in the order of the list; those of one aborted transaction stand together."""
+    """One record to be written, in the order of the list; those of one aborted transaction stand
+    together.
+    """
 
     key: bytes | None
     value: bytes | None
@@ -56,7 +59,9 @@ class Send:
 
     @property
     def aborted(self) -> bool:
-        """Whether the record belongs to a transaction that is aborted, so that nothing may come of it."""
+        """Whether the record belongs to a transaction that is aborted, so that nothing may come of
+        it.
+        """
         return self.transaction is not None
 
 
@@ -75,15 +80,17 @@ def ledger(  # noqa: PLR0913 (the knobs of a workload stand in the sentence that
     flawed: bool = False,
     wave: int = 0,
 ) -> tuple[Send, ...]:
-    """Make the records of one workload; aborted and repeated ones, and those that cannot be read, come on top of `entries`.
+    """Make the records of one workload; aborted and repeated ones, and those that cannot be read,
+    come on top of `entries`.
 
-    With at least as many accounts as entries every account is touched, each in its turn, instead of by
-    Zipf's law. `republished` gives each entry its first hop in a topic upstream, and repeats runs of up to 50
-    entries as a relay does that stepped back. `moved` renames the upstream topic half-way for a third of the
-    branches, changes its partition for another third and its id for the last; offsets start again from 0.
-    Of a `doomed` one all records belong to one transaction that is aborted. Of a `flawed` one some records cannot be read: the
-    first and the last ones that count of every partition, runs of them in between, and some in what is aborted.
-    A later `wave` of one seed is what arrives next: new entries of the same branches and accounts.
+    With at least as many accounts as entries every account is touched, each in its turn, instead of
+    by Zipf's law. `republished` gives each entry its first hop in a topic upstream, and repeats
+    runs of up to 50 entries as a relay does that stepped back. `moved` renames the upstream topic
+    half-way for a third of the branches, changes its partition for another third and its id for the
+    last; offsets start again from 0. Of a `doomed` one all records belong to one transaction that
+    is aborted. Of a `flawed` one some records cannot be read: the first and the last ones that
+    count of every partition, runs of them in between, and some in what is aborted. A later `wave`
+    of one seed is what arrives next: new entries of the same branches and accounts.
     """
     if not 1 <= partitions <= branches <= min(accounts, entries):
         raise ValueError(
@@ -229,7 +236,9 @@ class _Mint:
         self._owed = [len(names) for names in self._accounts]
 
     def pick_branch(self, number: int) -> int:
-        """Choose the branch of an entry: by its turn where every account has one, else by Zipf's law."""
+        """Choose the branch of an entry: by its turn where every account has one, else by Zipf's
+        law.
+        """
         if self._untouched:
             return number % len(self.branches)
         return self.rng.choices(range(len(self.branches)), cum_weights=self._branch_weights)[0]
@@ -245,7 +254,9 @@ class _Mint:
     def aborted(
         self, transaction: int, upstream: "_Upstream | None", *, flawed: bool = False
     ) -> list[Send]:
-        """Make one transaction that is aborted: a failed attempt at a record or two of each partition, and at a flawed one."""
+        """Make one transaction that is aborted: a failed attempt at a record or two of each
+        partition, and at a flawed one.
+        """
         sends = []
         for partition in range(self.partitions):
             for step in range(self.rng.randint(1, 2)):
@@ -257,7 +268,9 @@ class _Mint:
         return sends + (self.unreadable(range(self.partitions), transaction) if flawed else [])
 
     def flawed_at(self, entries: int) -> defaultdict[int, list[int]]:
-        """Choose before which entries records stand that cannot be read, and whose: each partition begins and ends with one."""
+        """Choose before which entries records stand that cannot be read, and whose: each partition
+        begins and ends with one.
+        """
         at = defaultdict[int, list[int]](
             list, {number: list(range(self.partitions)) for number in (0, entries)}
         )
@@ -266,7 +279,9 @@ class _Mint:
         return at
 
     def unreadable(self, branches: Iterable[int], transaction: int | None = None) -> list[Send]:
-        """Make a record of each of these branches that nobody can read; some have no headers, and some those of a dead letter."""
+        """Make a record of each of these branches that nobody can read; some have no headers, and
+        some those of a dead letter.
+        """
         sends = []
         for branch in branches:
             good = self._send(branch, self._postings(branch, "plain", []), [], transaction)
@@ -317,7 +332,9 @@ class _Mint:
             yield from self.rng.sample(_KINDS, len(_KINDS))
 
     def _turn(self, branch: int, kind: str) -> list[str]:
-        """Take the accounts that this entry has to touch so that the branch's last entry leaves none out."""
+        """Take the accounts that this entry has to touch so that the branch's last entry leaves
+        none out.
+        """
         if not self._untouched:
             return []
         spared = kind == "none" and self._turns[branch] > 1
@@ -356,13 +373,17 @@ class _Mint:
         return -amount if self.rng.random() < 0.4 else amount
 
     def _huge(self, account: str) -> int:
-        """Draw an odd amount above 2^53 whose sign leads the balance back, so that no sum leaves 64 bits."""
+        """Draw an odd amount above 2^53 whose sign leads the balance back, so that no sum leaves 64
+        bits.
+        """
         amount = FLOAT_EXACT + 1 + 2 * self.rng.randrange(2**51)
         return -amount if self._balance[account] > 0 else amount
 
 
 class _Upstream:
-    """The topics that a republishing relay read the entries from: which position each entry has there."""
+    """The topics that a republishing relay read the entries from: which position each entry has
+    there.
+    """
 
     def __init__(self, mint: _Mint, *, moved: bool, first: int) -> None:
         self._mint = mint
@@ -372,7 +393,9 @@ class _Upstream:
         self._ids = [mint.rng.randbytes(16) for _ in range(2)]
 
     def move(self) -> None:
-        """Rename the first topic, spread the second over other partitions, delete and recreate the third."""
+        """Rename the first topic, spread the second over other partitions, delete and recreate the
+        third.
+        """
         self._moved = True
 
     def hop(self, branch: int, ahead: int | None = None) -> Hop:

@@ -1,8 +1,9 @@
-"""Signals for `pulse`: robots whose motors, grippers and controllers tell how many points they moved through, and their names.
+"""Signals for `pulse`: robots whose motors, grippers and controllers tell how many points they
+moved through, and their names.
 
-A few robots have most of the traffic; some signals are as old as a robot's first one, or older, and some of the same moment.
-Names change and go. Aborted attempts stand between what counts and end every partition. One seed makes the same bytes in any
-process.
+A few robots have most of the traffic; some signals are as old as a robot's first one, or older, and
+some of the same moment. Names change and go. Aborted attempts stand between what counts and end
+every partition. One seed makes the same bytes in any process.
 """
 
 import json
@@ -19,7 +20,8 @@ SIGNALS: Final = ("motors", "grippers", "controllers")
 POINTS_MAX: Final = 5_000
 _LATE: Final = 0.05  # signals that are as old as the workload's first one, or older
 _LATE_MS: Final = 20
-_ABORTED: Final = 4  # transactions that come to nothing, one at the end of every partition of every topic among them
+# Transactions that come to nothing, one at the end of every partition of every topic among them.
+_ABORTED: Final = 4
 _UNNAMED: Final = 0.1  # names that go again
 
 
@@ -73,7 +75,10 @@ class Robots:
 def signals(
     seed: int, *, count: int = 4_000, robots: int = 64, partitions: int = 4, wave: int = 0
 ) -> list[Send]:
-    """Make the signals of one workload; aborted ones come on top. A later `wave` is what the same robots say next."""
+    """Make the signals of one workload; aborted ones come on top.
+
+    A later `wave` is what the same robots say next.
+    """
     if not 1 <= robots <= count:
         raise ValueError(f"{count} signals are not enough for {robots} robots")
     made, sends = Robots(seed, robots, partitions, wave), list[Send]()
@@ -98,7 +103,9 @@ def signals(
 def names(
     seed: int, *, count: int = 64, robots: int = 64, partitions: int = 4, wave: int = 0
 ) -> list[Send]:
-    """Make so many names, of every robot in its turn; some go again, and the last ones come to nothing."""
+    """Make so many names, of every robot in its turn; some go again, and the last ones come to
+    nothing.
+    """
     made = Robots(seed, robots, partitions, wave)
     sends = [
         made.name(number % robots, gone=number >= robots and made.rng.random() < _UNNAMED)

@@ -1,7 +1,8 @@
-"""Changes of two tables that are joined: rows come, change, refer to another partner, go and come again, in bursts.
+"""Changes of two tables that are joined: rows come, change, refer to another partner, go and come
+again, in bursts.
 
-Aborted attempts stand between the changes that count and end every partition. One seed, asked for the same changes in the same
-order, makes the same bytes in any process.
+Aborted attempts stand between the changes that count and end every partition. One seed, asked for
+the same changes in the same order, makes the same bytes in any process.
 """
 
 import json
@@ -78,7 +79,9 @@ class Tables:
         self.right: dict[int, dict[str, Any]] = {}
 
     def changes(self, count: int, *, aborted: bool = True) -> list[Send]:
-        """Make so many changes of the first table, a tenth as many of the second one, and attempts that come to nothing."""
+        """Make so many changes of the first table, a tenth as many of the second one, and attempts
+        that come to nothing.
+        """
         if self._made_from is None:
             return self._changes(count, aborted=aborted)
         sends, tables = _first_changes(self._made_from, count, aborted=aborted)
@@ -136,7 +139,9 @@ class Tables:
         return [self._put(row, self._row(row)) for row in rows]
 
     def no_more(self) -> list[Send]:
-        """Delete those again for good, and change every partner in between: results of the rows are on their way."""
+        """Delete those again for good, and change every partner in between: results of the rows are
+        on their way.
+        """
         sends, apart = list[Send](), max(1, len(self._passing) // len(self._partners))
         for number, row in enumerate(self._passing):
             sends.append(self._put(row, None))
@@ -165,7 +170,8 @@ class Tables:
     def _change(self, row: int) -> Send:
         """The next thing that befalls a row: it comes, changes, refers to another partner, or goes."""
         if row not in self.left:
-            # A tombstone for a key that is not there is legal, and now and then somebody writes one.
+            # A tombstone for a key that is not there is legal, and now and then somebody writes
+            # one.
             return self._put(row, None if self._rng.random() < 0.02 else self._row(row))
         fate = self._rng.random()
         if fate < 0.3:
@@ -261,7 +267,9 @@ class Tables:
 def _first_changes(
     made_from: _MadeFrom, count: int, *, aborted: bool
 ) -> tuple[tuple[Send, ...], Tables]:
-    """Make the first changes of tables, and the tables after them: most rows of a run begin with the same ones."""
+    """Make the first changes of tables, and the tables after them: most rows of a run begin with
+    the same ones.
+    """
     seed, program, rows, partners, partitions, beside = made_from
     tables = Tables(
         seed, program, rows=rows, partners=partners, partitions=partitions, beside=beside
@@ -270,9 +278,11 @@ def _first_changes(
 
 
 def written(role: str, table: Sequence[Sequence[str]], partitions: int) -> list[Send]:
-    """The records of a table as it stands in a feature: a head, then rows; the first cell is the key, none else a tombstone.
+    """The records of a table as it stands in a feature: a head, then rows; the first cell is the
+    key, none else a tombstone.
 
-    `amount` and `founded` are integers, `positions` a list of them, and a cell without text is null.
+    `amount` and `founded` are integers, `positions` a list of them, and a cell without text is
+    null.
     """
     names, *rows = table
     sends = []
@@ -323,7 +333,9 @@ def spoiled(role: str, flaw: str) -> Send:
 
 
 def facts(sends: Sequence[Send]) -> dict[str, int]:
-    """Count what a report states about a workload: `entries` are changes of the first table, `accounts` its keys."""
+    """Count what a report states about a workload: `entries` are changes of the first table,
+    `accounts` its keys.
+    """
     counted = [send for send in sends if not send.aborted]
     first = [send for send in counted if send.role in {"positions", "client-positions"}]
     return {

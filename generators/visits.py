@@ -1,6 +1,8 @@
-"""Events for `batcher`: visitors act on the pages of customers, a few of whom have most of the traffic.
+"""Events for `batcher`: visitors act on the pages of customers, a few of whom have most of the
+traffic.
 
-Nulls and aborted attempts stand between the events that count. One seed makes the same bytes in any process.
+Nulls and aborted attempts stand between the events that count. One seed makes the same bytes in any
+process.
 """
 
 import json
@@ -30,8 +32,8 @@ def visits(  # noqa: PLR0913 (the knobs of a workload stand in the sentence that
 ) -> list[Send]:
     """Make the records of one workload; nulls and aborted events come on top of `events`.
 
-    With as many customers as events each has one. `plain` leaves nulls and aborted events out. A later `wave` of one seed
-    is what arrives next, of the same customers.
+    With as many customers as events each has one. `plain` leaves nulls and aborted events out. A
+    later `wave` of one seed is what arrives next, of the same customers.
     """
     if not 1 <= customers <= events:
         raise ValueError(f"{events} events are not enough for {customers} customers")

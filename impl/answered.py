@@ -1,10 +1,13 @@
-"""Calls into a client that may never return, though they are given a time, and calls out of it that may raise.
+"""Calls into a client that may never return, though they are given a time, and calls out of it that
+may raise.
 
-librdkafka 2.16 waits for ever in `send_offsets_to_transaction` for a group coordinator that it has lost, whatever its timeout
-(its issue 5456): a broker that restarts in the middle of a transaction is enough.
+librdkafka 2.16 waits for ever in `send_offsets_to_transaction` for a group coordinator that it has
+lost, whatever its timeout (its issue 5456): a broker that restarts in the middle of a transaction
+is enough.
 
-A broker takes whatever sequence number a producer begins a partition with. Where its first batch there is refused and a second is
-under way, the second is taken for the first, and the first one's return for a repetition: it is acknowledged and lost.
+A broker takes whatever sequence number a producer begins a partition with. Where its first batch
+there is refused and a second is under way, the second is taken for the first, and the first one's
+return for a repetition: it is acknowledged and lost.
 """
 
 import threading
@@ -19,7 +22,9 @@ ONE_UNDER_WAY = {"max.in.flight.requests.per.connection": 1}
 
 
 def answered(within_s: float, call: Callable[..., Any], *arguments: Any) -> None:
-    """Call it; a loud stop where it does not return in time, since a producer that is stuck is of no further use."""
+    """Call it; a loud stop where it does not return in time, since a producer that is stuck is of
+    no further use.
+    """
     over, raised = threading.Event(), list[BaseException]()
 
     def go() -> None:
@@ -41,8 +46,8 @@ def answered(within_s: float, call: Callable[..., Any], *arguments: Any) -> None
 def heard(
     callback: Callable[..., None], give_up: Callable[[KafkaError], object]
 ) -> Callable[..., None]:
-    """A callback after whose errors the caller gives up: the client would pass them on as what is no exception, to be caught by
-    nobody."""
+    """A callback after whose errors the caller gives up: the client would pass them on as what is
+    no exception, to be caught by nobody."""
 
     def call(*arguments: Any) -> None:
         try:

@@ -1,4 +1,6 @@
-"""How far a design is behind, for the designs that are written in Python: what any monitor of consumer groups says."""
+"""How far a design is behind, for the designs that are written in Python: what any monitor of
+consumer groups says.
+"""
 
 from typing import Any
 
@@ -8,7 +10,9 @@ ANSWER_S = 4.0
 
 
 def lag(consumer: Consumer, places: list[TopicPartition]) -> dict[str, Any]:
-    """The answer of the protocol: from what the consumer's group has committed to the ends of these partitions."""
+    """The answer of the protocol: from what the consumer's group has committed to the ends of these
+    partitions.
+    """
     # First: it is never ahead.
     committed = sum(max(0, place.offset) for place in consumer.committed(places, ANSWER_S))
     ends = sum(consumer.get_watermark_offsets(place, ANSWER_S)[1] for place in places)

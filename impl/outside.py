@@ -1,4 +1,6 @@
-"""An effect outside of Kafka, for the designs that are written in Python: each output that is sent is told to a file as well."""
+"""An effect outside of Kafka, for the designs that are written in Python: each output that is sent
+is told to a file as well.
+"""
 
 import json
 from pathlib import Path
@@ -6,7 +8,9 @@ from typing import Any
 
 
 class Outside:
-    """The file `effects` of the durable folder, a JSON line [key, value] for each output, where the start asks for that."""
+    """The file `effects` of the durable folder, a JSON line [key, value] for each output, where the
+    start asks for that.
+    """
 
     def __init__(self, start: dict[str, Any]) -> None:
         is_asked = start["parameters"].get("effects")

@@ -1,4 +1,6 @@
-"""Clients of the state stores, for the designs that are written in Python; the layout is that of docs/protocol.md."""
+"""Clients of the state stores, for the designs that are written in Python; the layout is that of
+docs/protocol.md.
+"""
 
 import sqlite3
 import time

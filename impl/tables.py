@@ -1,7 +1,8 @@
-"""A topic that is a table, for the designs that are written in Python: its last rows, as readers of committed data see them.
+"""A topic that is a table, for the designs that are written in Python: its last rows, as readers of
+committed data see them.
 
-Who answers queries from here never shows what is not committed, nor anything before all of the topic was read; and every
-instance has all of the table, so one answers for another that is down.
+Who answers queries from here never shows what is not committed, nor anything before all of the
+topic was read; and every instance has all of the table, so one answers for another that is down.
 """
 
 import threading

@@ -9,7 +9,9 @@ ANSWER_S = 10
 
 
 def topic_ids(client: dict[str, Any], topics: list[str]) -> dict[str, bytes]:
-    """The ids of topics, 16 bytes each: one that was deleted and made anew has another, and its offsets begin anew."""
+    """The ids of topics, 16 bytes each: one that was deleted and made anew has another, and its
+    offsets begin anew.
+    """
     admin = AdminClient(client)  # the answers end with it
     described = admin.describe_topics(TopicCollection(topics), request_timeout=ANSWER_S)
     ids = {topic: future.result(ANSWER_S).topic_id for topic, future in described.items()}

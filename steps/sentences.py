@@ -1,4 +1,6 @@
-"""Every sentence of the main job. «It» is every application under test; «the relay» is the one upstream of it."""
+"""Every sentence of the main job. «It» is every application under test; «the relay» is the one
+upstream of it.
+"""
 
 import re
 from collections.abc import Callable, Iterator
@@ -41,7 +43,8 @@ TAKEN_OVER_WITHIN_MS = (
 )
 WENT_ON_WITHIN_MS = 10_000  # from the death on: half of what a start with nothing prepared may take
 VISIBLE_WITHIN_MS = 2_000  # on top of the commit interval, promised by every program's contract
-FILLED_WITHIN_MS = 4_000  # two batches of a Spark on half a machine, and far from the minute that the clock takes there
+# Two batches of a Spark on half a machine, and far from the minute that the clock takes there.
+FILLED_WITHIN_MS = 4_000
 FLUSHED_WITHIN_MS = (
     3_000  # on top of the interval of the batches: the look at the clock, and two such batches
 )
@@ -90,7 +93,9 @@ def in_mode(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
     disks_mb: str | None,
     letters: str | None,
 ) -> None:
-    """Declare the application under test, with the program's own parameters and the usual transaction timeout or others."""
+    """Declare the application under test, with the program's own parameters and the usual
+    transaction timeout or others.
+    """
     for is_needed, capability, otherwise in (
         (several, "scale", "runs as one instance"),
         (workers, "workers", "shares its work among no processes that can be killed one by one"),
@@ -165,7 +170,9 @@ def entries_wait(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
     idle: str | None,
     flawed: str | None,
 ) -> None:
-    """Write a workload: the usual one, `republished` with repeats, `moving` with a changing first hop, or all of it `aborted`."""
+    """Write a workload: the usual one, `republished` with repeats, `moving` with a changing first
+    hop, or all of it `aborted`.
+    """
     kinds = {
         "republished": kind == "republished ",
         "moved": kind == "moving ",
@@ -194,7 +201,9 @@ def visits_wait(trial: Trial, events: str, customers: str) -> None:
     )
 )
 def signals_wait(trial: Trial, count: str, what: str, robots: str) -> None:
-    """Write what robots have to say, or what they are called; it is asked for them from here on, one after the other."""
+    """Write what robots have to say, or what they are called; it is asked for them from here on,
+    one after the other.
+    """
     for application in subjects(trial):
         wave = partial(
             signals if what == "signals" else names,
@@ -217,7 +226,8 @@ def visits_trickle(
 ) -> None:
     """Write one event after the other, and see what comes out meanwhile.
 
-    If it jumps, the wall clock of every process of the design is set at the beginning; the monotonic one goes on as ever.
+    If it jumps, the wall clock of every process of the design is set at the beginning; the
+    monotonic one goes on as ever.
     """
     for application in subjects(trial):
         one = partial(
@@ -283,7 +293,9 @@ def starts(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
 def go_on_arriving(
     trial: Trial, seconds: str | None, how: str | None, away: str | None, of_them: str | None
 ) -> None:
-    """Write small waves, and see what comes out; meanwhile the store is disturbed, or no broker is in reach of instance a."""
+    """Write small waves, and see what comes out; meanwhile the store is disturbed, or no broker is
+    in reach of instance a.
+    """
     for application in subjects(trial):
         if not seconds:
             with trial.feeding(application, APART_S):
@@ -330,10 +342,12 @@ def killed(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
     for_good: str | None,
     is_fed: str | None,
 ) -> None:
-    """SIGKILL every process of instance a at that moment, and see what readers of committed data have of it.
+    """SIGKILL every process of instance a at that moment, and see what readers of committed data
+    have of it.
 
-    Before a request the broker never has it; after one it has done what was asked, and the answer is unread. A transaction that
-    was left open is the successor's to settle; where that starts at once, or never does, how long readers wait is measured.
+    Before a request the broker never has it; after one it has done what was asked, and the answer
+    is unread. A transaction that was left open is the successor's to settle; where that starts at
+    once, or never does, how long readers wait is measured.
     """
     for application in subjects(trial, who):
         with trial.feeding(application, APART_S) if is_fed else nullcontext():
@@ -356,7 +370,9 @@ def killed(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
     parsers.re(r"it is stopped gracefully(?P<twice> while more of them arrive, and told so twice)?")
 )
 def stopped(trial: Trial, twice: str | None) -> None:
-    """Ask instance a to close, or, with its input going on, ask again when it has; what it applied is committed."""
+    """Ask instance a to close, or, with its input going on, ask again when it has; what it applied
+    is committed.
+    """
     for application in subjects(trial):
         with trial.feeding(application) if twice else nullcontext():
             trial.stop(application, twice=bool(twice))
@@ -372,7 +388,9 @@ def stopped(trial: Trial, twice: str | None) -> None:
     )
 )
 def succeeded(trial: Trial, request: str | None) -> None:
-    """SIGSTOP every process of instance a, or SIGKILL them with a request held, and start instance b in its place."""
+    """SIGSTOP every process of instance a, or SIGKILL them with a request held, and start instance
+    b in its place.
+    """
     for application in subjects(trial):
         if request:
             rule = meet(trial, application, "hold", "before", request)
@@ -420,7 +438,9 @@ def goes_on(trial: Trial) -> None:
     )
 )
 def come_and_go(trial: Trial, changes: str, at_once: str | None) -> None:
-    """Start, stop and kill instances by their names; each time, or at the end, wait until the input is shared among who runs."""
+    """Start, stop and kill instances by their names; each time, or at the end, wait until the input
+    is shared among who runs.
+    """
     does: dict[str, Callable[[Application, str], object]]
     does = {"joins": trial.start, "leaves": trial.stop, "is killed": trial.kill}
     if not at_once:
@@ -450,9 +470,10 @@ def come_and_go(trial: Trial, changes: str, at_once: str | None) -> None:
     )
 )
 def befall(trial: Trial, what: str, is_fed: str | None) -> None:
-    """While it is down: delete the instance's own disk; or copy every disk of the application, or put the copy in their place;
-    or cut one file in half; or have the broker delete records that are not committed yet, as when their retention is over.
-    Or add partitions, or make another topic of that name; or leave no room on its disks."""
+    """While it is down: delete the instance's own disk; or copy every disk of the application, or
+    put the copy in their place; or cut one file in half; or have the broker delete records that are
+    not committed yet, as when their retention is over. Or add partitions, or make another topic of
+    that name; or leave no room on its disks."""
     does: dict[str, Callable[[Application], object]]
     does = {
         "its local state is wiped": partial(disks.wipe, trial),
@@ -479,7 +500,9 @@ def deployed_twice(trial: Trial) -> None:
 
 @when("a second cluster stands by, and takes over while more of them arrive")
 def taken_over(trial: Trial) -> None:
-    """Start it beside the first, tell the first to hand over and the second to go on from there, and end the first."""
+    """Start it beside the first, tell the first to hand over and the second to go on from there,
+    and end the first.
+    """
     for application in subjects(trial):
         trial.start(application, "green", apart=True, cluster="green")
         with trial.feeding(application, APART_S):
@@ -508,11 +531,12 @@ def goes_wrong(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
     applied: str | None,
     why: str,
 ) -> None:
-    """SIGKILL the broker under an open transaction, or the one of three that coordinates it, and start it again; or lower the
-    output topic's max.message.bytes, and wait for the loud stop.
+    """SIGKILL the broker under an open transaction, or the one of three that coordinates it, and
+    start it again; or lower the output topic's max.message.bytes, and wait for the loud stop.
 
-    Or strike a request of instance a, before the broker has it or with the answer unread: close its connection, or let that fall
-    silent until the client gives it up. Or answer in the place of the broker, once, before it has the request or when it is done.
+    Or strike a request of instance a, before the broker has it or with the answer unread: close its
+    connection, or let that fall silent until the client gives it up. Or answer in the place of the
+    broker, once, before it has the request or when it is done.
     """
     for application in subjects(trial):
         if refused:
@@ -564,7 +588,9 @@ def is_prompt(trial: Trial) -> None:
     )
 )
 def readers_pass(trial: Trial, wait_ms: str | None) -> None:
-    """How long the last stable offset stayed below the end; none left open means: gone before the timeout can act."""
+    """How long the last stable offset stayed below the end; none left open means: gone before the
+    timeout can act.
+    """
     bound_ms = TRANSACTION_TIMEOUT_MS // 3
     if wait_ms:
         bound_ms = int(wait_ms) + trial.rig.later_abort_ms
@@ -587,7 +613,9 @@ def same_rows(trial: Trial) -> None:
     )
 )
 def is_soon(trial: Trial, what: str, seconds: str) -> None:
-    """From the moment its process is started, the runtime's boot and the reading of state in it; or from now on."""
+    """From the moment its process is started, the runtime's boot and the reading of state in it; or
+    from now on.
+    """
     for application in subjects(trial):
         if what.startswith("its first"):
             trial.first_output(application, 1000 * int(seconds))

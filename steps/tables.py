@@ -48,7 +48,9 @@ def tables_of(trial: Trial, application: Application, rows: int, partners: int) 
     )
 )
 def changes_wait(trial: Trial, changes: str, rows: str, partners: str) -> None:
-    """Write changes of both tables in bursts, with aborted ones between them and at the end of every partition."""
+    """Write changes of both tables in bursts, with aborted ones between them and at the end of
+    every partition.
+    """
     for application in subjects(trial):
         tables = tables_of(trial, application, int(rows), int(partners))
         write(trial, application, partial(tables.changes, int(changes)))
@@ -102,7 +104,9 @@ def flawed(trial: Trial, flaw: str, which: str) -> None:
     )
 )
 def raced(trial: Trial, what: str) -> None:
-    """Mark how often the race was possible in what was written; where it never was, nothing is shown."""
+    """Mark how often the race was possible in what was written; where it never was, nothing is
+    shown.
+    """
     for application in subjects(trial):
         count = races(trial.history, application.name)[what]
         if not count:
@@ -119,7 +123,9 @@ def measured(trial: Trial) -> None:
 
 @then("2 seconds after deletions may be forgotten, it holds no more than twice as much")
 def has_forgotten(trial: Trial) -> None:
-    """Let the time pass for which deletions are remembered, have some more changes arrive, and measure."""
+    """Let the time pass for which deletions are remembered, have some more changes arrive, and
+    measure.
+    """
     for application in subjects(trial):
         tables, retention_ms = (
             application.tables,
@@ -153,7 +159,9 @@ def refused_or_right(trial: Trial) -> None:
 
 @then(parsers.re("it stops loudly and names (?P<what>the record|where)"))
 def stops_loudly(trial: Trial, what: str) -> None:
-    """`failed` of the kind poison, with topic, partition and offset; or of any kind, with the topic and partition of a gap."""
+    """`failed` of the kind poison, with topic, partition and offset; or of any kind, with the topic
+    and partition of a gap.
+    """
     for application in subjects(trial):
         if what == "where":
             topics.expect_gap(trial, application)

@@ -1,6 +1,8 @@
-"""Hand-written histories, to be read as a story: entries in, outputs out, a kill, a commit, and what a check says of it.
+"""Hand-written histories, to be read as a story: entries in, outputs out, a kill, a commit, and
+what a check says of it.
 
-No broker and no design is asked: a story writes down what the harness would have read back from the log.
+No broker and no design is asked: a story writes down what the harness would have read back from the
+log.
 """
 
 import json
@@ -81,7 +83,9 @@ class Story:
         return Story(self.program.name, mode, name=name, among=self.history)
 
     def edited(self, *changes: tuple[Record, list[Record]]) -> History:
-        """The history with each of these outputs replaced by others, and every output given the offset of its new place."""
+        """The history with each of these outputs replaced by others, and every output given the
+        offset of its new place.
+        """
         replaced = {id(record): others for record, others in changes}
         offsets = [0, 0]
         events: list[AnyEvent] = []
@@ -342,7 +346,9 @@ class Story:
         down: bool = True,
         group: bool = True,
     ) -> None:
-        """Every transaction is decided, and the input below these offsets (one a partition) is committed."""
+        """Every transaction is decided, and the input below these offsets (one a partition) is
+        committed.
+        """
         offsets = {f"{self.reads}-{partition}": offset for partition, offset in enumerate(below)}
         offsets |= {f"{self.second}-{partition}": offset for partition, offset in enumerate(second)}
         known = offsets if group else None
@@ -451,7 +457,9 @@ class Story:
         at_ms: int = 0,
         seen: bool = True,
     ) -> None:
-        """An instance answers with what a row says, or with nothing; `seen` is whether readers saw that row by then."""
+        """An instance answers with what a row says, or with nothing; `seen` is whether readers saw
+        that row by then.
+        """
         stable = row.offset + seen if row else 0
         value = (row.value or b"").decode() if row else None
         key = (row.key or b"").decode() if row else key

@@ -18,7 +18,9 @@ def hear(store: Store, writes: int) -> None:
 
 
 def comes_back(store: Redis) -> None:
-    """While it is down nobody reaches it, and what it holds is told all the same; then it goes on where it was killed."""
+    """While it is down nobody reaches it, and what it holds is told all the same; then it goes on
+    where it was killed.
+    """
     design = redis.Redis.from_url(store.address, retry=None)
     design.hset("app:balances", "ada", "1")
     with store.down():

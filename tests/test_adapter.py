@@ -68,7 +68,9 @@ def test_stdin_ends_while_working(spawn: Spawn) -> None:
 
 
 def test_refusal_and_loud_stop_at_start(spawn: Spawn) -> None:
-    """`open` may refuse, after which stop is answered, or fail loudly, after which it exits, unless it is sound."""
+    """`open` may refuse, after which stop is answered, or fail loudly, after which it exits, unless
+    it is sound.
+    """
     refusing, failing, sound = spawn("refuses"), spawn("storage"), spawn("offset-lost")
     refusal = refusing.start(START)
 
@@ -84,7 +86,9 @@ def test_refusal_and_loud_stop_at_start(spawn: Spawn) -> None:
 
 
 def test_loud_stop_while_it_works(spawn: Spawn) -> None:
-    """One that has let go of everything says so and takes another start; one whose runtime is spoiled exits."""
+    """One that has let go of everything says so and takes another start; one whose runtime is
+    spoiled exits.
+    """
     sound, spoiled = spawn("poison"), spawn("fenced")
     for _ in range(2):
         sound.start(START)
@@ -99,7 +103,9 @@ def test_loud_stop_while_it_works(spawn: Spawn) -> None:
 
 
 def test_two_clusters(spawn: Spawn) -> None:
-    """One that stands by begins to work when it is activated, hands over when it is told to, and can be started again."""
+    """One that stands by begins to work when it is activated, hands over when it is told to, and
+    can be started again.
+    """
     instance = spawn("")
 
     assert instance.start(START.model_copy(update={"standing_by": True})) == StandingBy()
@@ -111,7 +117,9 @@ def test_two_clusters(spawn: Spawn) -> None:
 
 @pytest.mark.parametrize("habit", ["breaks", "breaks_in_c"])
 def test_broken_worker(spawn: Spawn, habit: str) -> None:
-    """A worker that raises ends the process and leaves its traceback in the log, also where that is no exception."""
+    """A worker that raises ends the process and leaves its traceback in the log, also where that is
+    no exception.
+    """
     instance = spawn(habit)
     instance.start(START)
 

@@ -1,4 +1,6 @@
-"""What a user or a machine can get wrong: one sentence on stderr, the exit code of the design, no traceback, no hang."""
+"""What a user or a machine can get wrong: one sentence on stderr, the exit code of the design, no
+traceback, no hang.
+"""
 
 import gc
 import hashlib
@@ -171,7 +173,9 @@ def test_nothing_chosen(refused: Callable[..., Refused]) -> None:
 def test_what_the_manifest_says(
     refused: Callable[..., Refused], tmp_path: Path, toml: str | None, says: str | None
 ) -> None:
-    """A mistake in design.toml exits 4 before any broker is started; a program that nobody has leaves nothing to judge."""
+    """A mistake in design.toml exits 4 before any broker is started; a program that nobody has
+    leaves nothing to judge.
+    """
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "known.txt").write_text("G22.no-such, it is hard, https://example.org/1\n")
     if toml is not None:
@@ -301,7 +305,9 @@ def test_no_java_at_all(
 
 
 def test_a_history_that_is_none(refused: Callable[..., Refused], tmp_path: Path) -> None:
-    """Cut in the middle of a line, cut between lines, empty, a folder, not text, not there: none of them is judged."""
+    """Cut in the middle of a line, cut between lines, empty, a folder, not text, not there: none of
+    them is judged.
+    """
     story = Story()
     story.names("app-entries", "app-balances")
     story.start()
@@ -412,7 +418,9 @@ def test_malformed_features(
 def test_a_fault_of_ours_is_no_verdict(
     refused: Callable[..., Refused], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An exception that nobody foresaw would exit 1, which reads as violated; it exits 3, and says how to see more."""
+    """An exception that nobody foresaw would exit 1, which reads as violated; it exits 3, and says
+    how to see more.
+    """
     monkeypatch.setattr(catalogue, "load", lambda: 1 / 0)
 
     end = refused("list")

@@ -7,7 +7,9 @@ MAKES = "import sys; from pathlib import Path; Path(sys.argv[1]).touch(); print(
 
 
 def test_commands_beside_each_other(tmp_path: Path) -> None:
-    """The first ends only if the second runs meanwhile; what they say stays apart, and one that fails makes all fail."""
+    """The first ends only if the second runs meanwhile; what they say stays apart, and one that
+    fails makes all fail.
+    """
     for name, script in (("waits", WAITS), ("makes", MAKES)):
         (tmp_path / name).write_text(script)
     commands = [

@@ -80,7 +80,9 @@ def accounts(story: Story, first: Record, second: Record) -> None:
     ],
 )
 def test_the_last_states(ada: int | None, north: int | None, missing: list[str]) -> None:
-    """A state of either stage that is old, or not there, is late, and was not stored before the commit."""
+    """A state of either stage that is old, or not there, is late, and was not stored before the
+    commit.
+    """
     story, (first, second) = two_entries()
     states = {  # stage, key and balance -> postings, last entry
         ("balances", "bob", -2): (1, first),
@@ -110,7 +112,9 @@ def test_the_last_states(ada: int | None, north: int | None, missing: list[str])
 
 
 def test_nothing_holds_a_history_that_is_done_with() -> None:
-    """Not even itself: a run has hundreds, of tens of megabytes each, and none waits for the collector of cycles."""
+    """Not even itself: a run has hundreds, of tens of megabytes each, and none waits for the
+    collector of cycles.
+    """
     story, _ = two_entries()
     story.found("relation")
     views = [weakref.ref(stage) for stage in view_of(story.history, "app").stages]

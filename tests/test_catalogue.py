@@ -173,14 +173,18 @@ def test_a_design_promises_the_rows_of_its_programs_and_modes(
     ],
 )
 def test_only_takes_a_tag_expression(catalogue: Catalogue, only: str, ids: set[str]) -> None:
-    """Cucumber's expressions choose; the @ may be left out, and a guarantee's id stands for its scenarios."""
+    """Cucumber's expressions choose; the @ may be left out, and a guarantee's id stands for its
+    scenarios.
+    """
     chosen = catalogue.chooser(only=only)
 
     assert {catalogue.by_row[row.id].id for row in catalogue.rows(chosen)} == ids
 
 
 def test_one_mode_is_enough_where_the_tag_says_so(features: Path) -> None:
-    """Who has both modes is judged in exactly_once, who has one in that, and who is asked for one mode in that."""
+    """Who has both modes is judged in exactly_once, who has one in that, and who is asked for one
+    mode in that.
+    """
     feature = features / "replay/replays.feature"
     feature.write_text(
         feature.read_text().replace(
@@ -201,7 +205,9 @@ def test_one_mode_is_enough_where_the_tag_says_so(features: Path) -> None:
 
 
 def test_one_program_is_enough_where_the_tag_says_so(features: Path) -> None:
-    """Who has several programs is judged on the one with more state, in each mode, and who has one on that."""
+    """Who has several programs is judged on the one with more state, in each mode, and who has one
+    on that.
+    """
     feature = features / "replay/replays.feature"
     feature.write_text(
         feature.read_text()

@@ -62,7 +62,9 @@ def relayed(mode: str, *pieces: str) -> Story:
 
 
 def balances(mode: str, *pieces: str, atomic: str = "batch") -> Story:
-    """A ledger of one account with four entries, whose outputs are these states by number; a new start between."""
+    """A ledger of one account with four entries, whose outputs are these states by number; a new
+    start between.
+    """
     story = Story("ledger", mode, atomic=atomic)
     story.start()
     entries = [story.entry(ada=cents) for cents in (1, 10, 100, 1000)]
@@ -135,7 +137,9 @@ class TestRelation:
 
     @pytest.mark.parametrize("make", [balances, relayed])
     def test_a_step_back_needs_a_restart(self, make: Callable[..., Story]) -> None:
-        """At_least_once may step back once behind each new start, and never without one or before it."""
+        """At_least_once may step back once behind each new start, and never without one or before
+        it.
+        """
         assert make("at_least_once", "012", "123").found("relation") == []
         assert make("at_least_once", "012", "12", "123").found("relation") == []
         assert {name for name, _, _ in make("at_least_once", "012123").found("relation")} == {
@@ -160,7 +164,9 @@ class TestRelation:
 
     @pytest.mark.parametrize(("beside", "found"), [(True, set()), (False, {"reordered"})])
     def test_a_step_back_behind_an_instance_that_left(self, beside: bool, found: set[str]) -> None:
-        """Who goes on with what another one left may step back once; where nobody else ran nobody took over."""
+        """Who goes on with what another one left may step back once; where nobody else ran nobody
+        took over.
+        """
         story = Story("ledger", "at_least_once")
         story.start("a")
         if beside:
@@ -222,7 +228,9 @@ class TestRelation:
 
     @BOTH_MODES
     def test_discarded_duplicates(self, mode: str) -> None:
-        """A repeat by a relay upstream changes nothing and emits nothing, also when a whole run steps back."""
+        """A repeat by a relay upstream changes nothing and emits nothing, also when a whole run
+        steps back.
+        """
         story = Story("ledger", mode)
         first = story.entry(ada=1, via=[("up", 0, 7)])
         second = story.entry(ada=10, via=[("up", 0, 8)])
@@ -236,7 +244,9 @@ class TestRelation:
         assert story.found("relation") == []
 
     def test_a_duplicate_applied_again(self) -> None:
-        """Counting a repeat of a relay upstream is duplicated, and the first hop it came by does not hide it."""
+        """Counting a repeat of a relay upstream is duplicated, and the first hop it came by does
+        not hide it.
+        """
         story = Story()
         first = story.entry(ada=1, via=[("up", 0, 7)])
         again = story.again(first)
@@ -258,7 +268,9 @@ class TestRelation:
     @pytest.mark.parametrize("before", [("up", 0, 7), ("up", 0, 7, b"old")])
     @pytest.mark.parametrize("after", [("down", 0, 3), ("up", 1, 3), ("up", 0, 3, b"new")])
     def test_the_first_hop_moves(self, before: Any, after: Any) -> None:
-        """Another topic, partition or topic id starts again at any offset, and a repeat there is discarded again."""
+        """Another topic, partition or topic id starts again at any offset, and a repeat there is
+        discarded again.
+        """
         story = Story()
         first = story.entry(ada=1, via=[before])
         second = story.entry(ada=10, via=[after])
@@ -371,7 +383,9 @@ class TestRelation:
 
     @pytest.mark.parametrize(("cents", "held"), [(5, 1), (15, 2), (10, 1), (14, 2)])
     def test_torn_in_the_middle(self, cents: int, held: int) -> None:
-        """Several postings to one account are one step: any part of them is torn, in whatever order it was taken."""
+        """Several postings to one account are one step: any part of them is torn, in whatever order
+        it was taken.
+        """
         story = Story()
         entry = story.entry(("ada", 5), ("ada", 10), ("ada", 4))
         story.row("ada", cents, held, entry)
@@ -395,7 +409,9 @@ class TestRelation:
         )
 
     def test_an_entry_is_left_out_of_the_sum(self) -> None:
-        """A sum that lacks an entry is lost, and the entry it lacks is named, not the one where it shows."""
+        """A sum that lacks an entry is lost, and the entry it lacks is named, not the one where it
+        shows.
+        """
         story = Story()
         _, second, third = story.entry(ada=1), story.entry(ada=10), story.entry(ada=100)
         story.row("ada", 101, 2, third)
@@ -455,7 +471,9 @@ class TestRelation:
         ],
     )
     def test_a_row_of_no_contract(self, value: bytes | None) -> None:
-        """Whatever is no row of the contract is phantom and named by its own position, never a traceback."""
+        """Whatever is no row of the contract is phantom and named by its own position, never a
+        traceback.
+        """
         story = Story()
         entry = story.entry(ada=1)
         story.row("ada", 1, 1, entry)
@@ -480,7 +498,9 @@ class TestRelation:
         ]
 
     def test_a_relay_that_changes_something(self) -> None:
-        """An output with another key, chain or posting than its input is phantom, and its input is named."""
+        """An output with another key, chain or posting than its input is phantom, and its input is
+        named.
+        """
         story, letters = four_letters()
         for letter in letters:
             story.copy(letter)
@@ -505,7 +525,9 @@ class TestRelation:
         assert [name for name, _, _ in story.found("relation")] == ["phantom"]
 
     def test_upstream_is_recorded_twice(self) -> None:
-        """One topic may be the output of one application and the input of the next, and each record counts once."""
+        """One topic may be the output of one application and the input of the next, and each record
+        counts once.
+        """
         story, (first, second, third) = three_entries()
         for entry in (first, second, third):
             story.history.add(entry)
@@ -516,7 +538,9 @@ class TestRelation:
         assert story.found("relation") == []
 
     def test_thousands_of_wrong_outputs(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A design that is wrong everywhere is judged as fast as others: the log is not folded again for each row."""
+        """A design that is wrong everywhere is judged as fast as others: the log is not folded
+        again for each row.
+        """
         story = Story()
         entries = [
             story.entry((f"a{number % 500}", 1), (f"b{number % 500}", 1)) for number in range(2000)
@@ -624,7 +648,9 @@ class TestFold:
 
     @pytest.mark.parametrize("check", ["fold", "below-the-commit"])
     def test_no_consumer_group(self, check: str) -> None:
-        """A design that names no group has no committed input to be judged by: unsupported, for this rule alone."""
+        """A design that names no group has no committed input to be judged by: unsupported, for
+        this rule alone.
+        """
         story = balances("at_least_once", "0123")
         story.settled(group=False)
 
@@ -802,7 +828,9 @@ class TestPromptly:
         assert "2100 ms" in anomaly.text
 
     def test_once_is_enough(self) -> None:
-        """A state that was shown in time was visible in time, also where at_least_once repeats an older one behind it."""
+        """A state that was shown in time was visible in time, also where at_least_once repeats an
+        older one behind it.
+        """
         story = balances("at_least_once", "0123", "1")
         story.rests()
 
@@ -827,7 +855,9 @@ class TestPromptly:
 
     @pytest.mark.parametrize("outputs", ["", "0123"])
     def test_the_canary_is_slow(self, outputs: str) -> None:
-        """Where a control record takes more than half the tolerance nothing can be said, for or against."""
+        """Where a control record takes more than half the tolerance nothing can be said, for or
+        against.
+        """
         story = balances("exactly_once", outputs)
         story.rests(canary_ms=1050)
         assert [name for name, _, _ in story.found("promptly")] == ([] if outputs else ["late"])
@@ -839,7 +869,9 @@ class TestPromptly:
 
     @pytest.mark.parametrize("outputs", ["012", "0123"])
     def test_others_took_the_cores(self, outputs: str) -> None:
-        """What is late while others took over a quarter of the cores is nobody's known fault; what is in time is in time."""
+        """What is late while others took over a quarter of the cores is nobody's known fault; what
+        is in time is in time.
+        """
         story = balances("exactly_once", outputs)
         on_time = outputs == "0123"
         story.rests(others=0.25)
@@ -886,7 +918,9 @@ class TestPaced:
 
     @staticmethod
     def life(ended: int, *, waves: int = 6) -> Story:
-        """A life of 1,500 ms, in which three intervals may begin, with so many ends of transactions in it."""
+        """A life of 1,500 ms, in which three intervals may begin, with so many ends of transactions
+        in it.
+        """
         story = Story("batcher", commit_interval_ms=1000, threshold=1, interval_ms=1000)
         story._happens("a", "started", at_ms=100)
         for number, visitor in enumerate("abcdef"[:waves], 1):
@@ -898,7 +932,9 @@ class TestPaced:
 
     @pytest.mark.parametrize(("ended", "found"), [(3, []), (4, [("early", None, None)])])
     def test_one_an_interval(self, ended: int, found: list[tuple[str, None, None]]) -> None:
-        """Three may end, and a fourth is one too many: the start, and two ticks of a clock that strikes a moment later."""
+        """Three may end, and a fourth is one too many: the start, and two ticks of a clock that
+        strikes a moment later.
+        """
         assert self.life(ended).found("paced") == found
 
     def test_nothing_was_at_stake(self) -> None:
@@ -949,7 +985,9 @@ class TestSilent:
     """Nothing of the paused instance is visible."""
 
     def taken_over(self, *, zombie: tuple[int, int] = (7, 0), stable: int = 1) -> Story:
-        """Producer 7 shows one row, is paused in its next transaction, and producer 7 of epoch 1 takes over."""
+        """Producer 7 shows one row, is paused in its next transaction, and producer 7 of epoch 1
+        takes over.
+        """
         story = Story()
         story.start()
         entries = [story.entry(ada=cents) for cents in (1, 10, 100)]
@@ -968,7 +1006,9 @@ class TestSilent:
         return story
 
     def test_fenced(self) -> None:
-        """What the zombie had open is aborted, what it showed before is its own, and nothing follows."""
+        """What the zombie had open is aborted, what it showed before is its own, and nothing
+        follows.
+        """
         assert self.taken_over().found("silent") == []
 
     def test_a_marker_follows(self) -> None:
@@ -979,7 +1019,9 @@ class TestSilent:
         assert story.found("silent") == []
 
     def test_its_transaction_becomes_visible(self) -> None:
-        """A zombie that commits what it had open is caught by its producer id and epoch, below the recorded end too."""
+        """A zombie that commits what it had open is caught by its producer id and epoch, below the
+        recorded end too.
+        """
         story = self.taken_over()
         story.row("ada", 11, 2, next(iter(story.history.of(Record))), offset=1)
         (anomaly,) = story.judged("silent")
@@ -1045,7 +1087,9 @@ class TestOwners:
         assert "came and went 3 times" in anomaly.text
 
     def test_each_output_partition_has_an_order_of_its_own(self) -> None:
-        """What came of one input partition lies on several output partitions, and no two of these are compared."""
+        """What came of one input partition lies on several output partitions, and no two of these
+        are compared.
+        """
         story = self.shared([7, 7, 7, 8, 8])
         for number, producer in enumerate([7, 7, 8]):
             story.row("bob", number + 1, number + 1, story.entry(bob=1), partition=1)
@@ -1068,7 +1112,9 @@ class TestOwners:
         assert story.found("owners") == []
 
     def test_one_transactional_id_has_one_owner_at_a_time(self) -> None:
-        """Who took a producer id over has a later epoch, and Kafka has fenced whoever had it before."""
+        """Who took a producer id over has a later epoch, and Kafka has fenced whoever had it
+        before.
+        """
         story = self.shared([7, 7])
         story.row("ada", 3, 3, story.entry(ada=1))
         story.batch(2, 2, 7, epoch=1)
@@ -1159,7 +1205,9 @@ class TestReleased:
         ("stable_ms", "expected"), [(0, []), (4500, []), (4501, [("stuck", None, None)])]
     )
     def test_the_bound(self, stable_ms: int, expected: list[Found]) -> None:
-        """The wait is measured until the last stable offset is the end; the bound itself is in time."""
+        """The wait is measured until the last stable offset is the end; the bound itself is in
+        time.
+        """
         story = Story()
         story.settled(0, stable_ms=9999)
         story.settled(0, stable_ms=stable_ms, down=False)
@@ -1358,7 +1406,9 @@ class TestSideEffects:
         assert self.appeared(groups=("its-own",), group="its-own").found("side-effects") == []
 
     def test_declared(self) -> None:
-        """A topic that begins with the application id and was declared may appear, and a group that begins with it."""
+        """A topic that begins with the application id and was declared may appear, and a group that
+        begins with it.
+        """
         story = self.appeared(
             "app-changelog", groups=("app-leader",), internal_topics=("app-changelog",)
         )
@@ -1382,7 +1432,9 @@ class TestSideEffects:
         assert why in anomaly.text
 
     def test_a_leaked_transactional_id(self) -> None:
-        """A transactional id that does not begin with the application id belongs to nobody; one that was there is not new."""
+        """A transactional id that does not begin with the application id belongs to nobody; one
+        that was there is not new.
+        """
         story = Story()
         story.names("app-entries", "app-balances", ids=("old",))
         story.names("app-entries", "app-balances", ids=("old", "app-writer", "host-1"))
@@ -1398,7 +1450,9 @@ class TestSideEffects:
         ]
 
     def test_a_broker_that_others_use(self) -> None:
-        """Foreign names are ignored there; what begins with the application id or was declared is not."""
+        """Foreign names are ignored there; what begins with the application id or was declared is
+        not.
+        """
         assert self.appeared("foreign", groups=("foreign",), ours=False).found("side-effects") == []
         assert self.appeared("app-changelog", ours=False).found("side-effects") == [
             ("leaked-topic", None, None)
@@ -1419,7 +1473,9 @@ class TestHandedOver:
     """Of two clusters only the active one writes."""
 
     def switched(self, *writers: int, at: int = 2, first: int = 1) -> Story:
-        """Producers write ada's rows in this order; the second cluster stands by from the second row on."""
+        """Producers write ada's rows in this order; the second cluster stands by from the second
+        row on.
+        """
         story = Story()
         story.start()
         for number, producer in enumerate(writers):
@@ -1432,7 +1488,9 @@ class TestHandedOver:
         return story
 
     def test_one_after_the_other(self) -> None:
-        """The old one writes up to the switch, also beside one that stands by; the new one from there on."""
+        """The old one writes up to the switch, also beside one that stands by; the new one from
+        there on.
+        """
         assert self.switched(7, 7, 8, 8).found("handed-over") == []
 
     @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
-"""Any legal history passes every check, and any mutated one is caught by an anomaly that its mutation may be called.
+"""Any legal history passes every check, and any mutated one is caught by an anomaly that its
+mutation may be called.
 
-A small design is played here that shares nothing with the models: it reads, batches, conflates, repeats, is killed and
-restored as its mode allows. Its sins are a few lines each.
+A small design is played here that shares nothing with the models: it reads, batches, conflates,
+repeats, is killed and restored as its mode allows. Its sins are a few lines each.
 """
 
 import json
@@ -45,7 +46,9 @@ class Batch:
 
 @dataclass(frozen=True)
 class Plan:
-    """An input, and the lives of a design: batches that were committed, then one that a kill met half-way."""
+    """An input, and the lives of a design: batches that were committed, then one that a kill met
+    half-way.
+    """
 
     program: str
     mode: str
@@ -88,7 +91,9 @@ def plans(
 
 @dataclass
 class State:
-    """What a design remembers: per account the sum, the count and the first hop; per partition where it reads on."""
+    """What a design remembers: per account the sum, the count and the first hop; per partition
+    where it reads on.
+    """
 
     accounts: dict[str, tuple[int, int, tuple[Any, ...]]] = field(default_factory=dict)
     positions: list[int] = field(default_factory=lambda: [0, 0])
@@ -152,7 +157,9 @@ class Design:
         return log
 
     def play(self) -> "Design":
-        """Live every life of the plan, then drain the input; the claims of the features stand where they are made."""
+        """Live every life of the plan, then drain the input; the claims of the features stand where
+        they are made.
+        """
         story, exactly_once = self.story, self.plan.mode == "exactly_once"
         for batches, open_outputs in self.plan.lives:
             story.start()
@@ -184,7 +191,9 @@ class Design:
         return self
 
     def _process(self, batch: Batch) -> list[tuple[Any, ...]]:
-        """Take the next records; the arguments of the outputs that they make, or None where a record makes none."""
+        """Take the next records; the arguments of the outputs that they make, or None where a
+        record makes none.
+        """
         made: list[tuple[Any, ...]] = []
         taken = False
         for partition, records in enumerate(self.log):
@@ -279,7 +288,9 @@ class Edit:
         return keys
 
     def history(self, *changes: tuple[Record, list[Record]]) -> History:
-        """Each of these outputs replaced by others, and every output given the offset of its new place."""
+        """Each of these outputs replaced by others, and every output given the offset of its new
+        place.
+        """
         return self.design.story.edited(*changes)
 
 
@@ -297,7 +308,9 @@ def some(data: st.DataObject, candidates: list[Any]) -> Any:
 @settings(max_examples=150)
 @given(plans())
 def test_a_legal_history_is_never_wrong(plan: Plan) -> None:
-    """Restarts, conflation, repeats, aborted entries, gaps and moves, as the mode allows them, raise no anomaly."""
+    """Restarts, conflation, repeats, aborted entries, gaps and moves, as the mode allows them,
+    raise no anomaly.
+    """
     wrong = {
         check: names for check, names in claimed(Design(plan).play().story.history).items() if names
     }
@@ -425,7 +438,9 @@ def _rows(
 
 @given(plans("ledger", kinds=["aborted", "gap"]), st.data())
 def test_an_account_is_left_out(plan: Plan, data: st.DataObject) -> None:
-    """An entry that one of its accounts never gets is lost there, and torn where another account has it."""
+    """An entry that one of its accounts never gets is lost there, and torn where another account
+    has it.
+    """
     entries = [e for log in Design(plan).log for e in log if e.visible]
     entry = some(data, [e for e in entries if _accounts(e)])
     account = data.draw(st.sampled_from(_accounts(entry)))
@@ -533,7 +548,9 @@ def test_the_commit_is_ahead_of_the_outputs(plan: Plan, data: st.DataObject) -> 
 
 @given(plans(modes=["exactly_once"]), st.data())
 def test_the_outputs_are_ahead_of_the_commit(plan: Plan, data: st.DataObject) -> None:
-    """Under exactly_once nothing is visible whose input is not committed; under at_least_once it may be."""
+    """Under exactly_once nothing is visible whose input is not committed; under at_least_once it
+    may be.
+    """
     edit = played(plan)
     output = some(data, [records[-1] for records in edit.by_key().values()])
     story = edit.design.story

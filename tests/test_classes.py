@@ -11,7 +11,9 @@ from upheld.errors import MachineProblem
 
 
 class Machine:
-    """A Java with an archive of its own, a jar, an empty cache, and a node that archives at its end."""
+    """A Java with an archive of its own, a jar, an empty cache, and a node that archives at its
+    end.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.jar, self.runs = folder / "kafka.jar", 0
@@ -63,7 +65,9 @@ def test_a_java_without_an_archive_of_its_own_makes_none(machine: Machine) -> No
 def test_what_cannot_be_archived_is_done_without(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A node that does not start is the next one's to explain, and a missing archive is no reason to fail."""
+    """A node that does not start is the next one's to explain, and a missing archive is no reason
+    to fail.
+    """
 
     def fails(_: tuple[str, ...]) -> None:
         raise MachineProblem("no room")

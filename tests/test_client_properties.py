@@ -19,7 +19,9 @@ def read(tmp_path: Path, text: str) -> dict[str, str]:
 
 
 def test_a_java_file_is_translated(tmp_path: Path) -> None:
-    """The file of Kafka's own tools gives librdkafka's names; a password keeps its quotes and backslashes."""
+    """The file of Kafka's own tools gives librdkafka's names; a password keeps its quotes and
+    backslashes.
+    """
     (tmp_path / "ca.pem").write_text("a certificate")
 
     client = read(

@@ -39,7 +39,9 @@ def _damaged() -> Iterator[st.SearchStrategy[bytes]]:
 
 @given(st.one_of(*_damaged()))
 def test_json_is_read_as_json_reads_it(data: bytes) -> None:
-    """The quick reader gives what the slow one gives, and refuses what that refuses, with the same words."""
+    """The quick reader gives what the slow one gives, and refuses what that refuses, with the same
+    words.
+    """
     assert _outcome(loaded, data) == _outcome(json.loads, data)
 
 

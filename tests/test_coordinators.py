@@ -1,4 +1,6 @@
-"""Who coordinates what: the arithmetic of Kafka's transaction log, and what a row may want of a broker. No Kafka."""
+"""Who coordinates what: the arithmetic of Kafka's transaction log, and what a row may want of a
+broker. No Kafka.
+"""
 
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -54,7 +56,9 @@ def test_nobody_elses_cluster_loses_a_node() -> None:
 
 
 def test_one_broker_has_no_coordinator_that_moves() -> None:
-    """The sentence without its cluster is a mistake of the specification, and no verdict on a design."""
+    """The sentence without its cluster is a mistake of the specification, and no verdict on a
+    design.
+    """
     trial: Any = SimpleNamespace(
         rig=SimpleNamespace(broker=SimpleNamespace(ours=True)), reading=None
     )
@@ -64,7 +68,9 @@ def test_one_broker_has_no_coordinator_that_moves() -> None:
 
 
 class Coordinated:
-    """A trial on a cluster where nothing is real: node 1 coordinates the design's id and ours, until it is killed."""
+    """A trial on a cluster where nothing is real: node 1 coordinates the design's id and ours,
+    until it is killed.
+    """
 
     def __init__(
         self, monkeypatch: pytest.MonkeyPatch, *, follows: dict[int, dict[str, int]]
@@ -128,7 +134,9 @@ def test_the_mark_says_from_where_to_where(monkeypatch: pytest.MonkeyPatch) -> N
 def test_no_mark_where_no_other_node_takes_over(
     monkeypatch: pytest.MonkeyPatch, follows: dict[int, dict[str, int]]
 ) -> None:
-    """Nor where the old one still answers, as if nobody had killed it; the node comes back all the same."""
+    """Nor where the old one still answers, as if nobody had killed it; the node comes back all the
+    same.
+    """
     world = Coordinated(monkeypatch, follows=follows)
 
     with pytest.raises(MarkMissed, match="after node 1 died"):

@@ -83,7 +83,9 @@ def test_a_row_that_stands_in_for_another_has_its_depth() -> None:
 
 
 def test_each_row_stands_in_for_one_at_most() -> None:
-    """The rows that a design with everything does not promise are each in the place of one that it does."""
+    """The rows that a design with everything does not promise are each in the place of one that it
+    does.
+    """
     promised = {row.id for row in FOUND.rows()}
     others = [other for each in alternates(FOUND).values() for other in each]
 

@@ -25,7 +25,9 @@ OWN = (
 
 
 def spoiled(mode: str = "exactly_once", **options: Any) -> tuple[Story, list[Record]]:
-    """A ledger that is fed an entry between three records that cannot be read, and one of which the attempt was aborted."""
+    """A ledger that is fed an entry between three records that cannot be read, and one of which the
+    attempt was aborted.
+    """
     story = Story("ledger", mode, sets_aside=True, **options)
     story.start()
     first, _, second = (
@@ -153,7 +155,9 @@ class TestDeadLetters:
     def test_with_all_down(
         self, mode: str, committed: tuple[int, int], letters: list[int], found: list[str]
     ) -> None:
-        """What was committed is there, and under exactly_once nothing more; when one runs again, all has to come."""
+        """What was committed is there, and under exactly_once nothing more; when one runs again,
+        all has to come.
+        """
         story, records = spoiled(mode)
         for number in letters:
             story.letter(records[number])
@@ -199,7 +203,9 @@ class TestDeadLetters:
 
 @pytest.mark.parametrize("program", ["relay", "ledger"])
 def test_nothing_else_comes_of_it(program: str) -> None:
-    """What cannot be read makes no state, and an output that somebody made of it is diagnosed all the same."""
+    """What cannot be read makes no state, and an output that somebody made of it is diagnosed all
+    the same.
+    """
     story = Story(program, sets_aside=True)
     story.start()
     flawed, entry = story.spoiled(), story.entry(ada=5)

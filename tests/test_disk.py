@@ -41,7 +41,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_what_is_seen(folder: Path) -> None:
-    """Changes alone, of children too, with unlike numbers alike; no checksums, and no close of what is renamed then."""
+    """Changes alone, of children too, with unlike numbers alike; no checksums, and no close of what
+    is renamed then.
+    """
     disk = Disk(folder.parent)
 
     process = disk.launch([sys.executable, "-c", WORKS], cwd=folder)

@@ -1,4 +1,6 @@
-"""The documents and the command line agree: every command and option that is written exists, and every command is written."""
+"""The documents and the command line agree: every command and option that is written exists, and
+every command is written.
+"""
 
 import argparse
 import re
@@ -85,7 +87,9 @@ def test_every_option_in_a_command_line_is_an_option_of_that_command() -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_every_option_that_is_written_exists(document: Path) -> None:
-    """Options that stand alone belong to some command; of other programs they stand in lines that name the program."""
+    """Options that stand alone belong to some command; of other programs they stand in lines that
+    name the program.
+    """
     known = options_of(parser(), *commands().values())
     written = {
         option
@@ -99,7 +103,9 @@ def test_every_option_that_is_written_exists(document: Path) -> None:
 
 
 def test_the_table_of_exit_codes_is_the_code() -> None:
-    """One meaning for each, the same in --help and in the document, and every code that is used is in it."""
+    """One meaning for each, the same in --help and in the document, and every code that is used is
+    in it.
+    """
     document = (ROOT / "docs" / "gate-your-own-design.md").read_text(encoding="utf-8")
     table = {int(code): meaning.replace("`", "") for code, meaning in ROW.findall(document)}
 

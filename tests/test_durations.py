@@ -1,4 +1,6 @@
-"""The shipped durations: an estimate for every row, the order that they give, and the tool that makes them."""
+"""The shipped durations: an estimate for every row, the order that they give, and the tool that
+makes them.
+"""
 
 import subprocess
 import sys
@@ -113,7 +115,9 @@ def test_every_row_of_the_shipped_designs_has_an_estimate_of_its_own() -> None:
     ],
 )
 def test_an_estimate_is_made_of_what_is_nearest(design: str, row_id: str, seconds: float) -> None:
-    """The median; plain's for a wrong design; another design's at this one's pace; the longest; a sibling's; any row's."""
+    """The median; plain's for a wrong design; another design's at this one's pace; the longest; a
+    sibling's; any row's.
+    """
     assert MADE.seconds(design, row_id) == seconds
 
 
@@ -149,7 +153,9 @@ def test_a_file_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_the_rows_that_bring_most_news_come_first() -> None:
-    """The cheapest row of each guarantee, cheapest first; then the next of each; equals stay in their order."""
+    """The cheapest row of each guarantee, cheapest first; then the next of each; equals stay in
+    their order.
+    """
     seconds = {"G1.a": 5, "G1.b": 1, "G1.c": 9, "G2.a": 2, "G2.b": 2, "G3.a": 0.5}
 
     order = most_news_first(seconds, guarantee=lambda name: name[:2], seconds=seconds.__getitem__)
@@ -175,7 +181,9 @@ def test_a_row_that_the_design_declines_is_the_last_of_its_guarantee() -> None:
 
 
 def test_the_tool_takes_the_median_over_reports(shipped: Path, tmp_path: Path) -> None:
-    """A first row tells the design's boot; what no report has stays; a cut last line and rows of many attempts do not count."""
+    """A first row tells the design's boot; what no report has stays; a cut last line and rows of
+    many attempts do not count.
+    """
     known = [row.id for row in catalogue.load().promised(manifest("plain"))][:3]
     kept = durations.load().designs["plain"].rows_s[known[2]]
     reports = []

@@ -63,7 +63,9 @@ def test_every_family_strikes_some_row() -> None:
 
 
 def test_whoever_writes_a_sentence_says_its_family() -> None:
-    """A sentence of an action makes a fault of some family, or brings input, or is listed here as one that strikes nothing."""
+    """A sentence of an action makes a fault of some family, or brings input, or is listed here as
+    one that strikes nothing.
+    """
     silent = {
         step.text
         for row in FOUND.rows()

@@ -252,7 +252,9 @@ class TestBounded:
 
     @pytest.mark.parametrize(("appended_ms", "anomalies"), [(250, []), (251, ["early"])])
     def test_a_clock_of_its_own(self, appended_ms: int, anomalies: list[str]) -> None:
-        """What has waited for the interval may go, however new the batch before it is: that may have come late."""
+        """What has waited for the interval may go, however new the batch before it is: that may
+        have come late.
+        """
         story = batcher()
         story.visits("ada", "a")
         story.out("ada", "a", 600)
@@ -302,7 +304,9 @@ class TestNoTopics:
 
 @given(data=st.data(), threshold=st.integers(1, 4), count=st.integers(1, 12))
 def test_a_legal_batcher_is_never_caught(data: st.DataObject, threshold: int, count: int) -> None:
-    """Whatever a right design does with threshold and clock passes every check; one more, fewer or moved event does not."""
+    """Whatever a right design does with threshold and clock passes every check; one more, fewer or
+    moved event does not.
+    """
     story = batcher("exactly_once", threshold)
     letters = "abcdefghijkl"[:count]
     story.visits("ada", letters)
@@ -328,7 +332,9 @@ def test_a_legal_batcher_is_never_caught(data: st.DataObject, threshold: int, co
 
 
 def test_the_workload() -> None:
-    """One seed, the same bytes; every customer has an event, nulls and aborted ones stand between, a wave brings new ones."""
+    """One seed, the same bytes; every customer has an event, nulls and aborted ones stand between,
+    a wave brings new ones.
+    """
     first, again, next_wave = visits(7), visits(7), visits(7, wave=1)
     counted = facts(first)
 

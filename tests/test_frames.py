@@ -50,7 +50,9 @@ def place(_node_id: int, _host: str, port: int) -> tuple[str, int]:
 def request(
     api_key: int, version: int, body: bytes = b"", client_id: bytes | None = b"me"
 ) -> bytes:
-    """A request's frame: a flexible header has one byte more, and a client id that is not compact either."""
+    """A request's frame: a flexible header has one byte more, and a client id that is not compact
+    either.
+    """
     named = (
         struct.pack(">h", -1)
         if client_id is None
@@ -186,7 +188,9 @@ def test_the_cluster_moves(version: int) -> None:
 
 @pytest.mark.parametrize("version", sorted(schema_name_map["api_versions"]))
 def test_no_version_is_offered_that_cannot_be_read(version: int) -> None:
-    """The highest are cut to those that have a schema, unknown APIs are left out, and the lowest stay as the broker says."""
+    """The highest are cut to those that have a schema, unknown APIs are left out, and the lowest
+    stay as the broker says.
+    """
     offered = [(PRODUCE, 0, 99), (METADATA, 0, 12), (9999, 0, 1)]
     keys = tuple(
         nested(
@@ -330,7 +334,9 @@ REFUSALS = [
 def test_a_refusal_repeats_what_it_refuses(
     refused: tuple[str, int, Moment, ErrorCode], data: st.DataObject
 ) -> None:
-    """It answers the request that it is for, in its version: the error at every place that was asked for, and at no other."""
+    """It answers the request that it is for, in its version: the error at every place that was
+    asked for, and at no other.
+    """
     api, version, moment, error = refused
     where = data.draw(WHERE["id" if version >= BY_ID.get(api, version + 1) else "name"])
     asked = asking(api, version, where)
@@ -394,7 +400,9 @@ def test_no_error_that_no_broker_gives(api: str, moment: Moment, error: ErrorCod
 def test_no_error_that_no_broker_gives_there(
     asked: Request, moment: Moment, error: ErrorCode
 ) -> None:
-    """Nor where the version has no such error, nobody waits for replicas, no coordinator is asked, or a broker asks another."""
+    """Nor where the version has no such error, nobody waits for replicas, no coordinator is asked,
+    or a broker asks another.
+    """
     assert not is_given(asked, moment, error)
     with pytest.raises(ValueError, match="no broker could make this"):
         refusal(asked, moment, error)

@@ -1,4 +1,6 @@
-"""The judge inside pytest on a suite of two scenarios whose ends are written here: attempts, verdicts, codes, no Kafka."""
+"""The judge inside pytest on a suite of two scenarios whose ends are written here: attempts,
+verdicts, codes, no Kafka.
+"""
 
 import errno
 import io
@@ -133,7 +135,8 @@ class Run:
         )
         choice = Choice([manifest], self.found, {"fake": set(self.found.by_row)}, **options)
         self.gate = Plugin(rig, choice, console=Console(file=self.said, width=1000))
-        # Every test's suite has the same name; and the run of all tests looks for unraisable exceptions, five times a run.
+        # Every test's suite has the same name; and the run of all tests looks for unraisable
+        # exceptions, five times a run.
         own = ["--import-mode", "importlib", "--assert", "plain", "-p", "no:unraisableexception"]
         pytest.main([str(self.suite), *arguments(self.out)[1:], *own], plugins=[self.gate])
         rows, summary = read(self.out / "report.jsonl")
@@ -153,7 +156,9 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 def test_a_mark_that_is_never_left_is_inconclusive_after_five_attempts(run: Run) -> None:
-    """No mark, no green, and no endless trying either; every attempt is under an application id of its own."""
+    """No mark, no green, and no endless trying either; every attempt is under an application id of
+    its own.
+    """
     COMING["G1.first"] = [MarkMissed("the fault did not happen")]
 
     verdicts, summary = run.judge()
@@ -169,7 +174,9 @@ def test_a_mark_that_is_never_left_is_inconclusive_after_five_attempts(run: Run)
 
 
 def test_a_mark_that_is_left_at_the_second_attempt_is_enough(run: Run) -> None:
-    """The verdict is that of the attempt whose fault happened, and the history is that attempt's alone."""
+    """The verdict is that of the attempt whose fault happened, and the history is that attempt's
+    alone.
+    """
     COMING["G1.first"] = [MarkMissed("not yet"), None]
 
     verdicts, summary = run.judge()
@@ -289,7 +296,9 @@ def test_what_a_run_left_out_is_said(
 
 
 def test_a_red_card_is_printed_at_once(run: Run) -> None:
-    """Below its row's line, before the next row is judged; the design is named where there are several."""
+    """Below its row's line, before the next row is judged; the design is named where there are
+    several.
+    """
     seen: list[str] = []
     COMING["G1.first"] = [Violated.one("lost", "one is missing")]
     COMING["G1.second"] = [lambda: seen.append(run.said.getvalue())]
@@ -322,7 +331,9 @@ def in_a_call_of_the_client() -> None:
 
 @pytest.mark.parametrize("end", [KeyboardInterrupt(), in_a_call_of_the_client])
 def test_an_interrupt_leaves_a_report_that_says_partial(run: Run, end: Any) -> None:
-    """What was judged stays, the summary says that it is not all, and the code is the shell's; the client hides none."""
+    """What was judged stays, the summary says that it is not all, and the code is the shell's; the
+    client hides none.
+    """
     COMING["G1.second"] = [end]
 
     verdicts, summary = run.judge()
@@ -357,7 +368,9 @@ def test_an_interrupt_while_it_is_cleaned_up_finds_the_summary_written(run: Run)
 def test_a_full_disk_blames_no_design(
     run: Run, monkeypatch: pytest.MonkeyPatch, end: BaseException
 ) -> None:
-    """A design that dies because its log cannot be written has violated nothing: the run ends with exit 3 and one sentence."""
+    """A design that dies because its log cannot be written has violated nothing: the run ends with
+    exit 3 and one sentence.
+    """
     COMING["G1.first"] = [end]
     if isinstance(end, Violated):
         monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=100))
@@ -415,7 +428,9 @@ def test_a_report_that_cannot_be_written_keeps_what_was(
 def test_a_fault_of_ours_is_told_in_a_sentence_and_its_traceback_kept(
     run: Run, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """A harness that fails says so, exits 3, and keeps the traceback beside the logs instead of on the screen."""
+    """A harness that fails says so, exits 3, and keeps the traceback beside the logs instead of on
+    the screen.
+    """
     monkeypatch.setattr(Plugin, "report", lambda *_: 1 / 0)
 
     rows, summary = run.judge()

@@ -104,7 +104,9 @@ def test_an_entry_has_up_to_eight_postings() -> None:
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=repr)
 def test_keys_stay_where_they_belong(variant: dict[str, Any]) -> None:
-    """A branch has one partition, an account one branch, and all sums fit into 64 bits at every moment."""
+    """A branch has one partition, an account one branch, and all sums fit into 64 bits at every
+    moment.
+    """
     partition_of: defaultdict[bytes, set[int]] = defaultdict(set)
     branch_of: defaultdict[str, set[bytes]] = defaultdict(set)
     balance: defaultdict[str, int] = defaultdict(int)
@@ -141,7 +143,9 @@ def test_every_partition_ends_in_an_aborted_record(variant: dict[str, Any]) -> N
 
 
 def test_the_records_of_an_aborted_transaction_stand_together() -> None:
-    """Each transaction is one run of the list, on every partition, of records that look like the others."""
+    """Each transaction is one run of the list, on every partition, of records that look like the
+    others.
+    """
     sends = ledger(11, republished=True)
     runs = [(before.transaction, after.transaction) for before, after in pairwise(sends)]
     opened = [after for before, after in runs if after is not None and after != before]
@@ -293,7 +297,9 @@ def test_headers_are_awkward_too() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_flawed_workload(seed: int) -> None:
-    """Each partition begins and ends with a record that cannot be read, and has several in a row; entries are as many as ever."""
+    """Each partition begins and ends with a record that cannot be read, and has several in a row;
+    entries are as many as ever.
+    """
     sends = ledger(seed, flawed=True)
     counts, flawed = facts(sends), [send for send in sends if not is_readable(send)]
     kept = {send.headers[-2:] == (("reason", b""), ("offset", b"0")) for send in flawed}
@@ -391,7 +397,9 @@ def all_workloads() -> list[str]:
 
 
 def test_one_seed_makes_the_same_bytes_in_any_process() -> None:
-    """Nothing of the process, not even the order of its sets, reaches a workload; the same questions have the same answers."""
+    """Nothing of the process, not even the order of its sets, reaches a workload; the same
+    questions have the same answers.
+    """
     script = "import sys; sys.path.insert(0, 'tests'); from test_generators import all_workloads; print(*all_workloads())"
     other = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
 
@@ -404,7 +412,9 @@ def test_one_seed_makes_the_same_bytes_in_any_process() -> None:
 def test_tables_whose_first_changes_were_made_before_go_on_as_if_they_had_made_them(
     program: str,
 ) -> None:
-    """Whatever came of the others meanwhile; and those that did something else first make changes of their own."""
+    """Whatever came of the others meanwhile; and those that did something else first make changes
+    of their own.
+    """
     first, second, third = (joined(program, 11) for _ in range(3))
     made = first.changes(500)
     more = [*first.changes(100), *first.partner_deletions(), *first.deletions()]
@@ -426,7 +436,9 @@ def test_two_seeds_make_two_workloads_of_tables() -> None:
 @JOINS
 @pytest.mark.parametrize("seed", range(3))
 def test_the_changes_of_tables_have_all_that_trips_a_design(program: str, seed: int) -> None:
-    """Rows come, change, move, go, come again and go without having been there, some right after one another."""
+    """Rows come, change, move, go, come again and go without having been there, some right after
+    one another.
+    """
     made = joined(program, seed)
     sends = made.changes(4_000)
     counts = tables.facts(sends)
@@ -458,7 +470,9 @@ def test_the_changes_of_tables_have_all_that_trips_a_design(program: str, seed: 
 
 @JOINS
 def test_partners_come_change_go_and_are_missing(program: str) -> None:
-    """Some partners are there from the beginning and some never, and they are deleted and inserted again meanwhile."""
+    """Some partners are there from the beginning and some never, and they are deleted and inserted
+    again meanwhile.
+    """
     made = joined(program)
     sends = [send for send in made.changes(4_000) if not send.aborted]
     first = next(number for number, send in enumerate(sends) if send.role == made.roles[0])
@@ -480,7 +494,9 @@ def test_partners_come_change_go_and_are_missing(program: str) -> None:
 def test_a_key_has_one_partition_and_each_ends_in_an_aborted_record(
     program: str, partitions: int, beside: int
 ) -> None:
-    """Both topics keep a key together, end in markers in every partition, and abort in transactions that stand together."""
+    """Both topics keep a key together, end in markers in every partition, and abort in transactions
+    that stand together.
+    """
     made = joined(program, partitions=partitions, beside=beside)
     sends = made.changes(1_000)
     places: defaultdict[tuple[str, bytes | None], set[int]] = defaultdict(set)
@@ -507,7 +523,9 @@ def test_a_key_has_one_partition_and_each_ends_in_an_aborted_record(
 
 @JOINS
 def test_times_rise_and_what_was_aborted_says_something_else(program: str) -> None:
-    """Every record is later than the one before it, over waves too, and an aborted row is none that counts."""
+    """Every record is later than the one before it, over waves too, and an aborted row is none that
+    counts.
+    """
     sends = everything(joined(program))
     counted = {send.value for send in sends if not send.aborted}
 
@@ -537,7 +555,9 @@ def test_every_record_of_a_workload_is_of_the_contract(program: str) -> None:
 
 @JOINS
 def test_tables_know_what_is_there(program: str) -> None:
-    """What is remembered is what a reader of committed data would have, however often more is asked for."""
+    """What is remembered is what a reader of committed data would have, however often more is asked
+    for.
+    """
     made = joined(program)
     sends: list[Send] = []
     for step in (
@@ -555,7 +575,9 @@ def test_tables_know_what_is_there(program: str) -> None:
 
 
 def test_every_row_moves_to_another_partner() -> None:
-    """Each row that is there is written once, with another ticker than before, be that none or an unknown one."""
+    """Each row that is there is written once, with another ticker than before, be that none or an
+    unknown one.
+    """
     made = joined("holdings")
     before = last_rows(made.changes(2_000), "positions")
     moves = made.moves()
@@ -570,7 +592,9 @@ def test_every_row_moves_to_another_partner() -> None:
 
 @JOINS
 def test_all_of_a_table_goes_and_comes(program: str) -> None:
-    """Every row that is there is deleted, every one that is not inserted; every partner changes, and every one there goes."""
+    """Every row that is there is deleted, every one that is not inserted; every partner changes,
+    and every one there goes.
+    """
     made = joined(program)
     first, second = made.roles
     sends = made.changes(2_000)
@@ -618,7 +642,9 @@ def test_tables_that_cannot_be_are_refused(rows: int, partners: int) -> None:
 
 
 def test_a_table_as_it_stands_in_a_feature() -> None:
-    """Numbers, lists and text are what they look like, a cell without text is null, and a key alone a tombstone."""
+    """Numbers, lists and text are what they look like, a cell without text is null, and a key alone
+    a tombstone.
+    """
     positions = written(
         "positions",
         [["positionId", "client", "ticker", "amount"], ["1", "c", "", "-3"], ["1", "", "", ""]],
@@ -675,7 +701,9 @@ def test_a_spoiled_record(role: str, flaw: str) -> None:
 
 
 def test_signals_have_all_that_trips_a_design() -> None:
-    """Every kind of signal, skew, signals older than a robot's first and of one moment; a robot keeps to its partition."""
+    """Every kind of signal, skew, signals older than a robot's first and of one moment; a robot
+    keeps to its partition.
+    """
     sends = signals(7)
     said = [(send, json.loads(send.value or b"")) for send in sends if not send.aborted]
     first: dict[str, int] = {}
@@ -692,7 +720,9 @@ def test_signals_have_all_that_trips_a_design() -> None:
 
 
 def test_signals_and_names_end_in_aborted_records() -> None:
-    """Every partition that is written to ends in a record of an aborted transaction, and a name may go again."""
+    """Every partition that is written to ends in a record of an aborted transaction, and a name may
+    go again.
+    """
     for sends in (signals(7, robots=16), names(7, count=200, robots=16)):
         last = {(send.role, send.partition): send for send in sends}
 

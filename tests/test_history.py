@@ -48,7 +48,9 @@ class TestRecords:
 
     @given(FIELDS)
     def test_is_the_validated_one(self, fields: dict[str, Any]) -> None:
-        """A record that was read is equal to one of the same fields that was validated, and as frozen."""
+        """A record that was read is equal to one of the same fields that was validated, and as
+        frozen.
+        """
         record = Record.read({"kind": "record", **fields})
 
         assert record == Record(**fields)
@@ -76,7 +78,9 @@ class TestRecords:
         assert value == (data.decode() if is_text else BINARY + b64encode(data).decode())
 
     def test_of_messages(self) -> None:
-        """Each message of a topic gives its record: aborted ones are not visible, and the wave says since when."""
+        """Each message of a topic gives its record: aborted ones are not visible, and the wave says
+        since when.
+        """
         found = recorded(
             [_Message(0, 5), _Message(1, 5)],
             lambda partition, _: 10 + partition,
@@ -140,7 +144,9 @@ class _Message:
 
 
 def test_all_at_once_is_one_after_the_other(tmp_path: Path) -> None:
-    """Records that are added together stand in the history, by kind and in the file, as if each had been added."""
+    """Records that are added together stand in the history, by kind and in the file, as if each had
+    been added.
+    """
     story = Story()
     records = [story.entry(ada=1), story.aborted(ada=2), story.spoiled(None)]
     one, all_of_them = History(path=tmp_path / "one"), History(path=tmp_path / "all")

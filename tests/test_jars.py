@@ -59,7 +59,9 @@ def test_a_set_is_fetched_once(lock_folder: Path) -> None:
 
 
 def test_a_damaged_jar_in_the_cache_is_fetched_again(lock_folder: Path) -> None:
-    """Each use hashes every jar, so damage is found and mended, and only the damaged jar is fetched."""
+    """Each use hashes every jar, so damage is found and mended, and only the damaged jar is
+    fetched.
+    """
     paths = jar_set(lock_folder, Repository())
     paths[1].write_bytes(b"bit rot")
     repository = Repository()

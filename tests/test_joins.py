@@ -1,8 +1,8 @@
 """The checks of `clients`, `tickers` and `holdings` on hand-written histories.
 
-Input in words: `1A` is a row 1 that refers to A (`1` to nobody, or of `clients` just row 1), `.A` its partner; `-1` and `-.A`
-delete them, and what stands in brackets was aborted. Output in words: `0+1` joins these two records by number, `0` is the row
-alone, `-0` deletes its result.
+Input in words: `1A` is a row 1 that refers to A (`1` to nobody, or of `clients` just row 1), `.A`
+its partner; `-1` and `-.A` delete them, and what stands in brackets was aborted. Output in words:
+`0+1` joins these two records by number, `0` is the row alone, `-0` deletes its result.
 """
 
 import json
@@ -53,7 +53,9 @@ def names(story: Story, check: str, **arguments: Any) -> list[str]:
 
 
 class TestRelation:
-    """Right pairs, per key in the order of the rows and then of their partners, and as often as the mode allows."""
+    """Right pairs, per key in the order of the rows and then of their partners, and as often as the
+    mode allows.
+    """
 
     @BOTH_MODES
     @pytest.mark.parametrize(
@@ -84,7 +86,9 @@ class TestRelation:
         ],
     )
     def test_a_left_outer_join(self, mode: str, reads: str, outputs: str) -> None:
-        """A row is there with its partner or without, intermediate results may be skipped, and so may a row that goes at once."""
+        """A row is there with its partner or without, intermediate results may be skipped, and so
+        may a row that goes at once.
+        """
         assert told("holdings", reads, outputs, mode=mode).found("relation") == []
 
     @BOTH_MODES
@@ -124,7 +128,9 @@ class TestRelation:
         ],
     )
     def test_a_broadcast_join(self, mode: str, reads: str, outputs: str) -> None:
-        """A row meets its partner as the reference left it; each row without one may leave a tombstone."""
+        """A row meets its partner as the reference left it; each row without one may leave a
+        tombstone.
+        """
         assert told("tickers", reads, outputs, mode=mode).found("relation") == []
 
     @pytest.mark.parametrize(
@@ -176,7 +182,9 @@ class TestRelation:
     def test_what_is_wrong(
         self, program: str, reads: str, outputs: str, anomalies: list[str]
     ) -> None:
-        """Older over newer, back after a deletion, twice, made up, aborted or missing: each has its name."""
+        """Older over newer, back after a deletion, twice, made up, aborted or missing: each has its
+        name.
+        """
         assert names(told(program, reads, outputs), "relation") == anomalies
 
     @pytest.mark.parametrize(
@@ -193,7 +201,9 @@ class TestRelation:
         ],
     )
     def test_at_least_once_repeats(self, reads: str, lives: list[str]) -> None:
-        """A result may come twice, and after a new start all from an earlier one on, also where several states say the same."""
+        """A result may come twice, and after a new start all from an earlier one on, also where
+        several states say the same.
+        """
         assert told("holdings", reads, *lives, mode="at_least_once").found("relation") == []
 
     @pytest.mark.parametrize(
@@ -217,7 +227,9 @@ class TestRelation:
         assert names(told("holdings", reads, *lives, mode="at_least_once"), "relation") == anomalies
 
     def test_an_anomaly_names_its_record(self) -> None:
-        """Key and input record are told, of a pair that does not belong together the partner, and why in words."""
+        """Key and input record are told, of a pair that does not belong together the partner, and
+        why in words.
+        """
         stale = told("holdings", "1A .A 1A 1A", "2+1 0+1 3+1")
         (foreign,) = told("holdings", "1A .A .B", "0+2 0+1").judged("relation")
 
@@ -274,7 +286,9 @@ class TestRelation:
         ],
     )
     def test_a_result_that_is_none_of_the_contracts(self, change: dict[str, Any], why: str) -> None:
-        """Other fields, other types, other cells or positions where nothing stands: phantom, and it is told why."""
+        """Other fields, other types, other cells or positions where nothing stands: phantom, and it
+        is told why.
+        """
         story = told("holdings", "1A .A")
         left, right = story.history.of(Record)
         value = json.loads(story.joined(left, right).value or b"") | change
@@ -285,7 +299,9 @@ class TestRelation:
         assert why in anomaly.text
 
     def test_keys_apart(self) -> None:
-        """A result under another key, or a tombstone for a key that is in no table, is phantom; a key has one partition."""
+        """A result under another key, or a tombstone for a key that is in no table, is phantom; a
+        key has one partition.
+        """
         story = told("holdings", "1A .A")
         left, right = story.history.of(Record)
         story.joined(left, right)
@@ -311,7 +327,9 @@ class TestRelation:
 
 
 class TestFold:
-    """With every instance down, the visible results are the join of what is committed of both inputs."""
+    """With every instance down, the visible results are the join of what is committed of both
+    inputs.
+    """
 
     @pytest.mark.parametrize(
         ("program", "reads", "outputs", "committed", "anomaly"),
@@ -352,7 +370,9 @@ class TestFold:
         committed: tuple[int, ...],
         anomaly: str | None,
     ) -> None:
-        """A result is due when both of its records are committed, of a broadcast join when its row is, in both modes."""
+        """A result is due when both of its records are committed, of a broadcast join when its row
+        is, in both modes.
+        """
         for mode in ("exactly_once", "at_least_once"):
             story = told(program, reads, outputs, mode=mode)
             story.kill()
@@ -372,7 +392,9 @@ class TestFold:
     def test_what_is_visible_and_not_committed(
         self, program: str, reads: str, outputs: str, committed: tuple[int, ...]
     ) -> None:
-        """A result of a record above either commit is ahead under exactly_once, unless the design is atomic per shard only."""
+        """A result of a record above either commit is ahead under exactly_once, unless the design
+        is atomic per shard only.
+        """
         for options, anomalies in (
             ({"mode": "exactly_once"}, ["ahead-of-commit"]),
             ({"mode": "exactly_once", "atomic": "shard"}, []),
@@ -407,7 +429,9 @@ class TestFold:
     def test_a_later_state_that_says_the_same(
         self, program: str, reads: str, outputs: str, committed: tuple[int, ...], exactly_once: str
     ) -> None:
-        """Under at_least_once what is shown may be a later state, also where an earlier one says the same."""
+        """Under at_least_once what is shown may be a later state, also where an earlier one says
+        the same.
+        """
         for mode, anomalies in (("exactly_once", [exactly_once]), ("at_least_once", [])):
             story = told(program, reads, outputs, mode=mode)
             story.kill()
@@ -470,11 +494,15 @@ class TestResult:
     )
 
     def shown(self, *outputs: str) -> Story:
-        """Three rows, one with a partner, one with an unknown one and one with none, and a fourth that went."""
+        """Three rows, one with a partner, one with an unknown one and one with none, and a fourth
+        that went.
+        """
         return told("holdings", "1A .A 2X 3 4A -4", "0+1 2 3 4+1 -4", *outputs)
 
     def test_a_table(self) -> None:
-        """Numbers and text are cells as they are, null is one without text, a deleted row is none, order means nothing."""
+        """Numbers and text are cells as they are, null is one without text, a deleted row is none,
+        order means nothing.
+        """
         head, *rows = self.TABLE
 
         assert self.shown().found("result", table=[head, *rows]) == []
@@ -576,7 +604,9 @@ class TestRefusedOrRight:
         assert story.found("refused-or-right") == []
 
     def test_refused_and_written(self) -> None:
-        """Everything that is visible beside a refusal is phantom, right or not, and the refusal is told."""
+        """Everything that is visible beside a refusal is phantom, right or not, and the refusal is
+        told.
+        """
         story = told("clients", "1 .1 -1", "0+1 -0")
         story.failed("3 and 4 partitions")
         right, _ = story.judged("refused-or-right")
@@ -743,7 +773,9 @@ def test_settled(program: str, reads: str, outputs: str, settled: bool) -> None:
     ],
 )
 def test_races(reads: str, gone: int, moved: int) -> None:
-    """A deletion right after its row, and a move between partners of different partitions: A and C lie in 0, B in 1."""
+    """A deletion right after its row, and a move between partners of different partitions: A and C
+    lie in 0, B in 1.
+    """
     story = told("holdings", "")
     for word in reads.split():
         name, change = (

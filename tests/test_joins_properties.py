@@ -1,7 +1,8 @@
 """Any legal history of a join passes every check, and any mutated one is caught.
 
-A small design is played here that shares nothing with the model: it reads two topics in any order, in batches, keeps the newest
-rows, shows what came of every key that a batch touched, is killed and goes on from its last commit.
+A small design is played here that shares nothing with the model: it reads two topics in any order,
+in batches, keeps the newest rows, shows what came of every key that a batch touched, is killed and
+goes on from its last commit.
 """
 
 import json
@@ -30,7 +31,9 @@ Change = tuple[str, int, int, bool]
 
 @dataclass(frozen=True)
 class Plan:
-    """Two inputs, and the lives of a design step by step, each of which but the last one ends with a kill."""
+    """Two inputs, and the lives of a design step by step, each of which but the last one ends with
+    a kill.
+    """
 
     program: str
     mode: str
@@ -48,7 +51,8 @@ KINDS = (
     "row goes",
     "partner goes",
 )
-# Take a record of one of the four partitions; show what has come of all that was taken, and commit all of it, or nothing,
+# Take a record of one of the four partitions; show what has come of all that was taken, and commit
+# all of it, or nothing,
 # or what had been taken when this was kept in mind.
 STEPS = (
     0,
@@ -99,7 +103,9 @@ def plans(
 
 @dataclass(frozen=True)
 class State:
-    """What a design has read and keeps: positions, newest rows and partners, and what it has shown and deleted last."""
+    """What a design has read and keeps: positions, newest rows and partners, and what it has shown
+    and deleted last.
+    """
 
     positions: tuple[int, ...] = (0, 0, 0, 0)
     rows: dict[bytes, Record] = field(default_factory=dict)
@@ -143,7 +149,9 @@ class Design:
         )
 
     def play(self) -> "Design":
-        """Live every life of the plan, then drain both inputs; the claims of the features stand where they are made."""
+        """Live every life of the plan, then drain both inputs; the claims of the features stand
+        where they are made.
+        """
         story = self.story
         for steps in self.plan.lives:
             self._live(steps)
@@ -252,7 +260,9 @@ class Design:
         return [output for output in self.outputs if _places(output)["right"]]
 
     def history(self, *changes: tuple[Record, list[Record]]) -> History:
-        """Each of these results replaced by others, and every one given the offset of its new place."""
+        """Each of these results replaced by others, and every one given the offset of its new
+        place.
+        """
         return self.story.edited(*changes)
 
 
@@ -271,7 +281,9 @@ def played(plan: Plan) -> Design:
 @settings(max_examples=100)
 @given(plans())
 def test_a_legal_history_is_never_wrong(plan: Plan) -> None:
-    """Any order of the two topics, conflation, tombstones that are not needed, and kills, as the mode allows them, are right."""
+    """Any order of the two topics, conflation, tombstones that are not needed, and kills, as the
+    mode allows them, are right.
+    """
     history = played(plan).story.history
 
     assert {check: names for check, names in claimed(history).items() if names} == {}
@@ -281,7 +293,9 @@ def test_a_legal_history_is_never_wrong(plan: Plan) -> None:
 
 @given(plans(modes=["exactly_once"]), st.data())
 def test_the_last_result_is_dropped(plan: Plan, data: st.DataObject) -> None:
-    """A key that rests on another result, or on one that went, has lost its last one, is late and behind the commit."""
+    """A key that rests on another result, or on one that went, has lost its last one, is late and
+    behind the commit.
+    """
     design = played(plan)
     keys = [design.of(key) for key in {output.key or b"" for output in design.outputs}]
     keys = [
@@ -354,7 +368,9 @@ def test_a_tombstone_is_duplicated(plan: Plan, data: st.DataObject) -> None:
 
 @given(plans(modes=["exactly_once"]), st.data())
 def test_another_partner(plan: Plan, data: st.DataObject) -> None:
-    """A row with a partner that it does not refer to, or that a broadcast did not leave, is phantom; one may be aborted too."""
+    """A row with a partner that it does not refer to, or that a broadcast did not leave, is
+    phantom; one may be aborted too.
+    """
     design = played(plan)
     pair = some(data, design.pairs)
     records = {record.at.removeprefix("app-"): record for log in design.log for record in log}
@@ -391,7 +407,9 @@ def test_an_aborted_row_is_joined(plan: Plan, data: st.DataObject) -> None:
 
 @given(plans(modes=["exactly_once"]), st.data())
 def test_an_old_result_at_the_end(plan: Plan, data: st.DataObject) -> None:
-    """What was shown and replaced or deleted does not come again, under exactly_once never, and never as the last one."""
+    """What was shown and replaced or deleted does not come again, under exactly_once never, and
+    never as the last one.
+    """
     design = played(plan)
     old = some(
         data, [pair for pair in design.pairs if pair.value != design.of(pair.key or b"")[-1].value]
@@ -436,7 +454,9 @@ def test_the_results_are_ahead_of_the_commit(plan: Plan, data: st.DataObject) ->
 @pytest.mark.parametrize("program", PROGRAMS)
 @given(data=st.data())
 def test_random_values(program: str, data: st.DataObject) -> None:
-    """An output of any bytes, or of any JSON in the shape of a result, ends in an anomaly, never in a traceback."""
+    """An output of any bytes, or of any JSON in the shape of a result, ends in an anomaly, never in
+    a traceback.
+    """
     story = Story(program)
     left, right = story.left("1", "1"), story.right("1")
     result = json.loads(story.joined(left, right).value or b"")

@@ -82,7 +82,9 @@ class TestVerdicts:
         assert judge(story.recorded(tmp_path / "h.jsonl")).verdict == "upheld"
 
     def test_the_record_disagrees(self, tmp_path: Path) -> None:
-        """Where a claim fails now and the run upheld it, the verdict of now stands and both are told."""
+        """Where a claim fails now and the run upheld it, the verdict of now stands and both are
+        told.
+        """
         judged = judge(duplicated().recorded(tmp_path / "h.jsonl"))
 
         assert (judged.verdict, judged.exit_code) == ("violated", 1)
@@ -99,7 +101,9 @@ class TestVerdicts:
         assert "5000 ms" in judged.text
 
     def test_unsupported(self, tmp_path: Path) -> None:
-        """A rule that the design does not support leaves the other claims to be judged, and a violation is worse."""
+        """A rule that the design does not support leaves the other claims to be judged, and a
+        violation is worse.
+        """
         story = right()
         story.settled(group=False)
         story.claims("fold")
@@ -115,7 +119,9 @@ class TestVerdicts:
         [("violated", 1), ("inconclusive", 2), ("harness-error", 3), ("unsupported", 5)],
     )
     def test_an_end_without_a_claim(self, tmp_path: Path, verdict: str, code: int) -> None:
-        """Stuck, a breach, a missed mark: what ended the run stands as it was recorded, with its reason."""
+        """Stuck, a breach, a missed mark: what ended the run stands as it was recorded, with its
+        reason.
+        """
         anomalies = (
             (Anomaly(name="stuck", text="it processes no more"),) if verdict == "violated" else ()
         )
@@ -254,7 +260,9 @@ class TestBadHistories:
         assert "cannot be judged" in self.refused(story.recorded(tmp_path / "h.jsonl"))
 
     def test_the_command(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        """The command prints the sentence and exits 4; a right one prints its verdict and exits 0, also as JSON."""
+        """The command prints the sentence and exits 4; a right one prints its verdict and exits 0,
+        also as JSON.
+        """
         path = right().recorded(tmp_path / "h.jsonl")
         cut = tmp_path / "cut.jsonl"
         cut.write_bytes(path.read_bytes()[:-20])
@@ -310,7 +318,9 @@ KNOWN, CURED = row("violated", "slow disk"), row("upheld", "slow disk")
     ],
 )
 def test_exit_code(rows: list[RowResult], code: int) -> None:
-    """A new violation or a cured known failure is 1, before 3 for the harness, before 2 for nothing to say; else 0."""
+    """A new violation or a cured known failure is 1, before 3 for the harness, before 2 for nothing
+    to say; else 0.
+    """
     assert exit_code(rows, len(rows)) == code
 
 
@@ -364,7 +374,9 @@ def test_card() -> None:
     ],
 )
 def test_worst_first(found: str, first: str) -> None:
-    """What no input gives, then what undoes a newer result, then what there is most of, in an order that no run changes."""
+    """What no input gives, then what undoes a newer result, then what there is most of, in an order
+    that no run changes.
+    """
     anomalies = worst_first(Anomaly(name=name, text="") for name in found.split())
 
     assert anomalies[0].name == first

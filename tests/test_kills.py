@@ -29,7 +29,9 @@ def test_a_matrix_comes_back_as_it_was_written(tmp_path: Path) -> None:
 
 
 def test_what_is_seen_again_is_counted() -> None:
-    """The same end twice is two times; what proved nothing neither adds nor takes away, and may be proven later."""
+    """The same end twice is two times; what proved nothing neither adds nor takes away, and may be
+    proven later.
+    """
     judged = Judged()
 
     for verdict in ("inconclusive", "violated", "violated", "harness-error"):

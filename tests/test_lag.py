@@ -1,4 +1,6 @@
-"""How far a design is behind, by its own word and by what it commits, on hand-written histories of one partition."""
+"""How far a design is behind, by its own word and by what it commits, on hand-written histories of
+one partition.
+"""
 
 import pytest
 from histories import Story
@@ -9,7 +11,9 @@ from upheld.verdicts import Inconclusive, NotOffered
 
 
 def asked(*answers: tuple[int, int, int, int]) -> Story:
-    """Five events, one a second from 0 on; then what it says at a time, with what is committed and the end then."""
+    """Five events, one a second from 0 on; then what it says at a time, with what is committed and
+    the end then.
+    """
     story = Story("batcher", threshold=3, interval_ms=1000)
     story.start()
     for number in range(5):
@@ -25,7 +29,9 @@ BEHIND, DONE, AT_REST = (2000, 3, 0, 3), (9000, 0, 5, 5), (12000, 0, 5, 5)
 
 
 class TestLag:
-    """Between the records that had waited for a second and all that was not committed a second before."""
+    """Between the records that had waited for a second and all that was not committed a second
+    before.
+    """
 
     @pytest.mark.parametrize(
         ("answer", "is_right"),

@@ -1,4 +1,6 @@
-"""Rows in lanes that are miniatures: who is asked for what, and what becomes of a lane that ends by itself. No Kafka."""
+"""Rows in lanes that are miniatures: who is asked for what, and what becomes of a lane that ends by
+itself. No Kafka.
+"""
 
 import io
 import signal
@@ -74,7 +76,9 @@ class Run:
 
 
 def test_every_row_is_judged_once_and_the_report_is_whole(tmp_path: Path) -> None:
-    """Rows of two designs in two lanes: each once, one summary, one junit.xml, histories found from the report's folder."""
+    """Rows of two designs in two lanes: each once, one summary, one junit.xml, histories found from
+    the report's folder.
+    """
     run = Run(tmp_path, repeat=2)
 
     run.judge("well")
@@ -106,7 +110,9 @@ def test_every_row_is_judged_once_and_the_report_is_whole(tmp_path: Path) -> Non
 
 
 def test_a_lane_keeps_to_its_design(tmp_path: Path) -> None:
-    """A design boots once where there are as many as lanes; what is left of one is shared at the end."""
+    """A design boots once where there are as many as lanes; what is left of one is shared at the
+    end.
+    """
     run = Run(tmp_path)
     first, second = (Lane(number, SimpleNamespace(stdin=io.StringIO())) for number in (1, 2))  # type: ignore[arg-type]
     run.lanes.lanes = [first, second]
@@ -120,7 +126,9 @@ def test_a_lane_keeps_to_its_design(tmp_path: Path) -> None:
 
 
 def test_the_rows_that_bring_most_news_are_handed_out_first(tmp_path: Path) -> None:
-    """One design after the other, each repetition whole, the cheapest row of each guarantee first: as in one lane."""
+    """One design after the other, each repetition whole, the cheapest row of each guarantee first:
+    as in one lane.
+    """
     rows = {"G1.a": 9.0, "G1.b": 2.0, "G1.c": 3.0, "G1.d": 4.0}
     durations = Durations(
         designs={"one": Recorded(rows_s=rows), "two": Recorded(rows_s={**rows, "G1.a": 1.0})}
@@ -151,7 +159,9 @@ def test_what_is_left_out_is_said(tmp_path: Path) -> None:
 
 
 def test_a_lane_that_dies_ends_the_run_with_what_was_judged(tmp_path: Path) -> None:
-    """The row is named, nothing more is begun, the report is partial, and the code is the machine's."""
+    """The row is named, nothing more is begun, the report is partial, and the code is the
+    machine's.
+    """
     run = Run(tmp_path)
 
     run.judge("dies", count=1)
@@ -196,7 +206,9 @@ def test_nothing_is_begun_after_a_failure_where_the_run_is_to_fail_fast(tmp_path
 
 
 def test_what_proved_nothing_in_company_is_judged_again_alone(tmp_path: Path) -> None:
-    """A row that is inconclusive beside others is no verdict; without them it is what it comes to, inconclusive or not."""
+    """A row that is inconclusive beside others is no verdict; without them it is what it comes to,
+    inconclusive or not.
+    """
     run = Run(tmp_path)
 
     run.judge("disturbed")

@@ -49,7 +49,9 @@ def test_a_moment_says_nothing() -> None:
 
 
 def test_what_may_be_killed_on_a_design_s_word() -> None:
-    """A process that has begun since; one that has ended is passed over, and what was there before is refused."""
+    """A process that has begun since; one that has ended is passed over, and what was there before
+    is refused.
+    """
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
         assert [process.pid for process in host.younger([child.pid])] == [child.pid]
     assert host.younger([child.pid]) == []

@@ -33,7 +33,9 @@ def refusal(spec: Path | str) -> str:
 
 
 def test_a_folder_and_its_file_are_the_same_design(folder: Path) -> None:
-    """A design is named by its folder or by its manifest; placeholders are filled in, other braces stay."""
+    """A design is named by its folder or by its manifest; placeholders are filled in, other braces
+    stay.
+    """
     manifest = load(str(folder))
 
     assert manifest == load(str(folder / "design.toml"))
@@ -49,7 +51,9 @@ def test_a_folder_and_its_file_are_the_same_design(folder: Path) -> None:
 
 
 def test_prepare(folder: Path) -> None:
-    """What is run once before a run has the same placeholders, and is refused as early where it cannot be run."""
+    """What is run once before a run has the same placeholders, and is refused as early where it
+    cannot be run.
+    """
     (folder / "design.toml").write_text(GOOD + 'prepare = ["{python}", "-c", "{dir}"]\n')
     assert load(str(folder)).prepare == (sys.executable, "-c", str(folder))
 
@@ -58,7 +62,9 @@ def test_prepare(folder: Path) -> None:
 
 
 def test_extends(folder: Path) -> None:
-    """What a design leaves out is that of the one which it extends, but for its name, version, command and sin."""
+    """What a design leaves out is that of the one which it extends, but for its name, version,
+    command and sin.
+    """
     (folder / "design.toml").write_text(
         'name = "mine"\nversion = "2"\ncommand = ["{python}"]\nextends = "plain"\nmodes = ["exactly_once"]\n'
     )
@@ -161,7 +167,9 @@ def test_known_failures_refused(folder: Path, lines: str, says: str) -> None:
 
 
 def test_nothing_there(tmp_path: Path) -> None:
-    """A path that leads nowhere lists what is shipped; a folder without a manifest says how to get one."""
+    """A path that leads nowhere lists what is shipped; a folder without a manifest says how to get
+    one.
+    """
     assert refusal("no-such-design").startswith(
         f"There is no design at {Path.cwd() / 'no-such-design'}, and none"
     )

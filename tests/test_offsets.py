@@ -1,4 +1,6 @@
-"""OffsetFetch by hand says what kio says: of requests every byte, of answers every field that is read."""
+"""OffsetFetch by hand says what kio says: of requests every byte, of answers every field that is
+read.
+"""
 
 import io
 from datetime import timedelta

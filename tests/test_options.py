@@ -1,4 +1,7 @@
-"""What the options of `upheld run` say reaches the run, and its end says what came of them. No Kafka."""
+"""What the options of `upheld run` say reaches the run, and its end says what came of them.
+
+No Kafka.
+"""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -84,7 +87,9 @@ def summary(**fields: Any) -> Summary:
 
 
 def test_the_last_lines_say_what_was_broken_and_left_out(tmp_path: Path) -> None:
-    """A limit that is broken and rows that were not judged are named at the end, where they are true."""
+    """A limit that is broken and rows that were not judged are named at the end, where they are
+    true.
+    """
     said = run.closing(summary(partial=True, limits_broken=["0.6 s of at most 0.5 s"]), tmp_path)
 
     assert "judged of promised rows: plain 1 of 5 (core and slice 3/8)" in said

@@ -1,4 +1,6 @@
-"""What a person sees while rows are judged: one live line on a terminal, elsewhere a line for each row. No Kafka."""
+"""What a person sees while rows are judged: one live line on a terminal, elsewhere a line for each
+row. No Kafka.
+"""
 
 import io
 import os
@@ -169,7 +171,9 @@ def test_ci_has_lines_on_a_terminal_too() -> None:
 
 
 def test_the_console_is_out_of_the_reach_of_pytests_capturing(tmp_path: Path) -> None:
-    """While a test runs, the standard streams lead elsewhere: the console's descriptor is another one, to the same file."""
+    """While a test runs, the standard streams lead elsewhere: the console's descriptor is another
+    one, to the same file.
+    """
     with (tmp_path / "said").open("w") as file:
         console = apart(Console(file=file))
         file.close()
@@ -179,7 +183,9 @@ def test_the_console_is_out_of_the_reach_of_pytests_capturing(tmp_path: Path) ->
 
 
 def test_a_reader_that_leaves_ends_the_command_with_one_sentence(tmp_path: Path) -> None:
-    """`| head` is no verdict: exit 3 of a problem, and nothing is left to be written at the end of the process."""
+    """`| head` is no verdict: exit 3 of a problem, and nothing is left to be written at the end of
+    the process.
+    """
     command = [sys.executable, "-c", SCRIPT, "ends"]
     reader, writer = os.pipe()
     os.close(reader)

@@ -1,4 +1,6 @@
-"""The proxy where nobody speaks Kafka: it lets nothing through that it cannot read, and holds on to nobody."""
+"""The proxy where nobody speaks Kafka: it lets nothing through that it cannot read, and holds on to
+nobody.
+"""
 
 import socket
 import struct
@@ -134,7 +136,9 @@ def ended(number: int, error: int) -> bytes:
 def test_what_is_not_done_is_not_told_to_be_done_and_refused(
     proxy: Proxy, broker: socket.socket
 ) -> None:
-    """The broker's own errors pass, until it has done what was asked: that answer alone is replaced."""
+    """The broker's own errors pass, until it has done what was asked: that answer alone is
+    replaced.
+    """
     proxy.arm(rule := Rule("a", "end_txn", "refuse", "after", error=ErrorCode.not_coordinator))
     own = [ErrorCode.concurrent_transactions, ErrorCode.none, ErrorCode.none]
     heard = list[bytes]()
@@ -161,7 +165,9 @@ def test_what_is_not_done_is_not_told_to_be_done_and_refused(
 
 
 def test_a_secured_connection_is_not_read() -> None:
-    """The proxy is not offered there, which makes a row unsupported and says why; on a plain listener it is."""
+    """The proxy is not offered there, which makes a row unsupported and says why; on a plain
+    listener it is.
+    """
     rig: Any = SimpleNamespace(
         broker=SimpleNamespace(client={"security.protocol": "SASL_SSL"}, bootstrap="b:1")
     )

@@ -1,4 +1,6 @@
-"""The program `pulse` and its checks on hand-written histories: signals of three topics, one row a robot, and its answers."""
+"""The program `pulse` and its checks on hand-written histories: signals of three topics, one row a
+robot, and its answers.
+"""
 
 import json
 from typing import Any
@@ -44,7 +46,9 @@ class TestRelation:
         assert json.loads(row.value or b"")["first_points"] == 1
 
     def test_a_row_that_no_records_give(self) -> None:
-        """More points than its records have are duplicated, fewer are lost, and another name is invented."""
+        """More points than its records have are duplicated, fewer are lost, and another name is
+        invented.
+        """
         for value, name in (
             ({"points": 13}, "duplicated"),
             ({"points": 11}, "lost"),
@@ -70,7 +74,9 @@ class TestRelation:
         }
 
     def test_it_goes_back(self) -> None:
-        """A row that knows less of one topic than the one before it is out of order; at least once may, after a crash."""
+        """A row that knows less of one topic than the one before it is out of order; at least once
+        may, after a crash.
+        """
         for mode, crash, found in (
             ("exactly_once", True, 1),
             ("at_least_once", False, 1),
@@ -96,7 +102,9 @@ class TestRelation:
             assert [name for name, *_ in story.found("relation")] == found
 
     def test_it_ends_early(self) -> None:
-        """A robot without a row, or with one that lacks a signal, is lost; one that lacks a name is not."""
+        """A robot without a row, or with one that lacks a signal, is lost; one that lacks a name is
+        not.
+        """
         story, motor, gripper = two_signals()
         assert [name for name, *_ in story.found("relation")] == ["lost"]
         story.pulse("ada", motor)
@@ -124,7 +132,9 @@ class TestRelation:
         assert "phantom" in {name for name, *_ in story.found("relation")}
 
     def test_below_the_committed_offsets(self) -> None:
-        """With all instances down the row holds just what is committed; at least once, that or more (`fold`)."""
+        """With all instances down the row holds just what is committed; at least once, that or more
+        (`fold`).
+        """
         for mode, read, name in (
             ("exactly_once", 1, None),
             ("exactly_once", 2, "ahead-of-commit"),
@@ -211,7 +221,9 @@ class TestAnswers:
             assert story.found("answers") == [(name, "ada", None)]
 
     def test_nobody_could_be_wrong(self) -> None:
-        """Where nobody answered who began when rows were there, nothing is shown; who cannot be asked is not judged."""
+        """Where nobody answered who began when rows were there, nothing is shown; who cannot be
+        asked is not judged.
+        """
         story, motor, gripper = two_signals()
         with pytest.raises(NotOffered):
             story.judged("answers")
@@ -320,7 +332,9 @@ class TestFootprint:
         assert "app-x, app-y" in anomaly.text
 
     def test_more_than_its_table(self) -> None:
-        """As many bytes as the rows of the table have are what a design declares that declares nothing."""
+        """As many bytes as the rows of the table have are what a design declares that declares
+        nothing.
+        """
         story, motor, gripper = two_signals()
         story.pulse("ada", motor, gripper)
         size = sum(

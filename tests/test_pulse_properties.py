@@ -1,7 +1,8 @@
 """Any legal history of `pulse` passes its checks, and any mutated one is caught.
 
-A small design is played here that shares nothing with the model: it reads four topics in any order, shows the rows that changed,
-is killed, and goes on from its last commit; it is asked whenever it has shown something.
+A small design is played here that shares nothing with the model: it reads four topics in any order,
+shows the rows that changed, is killed, and goes on from its last commit; it is asked whenever it
+has shown something.
 """
 
 import json
@@ -21,7 +22,9 @@ ROBOTS = ("ada", "bob")
 
 @dataclass(frozen=True)
 class Plan:
-    """Four inputs by a byte a record, and what is done: read a topic's next record, show, commit, die."""
+    """Four inputs by a byte a record, and what is done: read a topic's next record, show, commit,
+    die.
+    """
 
     mode: str
     inputs: bytes
@@ -84,7 +87,9 @@ class Played:
             self.touched.add((record.key or b"").decode())
 
     def show(self) -> None:
-        """Show the rows that changed, with what was read of their robots; under exactly_once that is a commit."""
+        """Show the rows that changed, with what was read of their robots; under exactly_once that
+        is a commit.
+        """
         for robot in sorted(self.touched):
             known = [
                 r
@@ -121,7 +126,9 @@ def test_a_legal_history_passes(plan: Plan) -> None:
 @settings(max_examples=100, deadline=None)
 @given(PLANS, st.sampled_from(["drop", "repeat", "points", "swap", "name"]), st.integers(0, 5))
 def test_a_mutated_history_is_caught(plan: Plan, mutation: str, which: int) -> None:
-    """A last row that is missing, a repeated one, one point more, two rows in the wrong order, another name."""
+    """A last row that is missing, a repeated one, one point more, two rows in the wrong order,
+    another name.
+    """
     played = Played(plan)
     rows = [row for shown in played.shown.values() for row in shown]
     assume(rows)
@@ -147,7 +154,8 @@ def test_a_mutated_history_is_caught(plan: Plan, mutation: str, which: int) -> N
 
     found = CHECKS["relation"](history, played.story.name)
 
-    # Without its last row a robot may still end with all of its signals: a name alone was missing, which may wait.
+    # Without its last row a robot may still end with all of its signals: a name alone was missing,
+    # which may wait.
     last = played.shown[(row.key or b"").decode()][-2:-1]
     may_wait = mutation == "drop" and last and _signals(last[0]) == _signals(row)
     assert bool(found) != bool(may_wait)

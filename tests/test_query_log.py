@@ -125,7 +125,9 @@ def test_what_a_statement_writes(query: str, found: tuple[str, str, str, str] | 
 
 
 def test_a_log_that_grows(tmp_path: Path) -> None:
-    """What is under way is not there yet, what is no statement is passed over, and a file that has ended goes on in the next."""
+    """What is under way is not there yet, what is no statement is passed over, and a file that has
+    ended goes on in the next.
+    """
     document, log = single(INSERT), QueryLog(tmp_path)
     assert log.writes("app") == []
 

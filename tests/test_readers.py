@@ -85,7 +85,9 @@ class _Message:
 
 
 def test_one_after_the_other() -> None:
-    """One consumer reads all topics to their ends, and looks for each of them once, before it is assigned it."""
+    """One consumer reads all topics to their ends, and looks for each of them once, before it is
+    assigned it.
+    """
     log = Log()
 
     for topic in ("first", "second", "first"):
@@ -98,7 +100,9 @@ def test_one_after_the_other() -> None:
 
 
 def test_at_once() -> None:
-    """Whoever reads at the same time has a consumer of its own; each topic goes to the one that knows it afterwards."""
+    """Whoever reads at the same time has a consumer of its own; each topic goes to the one that
+    knows it afterwards.
+    """
     log = Log()
     log.barrier = threading.Barrier(2)
     threads = [threading.Thread(target=log.read, args=(topic,)) for topic in ("first", "second")]

@@ -59,7 +59,9 @@ def test_a_cell_is_read_as_it_is_written() -> None:
 
 
 def test_rows_that_fit_a_cell_leave_it_standing() -> None:
-    """Some rows of a cell prove it in part, all of them prove it, and a cell without a row is named."""
+    """Some rows of a cell prove it in part, all of them prove it, and a cell without a row is
+    named.
+    """
     found = compared(SAID, PROMISED, [row("G1.a", "violated"), row("G1.b", "upheld")])
 
     assert (found.wrong, found.whole, found.partly, found.unseen) == ([], [], [G1], [G2])

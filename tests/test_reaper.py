@@ -143,7 +143,9 @@ def test_a_harness_that_dies_is_cleaned_up_after(
 
 
 def test_the_next_run_sweeps_what_a_dead_reaper_left(temporary_folder: Path) -> None:
-    """When harness and reaper are both killed, their lock is free and the next run finishes the work."""
+    """When harness and reaper are both killed, their lock is free and the next run finishes the
+    work.
+    """
     process, run_id, reaper = harness()
     os.kill(reaper, signal.SIGKILL)
     os.kill(process.pid, signal.SIGKILL)

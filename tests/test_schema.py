@@ -1,4 +1,6 @@
-"""The published schema is a whole one: every request and every reply is in it, with its fields explained."""
+"""The published schema is a whole one: every request and every reply is in it, with its fields
+explained.
+"""
 
 import json
 

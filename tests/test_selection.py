@@ -99,7 +99,9 @@ def test_a_file_that_cannot_be_read(tmp_path: Path, name: str) -> None:
 
 
 def test_a_wrong_design_is_judged_on_one_row_below_full_depth() -> None:
-    """The first row of core that it names catches it, and its control is passed; at full depth all that it names count."""
+    """The first row of core that it names catches it, and its control is passed; at full depth all
+    that it names count.
+    """
     design = load("broken/reads_uncommitted")
     assert design.sin
     core, full = rows_of_the_sin(FOUND, design, "core"), rows_of_the_sin(FOUND, design)

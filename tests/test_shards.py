@@ -45,7 +45,9 @@ def test_shards_take_about_as_long(seconds: dict[str, float], count: int) -> Non
 
 
 def test_a_shard_is_the_same_on_every_machine() -> None:
-    """The order in which rows and designs are known changes nothing; rows that take as long are dealt by name."""
+    """The order in which rows and designs are known changes nothing; rows that take as long are
+    dealt by name.
+    """
     rows, turned = {"a": {"1", "2"}, "b": {"3"}}, {"b": {"3"}, "a": {"2", "1"}}
 
     for number in (1, 2):

@@ -1,4 +1,6 @@
-"""What a violation is shown with: its timeline in characters and as a picture, and the few records that are enough for it."""
+"""What a violation is shown with: its timeline in characters and as a picture, and the few records
+that are enough for it.
+"""
 
 from pathlib import Path
 from xml.etree import ElementTree
@@ -31,7 +33,9 @@ class TestTimeline:
     """Who was there when, how much arrived, and where it went wrong."""
 
     def test_drawn(self, tmp_path: Path) -> None:
-        """Each lane is as wide as any other; a death has its sign, and so has the record that the anomaly names."""
+        """Each lane is as wide as any other; a death has its sign, and so has the record that the
+        anomaly names.
+        """
         history = read(duplicated().recorded(tmp_path / "h.jsonl", "violated"))
         *said, scale = drawn(lanes(history, list(next(history.of(Ended)).anomalies)))
 
@@ -82,7 +86,9 @@ class TestShrink:
         assert lines[-1].endswith("shows 25, 25, ('app-entries', 0, 49)")
 
     def test_nothing_to_leave_out(self) -> None:
-        """Where every record is needed nothing is said, and neither where the anomaly concerns none."""
+        """Where every record is needed nothing is said, and neither where the anomaly concerns
+        none.
+        """
         history = duplicated().history
         (anomaly,) = duplicated().judged("relation")
 
@@ -118,7 +124,9 @@ class TestShrink:
 
 
 def test_the_card(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`judge` prints both and the logs' last words, and draws the picture; nowhere is one sentence, and so are two histories."""
+    """`judge` prints both and the logs' last words, and draws the picture; nowhere is one sentence,
+    and so are two histories.
+    """
     (tmp_path / "history").mkdir()
     path = crowded().recorded(tmp_path / "history" / "h.jsonl", "violated")
     (tmp_path / "logs").mkdir()

@@ -1,4 +1,6 @@
-"""The wrong designs are short, name what is there, and leave no anomaly without somebody who shows it."""
+"""The wrong designs are short, name what is there, and leave no anomaly without somebody who shows
+it.
+"""
 
 import ast
 from pathlib import Path
@@ -28,7 +30,9 @@ def sinful(name: str) -> tuple[Manifest, Sin]:
 
 @pytest.mark.parametrize("name", SINS)
 def test_one_short_module(name: str) -> None:
-    """One module of at most 40 lines says what is wrong, who does it and what shows it, and derives from a right one."""
+    """One module of at most 40 lines says what is wrong, who does it and what shows it, and derives
+    from a right one.
+    """
     design, _ = sinful(name)
     modules = [file for file in Path(design.folder).glob("**/*.py") if file.read_text()]
     text = modules[0].read_text()
@@ -81,7 +85,9 @@ def test_judged_on_more_where_asked() -> None:
     ],
 )
 def test_a_sin_that_nothing_can_show(scenarios: tuple[str, ...], says: str) -> None:
-    """A scenario that is not there, or is not judged on the design, is refused before a broker is started."""
+    """A scenario that is not there, or is not judged on the design, is refused before a broker is
+    started.
+    """
     design = load("plain").model_copy(
         update={"modes": ("at_least_once",), "sin": Sin(scenarios=scenarios, anomaly="lost")}
     )
@@ -91,7 +97,9 @@ def test_a_sin_that_nothing_can_show(scenarios: tuple[str, ...], says: str) -> N
 
 
 def test_one_row_of_each_program() -> None:
-    """Of a scenario that a sin names the first row of each program is judged, and whichever rows it names besides."""
+    """Of a scenario that a sin names the first row of each program is judged, and whichever rows it
+    names besides.
+    """
     design, _ = sinful("broken/reads_uncommitted")
 
     assert {

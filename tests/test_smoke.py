@@ -1,4 +1,7 @@
-"""The checks of smoke on miniature designs: each fault of an adapter fails its own check. No Kafka."""
+"""The checks of smoke on miniature designs: each fault of an adapter fails its own check.
+
+No Kafka.
+"""
 
 from collections.abc import Collection
 from pathlib import Path

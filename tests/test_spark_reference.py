@@ -1,4 +1,6 @@
-"""The folds of the reference design, on batches of records without a Spark session, and what only a session can read."""
+"""The folds of the reference design, on batches of records without a Spark session, and what only a
+session can read.
+"""
 
 import json
 import os
@@ -141,7 +143,9 @@ def test_first_hop_moves():
 
 
 def test_lineage():
-    """A run carries the id, the timestamp and the chain of its last entry, the position it was read from last."""
+    """A run carries the id, the timestamp and the chain of its last entry, the position it was read
+    from last.
+    """
     (runs,) = ledger.fold_into_runs(
         iter(
             [batch([entry(4, ("a", 1), chain=upstream(8)), entry(5, ("a", 1), chain=upstream(9))])]
@@ -158,7 +162,9 @@ def test_lineage():
 
 
 def test_two_stages():
-    """Each stage takes what it has not stored yet, whichever the crash left behind, and the last one is stored first."""
+    """Each stage takes what it has not stored yet, whichever the crash left behind, and the last
+    one is stored first.
+    """
     stored, written = {"totals": {}, "balances": {}}, []
 
     class Memory:
@@ -344,7 +350,9 @@ def batches(rows):
 
 
 def page_of(waiting):
-    """A page of customers, and what it says of a read: its batches, whether something waits, what it keeps."""
+    """A page of customers, and what it says of a read: its batches, whether something waits, what
+    it keeps.
+    """
     page, kept = batcher.Customers({"threshold": 3}), [json.dumps(waiting)]
     page.page = SimpleNamespace(
         get=lambda: kept, update=lambda value: kept.__setitem__(0, value[0])
@@ -361,7 +369,9 @@ TICK = (batcher.TICK, 0, "", "", "")
 
 
 def test_batches_fill():
-    """Of seven events in one read, two full batches go at once, in the order of the log, and the rest waits for a tick."""
+    """Of seven events in one read, two full batches go at once, in the order of the log, and the
+    rest waits for a tick.
+    """
     said = page_of({"ada": [["z", "click"]]})
     events = [(0, offset, "ada", letter, "click") for offset, letter in enumerate("abcdef")] + [
         (1, 0, "bob", "x", "click")
@@ -380,7 +390,9 @@ def test_batches_fill():
 
 
 def test_clock(tmp_path, monkeypatch):
-    """It ticks while something waits or may: an interval after the last was out, less what a batch takes; once to close."""
+    """It ticks while something waits or may: an interval after the last was out, less what a batch
+    takes; once to close.
+    """
     now = [100.0]
     monkeypatch.setattr("upheld.impl.spark.clock.time.monotonic", lambda: now[0])
     ticking = clock.Clock(f"file://{tmp_path}", 2, 1000)
@@ -450,7 +462,9 @@ class Holdings:
         self.offset = 0
 
     def batch(self, *changes: tuple[str, str | None]) -> dict[str, str | None]:
-        """Position or TICKER and what it refers to, or its new row, or None: the results of one batch, as `left+right`."""
+        """Position or TICKER and what it refers to, or its new row, or None: the results of one
+        batch, as `left+right`.
+        """
         said: list[tuple[Any, ...]] = []
         for name, value in changes:
             self.offset += 1
@@ -535,7 +549,9 @@ def test_holdings_converge():
 
 
 def test_clients():
-    """Two sides make a result; a deletion of either leaves a tombstone where there was one, and nothing is kept of both."""
+    """Two sides make a result; a deletion of either leaves a tombstone where there was one, and
+    nothing is kept of both.
+    """
     page: Page = {}
 
     def batch(*changes: tuple[int, str, str | None]) -> list[tuple[Any, ...]]:
@@ -561,7 +577,9 @@ def test_clients():
 
 @pytest.fixture(scope="module")
 def session() -> Iterator[SparkSession]:
-    """A session for these tests alone: nothing of it stays in the environment, where a design would find it."""
+    """A session for these tests alone: nothing of it stays in the environment, where a design would
+    find it.
+    """
     with mock.patch.dict(os.environ):
         # It lives too briefly for more.
         session = open_session("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
@@ -667,7 +685,9 @@ JSON = b'{"id": "0a183235363930343432343636313535342d302d3031353631311085f4a48de
 
 
 def test_what_cannot_be_read_is_found_by_halves():
-    """Wherever it lies among others, each with its own reason; what Protobuf refuses and the codec takes is among it."""
+    """Wherever it lies among others, each with its own reason; what Protobuf refuses and the codec
+    takes is among it.
+    """
     good = Envelope(id="a").SerializeToString()
     read = [
         *(
@@ -691,7 +711,9 @@ def test_what_cannot_be_read_is_found_by_halves():
 
 
 def test_dead_letters(session, tmp_path):
-    """A stream parts in two and is one query again, on one source; a letter has its record's headers, and where it was read."""
+    """A stream parts in two and is one query again, on one source; a letter has its record's
+    headers, and where it was read.
+    """
     good = relay.MADE_UP
     rows = (b"a", good), (b"b", b"\xff"), (None, good), (b"c", None)
     headers = "case when offset = 1 then array(struct('offset' as key, cast(null as binary) as value)) end as headers"
@@ -738,7 +760,9 @@ def test_a_quoted_plan_is_no_poison():
 
 
 def test_broadcast(session):
-    """Each position in its order with the last row of its ticker, as it is, or a tombstone; without a shuffle."""
+    """Each position in its order with the last row of its ticker, as it is, or a tombstone; without
+    a shuffle.
+    """
     names = ["VOD", None, "gone", "unknown", "VOD"]
     rows = [
         (str(number).encode(), GOOD | {"positionId": str(number), "ticker": name})
@@ -779,7 +803,9 @@ def test_absurd_parameters(parameters, says):
 
 
 class LettingGo:
-    """A producer whose client lets go of the coordinator's connection so many times while offsets are on their way."""
+    """A producer whose client lets go of the coordinator's connection so many times while offsets
+    are on their way.
+    """
 
     def __init__(self, times: int) -> None:
         self.times, self.calls = times, list[str]()
@@ -797,7 +823,9 @@ class LettingGo:
 def test_a_transaction_whose_connection_the_client_let_go_of(
     times: int, begun: int, committed: int
 ) -> None:
-    """It is aborted and sent once more; a second time is an orderly failure, which leaves none open."""
+    """It is aborted and sent once more; a second time is an orderly failure, which leaves none
+    open.
+    """
     producer = LettingGo(times)
     group = SimpleNamespace(consumer_group_metadata=lambda: None)
     mine = SimpleNamespace(producer=producer, offsets=group, exactly_once=True, refused=None)

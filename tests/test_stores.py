@@ -20,7 +20,9 @@ Kept = tuple[Story, list[Record]]
 
 
 def three_states(*, interval_ms: int = INTERVAL_MS) -> Kept:
-    """A ledger that keeps its state in a store; ada gets three entries, and every state of hers is an output."""
+    """A ledger that keeps its state in a store; ada gets three entries, and every state of hers is
+    an output.
+    """
     story = Story("ledger", "at_least_once", persistence_interval_ms=interval_ms)
     story.start()
     return story, [story.row("ada", n, n, story.entry(ada=1)) for n in (1, 2, 3)]
@@ -172,7 +174,9 @@ def test_every_write_to_the_file_leaves_a_line(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("redis-server") is None, reason="there is no redis-server on PATH")
 def test_every_write_to_the_server_is_told(tmp_path: Path) -> None:
-    """One command may write many fields, whatever their values hold; a store that is held is read and not written."""
+    """One command may write many fields, whatever their values hold; a store that is held is read
+    and not written.
+    """
     with RunScope() as run:
         store = Redis(run, tmp_path, "app")
         design = redis.Redis.from_url(
@@ -203,7 +207,9 @@ def test_a_server_comes_back_with_what_it_had(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("redis-server") is None, reason="there is no redis-server on PATH")
 def test_a_given_server_keeps_what_is_not_the_application_s(tmp_path: Path) -> None:
-    """What a run wrote into somebody's server it deletes again, and nothing else; and it never kills one."""
+    """What a run wrote into somebody's server it deletes again, and nothing else; and it never
+    kills one.
+    """
     with RunScope() as run:
         theirs = Redis(run, tmp_path, "theirs")
         store = Redis(run, tmp_path, "app", theirs.address)
@@ -220,7 +226,9 @@ def test_a_given_server_keeps_what_is_not_the_application_s(tmp_path: Path) -> N
 
 
 def test_a_java_that_cassandra_cannot_take(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cassandra 5 cannot log its queries on it, so this machine does not offer the store, and says which Java would do."""
+    """Cassandra 5 cannot log its queries on it, so this machine does not offer the store, and says
+    which Java would do.
+    """
     new = tmp_path / "java"
     new.write_text("#!/bin/sh\necho 'openjdk version \"25.0.1\"' >&2\n")
     new.chmod(0o755)

@@ -167,7 +167,9 @@ def test_loud_stop(spawn: Spawn) -> None:
 
 
 def test_last_words_are_heard(spawn: Spawn, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever sees that an instance has ended knows by then what it said last, however late that is read."""
+    """Whoever sees that an instance has ended knows by then what it said last, however late that is
+    read.
+    """
     hear = Instance._hear
 
     def late(self: Instance, line: bytes) -> None:
@@ -201,7 +203,9 @@ def test_survivors_are_named(spawn: Spawn, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_pause_takes_every_process(spawn: Spawn) -> None:
-    """Pause stops the worker outside the session too, resume wakes it, and the paused can be killed."""
+    """Pause stops the worker outside the session too, resume wakes it, and the paused can be
+    killed.
+    """
     instance = spawn("leaves_a_worker")
     instance.greet()
     instance.start(START)
@@ -229,7 +233,9 @@ def test_stdin_end_is_the_end(spawn: Spawn) -> None:
 
 
 def test_pool_boots_what_is_asked_for(tmp_path: Path) -> None:
-    """One is booted at the beginning, one more when it is prepared, twice asked or once, and close ends all."""
+    """One is booted at the beginning, one more when it is prepared, twice asked or once, and close
+    ends all.
+    """
     pool = Pool(manifest("well_behaved"), Run(), tmp_path)
 
     first = pool.take()

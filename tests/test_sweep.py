@@ -47,7 +47,9 @@ def result(verdict: Verdict | None, cut: Cut = CUT) -> Result:
 
 
 def test_changes_to_disks() -> None:
-    """They have one side, and each place has as many disks to come back to as are asked for, but none that nobody dies at."""
+    """They have one side, and each place has as many disks to come back to as are asked for, but
+    none that nobody dies at.
+    """
     trace = [("transaction-1", "rename:durable/N"), ("transaction-1", "end_txn")]
 
     assert [str(cut) for cut in cuts(trace, "txn", ("before", "late"), ("kept", "wiped"))] == [
@@ -60,7 +62,9 @@ def test_changes_to_disks() -> None:
 
 
 def test_both_sides_of_each_effect_by_its_number_in_the_phase() -> None:
-    """What only asks has none, and what is no part of a transaction has none where only those are asked for."""
+    """What only asks has none, and what is no part of a transaction has none where only those are
+    asked for.
+    """
     names = [str(cut) for cut in cuts(TRACE, "txn", SIDES)]
 
     assert names == [
@@ -81,7 +85,9 @@ def test_both_sides_of_each_effect_by_its_number_in_the_phase() -> None:
 
 
 def test_a_depth_is_how_many_of_the_points() -> None:
-    """Core is the second wave, which the others repeat; quick its last request; full is all there is."""
+    """Core is the second wave, which the others repeat; quick its last request; full is all there
+    is.
+    """
     trace = [
         *TRACE,
         ("transaction-2", "end_txn"),
@@ -98,7 +104,9 @@ def test_a_depth_is_how_many_of_the_points() -> None:
 
 
 def test_a_trace_is_believed_when_its_fewest_effects_came_often_enough() -> None:
-    """A wave that fell into two transactions by chance is no trace to count places in; each phase is looked at by itself."""
+    """A wave that fell into two transactions by chance is no trace to count places in; each phase
+    is looked at by itself.
+    """
     first, second = TRACE[:5], TRACE[5:]
     split = [*second, ("transaction-2", "end_txn"), *second]
 
@@ -119,7 +127,9 @@ def test_nobody_is_late_for_who_starts() -> None:
 
 
 def test_a_second_death_in_the_recovery_from_the_first(tmp_path: Path) -> None:
-    """There is one for each side of what whoever came back did, where the first was upheld; each is done once."""
+    """There is one for each side of what whoever came back did, where the first was upheld; each is
+    done once.
+    """
     recovered = result(Verdict.UPHELD).model_copy(
         update={"recovery": ["init_producer_id", "end_txn"]}
     )
@@ -140,7 +150,9 @@ def test_a_second_death_in_the_recovery_from_the_first(tmp_path: Path) -> None:
 
 
 def test_what_was_done_is_not_done_again(tmp_path: Path) -> None:
-    """Seed, places and results are read back, and a line that was cut off by the end of the process is done anew."""
+    """Seed, places and results are read back, and a line that was cut off by the end of the process
+    is done anew.
+    """
     first = Record(tmp_path, "plain", "ledger", "exactly_once", "txn")
     places = list(cuts(TRACE, "txn", SIDES))
     first.begin(places, 7)
@@ -237,7 +249,9 @@ def begun(folder: Path) -> Record:
 def swept(
     record: Record, monkeypatch: pytest.MonkeyPatch, *points: str, golden: Verdict
 ) -> list[Result]:
-    """Sweep with lives that are not lived: each place is upheld, and a life with no fault comes to `golden`."""
+    """Sweep with lives that are not lived: each place is upheld, and a life with no fault comes to
+    `golden`.
+    """
     lived = result(golden, CUT.model_copy(update={"phase": "no fault"}))
     monkeypatch.setattr(
         Sweep, "golden", lambda *_: (TRACE if golden is Verdict.UPHELD else [], lived)

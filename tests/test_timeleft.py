@@ -1,4 +1,6 @@
-"""The time left of a run: how an estimate comes about, and how near it is over runs that were recorded."""
+"""The time left of a run: how an estimate comes about, and how near it is over runs that were
+recorded.
+"""
 
 import json
 from collections import defaultdict
@@ -71,7 +73,9 @@ def clock() -> Clock:
 
 @pytest.mark.parametrize("name", RECORDED["runs"])
 def test_the_time_left_is_near_the_truth_from_a_third_of_a_recorded_run_on(name: str) -> None:
-    """Within a quarter of it, over runs that the medians were not made from, on a machine that was slower than theirs."""
+    """Within a quarter of it, over runs that the medians were not made from, on a machine that was
+    slower than theirs.
+    """
     run = RECORDED["runs"][name]
     durations = Durations(designs={"plain": Recorded(rows_s=RECORDED["medians_s"])})
 
@@ -95,7 +99,9 @@ def test_without_what_this_machine_has_taken_the_estimates_would_be_far(name: st
 
 
 def test_what_works_is_slower_and_what_waits_is_not(clock: Clock) -> None:
-    """A row that takes twice as long as another is no more work: both lose the same on a slow machine."""
+    """A row that takes twice as long as another is no more work: both lose the same on a slow
+    machine.
+    """
     rows_s = {"G1.a": 1.0, "G2.a": 1.0, "G3.a": 1.0, "G4.a": 10.0}
     time_left = TimeLeft(Durations(designs={"plain": Recorded(rows_s=rows_s)}), clock=clock)
     time_left.begin(keys("plain", *rows_s))
@@ -110,7 +116,9 @@ def test_what_works_is_slower_and_what_waits_is_not(clock: Clock) -> None:
 
 
 def test_an_unknown_design_has_a_pace_of_its_own(clock: Clock) -> None:
-    """Its rows are guessed, so that they are wrong by a factor, which says nothing of the machine or of other designs."""
+    """Its rows are guessed, so that they are wrong by a factor, which says nothing of the machine
+    or of other designs.
+    """
     rows_s = {f"G{number}.a": float(number) for number in range(1, 21)}
     durations = Durations(designs={"spark": Recorded(rows_s=rows_s)})
     time_left = TimeLeft(durations, clock=clock)

@@ -1,4 +1,6 @@
-"""What is installed is what is in the tree: a feature that the wheel forgets is a promise that nobody judges."""
+"""What is installed is what is in the tree: a feature that the wheel forgets is a promise that
+nobody judges.
+"""
 
 import os
 import shutil

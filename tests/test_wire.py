@@ -112,7 +112,9 @@ def test_several() -> None:
 
 
 def test_truncated() -> None:
-    """A last batch that is cut short anywhere is not read: a marker without its kind would pass for an output."""
+    """A last batch that is cut short anywhere is not read: a marker without its kind would pass for
+    an output.
+    """
     data, expected = three()
     ends = [HEADER.size + 2, HEADER.size + 2 + len(marker(2, 1)), len(data)]
 
@@ -149,7 +151,9 @@ def test_what_a_dead_writer_left_open(above: list[BatchHeader], expected: bool) 
 
 
 class Nodes:
-    """A cluster of nodes 1 to 3, of which some are dead, that lead partitions 0 to 2; metadata may be older than the truth."""
+    """A cluster of nodes 1 to 3, of which some are dead, that lead partitions 0 to 2; metadata may
+    be older than the truth.
+    """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.dead = set[int]()
@@ -227,7 +231,9 @@ def test_each_partition_is_asked_of_its_leader(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_ends_are_asked_for_where_a_log_ended_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that no records come with the answer; of a log that is shorter now, they are asked for from its beginning."""
+    """So that no records come with the answer; of a log that is shorter now, they are asked for
+    from its beginning.
+    """
     nodes = Nodes(monkeypatch)
     first = nodes.wires.ends("topic", {0: 0, 2: 0})
     nodes.asked.clear()
@@ -272,7 +278,9 @@ def test_a_partition_without_a_leader_and_a_cluster_without_a_node_are_the_machi
 
 
 def test_a_group_is_asked_for_at_its_coordinator(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it has committed, and 0 where it has not; nothing while a transaction may still change it, if that is asked."""
+    """What it has committed, and 0 where it has not; nothing while a transaction may still change
+    it, if that is asked.
+    """
     nodes = Nodes(monkeypatch)
 
     assert nodes.wires.committed("group", {"topic": 3}, stable=True) == {
@@ -303,7 +311,9 @@ def test_a_group_that_moves_is_found_again(monkeypatch: pytest.MonkeyPatch, has_
 def test_a_group_that_is_being_loaded_is_waited_for_and_another_refusal_is_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The first passes; the second is for the user of the broker, in Kafka's word, or as a number that has none."""
+    """The first passes; the second is for the user of the broker, in Kafka's word, or as a number
+    that has none.
+    """
     nodes = Nodes(monkeypatch)
     nodes.group_error = 14
     assert nodes.wires.committed("group", {"topic": 1}, stable=True) is None

@@ -1,4 +1,6 @@
-"""A long run inside a test, of which a person sees the lines that say how far it is, and no card of what is meant to fail."""
+"""A long run inside a test, of which a person sees the lines that say how far it is, and no card of
+what is meant to fail.
+"""
 
 import subprocess
 import sys
@@ -9,7 +11,8 @@ import pytest
 
 
 def watched(command: list[str], log: Path, deadline_s: float, config: pytest.Config) -> int:
-    """Run the command, and print its `[12/98]` lines past pytest's capturing; all it says goes to the log.
+    """Run the command, and print its `[12/98]` lines past pytest's capturing; all it says goes to
+    the log.
 
     Returns its exit code. It is killed at the deadline.
     """

@@ -1,7 +1,8 @@
-"""The README's two commands as a stranger meets them: a fresh copy, an empty HOME, empty caches, no Java on PATH.
+"""The README's two commands as a stranger meets them: a fresh copy, an empty HOME, empty caches, no
+Java on PATH.
 
-`python tools/bare.py` runs both, `python tools/bare.py main` the main job alone, and `main -- --guarantee G22` only that of it.
-Prints the minutes of each.
+`python tools/bare.py` runs both, `python tools/bare.py main` the main job alone, and `main --
+--guarantee G22` only that of it. Prints the minutes of each.
 """
 
 import os

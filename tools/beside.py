@@ -1,4 +1,5 @@
-"""Run commands beside each other, each one argument: what the first says is seen at once, that of the others when all have ended.
+"""Run commands beside each other, each one argument: what the first says is seen at once, that of
+the others when all have ended.
 
 python tools/beside.py "COMMAND" "COMMAND"
 """

@@ -1,10 +1,12 @@
-"""Choose the rows of `quick` and `core`: the cheapest that meet every demand, written into the features.
+"""Choose the rows of `quick` and `core`: the cheapest that meet every demand, written into the
+features.
 
     python tools/cover.py --costs REPORT.jsonl… [--write]
 
-A row costs the seconds that it takes in all of these reports together, so give one of each design that is judged often. A wrong
-design costs the seconds of the row that catches it and of its control. Without --write the choice is printed alone; with it, each
-Examples table is split by depth, and each wrong design's design.toml names the row that catches it first and its control.
+A row costs the seconds that it takes in all of these reports together, so give one of each design
+that is judged often. A wrong design costs the seconds of the row that catches it and of its
+control. Without --write the choice is printed alone; with it, each Examples table is split by
+depth, and each wrong design's design.toml names the row that catches it first and its control.
 """
 
 import argparse
@@ -26,7 +28,9 @@ from upheld.spec.selection import rows_of_the_sin
 
 FEATURES = Path(__file__).parents[1] / "features"
 UNKNOWN_S = 3.0  # of a row that no report has: not chosen without need
-STEADY = 10  # so often a row has to have caught a wrong design that does not name it, and nothing else, before it is believed
+# So often a row has to have caught a wrong design that does not name it, and nothing else, before
+# it is believed.
+STEADY = 10
 PASSED = 3  # so often a row has to have been upheld before it can be a control
 NEW_S = 0.5  # so much less has another control to cost before it is taken
 LEAST_S = 0.5  # a kill that was measured in no time costs its trial all the same
@@ -55,7 +59,9 @@ def costs(reports: Collection[Path]) -> dict[str, float]:
 
 
 class Cover:
-    """The demands as a mixed integer program: a binary variable a row, and one a row that catches or passes a wrong design."""
+    """The demands as a mixed integer program: a binary variable a row, and one a row that catches
+    or passes a wrong design.
+    """
 
     def __init__(
         self, found: catalogue.Catalogue, seconds: Mapping[str, float], matrix: kills.Kills
@@ -123,7 +129,9 @@ class Cover:
             self.solver.addConstr(sum(variables) >= 1)
 
     def every_check_catches(self) -> list[str]:
-        """Have each check that is known to catch a wrong design catch one; returns the checks that are known to catch none."""
+        """Have each check that is known to catch a wrong design catch one; returns the checks that
+        are known to catch none.
+        """
         by_check = defaultdict[str, list[highspy.highs.highs_var]](list)
         for (design, row), variable in self.catches.items():
             if kill := self.matrix.of(design).get(row):
@@ -189,7 +197,9 @@ def depths(found: catalogue.Catalogue, choice: Choice) -> dict[str, Depth]:
 
 
 def write_features(found: catalogue.Catalogue, depth: Mapping[str, Depth]) -> None:
-    """Split the Examples of every scenario by depth; each keeps its lines, its comments and their order."""
+    """Split the Examples of every scenario by depth; each keeps its lines, its comments and their
+    order.
+    """
     for feature in found.features:
         path = FEATURES / feature.file
         lines = path.read_text(encoding="utf-8").split("\n")

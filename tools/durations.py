@@ -67,7 +67,9 @@ def rows(report: Path) -> Iterator[RowResult]:
 
 
 def recorded(found: Iterable[Observed]) -> Recorded:
-    """Return the medians of one design; a first row counts only where the row was never a later one."""
+    """Return the medians of one design; a first row counts only where the row was never a later
+    one.
+    """
     later: dict[str, list[float]] = defaultdict(list)
     first: dict[str, list[float]] = defaultdict(list)
     declined: dict[str, list[float]] = defaultdict(list)

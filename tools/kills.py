@@ -2,9 +2,10 @@
 
     python tools/kills.py --durations REPORT.jsonl --scratch FOLDER [--lanes 3] [--max-minutes 60]
 
-Each wrong design is judged on every row of its programs that takes less than --under seconds on `plain`, those aside that its
-design.toml names. What is known already is not judged again, so an interrupted run goes on where it stopped. `--take
-REPORT.jsonl…` adds what other runs of wrong designs came to.
+Each wrong design is judged on every row of its programs that takes less than --under seconds on
+`plain`, those aside that its design.toml names. What is known already is not judged again, so an
+interrupted run goes on where it stopped. `--take REPORT.jsonl…` adds what other runs of wrong
+designs came to.
 """
 
 import argparse
@@ -21,8 +22,12 @@ from upheld.protocol.manifest import Manifest, load, shipped
 from upheld.spec import catalogue, kills
 
 UNKNOWN_S = 60.0  # of a row that the report lacks
-A_RUN = 400  # rows, or one design: more of them share the start of the brokers, fewer lose less where a run is ended
-A_RUN_S = 420.0  # then a run is ended: what is left waits for designs that are stuck, and would be looked at one by one
+# Rows, or one design: more of them share the start of the brokers, fewer lose less where a run is
+# ended.
+A_RUN = 400
+# Then a run is ended: what is left waits for designs that are stuck, and would be looked at one by
+# one.
+A_RUN_S = 420.0
 # So many rows of each design first, its cheapest: what is ended early knows a little of all.
 PASSES = (
     8,
@@ -63,7 +68,9 @@ def take(matrix: kills.Kills, report: Path) -> int:
 
 
 def check_of(history: Path) -> str:
-    """The check whose claim ended a history; none where something else did, or where the history is gone."""
+    """The check whose claim ended a history; none where something else did, or where the history is
+    gone.
+    """
     if not history.is_file():
         return ""
     last = history.read_text(encoding="utf-8").rstrip("\n").split("\n")[-2:]
@@ -91,7 +98,9 @@ def due(
     *,
     everywhere: bool,
 ) -> list[str]:
-    """The rows on which a wrong design is still to be judged, of those that are cheap, cheapest first."""
+    """The rows on which a wrong design is still to be judged, of those that are cheap, cheapest
+    first.
+    """
     named, programs = named_by(found, design)
     rows = [
         row.id
@@ -102,7 +111,9 @@ def due(
 
 
 def dearest_first(found: catalogue.Catalogue, seconds: Mapping[str, float]) -> list[Manifest]:
-    """The wrong designs, those first of which the cheapest row that they name takes longest: another may take less."""
+    """The wrong designs, those first of which the cheapest row that they name takes longest:
+    another may take less.
+    """
     designs = [load(name) for name in shipped() if name.startswith("broken/")]
     cheapest = {
         design.name: min(seconds.get(row, UNKNOWN_S) for row in named_by(found, design)[0])

@@ -1,7 +1,8 @@
 """Keep the README's table and red card true: compare them with reports, or write them from these.
 
 python tools/readme.py REPORT.jsonl…          no row in these reports contradicts a cell of the table
-python tools/readme.py --write REPORT.jsonl…  put in the cells of each design that the reports, taken
+python tools/readme.py --write REPORT.jsonl…  put in the cells of each design that the reports,
+taken
                                               together, judge whole; a report of a wrong design gives the red card
 
 The table comes from runs of all rows. A report of fewer rows cannot say that a cell is true: it can

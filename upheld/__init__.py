@@ -1,3 +1,5 @@
-"""upheld: an executable specification of what a Kafka stream processor must guarantee, and its judge."""
+"""upheld: an executable specification of what a Kafka stream processor must guarantee, and its
+judge.
+"""
 
 __version__ = "0.1.0"

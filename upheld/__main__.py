@@ -1,4 +1,6 @@
-"""`python -m upheld`, and the installed command: thin, so that Ctrl-C is heard while the rest is still imported."""
+"""`python -m upheld`, and the installed command: thin, so that Ctrl-C is heard while the rest is
+still imported.
+"""
 
 import sys
 

@@ -1,7 +1,8 @@
 """The serve loop for designs in Python: standard library only, and free to be copied.
 
-Subclass `Design`, then call `serve(YourDesign())`. The harness writes one JSON request a line to standard
-input and reads one JSON answer a line; all else that the process prints goes to standard error, its log.
+Subclass `Design`, then call `serve(YourDesign())`. The harness writes one JSON request a line to
+standard input and reads one JSON answer a line; all else that the process prints goes to standard
+error, its log.
 """
 
 import json
@@ -12,7 +13,10 @@ from typing import Any
 
 
 class Failed(Exception):
-    """A loud stop: fenced, poison, offset-lost, conflict or storage. Abort what is open, then raise it."""
+    """A loud stop: fenced, poison, offset-lost, conflict or storage.
+
+    Abort what is open, then raise it.
+    """
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -20,7 +24,10 @@ class Failed(Exception):
 
 
 class Design:
-    """What a design implements. `open` and `run` are called once per start, `run` on a thread of its own."""
+    """What a design implements.
+
+    `open` and `run` are called once per start, `run` on a thread of its own.
+    """
 
     hello: dict[str, Any]  # name, version, language, programs, modes, capabilities
 
@@ -28,23 +35,34 @@ class Design:
         """Start whatever runtime is slow to start; called before `hello` is answered."""
 
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
-        """Take hold of the input and return the fields of `ready` (or a whole message with a `type`)."""
+        """Take hold of the input and return the fields of `ready` (or a whole message with a
+        `type`).
+        """
         raise NotImplementedError
 
     def run(self, stopping: threading.Event) -> None:
-        """Process until `stopping` is set, then finish, commit and release. Raise `Failed` to stop loudly."""
+        """Process until `stopping` is set, then finish, commit and release.
+
+        Raise `Failed` to stop loudly.
+        """
         raise NotImplementedError
 
     def release(self, failure: Failed) -> bool:  # noqa: ARG002 - a design that overrides it
-        """Let go of everything after a loud stop; True where the runtime is as good as new, and another `open` may come."""
+        """Let go of everything after a loud stop; True where the runtime is as good as new, and
+        another `open` may come.
+        """
         return False
 
     def activate(self, after: dict[str, int]) -> dict[str, Any]:  # noqa: ARG002 - a design that overrides it
-        """Begin to emit what lies at or above these positions, after `open` stood by; return the fields of `ready`."""
+        """Begin to emit what lies at or above these positions, after `open` stood by; return the
+        fields of `ready`.
+        """
         return {"type": "error", "definite": True, "message": "it never stands by"}
 
     def deactivate(self) -> dict[str, Any]:
-        """Say how far it has emitted, `run` having ended: `{"type": "deactivated", "emitted_through": {…}}`."""
+        """Say how far it has emitted, `run` having ended: `{"type": "deactivated",
+        "emitted_through": {…}}`.
+        """
         return {"type": "error", "definite": True, "message": "it hands over to nobody"}
 
     def query(self, table: str, key: str) -> dict[str, Any]:  # noqa: ARG002 - a design that overrides it
@@ -52,7 +70,9 @@ class Design:
         return {"type": "error", "definite": True, "message": f"{table} cannot be queried"}
 
     def measure(self) -> dict[str, Any]:
-        """Say how much state there is, all in all: `{"type": "measured", "size": …, "unit": "rows" or "bytes"}`."""
+        """Say how much state there is, all in all: `{"type": "measured", "size": …, "unit": "rows"
+        or "bytes"}`.
+        """
         return {
             "type": "error",
             "definite": True,
@@ -60,11 +80,15 @@ class Design:
         }
 
     def lag(self) -> dict[str, Any]:
-        """Say how far the input goes on behind what is committed, all in all: `{"type": "lagging", "offsets": …}`."""
+        """Say how far the input goes on behind what is committed, all in all: `{"type": "lagging",
+        "offsets": …}`.
+        """
         return {"type": "error", "definite": True, "message": "it cannot say how far it is behind"}
 
     def workers(self) -> dict[str, Any]:
-        """Say which processes share the work, after a start with `workers`: `{"type": "workers", "pids": […]}`."""
+        """Say which processes share the work, after a start with `workers`: `{"type": "workers",
+        "pids": […]}`.
+        """
         return {"type": "error", "definite": True, "message": "it works in one process"}
 
 

@@ -1,4 +1,6 @@
-"""The two ways in which a run cannot begin, each one sentence for a person and an exit code for a script."""
+"""The two ways in which a run cannot begin, each one sentence for a person and an exit code for a
+script.
+"""
 
 
 class Problem(Exception):
@@ -8,7 +10,9 @@ class Problem(Exception):
 
 
 class MachineProblem(Problem):
-    """This machine lacks something, or something on it broke: no engine, no Java, port taken, disk full (exit 3)."""
+    """This machine lacks something, or something on it broke: no engine, no Java, port taken, disk
+    full (exit 3).
+    """
 
 
 class UsageProblem(Problem):
@@ -18,7 +22,9 @@ class UsageProblem(Problem):
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Whether it is Ctrl-C; inside a call of confluent-kafka Python makes a SystemError of that (its issue 1708)."""
+    """Whether it is Ctrl-C; inside a call of confluent-kafka Python makes a SystemError of that
+    (its issue 1708).
+    """
     return isinstance(error, KeyboardInterrupt) or (
         isinstance(error, SystemError) and isinstance(error.__cause__, KeyboardInterrupt)
     )

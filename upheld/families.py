@@ -1,4 +1,7 @@
-"""The families of faults. A mark bears its fault's family as a code that checks and readers can rely on."""
+"""The families of faults.
+
+A mark bears its fault's family as a code that checks and readers can rely on.
+"""
 
 from enum import StrEnum
 

@@ -1,10 +1,11 @@
 """Every place at which a design can die in a tiny workload, one after the other.
 
-Two crashes between the same neighbouring requests that change something leave the broker alike; so the places to die of a black
-box are the cuts of what it sends, and can be counted. A golden run behind the proxy says which requests there are. Then each is
-met twice, before the broker has it and after, with its answer unread: the design is killed there, started again, drained and
-judged. Its changes to disks are places too, if that is asked for, and an instance's own disk may be another one when it comes
-back. What is not met in three tries is listed as missed.
+Two crashes between the same neighbouring requests that change something leave the broker alike; so
+the places to die of a black box are the cuts of what it sends, and can be counted. A golden run
+behind the proxy says which requests there are. Then each is met twice, before the broker has it and
+after, with its answer unread: the design is killed there, started again, drained and judged. Its
+changes to disks are places too, if that is asked for, and an instance's own disk may be another one
+when it comes back. What is not met in three tries is listed as missed.
 """
 
 import json
@@ -66,12 +67,14 @@ CLAIMS = {
 
 
 class Cut(BaseModel):
-    """A place to die: at the n-th request of an API, or change to a kind of file, in a phase of the workload.
+    """A place to die: at the n-th request of an API, or change to a kind of file, in a phase of the
+    workload.
 
-    before: the broker never has it. after: the broker has done what it asks, and nobody reads the answer. late: it arrives when
-    a successor has drained the input. zombie: whoever sent it stands still until then, and goes on with it. Whoever comes back
-    finds its own disk kept, rolled back to what was synced, or wiped. Of a pair, `then` is the place in its recovery where it
-    dies again.
+    before: the broker never has it. after: the broker has done what it asks, and nobody reads the
+    answer. late: it arrives when a successor has drained the input. zombie: whoever sent it stands
+    still until then, and goes on with it. Whoever comes back finds its own disk kept, rolled back
+    to what was synced, or wiped. Of a pair, `then` is the place in its recovery where it dies
+    again.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -84,7 +87,9 @@ class Cut(BaseModel):
     then: "Cut | None" = None
 
     def __str__(self) -> str:
-        """As it is reported, and asked for again: `transaction-2.end_txn.1.after`, or `ONE+recovery.produce.1.before`."""
+        """As it is reported, and asked for again: `transaction-2.end_txn.1.after`, or
+        `ONE+recovery.produce.1.before`.
+        """
         left, then = (
             "" if self.left == "kept" else f".{self.left}",
             f"+{self.then}" if self.then else "",
@@ -116,7 +121,9 @@ class Sweep:
     mode: Mode
 
     def golden(self, say: Callable[[str], None]) -> tuple[list[tuple[str, str]], Result]:
-        """Live through the workload with no fault: every effect, as phase and API in their order, and what it came to."""
+        """Live through the workload with no fault: every effect, as phase and API in their order,
+        and what it came to.
+        """
         traces: list[list[tuple[str, str]]] = []
         while len(traces) < GOLDEN and not is_steady(traces):
             life = _Life(self, "golden", len(traces) + 1)
@@ -130,7 +137,9 @@ class Sweep:
         return shortest(traces), result
 
     def die(self, cut: Cut, lives: int = 1) -> Result:
-        """Die there, come back, drain, and be judged, so many times; the first that is not upheld, or the shortest recovery."""
+        """Die there, come back, drain, and be judged, so many times; the first that is not upheld,
+        or the shortest recovery.
+        """
         results = []
         for _ in range(lives):
             results.append(self._met(cut))
@@ -164,7 +173,8 @@ def cuts(
     sides: Collection[Side],
     left: Collection[Left] = LEFT[:1],
 ) -> Iterator[Cut]:
-    """The sides of each effect, in the order in which they came; who starts or stops has no successor to be late for.
+    """The sides of each effect, in the order in which they came; who starts or stops has no
+    successor to be late for.
 
     A change to a disk has no answer: what comes after it comes before the next one.
     """
@@ -181,9 +191,11 @@ def cuts(
 
 
 def within(depth: Depth, there: Sequence[Cut]) -> list[Cut]:
-    """Those of a depth: full is all of them, core what the second wave does, quick its last request.
+    """Those of a depth: full is all of them, core what the second wave does, quick its last
+    request.
 
-    A later wave repeats what the second does; the first one comes with what is done once, and so do start and stop.
+    A later wave repeats what the second does; the first one comes with what is done once, and so do
+    start and stop.
     """
     if depth == "full":
         return list(there)
@@ -221,7 +233,9 @@ def _by_phase(traces: list[list[tuple[str, str]]]) -> dict[str, list[list[tuple[
 
 
 def _wave(seed: int, *, wave: int) -> list[Send]:
-    """What is fed at once: behind an aborted transaction, so that it is not there by halves to be read in two batches."""
+    """What is fed at once: behind an aborted transaction, so that it is not there by halves to be
+    read in two batches.
+    """
     sends = ledger(
         seed,
         entries=ENTRIES,
@@ -330,7 +344,9 @@ class _Life:
         return [api for at_s, api in sorted(seen) if at_s >= since_s]
 
     def _die(self, goes: Callable[[], object]) -> None:
-        """Go on until the request is held, kill whoever sent it, and start again; a pair dies once more on the way."""
+        """Go on until the request is held, kill whoever sent it, and start again; a pair dies once
+        more on the way.
+        """
         assert self.cut
         trial, application, then = self.trial, self.application, self.cut.then
         rule = self._strike(self.cut, goes)
@@ -352,7 +368,9 @@ class _Life:
         self._drain()
 
     def _claim_fold(self) -> None:
-        """What is visible while nobody runs; a design with no group says only when it is done how far it came."""
+        """What is visible while nobody runs; a design with no group says only when it is done how
+        far it came.
+        """
         if self.application.group:
             self.trial.settle(self.application, waits=False)
             self.trial.claim("fold", self.application, CLAIMS["fold"])
@@ -368,7 +386,9 @@ class _Life:
         return rule
 
     def _strike(self, cut: Cut, goes: Callable[[], object]) -> Rule | Hold:
-        """Go on until it is held, and kill or stop whoever did it; MarkMissed where it does not come."""
+        """Go on until it is held, and kill or stop whoever did it; MarkMissed where it does not
+        come.
+        """
         trial, application = self.trial, self.application
         self.rig.pool(trial.manifest).prepare()  # somebody has to come back
         rule = self._arm(cut)
@@ -427,7 +447,9 @@ class _Life:
             disks.wipe(self.trial, self.application, OWN, may_be_empty=True)
 
     def _succeed(self, rule: Rule) -> None:
-        """Have a successor drain the input, let the request arrive, and let a zombie go on with what it has of an answer."""
+        """Have a successor drain the input, let the request arrive, and let a zombie go on with
+        what it has of an answer.
+        """
         trial, application = self.trial, self.application
         zombie = application.running.pop(OWN, None)
         trial.start(application, "b", in_place_of=OWN)
@@ -442,7 +464,9 @@ class _Life:
 
 
 class Record:
-    """What a sweep has come to so far, in `sweep.jsonl` of its folder: whoever goes on there has that behind them."""
+    """What a sweep has come to so far, in `sweep.jsonl` of its folder: whoever goes on there has
+    that behind them.
+    """
 
     def __init__(  # noqa: PLR0913, PLR0917 (what a sweep is)
         self,
@@ -506,7 +530,9 @@ class Record:
         self.path.write_text(json.dumps(head) + "\n", encoding="utf-8")
 
     def left(self, asked: list[Cut], *, is_paired: bool = False) -> list[Cut]:
-        """Those of which it is not known what they come to, or what a second death in their recovery does."""
+        """Those of which it is not known what they come to, or what a second death in their
+        recovery does.
+        """
         known = [cut for cut in asked if cut in self.results]
         seconds = [pair for cut in known for pair in pairs(self.results[cut])] if is_paired else []
         return [cut for cut in asked + seconds if cut not in self.results]
@@ -528,10 +554,11 @@ def run(  # noqa: PLR0913 (what to do of it is by name)
     depth: Depth = "full",
     is_paired: bool = False,
 ) -> list[Result]:
-    """Do what is left of a sweep within its depth, or of those points whose names match; all of that where nothing is left.
+    """Do what is left of a sweep within its depth, or of those points whose names match; all of
+    that where nothing is left.
 
-    Each is written down before the next begins; the results are in the order of the cuts, and pairs follow them. Of a design that
-    is not right with no fault at all it is that alone.
+    Each is written down before the next begins; the results are in the order of the cuts, and pairs
+    follow them. Of a design that is not right with no fault at all it is that alone.
     """
     sweep = Sweep(rig, manifest, record.program, record.mode)
     wanted = [point for point in points if "+" in point]

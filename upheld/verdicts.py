@@ -1,4 +1,6 @@
-"""What a scenario can end with, and the exceptions by which a step, a fault or the supervisor says so."""
+"""What a scenario can end with, and the exceptions by which a step, a fault or the supervisor says
+so.
+"""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -39,7 +41,9 @@ _UNDONE = {"resurrected", "stale-overwrite"}  # a newer result is gone again
 
 
 def worst_first(anomalies: Iterable[Anomaly]) -> list[Anomaly]:
-    """What no input gives before newer results that are gone again, before all else; of as bad ones those there are more of."""
+    """What no input gives before newer results that are gone again, before all else; of as bad ones
+    those there are more of.
+    """
     found = list(anomalies)
     total = Counter(anomaly.name for anomaly in found)
     return sorted(
@@ -75,7 +79,9 @@ class Inconclusive(Outcome):
 
 
 class MarkMissed(Inconclusive):
-    """The fault did not happen where it was aimed; the scenario is tried again under a fresh application id."""
+    """The fault did not happen where it was aimed; the scenario is tried again under a fresh
+    application id.
+    """
 
 
 class NotOffered(Outcome):

@@ -1,9 +1,11 @@
-"""The smallest correct design: one Python process on confluent-kafka, read as an example of what suffices.
+"""The smallest correct design: one Python process on confluent-kafka, read as an example of what
+suffices.
 
-Every program is one loop: read a chunk, apply it, send what is due, and once per commit interval commit. Under
-exactly_once outputs and input offsets are one Kafka transaction, fenced by an instance's stable transactional id and by the
-group's generation; under at_least_once every output is acknowledged before the offsets are committed. State is read back from
-Kafka whenever partitions are assigned, at a start or later. What waits for a batch is written to the shared disk before each
+Every program is one loop: read a chunk, apply it, send what is due, and once per commit interval
+commit. Under exactly_once outputs and input offsets are one Kafka transaction, fenced by an
+instance's stable transactional id and by the group's generation; under at_least_once every output
+is acknowledged before the offsets are committed. State is read back from Kafka whenever partitions
+are assigned, at a start or later. What waits for a batch is written to the shared disk before each
 commit, under a name that the commit holds as the offsets' metadata.
 """
 
@@ -106,11 +108,15 @@ class Plain(Design):
     isolation = "read_committed"
 
     def transactional_id(self) -> str:
-        """An instance's own, and stable over restarts: its successor's init_transactions fences whoever held it."""
+        """An instance's own, and stable over restarts: its successor's init_transactions fences
+        whoever held it.
+        """
         return f"{self.start['application_id']}-{self.start['topics'][self.program.reads[0]]}-{self.start['instance']}"
 
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
-        """Fence and settle the predecessor, join the group, load the state; ready once partitions are held."""
+        """Fence and settle the predecessor, join the group, load the state; ready once partitions
+        are held.
+        """
         # All that it has to know then is the table, and where the first one ended.
         if start.get("standing_by"):
             self.start = start
@@ -174,7 +180,8 @@ class Plain(Design):
                 "heartbeat.interval.ms": start["session_timeout_ms"] // 4,
                 "fetch.wait.max.ms": 50,
                 "topic.metadata.refresh.interval.ms": 1000,  # new partitions are heard of
-                "enable.partition.eof": True,  # the only sign of markers at the end, which no reader is given
+                # The only sign of markers at the end, which no reader is given.
+                "enable.partition.eof": True,
             }
         )
         # A second one for the lag: the first hears nobody else while it is polled.
@@ -224,7 +231,9 @@ class Plain(Design):
         self.kept, self.assigned = next(iter(kept), ""), True
 
     def topic_ids(self) -> dict[str, bytes]:
-        """Of the topics that are read: what was applied of one that is gone says nothing of one that has its name."""
+        """Of the topics that are read: what was applied of one that is gone says nothing of one
+        that has its name.
+        """
         return topic_ids(self.client, [self.start["topics"][role] for role in self.program.reads])
 
     def kept_as(self, name: str) -> dict[str, Any]:
@@ -238,7 +247,9 @@ class Plain(Design):
         return waiting
 
     def look_for_a_gap(self, consumer: Consumer) -> None:
-        """Stop where what is committed has been deleted: the client would go on behind the gap, as at a first start."""
+        """Stop where what is committed has been deleted: the client would go on behind the gap, as
+        at a first start.
+        """
         for place in (place for place in self.committed if place.offset >= 0):
             first, _ = consumer.get_watermark_offsets(place, 10)
             if place.offset < first:
@@ -246,7 +257,9 @@ class Plain(Design):
                 raise Failed("offset-lost", f"{at} is not in the log, which begins at {first}")
 
     def on_revoke(self, _: Consumer, __: list[TopicPartition]) -> None:
-        """Leave nothing half done to the next owner: take it back where that is possible, else commit it."""
+        """Leave nothing half done to the next owner: take it back where that is possible, else
+        commit it.
+        """
         if self.in_transaction:
             # librdkafka may end one that the broker has yet to begin, which is fatal.
             self.producer.flush(10)
@@ -297,13 +310,17 @@ class Plain(Design):
         ]
 
     def ends(self, partitions: list[TopicPartition]) -> dict[int, int]:
-        """Where a table ends: behind what a dead owner left open too, for committed rows of others may follow it."""
+        """Where a table ends: behind what a dead owner left open too, for committed rows of others
+        may follow it.
+        """
         admin, latest = AdminClient(self.client), OffsetSpec.latest()  # type: ignore[no-untyped-call]
         asked = admin.list_offsets(dict.fromkeys(partitions, latest))
         return {place.partition: future.result(10).offset for place, future in asked.items()}
 
     def run(self, stopping: threading.Event) -> None:
-        """Read, apply, send, and commit once per interval; a graceful stop commits what was applied."""
+        """Read, apply, send, and commit once per interval; a graceful stop commits what was
+        applied.
+        """
         name = "persistence_interval_ms" if self.store else "commit_interval_ms"
         interval_s = int(self.start["parameters"].get(name, 100)) / 1000
         due = time.monotonic() + interval_s
@@ -365,7 +382,9 @@ class Plain(Design):
         self.send(self.program.changed())
 
     def set_aside(self, message: Message, failure: Failed) -> None:
-        """Send what cannot be read to the dead letters, as an output like any other; stop where there is no topic for them."""
+        """Send what cannot be read to the dead letters, as an output like any other; stop where
+        there is no topic for them.
+        """
         if failure.kind != "poison" or "dead_letters" not in self.start["topics"]:
             raise failure
         where = {
@@ -383,7 +402,9 @@ class Plain(Design):
         self.hand_over([letter], self.start["topics"]["dead_letters"])
 
     def is_end(self, message: Message) -> bool:
-        """Whether it is the end of a partition; that is committed too, where nothing but markers lies before it."""
+        """Whether it is the end of a partition; that is committed too, where nothing but markers
+        lies before it.
+        """
         if not (error := message.error()) or error.code() != KafkaError._PARTITION_EOF:
             return False
         if (message.offset() or 0) > max(
@@ -426,11 +447,15 @@ class Plain(Design):
         self.producer.poll(0)
 
     def delivered(self, error: KafkaError | None, _: Message) -> None:
-        """Remember the first refusal; in a transaction the client does so itself, and raises it in between."""
+        """Remember the first refusal; in a transaction the client does so itself, and raises it in
+        between.
+        """
         self.refused = self.refused or error
 
     def commit(self) -> None:
-        """Outputs first, then the states in the store, then the offsets; in one transaction under exactly_once."""
+        """Outputs first, then the states in the store, then the offsets; in one transaction under
+        exactly_once.
+        """
         if not self.dirty:
             return
         if self.producer.flush(30) and not self.refused:
@@ -466,7 +491,9 @@ class Plain(Design):
         return name
 
     def positions(self) -> list[TopicPartition]:
-        """Where each partition goes on: the offset after the last record applied, or the one that it was started from."""
+        """Where each partition goes on: the offset after the last record applied, or the one that
+        it was started from.
+        """
         positions = {(p.topic, p.partition): p.offset for p in self.committed if p.offset >= 0}
         positions |= {
             (p.topic, p.partition): p.offset
@@ -476,7 +503,9 @@ class Plain(Design):
         return [TopicPartition(*place, offset, self.kept) for place, offset in positions.items()]
 
     def membership(self) -> object:
-        """Who sends offsets into a transaction: the broker refuses a member that has lost its place in the group."""
+        """Who sends offsets into a transaction: the broker refuses a member that has lost its place
+        in the group.
+        """
         return self.consumer.consumer_group_metadata()
 
     def give_up(self, error: KafkaError) -> None:

@@ -1,7 +1,9 @@
-"""The programs of the plain design: what is read, what comes of it, and what has to be known to go on.
+"""The programs of the plain design: what is read, what comes of it, and what has to be known to go
+on.
 
-The ledger's state is its output topic: each row carries balance, postings and applied position. That of a join is its two
-input topics below the committed offsets. Both are read back at a start. What waits for a batch is handed over at each commit.
+The ledger's state is its output topic: each row carries balance, postings and applied position.
+That of a join is its two input topics below the committed offsets. Both are read back at a start.
+What waits for a batch is handed over at each commit.
 """
 
 import json
@@ -50,7 +52,9 @@ def envelope_of(message: Message, topic_ids: dict[str, bytes]) -> Envelope:
 def row_of(
     message: Message, fields: Fields, *, keyed: bool = True
 ) -> tuple[bytes, dict[str, Any] | None]:
-    """The key and the named fields of a row in JSON, None for a tombstone; stop loudly on what is none."""
+    """The key and the named fields of a row in JSON, None for a tombstone; stop loudly on what is
+    none.
+    """
     key, value = message.key(), message.value()
     try:
         if key is None:
@@ -71,7 +75,9 @@ def row_of(
 
 
 class Program:
-    """What is read, what is sent, and what a program may leave out: a state, and something that waits."""
+    """What is read, what is sent, and what a program may leave out: a state, and something that
+    waits.
+    """
 
     reads: tuple[str, ...] = ("input",)
     writes = "output"
@@ -145,7 +151,9 @@ class Relay(Program):
 
 
 class Ledger(Program):
-    """Sums per account, with the first hop of the last entry applied: at or below it, an entry is a duplicate."""
+    """Sums per account, with the first hop of the last entry applied: at or below it, an entry is a
+    duplicate.
+    """
 
     reads, writes, of = ("entries",), "balances", "account"
     tables: tuple[str, ...] = ("balances",)
@@ -222,7 +230,9 @@ class Ledger(Program):
 
 
 class Branches(Ledger):
-    """Totals of branches, of what is new in a ledger of its own; for what that has stored it will not say again."""
+    """Totals of branches, of what is new in a ledger of its own; for what that has stored it will
+    not say again.
+    """
 
     writes, of = "totals", "branch"
     tables = ()
@@ -253,7 +263,9 @@ VISIT: Fields = dict.fromkeys(("customerId", "visitorId", "action"), (str,))
 
 
 class Batcher(Program):
-    """Events wait per customer until they fill a batch, their first one is too old, or all is closed."""
+    """Events wait per customer until they fill a batch, their first one is too old, or all is
+    closed.
+    """
 
     reads, writes = ("visits",), "batches"
     now = staticmethod(time.monotonic)  # a clock that nobody sets
@@ -314,7 +326,9 @@ TICKER: Fields = {"ticker": (str,), "exchange": (str,), "name": (str,), "founded
 
 
 class Join(Program):
-    """Both tables, who refers to whom, and which keys have a visible result; the last result of a chunk is sent."""
+    """Both tables, who refers to whom, and which keys have a visible result; the last result of a
+    chunk is sent.
+    """
 
     writes = "joined"
     on: str
@@ -331,7 +345,9 @@ class Join(Program):
         self.touched: dict[bytes, None] = {}  # keys in the order in which they changed
 
     def restore(self, rows: list[Message]) -> None:
-        """Fold both tables; what is visible the results say, for at_least_once may have shown more than was committed."""
+        """Fold both tables; what is visible the results say, for at_least_once may have shown more
+        than was committed.
+        """
         for row in rows:
             if str(row.topic()).endswith(self.writes):
                 (self.shown.add if row.value() is not None else self.shown.discard)(
@@ -361,7 +377,9 @@ class Join(Program):
             self.touched |= dict.fromkeys(sorted(self.referring[key]))
 
     def put(self, key: bytes, entry: tuple[dict[str, Any], str, int] | None) -> None:
-        """Replace a row of the left table; it refers to its new partner and no longer to the old one."""
+        """Replace a row of the left table; it refers to its new partner and no longer to the old
+        one.
+        """
         if key in self.left:
             self.referring[self.partner(key)].discard(key)
             del self.left[key]
@@ -433,7 +451,9 @@ NAME: Fields = {"name": (str,)}
 
 
 class Pulse(Program):
-    """The signals of three topics as one stream, summed once per robot, with its name; the sums are read back from the table."""
+    """The signals of three topics as one stream, summed once per robot, with its name; the sums are
+    read back from the table.
+    """
 
     reads, writes = ("motors", "grippers", "controllers", "robots"), "frequency"
     tables: tuple[str, ...] = ("frequency", "robots")

@@ -1,7 +1,8 @@
 """The states of `ledger`: what runs make of accounts.
 
-Spark's driver starts a Python of its own whenever a query begins, only to ask a processor for the names of its states. So
-processors stand where little is imported: with Arrow, NumPy and Protobuf that Python took 0.4 s longer to come up.
+Spark's driver starts a Python of its own whenever a query begins, only to ask a processor for the
+names of its states. So processors stand where little is imported: with Arrow, NumPy and Protobuf
+that Python took 0.4 s longer to come up.
 """
 
 import json
@@ -15,14 +16,18 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 
 class Accounts(StatefulProcessor):
-    """The accounts of one page: {account: [balance_cents, postings, topic, partition, offset, topic_id]} as JSON."""
+    """The accounts of one page: {account: [balance_cents, postings, topic, partition, offset,
+    topic_id]} as JSON.
+    """
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Name the state."""
         self.page = handle.getValueState("page", "accounts string")
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:  # noqa: ARG002, N802, N803
-        """Apply a batch's runs in the order they were read, and emit the last state of each account that changed."""
+        """Apply a batch's runs in the order they were read, and emit the last state of each account
+        that changed.
+        """
         stored = self.page.get()
         accounts = json.loads(stored[0]) if stored else {}
         changed: dict[str, tuple[Any, ...]] = {}
@@ -37,7 +42,9 @@ class Accounts(StatefulProcessor):
 
 
 def apply(accounts: dict[str, list[Any]], run: tuple[Any, ...]) -> bool:
-    """Add what is new in a run to its account; whatever the account's applied position covers is a duplicate."""
+    """Add what is new in a run to its account; whatever the account's applied position covers is a
+    duplicate.
+    """
     _, _, account, offsets, amounts, topic, partition, topic_id, *_ = run
     offsets, amounts = array("q", offsets), array("q", amounts)
     balance_cents, postings, *applied = accounts.get(account, [0, 0, None, None, -1, None])

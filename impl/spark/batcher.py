@@ -1,8 +1,10 @@
-"""batcher: events of `visits` wait per customer in `batches` until they fill one, or the clock sends them.
+"""batcher: events of `visits` wait per customer in `batches` until they fill one, or the clock
+sends them.
 
-The clock is input: ticks of a source of its own, which Spark logs with each batch like the records. So a batch that runs again
-flushes what it flushed before, and a clock that somebody sets moves nothing. A tick goes to every page of customers and sends
-all that waits there; so does the one that closes. Each page says whether something waits, because else nobody has to tick.
+The clock is input: ticks of a source of its own, which Spark logs with each batch like the records.
+So a batch that runs again flushes what it flushed before, and a clock that somebody sets moves
+nothing. A tick goes to every page of customers and sends all that waits there; so does the one that
+closes. Each page says whether something waits, because else nobody has to tick.
 """
 
 import json
@@ -60,7 +62,9 @@ class Customers(StatefulProcessor):
         self.page = handle.getValueState("page", "customers string")
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:  # noqa: ARG002, N802, N803
-        """Fill batches in the order of the log, send the rest if there was a tick, and say whether something waits."""
+        """Fill batches in the order of the log, send the rest if there was a tick, and say whether
+        something waits.
+        """
         stored = self.page.get()
         waiting: Waiting = json.loads(stored[0]) if stored else {}
         arrived = sorted(tuple(row)[1:] for row in rows)  # a shuffle promises no order

@@ -1,7 +1,9 @@
-"""branches: a ledger's `balances`, and what it sums per account per branch in `totals`; a store keeps both stages.
+"""branches: a ledger's `balances`, and what it sums per account per branch in `totals`; a store
+keeps both stages.
 
-Both stages are folds of the same entries, each entry once by its first hop, so neither waits for the other's word: what one
-has stored and the other has not, a replay gives to just that one. Downstream is stored first all the same.
+Both stages are folds of the same entries, each entry once by its first hop, so neither waits for
+the other's word: what one has stored and the other has not, a replay gives to just that one.
+Downstream is stored first all the same.
 """
 
 from collections.abc import Iterator
@@ -41,7 +43,9 @@ class Stored:
         self.stages = ledger.Stored(store, WRITES, "branch"), ledger.Stored(store)
 
     def apply(self, runs: pa.Table) -> pa.Table:
-        """Apply a batch's runs, each to its stage, and return the last row of all that changed, with its stage."""
+        """Apply a batch's runs, each to its stage, and return the last row of all that changed,
+        with its stage.
+        """
         changed = []
         for each in self.stages:
             rows = each.apply(

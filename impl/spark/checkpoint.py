@@ -1,7 +1,8 @@
-"""What Spark wrote down of a query: which batches it began, which it finished, and where each of them ends.
+"""What Spark wrote down of a query: which batches it began, which it finished, and where each of
+them ends.
 
-Spark logs a batch's end offsets (`offsets/N`) before it runs and its end (`commits/N`) after it. Both are read here as the
-files that they are, on whatever file system holds them.
+Spark logs a batch's end offsets (`offsets/N`) before it runs and its end (`commits/N`) after it.
+Both are read here as the files that they are, on whatever file system holds them.
 """
 
 import json
@@ -30,7 +31,9 @@ class Checkpoint:
         return self.ends(self.last("commits"))
 
     def ends(self, batch: int | None) -> Positions:
-        """Where a batch ends in Kafka: the third line of its log, after the version and the settings; no batch, no ends."""
+        """Where a batch ends in Kafka: the third line of its log, after the version and the
+        settings; no batch, no ends.
+        """
         if batch is None:
             return {}
         topics = self._read(f"offsets/{batch}", 2) or {}
@@ -41,7 +44,9 @@ class Checkpoint:
         }
 
     def compare(self, topic_ids: dict[str, bytes]) -> None:
-        """Begin anew in a topic that has another id than at the last start: it was deleted and made anew, as its offsets are."""
+        """Begin anew in a topic that has another id than at the last start: it was deleted and made
+        anew, as its offsets are.
+        """
         ids, known = (
             {topic: each.hex() for topic, each in topic_ids.items()},
             self._read("topics", 0) or {},
@@ -86,7 +91,10 @@ class Checkpoint:
         return [int(file.base_name) for file in files if file.base_name.isdigit()]
 
     def _read(self, name: str, line: int) -> Any:
-        """A line of a file, which is JSON; None where there is no such file. A loud stop where it is torn."""
+        """A line of a file, which is JSON; None where there is no such file.
+
+        A loud stop where it is torn.
+        """
         lines = self._lines(name)
         try:
             return None if lines is None else json.loads(lines[line])

@@ -1,9 +1,11 @@
-"""A clock that is input: each tick is a file beside the checkpoint, one in an interval while something waits.
+"""A clock that is input: each tick is a file beside the checkpoint, one in an interval while
+something waits.
 
-Spark logs which files a batch reads, so a batch that runs again has the ticks it had; they are written by the monotonic
-clock, so nobody sets it. While nothing waits there are no ticks and no batches.
-A tick is as old as the batch before the one that reads it, so none is written while one is under way, but at its end; and as
-long before what it sends is due as the last ones took to be out, because otherwise each comes a batch too late.
+Spark logs which files a batch reads, so a batch that runs again has the ticks it had; they are
+written by the monotonic clock, so nobody sets it. While nothing waits there are no ticks and no
+batches. A tick is as old as the batch before the one that reads it, so none is written while one is
+under way, but at its end; and as long before what it sends is due as the last ones took to be out,
+because otherwise each comes a batch too late.
 """
 
 import threading
@@ -40,7 +42,9 @@ class Clock:
         return session.readStream.format("text").option("cleanSource", "delete").load(self.location)
 
     def tick(self, *, closing: bool = False) -> None:
-        """Write a tick, if one is due and none is under way; once asked for, the closing one is the next and the last."""
+        """Write a tick, if one is due and none is under way; once asked for, the closing one is the
+        next and the last.
+        """
         with self.lock:
             self.is_closing |= closing
             now, lead_s = time.monotonic(), min(*self.took_s, self.interval_s / 2)
@@ -57,7 +61,9 @@ class Clock:
             self.last, self.under_way, self.is_closed = now, True, self.is_closing
 
     def hear(self, table: pa.Table, began: float) -> pa.Table:
-        """Take out the rows in which the pages say what waits: those with no key. A tick makes all of them speak.
+        """Take out the rows in which the pages say what waits: those with no key.
+
+        A tick makes all of them speak.
 
         What waits now and did not before has waited since this batch began, or longer.
         """

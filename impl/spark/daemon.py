@@ -1,4 +1,6 @@
-"""Spark's daemon of Python workers, with what every worker needs imported before it forks: once, and shared in memory."""
+"""Spark's daemon of Python workers, with what every worker needs imported before it forks: once,
+and shared in memory.
+"""
 
 import pandas  # noqa: F401
 import pyarrow.compute  # noqa: F401

@@ -1,7 +1,9 @@
-"""Dead letters: what cannot be read leaves the stream before the program, and comes out beside what the program makes.
+"""Dead letters: what cannot be read leaves the stream before the program, and comes out beside what
+the program makes.
 
-Both are branches of one query and go out in one batch, so one transaction has them. The records are read twice for that, and
-decoded twice more; where there is no topic for dead letters, none of this is in the query.
+Both are branches of one query and go out in one batch, so one transaction has them. The records are
+read twice for that, and decoded twice more; where there is no topic for dead letters, none of this
+is in the query.
 """
 
 from pyspark.sql import DataFrame

@@ -1,8 +1,10 @@
-"""Which instance of an application works: the one that holds the only partition of a topic that holds nothing else.
+"""Which instance of an application works: the one that holds the only partition of a topic that
+holds nothing else.
 
-Kafka's group coordinator sees to it: it gives the partition to one member, to another one when that leaves, or is silent for
-its session timeout, and takes it from nobody because somebody joins. That one works is not to say that only one writes: who
-was silent may not know that it has lost the partition. Whoever takes over fences it.
+Kafka's group coordinator sees to it: it gives the partition to one member, to another one when that
+leaves, or is silent for its session timeout, and takes it from nobody because somebody joins. That
+one works is not to say that only one writes: who was silent may not know that it has lost the
+partition. Whoever takes over fences it.
 """
 
 import time

@@ -1,4 +1,6 @@
-"""Records in columns: envelopes from Protobuf bytes to Arrow and back, with no Python object per record."""
+"""Records in columns: envelopes from Protobuf bytes to Arrow and back, with no Python object per
+record.
+"""
 
 from typing import NamedTuple
 
@@ -28,7 +30,9 @@ class Envelopes(NamedTuple):
 
 
 def decode(batch: pa.RecordBatch) -> Envelopes:
-    """Decode the column `value` of records, with the positions they were read from; a record that cannot be read is poison."""
+    """Decode the column `value` of records, with the positions they were read from; a record that
+    cannot be read is poison.
+    """
     try:
         fields = _fields(batch["key"], batch["value"])
     except ValueError:
@@ -44,7 +48,8 @@ def decode(batch: pa.RecordBatch) -> Envelopes:
         id=fields["id"],
         postings=fields["postings"],
         own_hop=own_hop,
-        # To append to a repeated field is to append its bytes: that is how Protobuf merges messages.
+        # To append to a repeated field is to append its bytes: that is how Protobuf merges
+        # messages.
         chain=join(_encode(hops, chain.offsets), own_hop),
         first_hop={
             name: pc.coalesce(pc.struct_field(first, name), column)
@@ -68,7 +73,9 @@ def poison(batch: pa.RecordBatch) -> str:
 
 
 def flaws(keys: pa.Array, values: pa.Array) -> pa.Array:
-    """Why each record cannot be read, null where it can be; looked for by halves in what cannot be read as a whole."""
+    """Why each record cannot be read, null where it can be; looked for by halves in what cannot be
+    read as a whole.
+    """
     try:
         _fields(keys, values)
     except ValueError as error:
@@ -88,7 +95,8 @@ def _fields(keys: pa.Array, values: pa.Array) -> pa.RecordBatch:
             raise ValueError(f"has no {name}")
     try:
         fields = CODEC.array_to_record_batch(values)
-        # The codec lets any group end where another one does, so that some JSON is an envelope to it. Protobuf does not.
+        # The codec lets any group end where another one does, so that some JSON is an envelope to
+        # it. Protobuf does not.
         for value in values.filter(pc.invert(pc.is_in(pc.binary_slice(values, 0, 1), BEGINS))):
             Envelope.FromString(value.as_py())
     except (ValueError, DecodeError) as error:

@@ -1,13 +1,14 @@
 """clients, tickers, holdings: a table joined with a table, into `joined`.
 
-Rows are checked, read and written in columns; only what has to be remembered passes through Python, as pages of many keys.
-Batches come one after the other, and in each of them a key's last record counts and one page speaks for it, so that no result
-can be overtaken.
+Rows are checked, read and written in columns; only what has to be remembered passes through Python,
+as pages of many keys. Batches come one after the other, and in each of them a key's last record
+counts and one page speaks for it, so that no result can be overtaken.
 
-`clients` keeps both sides of a client on one page. `tickers` looks each row up in the reference as it was at the start, without
-a shuffle. `holdings` has two kinds of pages: the first follow each position, and tell the page of its ticker that it comes,
-changes or goes; the second keep each ticker with its subscribers. Within a batch they hear of all of that before they speak:
-whoever has moved is found by the new ticker only, and of a deletion nothing has to be remembered.
+`clients` keeps both sides of a client on one page. `tickers` looks each row up in the reference as
+it was at the start, without a shuffle. `holdings` has two kinds of pages: the first follow each
+position, and tell the page of its ticker that it comes, changes or goes; the second keep each
+ticker with its subscribers. Within a batch they hear of all of that before they speak: whoever has
+moved is found by the new ticker only, and of a deletion nothing has to be remembered.
 """
 
 import json
@@ -22,7 +23,8 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from upheld.impl.spark.rows import NO_HEADERS
 
 PAGES = 256  # fixed in a checkpoint when it is made
-# A change without a row is a deletion, a subscription of no position is the ticker's own row, a result without a row a tombstone.
+# A change without a row is a deletion, a subscription of no position is the ticker's own row, a
+# result without a row a tombstone.
 CHANGE = ("offset", "is_right", "name", "row", "place", "timestamp_ms", "refers_to")
 SUBSCRIPTION = ("ticker", "position", "row", "place", "timestamp_ms", "is_gone")
 RESULT = ("name", "row", "place", "timestamp_ms", "partner", "partner_place")
@@ -34,7 +36,8 @@ OUTPUT = (
     f"{NO_HEADERS} as headers",
     "timestamp_ms",
 )
-KINDS = {  # what a field holds -> what it is read as, and what tells it from all else that can be read so
+# what a field holds -> what it is read as, and what tells it from all else that can be read so
+KINDS = {
     "text": ("string", "schema_of_variant({strictly}) = 'STRING'"),
     "text or null": ("string", "schema_of_variant({strictly}) in ('STRING', 'VOID')"),
     "integer": ("bigint", "{leniently} is not null"),
@@ -48,7 +51,9 @@ Turn = Callable[[dict[str, Any], Iterable[Said]], Iterator[Said]]
 
 
 class Table:
-    """One side: its role, and its fields, of which the first is mostly the key; and how to read it, in SQL."""
+    """One side: its role, and its fields, of which the first is mostly the key; and how to read it,
+    in SQL.
+    """
 
     def __init__(self, role: str, *, is_keyed: bool = True, **fields: str) -> None:
         value = f"`{role}`.row"
@@ -83,7 +88,9 @@ def from_json(fields: str) -> str:
 def changes(
     records: DataFrame, topics: dict[str, str], left: Table, right: Table, on: str
 ) -> DataFrame:
-    """Read the rows of both topics; a null is a deletion, and what is no row under its key is poison."""
+    """Read the rows of both topics; a null is a deletion, and what is no row under its key is
+    poison.
+    """
 
     def either(of_left: str, of_right: str) -> str:
         return f"if(topic = '{topics[right.role]}', {of_right}, {of_left})"
@@ -113,7 +120,9 @@ def changes(
 
 
 def tickers(positions: DataFrame, whole: DataFrame) -> DataFrame:
-    """Look each position up in the reference, which is read here and now; the order within a partition stays."""
+    """Look each position up in the reference, which is read here and now; the order within a
+    partition stays.
+    """
     last = whole.groupBy("name").agg(sf.max_by(sf.struct("row", "place"), "offset").alias("last"))
     rows = last.selectExpr(
         "name as refers_to", "last.row as partner", "last.place as partner_place"
@@ -129,7 +138,9 @@ def clients(sides: DataFrame) -> DataFrame:
 
 
 def holdings(sides: DataFrame) -> DataFrame:
-    """Bring positions to the pages that follow them, and what those say to the pages of the tickers."""
+    """Bring positions to the pages that follow them, and what those say to the pages of the
+    tickers.
+    """
     subscriptions = in_pages(sides, "name", CHANGE, follow, SUBSCRIPTION)
     return in_pages(subscriptions, "coalesce(ticker, position)", SUBSCRIPTION, notify, RESULT)
 
@@ -163,12 +174,16 @@ class Pages(StatefulProcessor):
 
 
 def last(said: Iterable[Said]) -> Iterable[Said]:
-    """The last change of each key of each side, without its offset; all of a key's lie in one partition."""
+    """The last change of each key of each side, without its offset; all of a key's lie in one
+    partition.
+    """
     return {change[1:3]: change[1:] for change in sorted(said, key=itemgetter(0))}.values()
 
 
 def match(page: dict[str, Any], said: Iterable[Said]) -> Iterator[Said]:
-    """The page {client: [left, right]}: both sides make a result; where there was one and is none, a tombstone goes."""
+    """The page {client: [left, right]}: both sides make a result; where there was one and is none,
+    a tombstone goes.
+    """
     was_there: dict[str, bool] = {}
     for is_right, name, row, place, timestamp_ms, _ in last(said):
         sides = page.setdefault(name, [None, None])
@@ -185,7 +200,9 @@ def match(page: dict[str, Any], said: Iterable[Said]) -> Iterator[Said]:
 
 
 def follow(page: dict[str, Any], said: Iterable[Said]) -> Iterator[Said]:
-    """The page {position: ticker}: the old ticker hears who goes, the new one who comes or changes, and each of its own row."""
+    """The page {position: ticker}: the old ticker hears who goes, the new one who comes or changes,
+    and each of its own row.
+    """
     for is_right, name, *row, ticker in last(said):
         if is_right:
             yield name, None, *row, False
@@ -199,7 +216,9 @@ def follow(page: dict[str, Any], said: Iterable[Said]) -> Iterator[Said]:
 
 
 def notify(page: dict[str, Any], said: Iterable[Said]) -> Iterator[Said]:
-    """The page {ticker: [its row, {position: row}]}: hear all of a batch, then send each result that it changes, once."""
+    """The page {ticker: [its row, {position: row}]}: hear all of a batch, then send each result
+    that it changes, once.
+    """
     due: dict[str, dict[str, Any]] = {}  # ticker -> the positions whose results change
     for ticker, position, *row, is_gone in said:
         # Without a ticker there is nothing to subscribe to.
@@ -226,7 +245,9 @@ def notify(page: dict[str, Any], said: Iterable[Said]) -> Iterator[Said]:
 
 
 class Join:
-    """A program: two tables, and the way from their changes to the results; of a broadcast join the right one is read whole."""
+    """A program: two tables, and the way from their changes to the results; of a broadcast join the
+    right one is read whole.
+    """
 
     WRITES, ARROW_RECORDS = "joined", 100_000
     MADE_UP = json.dumps(

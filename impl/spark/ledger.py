@@ -1,9 +1,11 @@
-"""ledger: postings of `entries` are summed per account into `balances`, each entry once by its first hop.
+"""ledger: postings of `entries` are summed per account into `balances`, each entry once by its
+first hop.
 
-Two thoughts make it fast. The entries of a batch are first folded, in columns, into *runs*: the amounts of one account
-under first hops of one place with rising offsets. Whatever part of a run is known already is then a prefix of it, found by
-bisection, so folding ahead of the state is exact. And the state is kept in pages of many accounts, because Spark's
-stateful operator costs a few round trips for every key of a batch: a key here is a page, not an account.
+Two thoughts make it fast. The entries of a batch are first folded, in columns, into *runs*: the
+amounts of one account under first hops of one place with rising offsets. Whatever part of a run is
+known already is then a prefix of it, found by bisection, so folding ahead of the state is exact.
+And the state is kept in pages of many accounts, because Spark's stateful operator costs a few round
+trips for every key of a batch: a key here is a page, not an account.
 """
 
 import json
@@ -27,7 +29,9 @@ MADE_UP = Envelope(postings=[Posting(account="a", amount_cents=1)]).SerializeToS
 BATCH_RECORDS = 1_000_000
 ARROW_RECORDS = 100_000  # the more entries fold together, the less is shuffled
 PAGES = 1024  # fixed in a checkpoint when it is made
-RUN = (  # where it was read first, the account and its amounts by first-hop offset, then what its last entry carries
+# Where it was read first, the account and its amounts by first-hop offset, then what its last entry
+# carries.
+RUN = (
     "read_partition int, read_offset bigint, account string, offsets binary, amounts binary, "
     "topic string, partition int, topic_id binary, id string, chain binary, timestamp_ms bigint"
 )
@@ -51,7 +55,9 @@ def runs_of(records: DataFrame) -> DataFrame:
 def fold_into_runs(
     batches: Iterator[pa.RecordBatch], *, by_key: bool = False
 ) -> Iterator[pa.RecordBatch]:
-    """Turn batches of records into batches of runs; by key, all of an entry's postings are those of its branch."""
+    """Turn batches of records into batches of runs; by key, all of an entry's postings are those of
+    its branch.
+    """
     for batch in batches:
         envelopes = decode(batch)
         postings = envelopes.postings.flatten()
@@ -97,7 +103,9 @@ def _codes(column: pa.Array) -> np.ndarray:
 
 
 def _slices(numbers: pa.Int64Array, starts: np.ndarray) -> pa.BinaryArray:
-    """The numbers between one start and the next as bytes: Spark takes quadratic time over a column of lists."""
+    """The numbers between one start and the next as bytes: Spark takes quadratic time over a column
+    of lists.
+    """
     bounds = (np.append(starts, len(numbers)) * 8).astype(np.int32)
     return pa.Array.from_buffers(
         pa.binary(), len(starts), [None, pa.py_buffer(bounds), pa.py_buffer(numbers.to_numpy())]
@@ -105,7 +113,9 @@ def _slices(numbers: pa.Int64Array, starts: np.ndarray) -> pa.BinaryArray:
 
 
 class Stored:
-    """States that a store keeps: all of them loaded at a start, and what a batch has changed written when it is out."""
+    """States that a store keeps: all of them loaded at a start, and what a batch has changed
+    written when it is out.
+    """
 
     def __init__(self, store: Store, stage: str = WRITES, of: str = "account") -> None:
         rows = ((account, json.loads(row)) for account, row in store.rows(stage).items())
@@ -115,7 +125,9 @@ class Stored:
         self.store, self.stage, self.of, self.changed = store, stage, of, set[str]()
 
     def apply(self, runs: pa.Table) -> pa.Table:
-        """Apply a batch's runs in the order they were read, and return the last row of each account that changed."""
+        """Apply a batch's runs in the order they were read, and return the last row of each account
+        that changed.
+        """
         columns = [column.to_pylist() for column in runs.columns]
         changed = {
             run[2]: run for run in sorted(zip(*columns, strict=True)) if apply(self.accounts, run)

@@ -28,7 +28,9 @@ class Arguments(argparse.ArgumentParser):
 
 
 def pair(text: str) -> tuple[str, str]:
-    """A security property of the command line; what has no value is no property, and is not quoted: it may be a secret."""
+    """A security property of the command line; what has no value is no property, and is not quoted:
+    it may be a secret.
+    """
     name, is_given, value = text.partition("=")
     if not is_given:
         raise argparse.ArgumentTypeError("expected NAME=VALUE")
@@ -36,7 +38,9 @@ def pair(text: str) -> tuple[str, str]:
 
 
 def start(arguments: list[str]) -> dict[str, Any] | None:
-    """What a harness would say at `start`, from the command line; nothing where the command line is empty."""
+    """What a harness would say at `start`, from the command line; nothing where the command line is
+    empty.
+    """
     if not arguments:
         return None
     parser = Arguments(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

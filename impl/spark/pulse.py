@@ -1,7 +1,8 @@
-"""pulse: the signals of `motors`, `grippers` and `controllers` are one stream, summed once per robot into `frequency`.
+"""pulse: the signals of `motors`, `grippers` and `controllers` are one stream, summed once per
+robot into `frequency`.
 
-One operator takes signals and names alike, so a row is whole when it leaves, and neither a join nor a table of its own is needed:
-the result topic is what queries are answered from.
+One operator takes signals and names alike, so a row is whole when it leaves, and neither a join nor
+a table of its own is needed: the result topic is what queries are answered from.
 """
 
 import json
@@ -52,7 +53,9 @@ def build(records: DataFrame, _: Any, start: dict[str, Any]) -> DataFrame:
 
 
 def merge(page: dict[str, Any], said: Iterable[Said]) -> Iterator[Said]:
-    """The page {robot: its row}: count a batch in, and give each row that changes and has had a signal."""
+    """The page {robot: its row}: count a batch in, and give each row that changes and has had a
+    signal.
+    """
     touched = {}
     # A shuffle promises no order.
     for role, offset, partition, robot, ts_ms, points, called in sorted(said):

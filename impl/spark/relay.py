@@ -1,6 +1,8 @@
-"""relay: every record of `input` goes on to `output` with the position it was read from appended to its chain.
+"""relay: every record of `input` goes on to `output` with the position it was read from appended to
+its chain.
 
-Stateless and native: the hop is appended to the envelope's bytes, so not even unknown fields are lost.
+Stateless and native: the hop is appended to the envelope's bytes, so not even unknown fields are
+lost.
 """
 
 from collections.abc import Iterator

@@ -1,10 +1,13 @@
-"""Runs a program as one Spark query whose batches reach Kafka whole, each exactly once or at least once.
+"""Runs a program as one Spark query whose batches reach Kafka whole, each exactly once or at least
+once.
 
-State and input positions live in Spark's checkpoint, outputs and the group's offsets in Kafka, and a crash may fall between
-any two of them. The order is what makes them agree: Spark logs what a batch will read, the tasks store the state that comes of
-it, Kafka takes outputs and offsets in one transaction, and Spark logs that the batch is done. A restart runs the unfinished
-batch again, on the same input and the state before it. If the token with Kafka's offsets names it, it is out: the state is
-rebuilt and nothing is sent. At_least_once commits the offsets last, after Spark's log, so whatever is repeated lies above them.
+State and input positions live in Spark's checkpoint, outputs and the group's offsets in Kafka, and
+a crash may fall between any two of them. The order is what makes them agree: Spark logs what a
+batch will read, the tasks store the state that comes of it, Kafka takes outputs and offsets in one
+transaction, and Spark logs that the batch is done. A restart runs the unfinished batch again, on
+the same input and the state before it. If the token with Kafka's offsets names it, it is out: the
+state is rebuilt and nothing is sent. At_least_once commits the offsets last, after Spark's log, so
+whatever is repeated lies above them.
 """
 
 import contextlib
@@ -54,7 +57,8 @@ EARLIEST = -2  # among offsets from which Spark is to read
 LOOK_S = 0.05  # how often a finished batch is looked for
 CLOSE_DEADLINE_S = 5
 FAILURES = {  # what a query dies of -> the kind of failure
-    r"poison: (?:\S+@\d|a record)[^\n]*": "poison",  # as said of a record; a plan that is quoted has the words alone
+    # As said of a record; a plan that is quoted has the words alone.
+    r"poison: (?:\S+@\d|a record)[^\n]*": "poison",
     r"CONCURRENT_STREAM_LOG_UPDATE[^\n]*": "fenced",
     r"[^\n]*is out of range for partition[^\n]*": "offset-lost",
     r"(?i)[^\n]*data (?:may have been|was|were|loss)[^\n]*": "offset-lost",
@@ -95,7 +99,9 @@ class Spark(Design):
         bring_up_workers(self.session)
 
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
-        """Prepare all that needs no right to write; who has to be elected first may be ready with that."""
+        """Prepare all that needs no right to write; who has to be elected first may be ready with
+        that.
+        """
         self.start, self.program, parameters = (
             start,
             PROGRAMS[start["program"]],
@@ -157,7 +163,9 @@ class Spark(Design):
         return {"type": "standing_by"} if self.held is not None else self.names()
 
     def lead(self) -> None:
-        """Fence the predecessor first, then compare Kafka's offsets with the checkpoint, then open it."""
+        """Fence the predecessor first, then compare Kafka's offsets with the checkpoint, then open
+        it.
+        """
         start, program = self.start, self.program
         self.writer.fence()
         self.store, self.stored_s, self.hurry = open_store(start), 0.0, threading.Event()
@@ -186,8 +194,10 @@ class Spark(Design):
             self.rows = dead_letters.beside(self.rows, program.WRITES, letters)
         self.begin()
         self.is_leading = True
-        # What a query does before its first batch takes seconds, so ready is said when that begins; in a new session when it
-        # is out, since it loads everything; and where none is due or it has no records, a query on made-up ones loads it.
+        # What a query does before its first batch takes seconds, so ready is said when that begins;
+        # in a new session when it
+        # is out, since it loads everything; and where none is due or it has no records, a query on
+        # made-up ones loads it.
         while self.stream.isActive and not self.under_way.wait(LOOK_S):
             if self.stream.status["message"].startswith("Waiting"):
                 break
@@ -195,7 +205,9 @@ class Spark(Design):
             warm_up(self.session, program)
 
     def follow(self) -> None:
-        """Do beforehand what a first batch would wait for: the program runs for nobody, from where its group has committed."""
+        """Do beforehand what a first batch would wait for: the program runs for nobody, from where
+        its group has committed.
+        """
         committed, _ = self.writer.committed(self.topics)
         places: dict[str, dict[int, int]] = {topic: {} for topic in self.topics}
         for place in self.writer.places:
@@ -219,7 +231,9 @@ class Spark(Design):
         }
 
     def activate(self, after: dict[str, int]) -> dict[str, Any]:
-        """Send what was held back and not sent by the cluster that ended there; from now on nothing is held back."""
+        """Send what was held back and not sent by the cluster that ended there; from now on nothing
+        is held back.
+        """
         with self.lock:
             assert self.held is not None
             rows, self.held = list(self.held.values()), None
@@ -250,7 +264,9 @@ class Spark(Design):
         return table.filter(pa.array(are_due, pa.bool_()))
 
     def begin(self) -> None:
-        """Find out whether the batch that Spark has not finished is out, refuse any other disagreement, and start."""
+        """Find out whether the batch that Spark has not finished is out, refuse any other
+        disagreement, and start.
+        """
         self.failure: Failed | None = None
         self.checkpoint.compare(self.topic_ids)
         self.under_way = threading.Event()
@@ -273,7 +289,8 @@ class Spark(Design):
                 "conflict",
                 f"{self.writer.group} is ahead of this checkpoint; start with the one it belongs to",
             )
-        # An interval is waited for by the wall clock; where the time is input there is none, and the source is polled as often.
+        # An interval is waited for by the wall clock; where the time is input there is none, and
+        # the source is polled as often.
         self.session.conf.set("spark.sql.streaming.pollingDelay", f"{self.interval_ms}ms")
         self.stream = (
             self.rows.writeStream.foreachBatch(self.batch)
@@ -283,7 +300,9 @@ class Spark(Design):
         )
 
     def batch(self, rows: DataFrame, batch: int) -> None:
-        """Send one batch, unless it is out already; to collect it is what makes the tasks run and store the state."""
+        """Send one batch, unless it is out already; to collect it is what makes the tasks run and
+        store the state.
+        """
         with self.lock:
             if self.closing:
                 raise InterruptedError(
@@ -325,7 +344,9 @@ class Spark(Design):
                 raise
 
     def run(self, stopping: threading.Event) -> None:
-        """Wait to be elected, then watch the query until it ends or is asked to; whatever it dies of is said aloud."""
+        """Wait to be elected, then watch the query until it ends or is asked to; whatever it dies
+        of is said aloud.
+        """
         while not (self.is_leading or stopping.is_set()):
             assert self.election
             if self.election.look(LOOK_S):
@@ -344,14 +365,17 @@ class Spark(Design):
                 failure = self.failure or failure_of(str(error))
                 if self.failure or failure.kind != "fenced" or not self.writer.exactly_once:
                     raise failure from error
-                # A zombie woke up and wrote into the checkpoint. Whoever can still commit is its owner, and opens it again.
+                # A zombie woke up and wrote into the checkpoint. Whoever can still commit is its
+                # owner, and opens it again.
                 self.writer.commit(self.checkpoint.finished(), self.token)
                 self.begin()
         if not self.closing:
             self.close()
 
     def measure(self) -> dict[str, Any]:
-        """Add up the pages of the last finished batch, as Spark's state reader finds them in the checkpoint."""
+        """Add up the pages of the last finished batch, as Spark's state reader finds them in the
+        checkpoint.
+        """
         pages = self.session.read.format("statestore").option("stateVarName", "page")
         states = (
             pages.option("operatorId", number).load(self.location)
@@ -364,11 +388,15 @@ class Spark(Design):
         return {"type": "measured", "size": sum(sizes), "unit": "bytes"}
 
     def lag(self) -> dict[str, Any]:
-        """By what the group has committed, not by Spark's checkpoint: the two are compared at a start."""
+        """By what the group has committed, not by Spark's checkpoint: the two are compared at a
+        start.
+        """
         return lag(self.writer.offsets, self.writer.places)
 
     def workers(self) -> dict[str, Any]:
-        """Spark's executors; whichever dies, its tasks run elsewhere, and the cluster's master replaces it."""
+        """Spark's executors; whichever dies, its tasks run elsewhere, and the cluster's master
+        replaces it.
+        """
         return {"type": "workers", "pids": workers_of(self.session)}
 
     def query(self, table: str, key: str) -> dict[str, Any]:
@@ -380,7 +408,9 @@ class Spark(Design):
         )
 
     def settle(self) -> None:
-        """Under at_least_once, commit what Spark is done with: a crash repeats only what lies above."""
+        """Under at_least_once, commit what Spark is done with: a crash repeats only what lies
+        above.
+        """
         if self.writer.exactly_once or self.sent == self.settled:
             return
         if (finished := self.checkpoint.finished()) != self.settled:
@@ -401,7 +431,9 @@ class Spark(Design):
         return failure.kind != "storage"
 
     def end(self) -> None:
-        """Let what waits go, let the batch under way finish and be logged, let no other begin, and end the query."""
+        """Let what waits go, let the batch under way finish and be logged, let no other begin, and
+        end the query.
+        """
         until = time.monotonic() + CLOSE_DEADLINE_S
         if (clock := self.clock) and not self.failure:
             clock.tick(closing=True)
@@ -425,7 +457,9 @@ class Spark(Design):
 
 
 def is_at_or_above(places: Positions, headers: list[dict[str, Any]]) -> bool:
-    """Whether the last hop of a row's chain, where its last entry was read, is not below these positions."""
+    """Whether the last hop of a row's chain, where its last entry was read, is not below these
+    positions.
+    """
     (chain,) = (header["value"] for header in headers if header["key"] == "chain")
     hop = Envelope.FromString(chain).chain[-1]
     return bool(hop.offset >= places.get((hop.topic, hop.partition), 0))
@@ -434,7 +468,9 @@ def is_at_or_above(places: Positions, headers: list[dict[str, Any]]) -> bool:
 def read(
     reader: Any, start: dict[str, Any], topic_ids: dict[str, bytes], at_most: int = 0
 ) -> DataFrame:
-    """The records of topics, committed ones only, as a stream, in batches of so many at most, or as they are now."""
+    """The records of topics, committed ones only, as a stream, in batches of so many at most, or as
+    they are now.
+    """
     ids = " ".join(
         f"WHEN '{topic}' THEN unhex('{each.hex()}')" for topic, each in topic_ids.items()
     )
@@ -504,7 +540,9 @@ def failure_of(text: str) -> Failed:
 
 
 def bring_up_workers(session: SparkSession) -> None:
-    """Run a job without a state: the workers come up on one core while the JVM plans the query on the other."""
+    """Run a job without a state: the workers come up on one core while the JVM plans the query on
+    the other.
+    """
     job = session.range(2).mapInArrow(lambda batches: batches, "id long")
     threading.Thread(target=job.toArrow, daemon=True).start()
 
@@ -515,8 +553,8 @@ def warm_up(
     topics: dict[str, str] | None = None,
     real: DataFrame | None = None,
 ) -> None:
-    """Run a program on made-up records, and on real ones if they are given, for nobody: class loading, compilation and Python
-    workers are what a first batch waits for."""
+    """Run a program on made-up records, and on real ones if they are given, for nobody: class
+    loading, compilation and Python workers are what a first batch waits for."""
     topics = topics or {role: role for role in (*program.READS, *program.BESIDE)}
     start = {"topics": topics, "parameters": {"threshold": 1, "interval_ms": 1}}
 

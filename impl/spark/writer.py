@@ -1,8 +1,10 @@
-"""The one hand that writes to Kafka: a batch's outputs and its input offsets, in one transaction or one after the other.
+"""The one hand that writes to Kafka: a batch's outputs and its input offsets, in one transaction or
+one after the other.
 
-It lives in the driver and not in the tasks: one producer, whose transactional id is taken over by a successor with
-`init_transactions`, is all that has to be fenced. The offsets carry a token as their metadata: which checkpoint they belong
-to. A restart that finds them ahead of the checkpoint can then tell a batch that is out from a checkpoint that is not theirs.
+It lives in the driver and not in the tasks: one producer, whose transactional id is taken over by a
+successor with `init_transactions`, is all that has to be fenced. The offsets carry a token as their
+metadata: which checkpoint they belong to. A restart that finds them ahead of the checkpoint can
+then tell a batch that is out from a checkpoint that is not theirs.
 """
 
 import contextlib
@@ -30,7 +32,9 @@ FENCED = {
 
 
 class Writer:
-    """A producer, and a consumer that never subscribes: it stands for the group whose offsets are committed."""
+    """A producer, and a consumer that never subscribes: it stands for the group whose offsets are
+    committed.
+    """
 
     def __init__(self, start: dict[str, Any], role: str) -> None:
         self.topics, self.topic = start["topics"], start["topics"][role]
@@ -53,7 +57,8 @@ class Writer:
         if self.exactly_once:
             settings["transactional.id"] = f"{start['application_id']}-writer"
             settings["transaction.timeout.ms"] = start["transaction_timeout_ms"]
-            # Where all brokers are away it would forget them, and the group's coordinator is waited for by their old names.
+            # Where all brokers are away it would forget them, and the group's coordinator is waited
+            # for by their old names.
             settings["metadata.recovery.strategy"] = "none"
         else:
             settings["socket.timeout.ms"] = (
@@ -63,7 +68,9 @@ class Writer:
         self.offsets = Consumer(self.client | {"group.id": self.group, "enable.auto.commit": False})
 
     def fence(self) -> None:
-        """Take the transactional id over from whoever had it, and settle the transaction that was left open."""
+        """Take the transactional id over from whoever had it, and settle the transaction that was
+        left open.
+        """
         try:
             if self.exactly_once:
                 # Once connected, it finds its coordinator at once.
@@ -88,9 +95,11 @@ class Writer:
         return {(p.topic, p.partition): p.offset for p in found}, tokens[0] if tokens else {}
 
     def write(self, rows: pa.Table | None, ends: Positions, token: dict[str, Any]) -> None:
-        """Send a batch; under exactly_once its offsets go with it, also where it has no rows: to commit is to own.
+        """Send a batch; under exactly_once its offsets go with it, also where it has no rows: to
+        commit is to own.
 
-        A transaction whose connection the client itself has let go of is aborted, and sent once more.
+        A transaction whose connection the client itself has let go of is aborted, and sent once
+        more.
         """
         for is_last in (False, True):
             try:

@@ -1,4 +1,6 @@
-"""Every wrong design is caught where it says, as what it says, and passes its control; one run judges them all."""
+"""Every wrong design is caught where it says, as what it says, and passes its control; one run
+judges them all.
+"""
 
 import json
 import sys
@@ -47,7 +49,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def run(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """One run of the wrong designs, three rows at a time; its seed is in the report and in every card."""
+    """One run of the wrong designs, three rows at a time; its seed is in the report and in every
+    card.
+    """
     depth: Depth = pytestconfig.getoption("--depth")
     out = tmp_path_factory.mktemp("broken")
     designs = [argument for name in rows_at(depth) for argument in ("--design", name)]
@@ -94,7 +98,9 @@ def test_the_run_fails(run: Run) -> None:
 
 
 def test_every_check_catches_somebody(run: Run) -> None:
-    """No check is in the specification for decoration; the cheapest rows of a few guarantees need not show that."""
+    """No check is in the specification for decoration; the cheapest rows of a few guarantees need
+    not show that.
+    """
     if run.depth == "quick":
         return
     caught = set()
@@ -111,7 +117,9 @@ def test_every_check_catches_somebody(run: Run) -> None:
 
 
 def test_the_red_card_of_the_readme_is_real(run: Run) -> None:
-    """The README's card names a design, a row, a claim and an anomaly that this run has seen together."""
+    """The README's card names a design, a row, a claim and an anomaly that this run has seen
+    together.
+    """
     card = (
         (Path(__file__).parents[2] / "README.md")
         .read_text()

@@ -1,4 +1,6 @@
-"""The reference by spark-submit, without the harness: a driver, and what it makes of a ledger's entries."""
+"""The reference by spark-submit, without the harness: a driver, and what it makes of a ledger's
+entries.
+"""
 
 import json
 import os
@@ -23,7 +25,8 @@ WAVE = 50  # entries
 CENTS = 7
 FOLDER = Path(main.__file__).parent
 BINARIES = Path(sys.executable).parent
-# Spark's scripts look for themselves by this Python; and none of these JVMs lives for long enough to be worth its compiler.
+# Spark's scripts look for themselves by this Python; and none of these JVMs lives for long enough
+# to be worth its compiler.
 HERE = os.environ | {
     "PYSPARK_PYTHON": sys.executable,
     "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
@@ -39,7 +42,9 @@ def wait(what: str, reached: Callable[[], bool]) -> None:
 
 
 class Ledger:
-    """A broker with the ledger's topics, and a driver that reads and writes them; both have names of their own, if asked."""
+    """A broker with the ledger's topics, and a driver that reads and writes them; both have names
+    of their own, if asked.
+    """
 
     driver: "subprocess.Popen[bytes]"
 

@@ -69,7 +69,9 @@ def visible(broker: Broker) -> list[tuple[bytes | None, bytes | None]]:
 
 
 def test_the_embedded_broker_keeps_transactions_apart(broker: EmbeddedBroker) -> None:
-    """It is Kafka: an aborted record is not visible to a reader of committed data, a committed one is."""
+    """It is Kafka: an aborted record is not visible to a reader of committed data, a committed one
+    is.
+    """
     assert transacted(broker) == [(b"key", b"committed")]
     assert (broker.kind, broker.why, broker.ours, broker.client) == (
         "embedded",
@@ -82,7 +84,8 @@ def test_the_embedded_broker_keeps_transactions_apart(broker: EmbeddedBroker) ->
 
 
 def test_a_killed_broker_comes_back_with_what_it_had(run: RunScope, tmp_path: Path) -> None:
-    """At the same address, when its old registration is over; what the two lives said stands in one log.
+    """At the same address, when its old registration is over; what the two lives said stands in one
+    log.
 
     Where Java has an archive of its own classes, the node takes Kafka's from one as well.
     """
@@ -101,7 +104,9 @@ def test_a_killed_broker_comes_back_with_what_it_had(run: RunScope, tmp_path: Pa
 
 
 def test_a_cluster_outlives_two_of_its_nodes_in_turn_and_ends_with_its_run(tmp_path: Path) -> None:
-    """Another node commits what the dead one coordinated; the dead one comes back, and the cluster can spare another."""
+    """Another node commits what the dead one coordinated; the dead one comes back, and the cluster
+    can spare another.
+    """
     with RunScope() as run:
         cluster = open_cluster(run, tmp_path, why="a test")
         assert (cluster.kind, cluster.ours, len(members(run.run_id, []))) == ("embedded", True, 3)
@@ -196,7 +201,9 @@ def image() -> str:
 def test_auto_takes_a_container_where_an_engine_has_the_image(
     run: RunScope, image: str, tmp_path: Path
 ) -> None:
-    """The same Kafka from an image: transactions work, the log is kept, and closing removes the container."""
+    """The same Kafka from an image: transactions work, the log is kept, and closing removes the
+    container.
+    """
     broker = open_broker("auto", run=run, log_dir=tmp_path)
 
     assert transacted(broker) == [(b"key", b"committed")]

@@ -44,7 +44,9 @@ def written(reading: Reading, topic: str, sends: Sequence[Send]) -> Written:
 
 
 def test_aborted_records_lie_in_between_and_end_every_partition(reading: Reading) -> None:
-    """All that counts is visible, in its order, and ends where it was said; aborted attempts stand in between and behind it."""
+    """All that counts is visible, in its order, and ends where it was said; aborted attempts stand
+    in between and behind it.
+    """
     sends = ledger(1, partitions=PARTITIONS)
     told, visible, everything = written(reading, "feed-between", sends)
     for partition in range(PARTITIONS):
@@ -62,7 +64,9 @@ def test_aborted_records_lie_in_between_and_end_every_partition(reading: Reading
 
 
 def test_what_comes_after_the_last_aborted_records_lies_behind_them(reading: Reading) -> None:
-    """In every partition an open transaction begins before all that counts, so that nothing of it is there before the rest."""
+    """In every partition an open transaction begins before all that counts, so that nothing of it
+    is there before the rest.
+    """
     sends = sorted(
         ledger(1, partitions=PARTITIONS, aborted_transactions=1), key=lambda send: not send.aborted
     )

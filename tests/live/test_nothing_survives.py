@@ -29,7 +29,9 @@ signal.pause()
 
 @pytest.mark.parametrize("kind", ["embedded", "container"])
 def test_a_killed_harness_leaves_no_broker_and_no_folder(kind: str, tmp_path: Path) -> None:
-    """SIGKILL takes the harness with no chance to clean: what it started ends all the same, its logs stay."""
+    """SIGKILL takes the harness with no chance to clean: what it started ends all the same, its
+    logs stay.
+    """
     if kind == "container":
         skip_without_an_image()
     temporary = tmp_path / "tmp"

@@ -1,4 +1,6 @@
-"""The proxy on a real broker: clients are told its addresses alone, and every fault leaves its mark."""
+"""The proxy on a real broker: clients are told its addresses alone, and every fault leaves its
+mark.
+"""
 
 import socket
 import struct
@@ -94,7 +96,9 @@ def given_up(proxy: Proxy, topic: str) -> tuple[Producer, Rule]:
 
 
 def test_clients_know_no_other_address(proxy: Proxy, topic: str, broker: Broker) -> None:
-    """Whatever they ask for a broker, a coordinator or the cluster, they are told the door's own ports; and it is recorded."""
+    """Whatever they ask for a broker, a coordinator or the cluster, they are told the door's own
+    ports; and it is recorded.
+    """
     door = proxy.door("a")
     producer = transactional(door)
     producer.produce(topic, b"1")
@@ -130,7 +134,9 @@ def test_clients_know_no_other_address(proxy: Proxy, topic: str, broker: Broker)
 
 
 def test_a_commit_whose_answer_is_lost(proxy: Proxy, topic: str, reading: Reading) -> None:
-    """The broker has committed, the client asks again on another connection, and the record is there once."""
+    """The broker has committed, the client asks again on another connection, and the record is
+    there once.
+    """
     commits_though(proxy, topic, Rule("a", "end_txn", "close", "after"))
 
     first, second = asked(proxy, "end_txn")
@@ -141,7 +147,9 @@ def test_a_commit_whose_answer_is_lost(proxy: Proxy, topic: str, reading: Readin
 
 
 def test_what_is_held_arrives_though_an_earlier_answer_has_nobody_to_go_to(proxy: Proxy) -> None:
-    """Whoever asked twice is gone before the first answer: the second request reaches the broker all the same."""
+    """Whoever asked twice is gone before the first answer: the second request reaches the broker
+    all the same.
+    """
     first, second = (
         Rule("a", "api_versions", "hold", "after"),
         Rule("a", "api_versions", "hold", "before", 2),
@@ -166,7 +174,9 @@ def test_what_is_held_arrives_though_an_earlier_answer_has_nobody_to_go_to(proxy
 
 
 def test_a_broker_that_is_out_of_reach(proxy: Proxy, topic: str, reading: Reading) -> None:
-    """Every connection is gone, who comes is counted and turned away, and goes on when the door is open again."""
+    """Every connection is gone, who comes is counted and turned away, and goes on when the door is
+    open again.
+    """
     producer = transactional(proxy.door("a"), **{"reconnect.backoff.max.ms": 100})
     assert proxy.bar("a") > 0
     producer.produce(topic, b"1")
@@ -199,7 +209,9 @@ def test_a_commit_that_is_held(proxy: Proxy, topic: str, reading: Reading) -> No
 
 
 def test_a_connection_falls_silent(proxy: Proxy, topic: str, reading: Reading) -> None:
-    """The client hears nothing, gives the connection up at its own deadline, and goes on with another."""
+    """The client hears nothing, gives the connection up at its own deadline, and goes on with
+    another.
+    """
     impatient = {"socket.timeout.ms": 500, "transaction.timeout.ms": 10_000}
     commits_though(proxy, topic, Rule("a", "produce", "silence", "after"), **impatient)
 
@@ -207,7 +219,9 @@ def test_a_connection_falls_silent(proxy: Proxy, topic: str, reading: Reading) -
 
 
 def test_a_commit_that_arrives_late(proxy: Proxy, topic: str, reading: Reading) -> None:
-    """Whoever asked for it is gone and a successor has begun: the broker refuses it, and the proxy says how."""
+    """Whoever asked for it is gone and a successor has begun: the broker refuses it, and the proxy
+    says how.
+    """
     producer, rule = given_up(proxy, topic)
     del producer
     successor = transactional(proxy.door("a"))
@@ -253,7 +267,9 @@ def test_a_door_that_is_shut(proxy: Proxy, topic: str) -> None:
 
 
 def test_a_request_that_is_refused_once(proxy: Proxy, topic: str, reading: Reading) -> None:
-    """The broker never has it, the client is told of an error and sends it again; what was asked before is answered before."""
+    """The broker never has it, the client is told of an error and sends it again; what was asked
+    before is answered before.
+    """
     proxy.arm(rule := Rule("a", "produce", "refuse"))
     producer = transactional(proxy.door("a"))
     producer.produce(topic, b"1")
@@ -268,7 +284,9 @@ def test_a_request_that_is_refused_once(proxy: Proxy, topic: str, reading: Readi
 def test_what_is_sent_behind_a_refused_request_overtakes_it(
     proxy: Proxy, topic: str, reading: Reading
 ) -> None:
-    """A producer without idempotence that has several requests under way leaves them in another order."""
+    """A producer without idempotence that has several requests under way leaves them in another
+    order.
+    """
     proxy.arm(rule := Rule("a", "produce", "refuse"))
     producer = Producer(
         {"bootstrap.servers": proxy.door("a"), "linger.ms": 0, "retry.backoff.ms": 500}
@@ -297,7 +315,9 @@ def test_what_is_sent_behind_a_refused_request_overtakes_it(
 def test_a_transaction_that_is_refused_on_the_way(
     proxy: Proxy, topic: str, reading: Reading, at: tuple[str, ErrorCode], moment: Moment
 ) -> None:
-    """Whether it is done or not, the client is told of an error and asks again; records and offsets count once."""
+    """Whether it is done or not, the client is told of an error and asks again; records and offsets
+    count once.
+    """
     api, error = at if moment == "before" else (at[0], ErrorCode.not_coordinator)
     proxy.arm(rule := Rule("a", api, "refuse", moment, error=error))
     producer = transactional(proxy.door("a"))

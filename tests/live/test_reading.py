@@ -21,7 +21,9 @@ def reading(broker: Broker) -> Iterator[Reading]:
 
 
 def test_an_open_transaction_is_undecided_until_it_ends(reading: Reading) -> None:
-    """Its writer stands above the last stable offset and among the undecided; of what was decided neither is so."""
+    """Its writer stands above the last stable offset and among the undecided; of what was decided
+    neither is so.
+    """
     reading.create({"undecided": 1})
     producer = Producer(reading.settings | {"transactional.id": "undecided"})
     producer.init_transactions(DEADLINE_S)
@@ -43,7 +45,9 @@ def test_an_open_transaction_is_undecided_until_it_ends(reading: Reading) -> Non
 
 
 def test_a_group_says_who_holds_what(reading: Reading) -> None:
-    """Each member with its partitions once they agree, nothing before that, and nobody in a group without members."""
+    """Each member with its partitions once they agree, nothing before that, and nobody in a group
+    without members.
+    """
     reading.create({"held": 3})
     members = [Consumer(reading.settings | {"group.id": "held"}) for _ in range(2)]
     for member in members:

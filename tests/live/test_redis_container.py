@@ -63,7 +63,9 @@ def image(no_server_on_path: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("image")
 def test_it_is_as_good_as_one_on_path(tmp_path: Path) -> None:
-    """Every write is told, a killed one comes back with what it had acknowledged, and nothing of it is left."""
+    """Every write is told, a killed one comes back with what it had acknowledged, and nothing of it
+    is left.
+    """
     with RunScope() as run:
         store = Redis(run, tmp_path, "app")
         comes_back(store)

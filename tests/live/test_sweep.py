@@ -35,7 +35,9 @@ def swept(out: Path, *options: str) -> Swept:
 
 
 def test_a_right_design_dies_again_on_the_way_back(tmp_path: Path) -> None:
-    """Each place is met at its named request, with the evidence; the second one is found by the first death, and met alone."""
+    """Each place is met at its named request, with the evidence; the second one is found by the
+    first death, and met alone.
+    """
     pair = "transaction-2.end_txn.1.before+recovery.init_producer_id.1.after"
     code, said, (head, first, second) = swept(tmp_path, "--design", "plain", "--point", pair)
 
@@ -51,9 +53,11 @@ def test_a_right_design_dies_again_on_the_way_back(tmp_path: Path) -> None:
 def test_a_wrong_design_is_caught_and_the_card_names_all_that_the_place_depends_on(
     tmp_path: Path,
 ) -> None:
-    """A zombie goes on where its successor took another id; the command on the card asks for the same place again.
+    """A zombie goes on where its successor took another id; the command on the card asks for the
+    same place again.
 
-    The record was begun by hand, and is gone on with: nobody lives through the workload only to count places.
+    The record was begun by hand, and is gone on with: nobody lives through the workload only to
+    count places.
     """
     cut = Cut(phase="transaction-2", api="txn_offset_commit", number=1, side="zombie")
     sides = (*SIDES, "zombie")
@@ -81,7 +85,9 @@ def test_a_wrong_design_is_caught_and_the_card_names_all_that_the_place_depends_
 
 @pytest.mark.skipif(bool(Disk.lacking()), reason=f"nobody can be watched here: {Disk.lacking()}")
 def test_a_disk_comes_back_as_it_was(tmp_path: Path) -> None:
-    """A kill at a change to its disk is harmless while that is kept; a design that never synced is violated on one set back."""
+    """A kill at a change to its disk is harmless while that is kept; a design that never synced is
+    violated on one set back.
+    """
     left = LEFT[:2]
     cuts = [
         Cut(phase="transaction-3", api="close:a/N", number=1, side="before", left=each)

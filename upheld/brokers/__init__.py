@@ -1,7 +1,7 @@
 """Where a real Kafka comes from: embedded (a JVM of ours), a container, or somebody else's cluster.
 
-The choice and its reason are part of every report: a green on another broker than the reader thinks is no
-green.
+The choice and its reason are part of every report: a green on another broker than the reader thinks
+is no green.
 """
 
 from pathlib import Path
@@ -45,7 +45,9 @@ class Broker(Protocol):
         """The processes of its nodes on this machine, as far as they are children of ours."""
 
     def ended(self, within_s: float) -> bool:
-        """Whether it ends by itself before so many seconds are over; nobody can say it of somebody else's."""
+        """Whether it ends by itself before so many seconds are over; nobody can say it of somebody
+        else's.
+        """
 
     def kill(self) -> None:
         """End it as a crash does, its data staying; only of one that is ours."""
@@ -67,7 +69,8 @@ def open_broker(  # noqa: PLR0913 - one keyword for each option of the command l
     image: str | None = None,
 ) -> Broker:
     """The broker that was asked for, answering; an explicit choice never falls back."""
-    # Imported late: what is not chosen is not loaded (the container engine's client takes half a second).
+    # Imported late: what is not chosen is not loaded (the container engine's client takes half a
+    # second).
     if choice not in CHOICES:
         raise UsageProblem(f"There is no broker {choice!r}; choose one of {', '.join(CHOICES)}.")
     if choice in ("container", "embedded") and bootstrap:

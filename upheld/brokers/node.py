@@ -1,7 +1,9 @@
-"""What a node of ours is, as a process or in a container: its settings, its addresses, and when it is ready.
+"""What a node of ours is, as a process or in a container: its settings, its addresses, and when it
+is ready.
 
-It is the same Kafka as in a cluster, with the few settings changed that make a test wait for nothing: with
-the defaults the successor of a killed member reads its first record after 39 s, with these within a second.
+It is the same Kafka as in a cluster, with the few settings changed that make a test wait for
+nothing: with the defaults the successor of a killed member reads its first record after 39 s, with
+these within a second.
 """
 
 import base64
@@ -72,7 +74,8 @@ def listeners(
     """The addresses of a single node; `client` is where it listens and what it tells clients.
 
     Brokers talk over a listener of their own, a single one too: the leader of a partition asks the
-    coordinator of a transaction there, and the clients' listener may be secured or out of the broker's reach.
+    coordinator of a transaction there, and the clients' listener may be secured or out of the
+    broker's reach.
     """
     bound, advertised = client
     return {
@@ -88,7 +91,9 @@ def listeners(
 
 
 def new_cluster_id() -> str:
-    """An id in Kafka's own form, by which the node that answers is known to be the one that was started."""
+    """An id in Kafka's own form, by which the node that answers is known to be the one that was
+    started.
+    """
     while True:
         text = base64.urlsafe_b64encode(uuid4().bytes).rstrip(b"=").decode()
         if not text.startswith("-"):  # the tools would take it for an option
@@ -122,8 +127,8 @@ def await_ready(
     ended: Callable[[float], bool],
     log: Path,
 ) -> None:
-    """Return once every node of the bootstrap is there and serves transactions and groups; if one ends or is silent too long,
-    quote the log.
+    """Return once every node of the bootstrap is there and serves transactions and groups; if one
+    ends or is silent too long, quote the log.
 
     `ended` waits up to some seconds for the end of a node: that is also what paces the questions.
     """
@@ -148,8 +153,8 @@ def await_ready(
 def _await_coordinators(
     bootstrap: str, client: dict[str, str], still_possible: Callable[[], bool]
 ) -> str:
-    """The cluster's id, once both coordinators answer, so that the first design does not wait for them, and nothing lacks a
-    replica."""
+    """The cluster's id, once both coordinators answer, so that the first design does not wait for
+    them, and nothing lacks a replica."""
     quiet: dict[str, Any] = client | {
         "bootstrap.servers": bootstrap,
         "log_level": 0,

@@ -1,7 +1,9 @@
-"""Security of a listener, said twice: for the broker in Java's names and for clients in librdkafka's.
+"""Security of a listener, said twice: for the broker in Java's names and for clients in
+librdkafka's.
 
-The secured listener exists so that the way in for real clusters (TLS, a password) is tried in our own tests.
-Certificate and password are made anew each time, live in the run's scratch folder, and reach no log.
+The secured listener exists so that the way in for real clusters (TLS, a password) is tried in our
+own tests. Certificate and password are made anew each time, live in the run's scratch folder, and
+reach no log.
 """
 
 import os

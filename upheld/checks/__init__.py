@@ -1,7 +1,8 @@
 """Checks: pure functions from a history to the anomalies in it. No broker, no clock, no design.
 
-A check takes the history as it was when the feature asked, and the application that the sentence is about; it returns
-anomalies, or an empty list. What is legal depends on the mode, and each rule says why.
+A check takes the history as it was when the feature asked, and the application that the sentence is
+about; it returns anomalies, or an empty list. What is legal depends on the mode, and each rule says
+why.
 """
 
 from upheld.checks import (

@@ -23,11 +23,12 @@ ADDED = (
     anomalies=("lost", "duplicated", "phantom", "uncommitted-visible", "ahead-of-commit"),
 )
 def set_aside(history: History, application: str) -> list[Anomaly]:
-    """Whether every record that cannot be read is a dead letter, with all that it was, why, and where; and whether no other is.
+    """Whether every record that cannot be read is a dead letter, with all that it was, why, and
+    where; and whether no other is.
 
-    exactly_once: once, and with every instance down just those below the committed offsets. at_least_once: once or more
-    often, and with every instance down at least those, because outputs come before the commit. Inconclusive where nothing in the
-    input cannot be read.
+    exactly_once: once, and with every instance down just those below the committed offsets.
+    at_least_once: once or more often, and with every instance down at least those, because outputs
+    come before the commit. Inconclusive where nothing in the input cannot be read.
     """
     view = view_of(history, application)
     offsets = _offsets_at_rest(history, application)
@@ -67,7 +68,10 @@ def set_aside(history: History, application: str) -> list[Anomaly]:
 
 
 def _offsets_at_rest(history: History, application: str) -> dict[str, int] | None:
-    """Where every instance is down: how far the input is committed. None where one runs: all of it is to be done."""
+    """Where every instance is down: how far the input is committed.
+
+    None where one runs: all of it is to be done.
+    """
     rests: Committed | None = None
     for event in history.events:
         if isinstance(event, Committed) and event.application == application and event.down:

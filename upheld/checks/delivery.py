@@ -24,9 +24,10 @@ BUSY = 0.25  # others took half a core of two: what is late then may be their fa
 def relation(history: History, application: str) -> list[Anomaly]:
     """Whether the drained outputs are the model's states, per key.
 
-    exactly_once: in order, none twice, the last one last. at_least_once: an output may be repeated, and after each new
-    start the key may step back once (what was sent before the crash was not yet committed), never before it; the last
-    one is still the last. A program that does not conflate skips none. Each stage is judged by itself.
+    exactly_once: in order, none twice, the last one last. at_least_once: an output may be repeated,
+    and after each new start the key may step back once (what was sent before the crash was not yet
+    committed), never before it; the last one is still the last. A program that does not conflate
+    skips none. Each stage is judged by itself.
     """
     view = view_of(history, application)
     if view.merged:
@@ -101,13 +102,17 @@ def _order(view: View, key: bytes, states: list[State], outputs: list[Output]) -
 
 
 def _came(outputs: list[Output], states: list[State], want: int) -> bool:
-    """Whether the last of so many states was shown, or a later one, or one of its row that a result of another row follows."""
+    """Whether the last of so many states was shown, or a later one, or one of its row that a result
+    of another row follows.
+    """
     due, ends = states[want - 1].source, states[outputs[-1].index].source if outputs else None
     return any(o.index >= want - 1 or (states[o.index].source is due is not ends) for o in outputs)
 
 
 def _backwards(view: View, before: State) -> str:
-    """What it is to step back behind this state: of a join, a result that was overwritten or deleted comes back."""
+    """What it is to step back behind this state: of a join, a result that was overwritten or
+    deleted comes back.
+    """
     if not view.program.beside:
         return "reordered"
     return "resurrected" if before.value == GONE else "stale-overwrite"
@@ -121,7 +126,9 @@ def known(committed: Committed) -> dict[str, int]:
 
 
 def cut(offsets: dict[str, int], states: list[State]) -> int:
-    """How many of a key's states there are up to the last one that comes from below the committed offsets."""
+    """How many of a key's states there are up to the last one that comes from below the committed
+    offsets.
+    """
     below = (
         all(s.offset < offsets.get(f"{s.topic}-{s.partition}", 0) for s in state.sources)
         for state in states
@@ -134,11 +141,13 @@ def cut(offsets: dict[str, int], states: list[State]) -> int:
     anomalies=("ahead-of-commit", "behind-commit", "stale-overwrite", "resurrected", *NO_STATE),
 )
 def fold(history: History, application: str) -> list[Anomaly]:
-    """The prefix rule: with every instance down, are the visible outputs the fold of the committed input?
+    """The prefix rule: with every instance down, are the visible outputs the fold of the committed
+    input?
 
-    exactly_once: the last visible output of each key equals the fold. at_least_once (and under exactly_once a design
-    that is atomic per shard, until its restart): it equals it or a later state, because outputs come before the commit.
-    A program that does not conflate shows everything below the commit, unless it holds back what it has read.
+    exactly_once: the last visible output of each key equals the fold. at_least_once (and under
+    exactly_once a design that is atomic per shard, until its restart): it equals it or a later
+    state, because outputs come before the commit. A program that does not conflate shows everything
+    below the commit, unless it holds back what it has read.
     """
     view = view_of(history, application)
     committed = [c for c in history.of(Committed) if c.application == application and c.down][-1]
@@ -188,9 +197,11 @@ def fold(history: History, application: str) -> list[Anomaly]:
 def _is_due(
     view: View, output: Output | None, states: list[State], want: int, *, may_lead: bool
 ) -> bool:
-    """Whether a join's output, or its silence, says what the last committed state says, or what a later one says that may lead.
+    """Whether a join's output, or its silence, says what the last committed state says, or what a
+    later one says that may lead.
 
-    Who may lead may also have shown a pair before a crash, and read its row again before its partner: then nothing is due.
+    Who may lead may also have shown a pair before a crash, and read its row again before its
+    partner: then nothing is due.
     """
     due = states[want - 1] if want else None
     later = states[want:] if may_lead else []
@@ -222,7 +233,9 @@ def whole(history: History, application: str) -> list[Anomaly]:
 
 
 def rest(history: History, application: str) -> Paused:
-    """The last pause of the input; Inconclusive where Kafka alone took half of the time that it allows."""
+    """The last pause of the input; Inconclusive where Kafka alone took half of the time that it
+    allows.
+    """
     paused = [p for p in history.of(Paused) if p.application == application][-1]
     if 2 * paused.canary_ms > paused.tolerance_ms:
         raise Inconclusive(
@@ -232,7 +245,9 @@ def rest(history: History, application: str) -> Paused:
 
 
 def timed(view: View, paused: Paused, late: list[Anomaly]) -> list[Anomaly]:
-    """What is no state at all, and what is late; Inconclusive where it may be late because others took the cores."""
+    """What is no state at all, and what is late; Inconclusive where it may be late because others
+    took the cores.
+    """
     if late and not view.foreign and paused.others > BUSY:
         raise Inconclusive(
             f"{late[0].text}, but others took {paused.others:.0%} of the cores meanwhile"
@@ -244,7 +259,8 @@ def timed(view: View, paused: Paused, late: list[Anomaly]) -> list[Anomaly]:
 def promptly(history: History, application: str) -> list[Anomaly]:
     """Whether every state that the input's pause left last was visible in time.
 
-    Inconclusive where Kafka alone took half of that time, or where something is late while others took the cores.
+    Inconclusive where Kafka alone took half of that time, or where something is late while others
+    took the cores.
     """
     view, paused, found = view_of(history, application), rest(history, application), []
     for key, states in view.states.items():
@@ -263,7 +279,9 @@ def promptly(history: History, application: str) -> list[Anomaly]:
 
 @check("recovered", anomalies=("late", *NO_STATE))
 def recovered(history: History, application: str) -> list[Anomaly]:
-    """Whether an output was new within the promised time of a cold start (G48); Inconclusive as `promptly` is."""
+    """Whether an output was new within the promised time of a cold start (G48); Inconclusive as
+    `promptly` is.
+    """
     view, paused = view_of(history, application), rest(history, application)
     took_ms = paused.looked_ms - paused.since_ms
     mark = next((m for m in reversed(list(history.of(Mark))) if m.fault == "recovered"), None)
@@ -281,10 +299,11 @@ def recovered(history: History, application: str) -> list[Anomaly]:
 
 @check("available", anomalies=("late", *NO_STATE))
 def available(history: History, application: str, *, of: int = SERVED_OF) -> list[Anomaly]:
-    """Whether all but one in so many states were visible, each in its own output or in a later one, in time (SLA).
+    """Whether all but one in so many states were visible, each in its own output or in a later one,
+    in time (SLA).
 
-    A state waits from its entry's append, or from `ready` on; a switch of clusters begins nothing anew. Inconclusive as
-    `promptly` is, and where there are fewer states than that.
+    A state waits from its entry's append, or from `ready` on; a switch of clusters begins nothing
+    anew. Inconclusive as `promptly` is, and where there are fewer states than that.
     """
     view, waits = view_of(history, application), waits_of(history, application)
     if len(waits) < of:
@@ -305,8 +324,9 @@ def available(history: History, application: str, *, of: int = SERVED_OF) -> lis
 
 
 def waits_of(history: History, application: str) -> list[tuple[float, State]]:
-    """How many milliseconds each state waited until it, or a later one of its key, was visible: from its entry's append, or
-    from the first `ready` on. What a reader never saw waits without end."""
+    """How many milliseconds each state waited until it, or a later one of its key, was visible:
+    from its entry's append, or from the first `ready` on. What a reader never saw waits without
+    end."""
     view, waits = view_of(history, application), list[tuple[float, State]]()
     ready_ms = next(
         (
@@ -331,7 +351,9 @@ def waits_of(history: History, application: str) -> list[tuple[float, State]]:
 
 @check("once", anomalies=("duplicated",))
 def once(history: History, application: str) -> list[Anomaly]:
-    """Whether every output stands there once, in either mode, because nothing died and nothing was shared out anew (G21)."""
+    """Whether every output stands there once, in either mode, because nothing died and nothing was
+    shared out anew (G21).
+    """
     view, found = view_of(history, application), []
     for key, outputs in view.outputs.items():
         seen: dict[int, str] = {}
@@ -347,10 +369,12 @@ def once(history: History, application: str) -> list[Anomaly]:
 
 @check("paced", anomalies=("early", *NO_STATE))
 def paced(history: History, application: str) -> list[Anomaly]:
-    """Whether no output partition saw more transactions end than intervals had begun since the start (G27).
+    """Whether no output partition saw more transactions end than intervals had begun since the
+    start (G27).
 
-    A start falls into the middle of an interval where these are counted by the clock, as Spark does, and ends it at once.
-    Inconclusive where no more waves of input came than transactions may end: nothing had to wait for the next one then.
+    A start falls into the middle of an interval where these are counted by the clock, as Spark
+    does, and ends it at once. Inconclusive where no more waves of input came than transactions may
+    end: nothing had to wait for the next one then.
     """
     view = view_of(history, application)
     interval_ms = int(view.application.parameters["commit_interval_ms"])

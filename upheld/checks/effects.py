@@ -11,9 +11,11 @@ from upheld.verdicts import Anomaly, Inconclusive
 
 @check("told", anomalies=NO_STATE)
 def told(history: History, application: str) -> list[Anomaly]:
-    """Whether each visible output was told outside at least as often; Inconclusive where nothing more was told (G64).
+    """Whether each visible output was told outside at least as often; Inconclusive where nothing
+    more was told (G64).
 
-    More is what was told and then aborted, whether it came again or never: an effect outside is at_least_once at best.
+    More is what was told and then aborted, whether it came again or never: an effect outside is
+    at_least_once at best.
     """
     view = view_of(history, application)
     outputs = {id(o.record): o.record for each in view.outputs.values() for o in each}

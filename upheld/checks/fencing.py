@@ -1,4 +1,6 @@
-"""Does a fenced or failed instance stay silent, does it let readers pass, and does each partition have one owner at a time?"""
+"""Does a fenced or failed instance stay silent, does it let readers pass, and does each partition
+have one owner at a time?
+"""
 
 from collections import defaultdict
 from itertools import groupby
@@ -14,10 +16,12 @@ HANDED_OVER = "between two clusters"
 
 @check("silent", anomalies=("fenced-but-emitting",))
 def silent(history: History, application: str) -> list[Anomaly]:
-    """Whether nothing of the zombie became visible, and nothing was appended at or above the recorded ends.
+    """Whether nothing of the zombie became visible, and nothing was appended at or above the
+    recorded ends.
 
-    The mark of the pause names who was writing (producer id and epoch) and the last stable offsets at that moment: what
-    this producer wrote from there on belongs to the transaction that its successor had to settle.
+    The mark of the pause names who was writing (producer id and epoch) and the last stable offsets
+    at that moment: what this producer wrote from there on belongs to the transaction that its
+    successor had to settle.
     """
     view = view_of(history, application)
     topic = view.application.topics[view.program.writes]
@@ -61,7 +65,9 @@ def silent(history: History, application: str) -> list[Anomaly]:
 
 @check("noticed", anomalies=("fenced-but-emitting",))
 def noticed(history: History, application: str) -> list[Anomaly]:
-    """Whether of two deployments under the same ids one stopped loudly, or was refused at its start (G55)."""
+    """Whether of two deployments under the same ids one stopped loudly, or was refused at its start
+    (G55).
+    """
     happened = [e for e in history.of(Instance) if e.application == application]
     second = max(number for number, event in enumerate(happened) if event.event == "started")
     if any(event.event == "failed" for event in happened[second:]):
@@ -74,9 +80,11 @@ def noticed(history: History, application: str) -> list[Anomaly]:
 
 @check("handed-over", anomalies=("fenced-but-emitting", *NO_STATE))
 def handed_over(history: History, application: str) -> list[Anomaly]:
-    """Whether the cluster that stands by writes nothing, and the one that has handed over nothing more (G31, G62).
+    """Whether the cluster that stands by writes nothing, and the one that has handed over nothing
+    more (G31, G62).
 
-    Who wrote before the second one was started is the first; the ends were recorded between the two.
+    Who wrote before the second one was started is the first; the ends were recorded between the
+    two.
     """
     view, first, standing = view_of(history, application), set[int](), False
     ends = [
@@ -122,10 +130,12 @@ def released(history: History, application: str, *, bound_ms: int) -> list[Anoma
 
 @check("owners", anomalies=("fenced-but-emitting", *NO_STATE))
 def owners(history: History, application: str) -> list[Anomaly]:
-    """Whether each input partition had one owner at a time, by the producers of what came of it (G28, G52).
+    """Whether each input partition had one owner at a time, by the producers of what came of it
+    (G28, G52).
 
-    It may pass to another whenever an instance comes or goes. Those who share a producer id have it one after the other, by
-    Kafka's own fencing. Inconclusive where one producer wrote it all in one epoch.
+    It may pass to another whenever an instance comes or goes. Those who share a producer id have it
+    one after the other, by Kafka's own fencing. Inconclusive where one producer wrote it all in one
+    epoch.
     """
     view = view_of(history, application)
     topic = view.application.topics[view.program.writes]

@@ -27,7 +27,9 @@ def _parameter(view: View, name: str) -> int:
 
 @check("filled", anomalies=("late", "early", *NO_STATE))
 def filled(history: History, application: str) -> list[Anomaly]:
-    """Whether, at the pause, just the full batches are out: none waits for the clock, and nothing goes out before its time."""
+    """Whether, at the pause, just the full batches are out: none waits for the clock, and nothing
+    goes out before its time.
+    """
     view, paused, late = view_of(history, application), rest(history, application), []
     threshold = _parameter(view, "threshold")
     for key, states in view.states.items():
@@ -94,11 +96,13 @@ def _waits_since(state: State, ready: list[int], until_ms: int) -> int:
 
 @check("bounded", anomalies=("late", "early", *NO_STATE))
 def bounded(history: History, application: str) -> list[Anomaly]:
-    """Whether no batch is over the threshold, and none below it goes out when neither clock says so.
+    """Whether no batch is over the threshold, and none below it goes out when neither clock says
+    so.
 
-    A batch may wait from its first event on, or go with all others once in an interval: neither its event nor the batch before
-    it is then that new. How far batches are apart the broker says, which stamps what is appended. What closes an instance may
-    follow at once; a quarter of the interval is left to jitter.
+    A batch may wait from its first event on, or go with all others once in an interval: neither its
+    event nor the batch before it is then that new. How far batches are apart the broker says, which
+    stamps what is appended. What closes an instance may follow at once; a quarter of the interval
+    is left to jitter.
     """
     view, found, ready = view_of(history, application), [], _ready(history, application)
     threshold, interval_ms = _parameter(view, "threshold"), _parameter(view, "interval_ms")
@@ -130,7 +134,9 @@ def bounded(history: History, application: str) -> list[Anomaly]:
 
 
 def _lives(history: History, application: str) -> Iterator[tuple[Record, int]]:
-    """Every record with the number of starts, stops and kills before it was seen: what a close sends is seen after the stop."""
+    """Every record with the number of starts, stops and kills before it was seen: what a close
+    sends is seen after the stop.
+    """
     life = 0
     for event in history.events:
         if isinstance(event, Instance):

@@ -1,4 +1,6 @@
-"""Is the result the join of both tables, could the races happen at all, and is what cannot be joined refused?"""
+"""Is the result the join of both tables, could the races happen at all, and is what cannot be
+joined refused?
+"""
 
 import re
 from collections import Counter
@@ -12,11 +14,15 @@ from upheld.history.events import Instance, Measured, Record
 from upheld.programs.contract import loaded
 from upheld.verdicts import Anomaly, Inconclusive
 
-SOON = 50  # records of one partition: two that are no further apart are read, joined and sent on together, or race
+# Records of one partition: two that are no further apart are read, joined and sent on together, or
+# race.
+SOON = 50
 
 
 def races(history: History, application: str) -> Counter[str]:
-    """How often what was written let a deletion outrun its insertion, or an older result a newer one."""
+    """How often what was written let a deletion outrun its insertion, or an older result a newer
+    one.
+    """
     view, count = view_of(history, application), Counter[str]()
     rows, partners = (
         [r for r in view.inputs if r.visible and r.topic == view.application.topics[role]]
@@ -39,7 +45,9 @@ def races(history: History, application: str) -> Counter[str]:
 
 @check("result", anomalies=("lost", *NO_STATE))
 def result(history: History, application: str, *, table: list[list[str]]) -> list[Anomaly]:
-    """Whether the last visible rows are those of a table: its first column is the key, a cell without text is null."""
+    """Whether the last visible rows are those of a table: its first column is the key, a cell
+    without text is null.
+    """
     view, found = view_of(history, application), list[Anomaly]()
     names, *rows = table
     last = {
@@ -68,7 +76,9 @@ def result(history: History, application: str, *, table: list[list[str]]) -> lis
 
 
 def _row(record: Record, names: list[str]) -> list[str] | None:
-    """The named cells of a result, those of its left row before those of its right one; None for a tombstone."""
+    """The named cells of a result, those of its left row before those of its right one; None for a
+    tombstone.
+    """
     value = loaded(record.value or b"null")
     if value is None:
         return None
@@ -84,7 +94,9 @@ def _cell(value: Any) -> str:
 
 @check("refused-or-right", anomalies=RELATION)
 def refused_or_right(history: History, application: str) -> list[Anomaly]:
-    """Whether a design that refused to start left everything as it was, and one that did not is right."""
+    """Whether a design that refused to start left everything as it was, and one that did not is
+    right.
+    """
     view, refused, later = view_of(history, application), "", set[int]()
     for event in history.events:
         later.add(id(event))
@@ -109,7 +121,9 @@ def refused_or_right(history: History, application: str) -> list[Anomaly]:
 
 @check("forgotten", anomalies=("unbounded",))
 def forgotten(history: History, application: str, *, times: int) -> list[Anomaly]:
-    """Whether the state is at last at most so many times what it was at first; Inconclusive where it never was more."""
+    """Whether the state is at last at most so many times what it was at first; Inconclusive where
+    it never was more.
+    """
     first, *_, last = sizes = [m for m in history.of(Measured) if m.application == application]
     if last.size <= times * first.size:
         if max(m.size for m in sizes) <= times * first.size:
@@ -130,7 +144,9 @@ def forgotten(history: History, application: str, *, times: int) -> list[Anomaly
 
 @check("named", anomalies=("stuck", *NO_STATE))
 def named(history: History, application: str) -> list[Anomaly]:
-    """Whether the loud stop names the record that cannot be read, and nothing that comes of it is visible."""
+    """Whether the loud stop names the record that cannot be read, and nothing that comes of it is
+    visible.
+    """
     view = view_of(history, application)
     said = next(
         e.detail

@@ -1,4 +1,7 @@
-"""Is a design as far behind as it says, and at last no longer behind? And does it say what it lacks: input, or half a file?"""
+"""Is a design as far behind as it says, and at last no longer behind?
+
+And does it say what it lacks: input, or half a file?
+"""
 
 import re
 from pathlib import PurePath
@@ -15,10 +18,12 @@ AGE_MS = 1_000  # how old an answer may be: who asks Kafka once a second is no l
 
 @check("lag", anomalies=("misstated", *NO_STATE))
 def lag(history: History, application: str) -> list[Anomaly]:
-    """Whether no answer is less than the records that had waited for a second, nor more than all that was not committed then.
+    """Whether no answer is less than the records that had waited for a second, nor more than all
+    that was not committed then.
 
-    It counts offsets, of all partitions together, from what the group has committed: what was read and not committed will be
-    read again. Whether markers count is the design's affair. Inconclusive where it was never behind, or always.
+    It counts offsets, of all partitions together, from what the group has committed: what was read
+    and not committed will be read again. Whether markers count is the design's affair. Inconclusive
+    where it was never behind, or always.
     """
     view = view_of(history, application)
     given = [said for said in history.of(Lag) if said.application == application]
@@ -46,9 +51,12 @@ def lag(history: History, application: str) -> list[Anomaly]:
 
 @check("caught-up", anomalies=("stuck", *NO_STATE))
 def caught_up(history: History, application: str) -> list[Anomaly]:
-    """Whether the offsets committed at last are the ends of the log, markers and all. Inconclusive where every end is a record.
+    """Whether the offsets committed at last are the ends of the log, markers and all.
 
-    ``stuck`` is who stays behind: a monitor shows that lag for ever, and what waits until nothing is left never goes on.
+    Inconclusive where every end is a record.
+
+    ``stuck`` is who stays behind: a monitor shows that lag for ever, and what waits until nothing
+    is left never goes on.
     """
     view = view_of(history, application)
     look = next(
@@ -80,7 +88,8 @@ def caught_up(history: History, application: str) -> list[Anomaly]:
 
 @check("gap-named", anomalies=("lost", "stuck"))
 def gap_named(history: History, application: str) -> list[Anomaly]:
-    """Whether who found a gap in its input stopped and said where: naming a partition, whatever words it uses.
+    """Whether who found a gap in its input stopped and said where: naming a partition, whatever
+    words it uses.
 
     ``lost``: it went on, and nobody knows that records are missing.
     """
@@ -111,7 +120,9 @@ def gap_named(history: History, application: str) -> list[Anomaly]:
 
 @check("file-named", anomalies=("stuck", *NO_STATE))
 def file_named(history: History, application: str) -> list[Anomaly]:
-    """Whether a design that stopped after one of its files was torn said which file that was; one with a number by its folder."""
+    """Whether a design that stopped after one of its files was torn said which file that was; one
+    with a number by its folder.
+    """
     view, events = view_of(history, application), history.events
     at, torn = next(
         (n, e.evidence["file"])

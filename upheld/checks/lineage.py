@@ -10,9 +10,11 @@ from upheld.verdicts import Anomaly
 
 @check("preserved", anomalies=NO_STATE)
 def preserved(history: History, application: str) -> list[Anomaly]:
-    """Whether every visible output carries the envelope id, the chain and the timestamp of the input that made it.
+    """Whether every visible output carries the envelope id, the chain and the timestamp of the
+    input that made it.
 
-    A relay keeps the input's other headers as well, in their order. A key whose outputs never came carries nothing.
+    A relay keeps the input's other headers as well, in their order. A key whose outputs never came
+    carries nothing.
     """
     view = view_of(history, application)
     found = list(view.foreign)

@@ -1,4 +1,6 @@
-"""Rows that several topics make together: each holds some number of its key's records of every topic, and never goes back."""
+"""Rows that several topics make together: each holds some number of its key's records of every
+topic, and never goes back.
+"""
 
 from collections.abc import Iterable
 from itertools import pairwise
@@ -17,7 +19,9 @@ def is_ahead(progress: Iterable[int], other: Iterable[int]) -> bool:
 
 
 def progressed(view: View) -> list[Anomaly]:
-    """Whether no row goes back in any topic, and the last one is complete; `relation`'s rules of what each mode allows."""
+    """Whether no row goes back in any topic, and the last one is complete; `relation`'s rules of
+    what each mode allows.
+    """
     found = []
     for key, states in view.states.items():
         outputs = [o for o in view.outputs.get(key, []) if not o.anomaly]
@@ -40,7 +44,9 @@ def progressed(view: View) -> list[Anomaly]:
 
 
 def cut_off(view: View, offsets: dict[str, int], *, may_lead: bool) -> list[Anomaly]:
-    """The prefix rule: whether each key's last row holds just the records below the committed offsets, or more that may lead."""
+    """The prefix rule: whether each key's last row holds just the records below the committed
+    offsets, or more that may lead.
+    """
     assert view.merged
     found, due = [], view.merged.due
     for key, states in view.states.items():
@@ -58,7 +64,9 @@ def cut_off(view: View, offsets: dict[str, int], *, may_lead: bool) -> list[Anom
 
 @check("with-names", anomalies=("lost", *NO_STATE))
 def with_names(history: History, application: str) -> list[Anomaly]:
-    """Whether every key's last row is complete in all topics, also in those that only lend it what is known (G14)."""
+    """Whether every key's last row is complete in all topics, also in those that only lend it what
+    is known (G14).
+    """
     view, found = view_of(history, application), list[Anomaly]()
     assert view.merged
     for key, states in view.states.items():

@@ -1,4 +1,6 @@
-"""What a design answers when its table is asked: is it committed, whole, never older than before, and there all the time?"""
+"""What a design answers when its table is asked: is it committed, whole, never older than before,
+and there all the time?
+"""
 
 from collections.abc import Iterator
 
@@ -15,8 +17,8 @@ Progress = tuple[int, ...]
 
 @check("answers", anomalies=("uncommitted-visible", "behind-commit", "reordered", *NO_STATE))
 def answers(history: History, application: str) -> list[Anomaly]:
-    """Whether every answer is a row that was visible by then, none older than what the same instance said before, nor than
-    what was visible when it began (G16)."""
+    """Whether every answer is a row that was visible by then, none older than what the same
+    instance said before, nor than what was visible when it began (G16)."""
     view, given = view_of(history, application), _given(history, application)
     found = list(view.foreign)
     said_before: dict[tuple[str, bytes], Progress] = {}
@@ -61,7 +63,9 @@ def answers(history: History, application: str) -> list[Anomaly]:
 
 @check("committed-answers", anomalies=("uncommitted-visible",))
 def committed_answers(history: History, application: str) -> list[Anomaly]:
-    """Whether no answer holds what readers of committed data did not see (G53); Inconclusive where no answer ever changed."""
+    """Whether no answer holds what readers of committed data did not see (G53); Inconclusive where
+    no answer ever changed.
+    """
     view, given = view_of(history, application), _given(history, application)
     judged = (_progress(view, answer) for answer in given if answer.ready)
     found = [each for each in judged if isinstance(each, Anomaly)]
@@ -74,7 +78,9 @@ def committed_answers(history: History, application: str) -> list[Anomaly]:
 
 @check("answered", anomalies=("behind-commit", *NO_STATE))
 def answered(history: History, application: str) -> list[Anomaly]:
-    """Whether the last answer for every key is its last visible row, whichever of the running instances gives it (G61)."""
+    """Whether the last answer for every key is its last visible row, whichever of the running
+    instances gives it (G61).
+    """
     view, found = view_of(history, application), list[Anomaly]()
     state = {e.name: e.event for e in history.of(Instance) if e.application == application}
     runs = {
@@ -101,7 +107,9 @@ def answered(history: History, application: str) -> list[Anomaly]:
 
 @check("online", anomalies=("stuck",))
 def online(history: History, application: str) -> list[Anomaly]:
-    """Whether the others went on answering after one was killed (G16); Inconclusive where none was asked soon enough."""
+    """Whether the others went on answering after one was killed (G16); Inconclusive where none was
+    asked soon enough.
+    """
     dead, later = None, list[Answer]()
     for event in history.events:
         if isinstance(event, Instance) and (event.application, event.event) == (
@@ -149,7 +157,9 @@ def _shown(answer: Answer) -> str:
 
 
 def _progress(view: View, answer: Answer) -> Progress | Anomaly:
-    """How much of its key's records an answer holds; an anomaly where it is no row, or was not visible yet."""
+    """How much of its key's records an answer holds; an anomaly where it is no row, or was not
+    visible yet.
+    """
     assert view.merged
     value = _value(view, answer)
     if value is None:

@@ -10,10 +10,11 @@ from upheld.verdicts import Anomaly
 
 @check("side-effects", anomalies=("leaked-topic",))
 def side_effects(history: History, _: str) -> list[Anomaly]:
-    """Whether nothing new stands on the broker but names that begin with an application id and were declared.
+    """Whether nothing new stands on the broker but names that begin with an application id and were
+    declared.
 
-    The topics of the scenario's own applications are the harness's. On a broker that others use too, names that
-    neither begin with an application id nor were declared are theirs.
+    The topics of the scenario's own applications are the harness's. On a broker that others use
+    too, names that neither begin with an application id nor were declared are theirs.
     """
     before, after = next(history.of(Names)), list(history.of(Names))[-1]
     ids = tuple(a.application_id for a in history.of(Application))
@@ -62,7 +63,8 @@ def no_topics(history: History, application: str) -> list[Anomaly]:
 
 @check("footprint", anomalies=("leaked-topic",))
 def footprint(history: History, application: str, *, topics: int, partitions: int) -> list[Anomaly]:
-    """Whether a design keeps so many topics beside its table at most, none of them wider than that or a copy of its rows.
+    """Whether a design keeps so many topics beside its table at most, none of them wider than that
+    or a copy of its rows.
 
     In all they have no more bytes for each byte of the table's rows than the design declares.
     """
@@ -96,10 +98,11 @@ def _made(history: History) -> set[str]:
 
 @check("same-rows", anomalies=("phantom", "lost"))
 def same_rows(history: History, _: str) -> list[Anomaly]:
-    """Whether every application of the scenario, fed the same records, leaves the same last row for every key (G63).
+    """Whether every application of the scenario, fed the same records, leaves the same last row for
+    every key (G63).
 
-    Positions name the application's own input topic and are left out; everything else must agree. A key that the model
-    has and no application shows is lost, so that two silent ones do not agree.
+    Positions name the application's own input topic and are left out; everything else must agree. A
+    key that the model has and no application shows is lost, so that two silent ones do not agree.
     """
     views = {each.name: view_of(history, each.name) for each in history.of(Application)}
     last = {name: _last_rows(view) for name, view in views.items()}

@@ -1,4 +1,6 @@
-"""Is the state in the store the latest, is it there in time and before the commit, and is it not written too often?"""
+"""Is the state in the store the latest, is it there in time and before the commit, and is it not
+written too often?
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -28,7 +30,9 @@ def unsettled(view: View, rows: Iterable[Row]) -> list[tuple[bytes, State, str]]
 def _kept(
     view: View, rows: Iterable[Row]
 ) -> Iterator[tuple[bytes, list[State], tuple[object, ...] | None]]:
-    """The states of each key of each stage, and the one that is kept of it; what is no row says so in its place."""
+    """The states of each key of each stage, and the one that is kept of it; what is no row says so
+    in its place.
+    """
     said = {(stage, key.encode()): value for stage, key, value in rows}
     for stage in view.stages:
         stored_value, name = stage.program.stored_value, stage.program.writes
@@ -43,7 +47,9 @@ def _kept(
 
 @check("stored", anomalies=("late", *NO_STATE))
 def stored(history: History, application: str) -> list[Anomaly]:
-    """Whether every state that the input's pause left last was in the store in time (G4); Inconclusive as `promptly` is."""
+    """Whether every state that the input's pause left last was in the store in time (G4);
+    Inconclusive as `promptly` is.
+    """
     view, paused = view_of(history, application), rest(history, application)
     last = [s for s in history.of(Stored) if s.application == application][-1]
     found = []
@@ -59,7 +65,8 @@ def stored(history: History, application: str) -> list[Anomaly]:
 
 @check("stored-first", anomalies=("behind-commit", *NO_STATE))
 def stored_first(history: History, application: str) -> list[Anomaly]:
-    """Whether the store holds, of every key, what lies below the committed offsets, or something later (G5).
+    """Whether the store holds, of every key, what lies below the committed offsets, or something
+    later (G5).
 
     What was committed is known from before the look at the store, or nothing ran in between.
     """
@@ -94,9 +101,11 @@ def contained(history: History, application: str) -> list[Anomaly]:
 
 @check("throttled", anomalies=("early", *NO_STATE))
 def throttled(history: History, application: str) -> list[Anomaly]:
-    """Whether no key was written more often than once an interval in an instance's life, but for its closing write (G4).
+    """Whether no key was written more often than once an interval in an instance's life, but for
+    its closing write (G4).
 
-    Inconclusive where no key changed more often than it may be written: nothing had to be held back then.
+    Inconclusive where no key changed more often than it may be written: nothing had to be held back
+    then.
     """
     view = view_of(history, application)
     interval_ms = int(view.application.parameters["persistence_interval_ms"])

@@ -1,4 +1,6 @@
-"""What the checks look at: one application's input, model and visible outputs, drawn from a history."""
+"""What the checks look at: one application's input, model and visible outputs, drawn from a
+history.
+"""
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
@@ -31,11 +33,13 @@ Places = dict[Hashable, list[int]]  # the address of what a key may show -> wher
 
 @dataclass(slots=True)
 class Output:
-    """A state that a visible output shows, and where it stands among its key's: an index, or the anomaly that it is.
+    """A state that a visible output shows, and where it stands among its key's: an index, or the
+    anomaly that it is.
 
-    Where several topics make the states, ``progress`` says how many of the key's records of each it holds, and the index only
-    whether that is all. ``interruptions``: how often an instance had begun, gone on again, or left its part to another when it
-    was seen, each of which may have made an at_least_once design step back once.
+    Where several topics make the states, ``progress`` says how many of the key's records of each it
+    holds, and the index only whether that is all. ``interruptions``: how often an instance had
+    begun, gone on again, or left its part to another when it was seen, each of which may have made
+    an at_least_once design step back once.
     """
 
     record: Record
@@ -46,7 +50,9 @@ class Output:
 
 
 class View:
-    """One stage of an application of a history, the last one if no other is named, with everything derived once."""
+    """One stage of an application of a history, the last one if no other is named, with everything
+    derived once.
+    """
 
     def __init__(self, history: History, application: str, stage: Program | None = None) -> None:
         self.history = history
@@ -72,7 +78,9 @@ class View:
 
     @property
     def table(self) -> str:
-        """The topic of the outputs: the harness's, unless the design has said that one of its own is the table."""
+        """The topic of the outputs: the harness's, unless the design has said that one of its own
+        is the table.
+        """
         named = (
             e.table
             for e in self.history.of(Instance)
@@ -82,7 +90,9 @@ class View:
 
     @cached_property
     def inputs(self) -> list[Record]:
-        """Every input record of the log, aborted ones too, in its order (an upstream's outputs are recorded twice)."""
+        """Every input record of the log, aborted ones too, in its order (an upstream's outputs are
+        recorded twice).
+        """
         topics = {self.application.topics[role] for role in self.program.inputs}
         records = (r for r in self.history.of(Record) if r.topic in topics)
         log = {(r.topic, r.partition, r.incarnation, r.offset): r for r in records}
@@ -105,7 +115,9 @@ class View:
         )
 
     def _fold(self, *, visible: bool) -> tuple[States, list[Record]]:
-        """The states, and what cannot be read: that is set aside or stops a design, and nothing else comes of it."""
+        """The states, and what cannot be read: that is set aside or stops a design, and nothing
+        else comes of it.
+        """
         records = [r for r in self.inputs if r.visible is visible]
         try:
             return self.program.model(records), []
@@ -117,12 +129,16 @@ class View:
 
     @property
     def dead_letters(self) -> list[Record]:
-        """What was set aside, in the order in which it was seen; nothing where there is no topic for it."""
+        """What was set aside, in the order in which it was seen; nothing where there is no topic
+        for it.
+        """
         topic = self.application.topics.get(DEAD_LETTERS)
         return [r for r in self.history.of(Record) if r.topic == topic and r.visible]
 
     def _derived(self, what: str, fold: Callable[[], Derived]) -> Derived:
-        """What follows from the input alone, folded once: a log only grows, so its length says which it is."""
+        """What follows from the input alone, folded once: a log only grows, so its length says
+        which it is.
+        """
         log = self.application.name, what, len(self.inputs), sum(r.visible for r in self.inputs)
         if log not in self.history.derived:
             self.history.derived[log] = fold()
@@ -216,7 +232,9 @@ class View:
         return Output(record, int(is_whole), interruptions, progress=place)
 
     def _index(self, states: list[State], indexes: list[int], shown: list[Output]) -> int:
-        """Which of the states that say the same: the first after what was shown last, where a repeat is legal from there on."""
+        """Which of the states that say the same: the first after what was shown last, where a
+        repeat is legal from there on.
+        """
         last = -1
         for output in reversed(shown):
             if not output.anomaly:
@@ -259,7 +277,9 @@ class View:
         )
 
     def shows(self, output: Output | None, state: State | None) -> bool:
-        """Whether a key's output, or its silence, is just that state: a tombstone says no more than silence."""
+        """Whether a key's output, or its silence, is just that state: a tombstone says no more than
+        silence.
+        """
         if output and output.anomaly:
             return False
         shown = self.states[output.record.key or b""][output.index].value if output else GONE
@@ -302,7 +322,9 @@ class View:
 
 
 def view_of(history: History, application: str) -> View:
-    """The application's view as the history stands, the same one until there is more of what it is drawn from."""
+    """The application's view as the history stands, the same one until there is more of what it is
+    drawn from.
+    """
     known, view = history.derived.get(application, (None, None))
     if known != (count := history.count(Record, Instance)):
         view = View(history, application)

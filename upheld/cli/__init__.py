@@ -1,4 +1,7 @@
-"""The command line: `upheld run` and its kin. Every problem is one sentence and an exit code, never a traceback."""
+"""The command line: `upheld run` and its kin.
+
+Every problem is one sentence and an exit code, never a traceback.
+"""
 
 import argparse
 import os

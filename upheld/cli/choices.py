@@ -41,7 +41,9 @@ def request_of(arguments: argparse.Namespace) -> Request:
 
 
 def promised_rows(design: Manifest, found: Catalogue, request: Request) -> int:
-    """How many rows a design is held to at full depth: a wrong one to those of its sin, unless more is asked for."""
+    """How many rows a design is held to at full depth: a wrong one to those of its sin, unless more
+    is asked for.
+    """
     if design.sin and not request.is_narrowed:
         return len(rows_of_the_sin(found, design))
     return len(found.promised(design))
@@ -63,6 +65,8 @@ def seed_of(arguments: argparse.Namespace) -> int:
 
 
 def look_for_garbage_seldom() -> None:
-    """Look for cycles once in a million new objects: a history is tens of thousands that stay, and has no cycles."""
+    """Look for cycles once in a million new objects: a history is tens of thousands that stay, and
+    has no cycles.
+    """
     gc.freeze()
     gc.set_threshold(1_000_000, 50, 100)

@@ -1,4 +1,6 @@
-"""What a command needs of the machine: a folder for its output, a broker, stores, and all that rows share."""
+"""What a command needs of the machine: a folder for its output, a broker, stores, and all that rows
+share.
+"""
 
 import argparse
 import contextlib
@@ -45,7 +47,9 @@ def out_folder(given: Path | None = None) -> Path:
 
 
 def begin_report(given: Path | None, out: Path) -> None:
-    """Empty what an older run left, and see that there is room, before anything costly; name the folder `latest`."""
+    """Empty what an older run left, and see that there is room, before anything costly; name the
+    folder `latest`.
+    """
     if shutil.disk_usage(out).free < LEAST_ROOM_BYTES:
         raise MachineProblem(
             f"The disk of {out} is full; make room there, or choose another with --out."
@@ -108,7 +112,9 @@ def opened_rig(
     say: Console,
     stores: dict[str, str],
 ) -> Iterator[Rig]:
-    """A broker that answers and all that is shared on it, these designs prepared; nothing of it is left behind."""
+    """A broker that answers and all that is shared on it, these designs prepared; nothing of it is
+    left behind.
+    """
     run, seed = RunScope(), seed_of(arguments)
     rig = broker = None
     try:

@@ -1,4 +1,7 @@
-"""The options of each command. What needs a broker, a design or Kafka's client is imported elsewhere."""
+"""The options of each command.
+
+What needs a broker, a design or Kafka's client is imported elsewhere.
+"""
 
 import argparse
 import contextlib

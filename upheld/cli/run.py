@@ -1,4 +1,6 @@
-"""`upheld run` and `upheld merge`: judge designs, here or in lanes, and end with a table and an exit code."""
+"""`upheld run` and `upheld merge`: judge designs, here or in lanes, and end with a table and an
+exit code.
+"""
 
 import argparse
 import os

@@ -1,4 +1,6 @@
-"""The history of one scenario: appended to as it happens, kept in memory for the checks and on disk for the judge."""
+"""The history of one scenario: appended to as it happens, kept in memory for the checks and on disk
+for the judge.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -15,7 +17,10 @@ E = TypeVar("E", bound=Event)
 
 
 class History:
-    """Events in order. With a path, every event is also a line of that file, written as it happens."""
+    """Events in order.
+
+    With a path, every event is also a line of that file, written as it happens.
+    """
 
     def __init__(self, events: list[AnyEvent] | None = None, *, path: Path | None = None) -> None:
         self.events: list[AnyEvent] = []
@@ -48,7 +53,9 @@ class History:
             self._file.flush()
 
     def close(self) -> None:
-        """Close the file; the events stay, what was drawn from them goes (it holds this history, which is large)."""
+        """Close the file; the events stay, what was drawn from them goes (it holds this history,
+        which is large).
+        """
         self.derived.clear()
         if self._file:
             self._file.close()
@@ -70,7 +77,9 @@ class History:
         return iter(self._of[kind])
 
     def count(self, *kinds: type[Event]) -> int:
-        """How many events of these kinds there are: as long as that stays, so does what was drawn from them."""
+        """How many events of these kinds there are: as long as that stays, so does what was drawn
+        from them.
+        """
         return sum(len(self._of[kind]) for kind in kinds)
 
     def upto(self, count: int) -> "History":

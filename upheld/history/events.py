@@ -1,8 +1,9 @@
 """What a history is made of: one JSON line an event, in the order in which the harness saw it.
 
-A history holds everything that a verdict rests on (inputs and outputs as read back from the log, committed offsets, who
-emitted, marks of faults, and the claims that were checked), so that `upheld judge` reaches the same verdict
-with no broker. Times are milliseconds since the scenario began, unless a name says otherwise.
+A history holds everything that a verdict rests on (inputs and outputs as read back from the log,
+committed offsets, who emitted, marks of faults, and the claims that were checked), so that `upheld
+judge` reaches the same verdict with no broker. Times are milliseconds since the scenario began,
+unless a name says otherwise.
 """
 
 from base64 import b64decode
@@ -112,7 +113,9 @@ class Application(Event):
 
 
 class Record(Event):
-    """One record as it lies in the log; ``visible`` says whether a read_committed reader is given it."""
+    """One record as it lies in the log; ``visible`` says whether a read_committed reader is given
+    it.
+    """
 
     kind: Literal["record"] = "record"
     topic: str
@@ -219,7 +222,9 @@ class Mark(Event):
 
 
 class Paused(Event):
-    """The input has rested since this moment; ``since_ms`` is the later of the last append and `ready`."""
+    """The input has rested since this moment; ``since_ms`` is the later of the last append and
+    `ready`.
+    """
 
     kind: Literal["paused"] = "paused"
     application: str
@@ -237,10 +242,12 @@ class Paused(Event):
 
 
 class Committed(Event):
-    """The group's committed input offsets and, by its place in the history, the outputs that are visible beside them.
+    """The group's committed input offsets and, by its place in the history, the outputs that are
+    visible beside them.
 
-    Every transaction was decided by then, but for one that a dead writer left open: what lies before it is all a reader has.
-    ``down`` says that no instance was running, so that the pair of input and output is one consistent cut.
+    Every transaction was decided by then, but for one that a dead writer left open: what lies
+    before it is all a reader has. ``down`` says that no instance was running, so that the pair of
+    input and output is one consistent cut.
     """
 
     kind: Literal["committed"] = "committed"
@@ -288,7 +295,9 @@ class Lag(Event):
 
 
 class Stored(Event):
-    """What an application keeps in its store, and what was written there since the last such event, by the store's own word."""
+    """What an application keeps in its store, and what was written there since the last such event,
+    by the store's own word.
+    """
 
     kind: Literal["stored"] = "stored"
     at_ms: int
@@ -298,7 +307,9 @@ class Stored(Event):
 
 
 class Told(Event):
-    """What an application has told outside of Kafka, a line for each time: key and value of an output."""
+    """What an application has told outside of Kafka, a line for each time: key and value of an
+    output.
+    """
 
     kind: Literal["told"] = "told"
     at_ms: int
@@ -307,7 +318,9 @@ class Told(Event):
 
 
 class Connection(Event):
-    """A connection of an instance to the broker, seen by the proxy: who it said it was, and what it asked in which version."""
+    """A connection of an instance to the broker, seen by the proxy: who it said it was, and what it
+    asked in which version.
+    """
 
     kind: Literal["connection"] = "connection"
     at_ms: int
@@ -321,7 +334,9 @@ class Connection(Event):
 
 
 class Answer(Event):
-    """What an instance answered when it was asked for a key of its table, and how far readers of committed data saw then."""
+    """What an instance answered when it was asked for a key of its table, and how far readers of
+    committed data saw then.
+    """
 
     kind: Literal["answer"] = "answer"
     at_ms: int

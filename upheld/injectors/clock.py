@@ -1,8 +1,10 @@
-"""A wall clock that can be set, for the processes of one instance: libfaketime between them and the system's time.
+"""A wall clock that can be set, for the processes of one instance: libfaketime between them and the
+system's time.
 
-The monotonic clock is left alone, as it is when somebody sets a machine's clock. A jump is seen within two seconds.
-libfaketime wraps pthread_cond_timedwait, whose deadlines are times of day, and not its C11 name, by which librdkafka waits:
-after a jump of an hour each of its waits would last an hour. So the copy that is loaded here has that name as well.
+The monotonic clock is left alone, as it is when somebody sets a machine's clock. A jump is seen
+within two seconds. libfaketime wraps pthread_cond_timedwait, whose deadlines are times of day, and
+not its C11 name, by which librdkafka waits: after a jump of an hour each of its waits would last an
+hour. So the copy that is loaded here has that name as well.
 """
 
 import os
@@ -26,7 +28,8 @@ class WallClock:
     def __init__(self, folder: Path) -> None:
         import lief  # noqa: PLC0415 (it takes a third of a second, and few scenarios set a clock)
 
-        lief.disable_leak_warning()  # it would say at every exit that its own functions are still known
+        # It would say at every exit that its own functions are still known.
+        lief.disable_leak_warning()
         folder.mkdir(parents=True, exist_ok=True)
         self._file, self._ahead_s = folder / "wall-clock", 0
         self._library = folder / "libfaketime.so"

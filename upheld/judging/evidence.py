@@ -1,4 +1,6 @@
-"""What is shown of a violation: its timeline, the last words of its instances, the records that are enough for it."""
+"""What is shown of a violation: its timeline, the last words of its instances, the records that are
+enough for it.
+"""
 
 import os
 import re
@@ -20,8 +22,9 @@ HIDDEN = r"\1…"
 def illustrate(
     history: History, result: RowResult, path: Path, drawing: Path | None, seconds: float
 ) -> None:
-    """Add to a result what happened when, as SVG too if there is a place for it, the last words of its logs, which lie beside the
-    history's folder, and the records that show its first anomaly, looked for so long. OSError where it cannot be drawn.
+    """Add to a result what happened when, as SVG too if there is a place for it, the last words of
+    its logs, which lie beside the history's folder, and the records that show its first anomaly,
+    looked for so long. OSError where it cannot be drawn.
     """
     found = lanes(history, result.anomalies)
     result.timeline = list(drawn(found))

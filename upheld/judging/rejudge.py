@@ -1,4 +1,6 @@
-"""Judging a recorded history again, with no broker: every claim in it, on the history as it was when it was made."""
+"""Judging a recorded history again, with no broker: every claim in it, on the history as it was
+when it was made.
+"""
 
 from collections import Counter
 from pathlib import Path
@@ -31,10 +33,11 @@ class Judgement(BaseModel):
 
 
 def judge(path: Path, drawing: Path | None = None) -> Judgement:
-    """Judge every claim of a history; an end without a claim (stuck, a breach) stands as it was recorded.
+    """Judge every claim of a history; an end without a claim (stuck, a breach) stands as it was
+    recorded.
 
-    ``drawing``: where to put its timeline as SVG. Raises UsageProblem where the file is no whole history, or holds no claim and
-    no end to stand on; or where the drawing cannot be written.
+    ``drawing``: where to put its timeline as SVG. Raises UsageProblem where the file is no whole
+    history, or holds no claim and no end to stand on; or where the drawing cannot be written.
     """
     history = read(path)
     begun, ended = history.begun, next(history.of(events.Ended))

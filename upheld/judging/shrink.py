@@ -1,7 +1,9 @@
-"""A violated history, shrunk: the few records that show an anomaly all the same, out of the thousands that came with it.
+"""A violated history, shrunk: the few records that show an anomaly all the same, out of the
+thousands that came with it.
 
-By delta debugging (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002): records are left out as
-long as the check finds the same anomaly, of the same key, input and values. What it finds besides is of no interest here.
+By delta debugging (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input",
+2002): records are left out as long as the check finds the same anomaly, of the same key, input and
+values. What it finds besides is of no interest here.
 """
 
 import time
@@ -30,7 +32,9 @@ class Shrunk:
     view: View  # of nothing but these
 
     def lines(self) -> Iterator[str]:
-        """What is left of what, then a line for each of the last records: since when it was there, where, and what it says."""
+        """What is left of what, then a line for each of the last records: since when it was there,
+        where, and what it says.
+        """
         yield f"{len(self.records)} of {self.of} records are enough for it" + (
             ", at last" if self.records[SHOWN:] else ""
         )
@@ -58,7 +62,9 @@ class Shrunk:
 
 
 def shrink(history: History, anomaly: Anomaly, seconds: float) -> Shrunk | None:
-    """The fewest records found in so long; None where it concerns no record, no claim has found it, or all are needed."""
+    """The fewest records found in so long; None where it concerns no record, no claim has found it,
+    or all are needed.
+    """
     claim = next((event for event in reversed(history.events) if isinstance(event, Claim)), None)
     if claim is None or not (anomaly.key or anomaly.source or anomaly.got):
         return None

@@ -1,4 +1,6 @@
-"""Writing a workload: in order, by an idempotent producer, its aborted transactions in between by a transactional one."""
+"""Writing a workload: in order, by an idempotent producer, its aborted transactions in between by a
+transactional one.
+"""
 
 from collections.abc import Sequence
 
@@ -10,10 +12,14 @@ FLUSH_S = 30.0
 
 
 class Feed:
-    """The harness's producers on one broker. What they wrote is read back from the log: a model never folds what was sent."""
+    """The harness's producers on one broker.
+
+    What they wrote is read back from the log: a model never folds what was sent.
+    """
 
     def __init__(self, settings: dict[str, str | int | float | bool], run_id: str) -> None:
-        # Back-to-back transactions wait in the client's backoff while the last one's markers are written.
+        # Back-to-back transactions wait in the client's backoff while the last one's markers are
+        # written.
         quick = {
             "retry.backoff.ms": 5,
             "retry.backoff.max.ms": 10,
@@ -34,12 +40,13 @@ class Feed:
         self._aborting: Producer | None = None
 
     def write(self, topics: dict[str, str], role: str, sends: Sequence[Send]) -> dict[str, int]:
-        """Write a workload to its topics, to that of `role` where a record names none; topic-partition -> the offset after the
-        last record that is not aborted.
+        """Write a workload to its topics, to that of `role` where a record names none;
+        topic-partition -> the offset after the last record that is not aborted.
 
-        Records with one transaction number are aborted together, when the next transaction begins or at the end. Their place
-        among the others is about that of the workload, but the last ones end their partitions; whatever comes after the last
-        ones lies behind an open transaction, and becomes visible all at once when that is aborted.
+        Records with one transaction number are aborted together, when the next transaction begins
+        or at the end. Their place among the others is about that of the workload, but the last ones
+        end their partitions; whatever comes after the last ones lies behind an open transaction,
+        and becomes visible all at once when that is aborted.
         """
         self._ends = {}
         ends_of = {

@@ -1,7 +1,8 @@
-"""The Fetch request in version 11 as bytes: of an answer only what says where a partition ends, and its records.
+"""The Fetch request in version 11 as bytes: of an answer only what says where a partition ends, and
+its records.
 
-A run asks this tens of thousands of times. A general reader of the protocol takes five times as long, most of it for fields that
-nobody looks at. Layout: Kafka protocol guide, "Fetch API".
+A run asks this tens of thousands of times. A general reader of the protocol takes five times as
+long, most of it for fields that nobody looks at. Layout: Kafka protocol guide, "Fetch API".
 """
 
 import struct
@@ -14,7 +15,8 @@ API_KEY, VERSION = 1, 11
 _NODES_ALONE = -1  # the replica id of a client
 _LARGEST_ANSWER = 0x7FFFFFFF
 _HEAD = struct.Struct(">hhih")  # API, version, correlation id, length of the client's name
-# Replica id, max wait, min bytes, max bytes, isolation, session id, session epoch, topics, length of the topic's name.
+# Replica id, max wait, min bytes, max bytes, isolation, session id, session epoch, topics, length
+# of the topic's name.
 _REQUEST = struct.Struct(">iiiibiiih")
 _COUNT = struct.Struct(">i")
 _PARTITION = struct.Struct(">iiqqi")  # partition, leader epoch, offset, log start, max bytes
@@ -58,7 +60,10 @@ def request(
 
 
 def answer(data: bytes) -> dict[int, Fetched]:
-    """Read an answer behind its correlation id, as partition -> what it says. Raises MachineProblem where it is none."""
+    """Read an answer behind its correlation id, as partition -> what it says.
+
+    Raises MachineProblem where it is none.
+    """
     try:
         return {fetched.partition: fetched for fetched in _partitions(data)}
     except struct.error:

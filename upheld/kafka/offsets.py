@@ -1,7 +1,8 @@
-"""The OffsetFetch request in version 7 as bytes: which offsets a group has committed, unless a transaction may change them.
+"""The OffsetFetch request in version 7 as bytes: which offsets a group has committed, unless a
+transaction may change them.
 
-A row asks this some 60 times. Layout: Kafka protocol guide, "OffsetFetch API"; versions from 6 on write lengths as varints, plus
-one, and end every structure with tagged fields.
+A row asks this some 60 times. Layout: Kafka protocol guide, "OffsetFetch API"; versions from 6 on
+write lengths as varints, plus one, and end every structure with tagged fields.
 """
 
 import struct
@@ -19,7 +20,9 @@ _UNTAGGED = b"\0"
 
 
 class Committed(NamedTuple):
-    """What an answer says: an error of the whole group, and of each partition its offset (-1: none) and error."""
+    """What an answer says: an error of the whole group, and of each partition its offset (-1: none)
+    and error.
+    """
 
     error_code: int
     offsets: dict[tuple[str, int], int]
@@ -29,7 +32,9 @@ class Committed(NamedTuple):
 def request(
     correlation_id: int, client: str, group: str, topics: Mapping[str, int], *, stable: bool
 ) -> bytes:
-    """Ask for a group's offsets in topics (name -> partitions); `stable`: with an error where a transaction may change one."""
+    """Ask for a group's offsets in topics (name -> partitions); `stable`: with an error where a
+    transaction may change one.
+    """
     asked_by = client.encode()
     parts = [_HEAD.pack(API_KEY, VERSION, correlation_id, len(asked_by)), asked_by, _UNTAGGED]
     parts += [_text(group), _varint(len(topics) + 1)]

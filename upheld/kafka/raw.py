@@ -1,7 +1,9 @@
-"""Raw Fetch: the headers of record batches, which say who wrote them and whether inside a transaction.
+"""Raw Fetch: the headers of record batches, which say who wrote them and whether inside a
+transaction.
 
-No client library shows producer id, epoch and control batches to its user, so this speaks the protocol itself, with kio's
-schemas, over its own connections. Batch layout: Kafka protocol guide, "Record Batch".
+No client library shows producer id, epoch and control batches to its user, so this speaks the
+protocol itself, with kio's schemas, over its own connections. Batch layout: Kafka protocol guide,
+"Record Batch".
 """
 
 import io
@@ -176,7 +178,9 @@ class RawConnection:
         return int(answer.error_code), f"{answer.host}:{answer.port}"
 
     def transactions(self, *states: str) -> tuple[Any, ...]:
-        """Every transactional id that this node coordinates or has not forgotten yet; or those in one of these states."""
+        """Every transactional id that this node coordinates or has not forgotten yet; or those in
+        one of these states.
+        """
         answer = self._ask(ListTransactionsRequest(state_filters=states), ListTransactionsResponse)
         return tuple(answer.transaction_states)
 
@@ -250,7 +254,10 @@ class RawClient:
         return self._leaders[topic]
 
     def fetch(self, topic: str, offsets: Mapping[int, int], max_bytes: int) -> dict[int, Fetched]:
-        """Fetch each partition from its leader; one that has none is waited for. Partition -> what the answer says of it."""
+        """Fetch each partition from its leader; one that has none is waited for.
+
+        Partition -> what the answer says of it.
+        """
         found, deadline = dict[int, Fetched](), time.monotonic() + LED_S
         while True:
             leaders = self._led_by(topic)
@@ -279,9 +286,11 @@ class RawClient:
     def ends(
         self, topic: str, from_offsets: Mapping[int, int]
     ) -> tuple[dict[int, int], dict[int, int]]:
-        """Last stable offset and high watermark of every partition, in one round trip to each leader.
+        """Last stable offset and high watermark of every partition, in one round trip to each
+        leader.
 
-        Each is asked from where it ended when it was asked last, so that no record comes with the answer.
+        Each is asked from where it ended when it was asked last, so that no record comes with the
+        answer.
         """
         ended = self._ends.get(topic, {})
         answers = self.fetch(
@@ -297,7 +306,9 @@ class RawClient:
     def committed(
         self, group: str, topics: Mapping[str, int], *, stable: bool
     ) -> dict[str, int] | None:
-        """The group's offsets, topic-partition -> 0 where it has none; None while they are not known, or may still change."""
+        """The group's offsets, topic-partition -> 0 where it has none; None while they are not
+        known, or may still change.
+        """
         try:
             found = self._coordinated(group).committed(group, topics, stable=stable)
         except (OSError, MachineProblem):  # it has died, and another node takes the group over
@@ -317,7 +328,10 @@ class RawClient:
         }
 
     def _coordinated(self, group: str) -> RawConnection:
-        """A connection to the node that coordinates a group. Raises MachineProblem while there is none."""
+        """A connection to the node that coordinates a group.
+
+        Raises MachineProblem while there is none.
+        """
         if group not in self._coordinators:
             self._look_up()
             error, address = self._wire(next(iter(self.nodes.values()))).coordinator(group)
@@ -340,11 +354,15 @@ class RawClient:
                     unread.pop(partition, None)
 
     def log_bytes(self, topics: Mapping[str, int]) -> int:
-        """How many bytes of these topics (name -> partitions) lie on all nodes together, copies too."""
+        """How many bytes of these topics (name -> partitions) lie on all nodes together, copies
+        too.
+        """
         return sum(self._wire(address).log_bytes(topics) for address in self._all())
 
     def undecided(self) -> set[int]:
-        """The producer ids whose transaction is open and has no outcome yet, by the word of its coordinator."""
+        """The producer ids whose transaction is open and has no outcome yet, by the word of its
+        coordinator.
+        """
         return {
             int(state.producer_id)
             for address in self._all()
@@ -364,7 +382,9 @@ class RawClient:
         return tuple(self.nodes.values())
 
     def coordinated(self) -> dict[int, dict[str, int]]:
-        """Of each node that answers, which transactional ids it coordinates, with the producer id of each."""
+        """Of each node that answers, which transactional ids it coordinates, with the producer id
+        of each.
+        """
         found = dict[int, dict[str, int]]()
         for number, address in self.nodes.items():
             try:
@@ -384,7 +404,8 @@ def _named(error_code: int) -> str:
 
 
 def is_left_open(above: Iterable[BatchHeader], undecided: Container[int]) -> bool:
-    """Whether what stands above the last stable offsets is of transactions without an outcome, markers of aborts aside.
+    """Whether what stands above the last stable offsets is of transactions without an outcome,
+    markers of aborts aside.
 
     A marker of a commit there says that readers cannot see yet what was decided before.
     """
@@ -395,7 +416,9 @@ def is_left_open(above: Iterable[BatchHeader], undecided: Container[int]) -> boo
 
 
 def parse(data: bytes) -> Iterator[BatchHeader]:
-    """Read the batch headers in a Fetch answer; a last batch that is cut short is left for the next answer."""
+    """Read the batch headers in a Fetch answer; a last batch that is cut short is left for the next
+    answer.
+    """
     at = 0
     while at + HEADER.size <= len(data):
         base, length, _, _, _, attributes, last_delta, _, _, producer_id, epoch, _, _ = (
@@ -413,7 +436,10 @@ def parse(data: bytes) -> Iterator[BatchHeader]:
 
 
 def _control_type(data: bytes, at: int) -> int:
-    """The type in a control record's key: 0 abort, 1 commit. The record's varints before it have unknown widths."""
+    """The type in a control record's key: 0 abort, 1 commit.
+
+    The record's varints before it have unknown widths.
+    """
     at += _varint_width(data, at) + 1  # length, attributes
     for _ in range(3):  # timestamp delta, offset delta, key length
         at += _varint_width(data, at)

@@ -1,4 +1,6 @@
-"""Reading back what lies on the broker: records under both isolation levels, committed offsets, ends, names."""
+"""Reading back what lies on the broker: records under both isolation levels, committed offsets,
+ends, names.
+"""
 
 import threading
 import time
@@ -36,8 +38,8 @@ def recorded(
 ) -> Iterator[Record]:
     """Make a record of each message of one topic.
 
-    `seen_ms` says since when one is there, by partition and offset; `visible` holds the places of those that a read_committed
-    reader is given, and is None where all are.
+    `seen_ms` says since when one is there, by partition and offset; `visible` holds the places of
+    those that a read_committed reader is given, and is None where all are.
     """
     topic: str | None = None
     for message in messages:
@@ -62,7 +64,9 @@ def recorded(
 
 
 class Pace(NamedTuple):
-    """What a broker makes its clients wait for, in milliseconds; without its word it is what Kafka ships."""
+    """What a broker makes its clients wait for, in milliseconds; without its word it is what Kafka
+    ships.
+    """
 
     min_session_ms: int = 6_000  # no member is given up sooner
     abort_check_ms: int = 10_000  # how often transactions past their timeout are looked for
@@ -112,7 +116,9 @@ class Reader:
 
 
 class Readers:
-    """The consumers of one isolation level: as many as were read with at once, since to make one takes longer than to read."""
+    """The consumers of one isolation level: as many as were read with at once, since to make one
+    takes longer than to read.
+    """
 
     def __init__(self, make: Callable[[], Consumer]) -> None:
         self._make, self._idle = make, list[Reader]()
@@ -136,7 +142,9 @@ class Readers:
         return messages
 
     def forget(self, topics: Iterable[str]) -> None:
-        """Have topics looked for anew by who reads them next: they are gone, or have more partitions."""
+        """Have topics looked for anew by who reads them next: they are gone, or have more
+        partitions.
+        """
         with self._lock:
             for reader in self._idle:
                 reader.topics -= set(topics)
@@ -221,8 +229,8 @@ class Reading:
         compacted: Container[str] = (),
         rolling: Container[str] = (),
     ) -> None:
-        """Create topics (name -> partitions) that no cleaner touches while they are judged, but those that roll; the broker
-        stamps some."""
+        """Create topics (name -> partitions) that no cleaner touches while they are judged, but
+        those that roll; the broker stamps some."""
         once = {
             "cleanup.policy": "compact",
             "min.cleanable.dirty.ratio": "0.01",
@@ -277,15 +285,21 @@ class Reading:
             readers.close()
 
     def records(self, topic: str, position: Position, *, committed: bool) -> list[Message]:
-        """Every record from this position to the end that this isolation level has; moves the position on."""
+        """Every record from this position to the end that this isolation level has; moves the
+        position on.
+        """
         return self._readers[committed].read(topic, position)
 
     def committed(self, group: str, topics: dict[str, int], *, stable: bool) -> Offsets | None:
-        """The group's committed offsets in topics (name -> partitions); None while a transaction may still change them."""
+        """The group's committed offsets in topics (name -> partitions); None while a transaction
+        may still change them.
+        """
         return self.raw.committed(group, topics, stable=stable)
 
     def members(self, group: str) -> list[list[str]] | None:
-        """What each member of a group holds (topic-partition), sorted; None while they do not agree on it."""
+        """What each member of a group holds (topic-partition), sorted; None while they do not agree
+        on it.
+        """
         (described,) = self.admin.describe_consumer_groups([group], request_timeout=READ_S).values()
         found = described.result(READ_S)
         if found.state not in {ConsumerGroupState.STABLE, ConsumerGroupState.EMPTY}:
@@ -304,7 +318,9 @@ class Reading:
         return stable, end
 
     def names(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-        """Every topic, every consumer group and every transactional id, Kafka's own and ours left out."""
+        """Every topic, every consumer group and every transactional id, Kafka's own and ours left
+        out.
+        """
         topics = tuple(
             sorted(
                 t for t in self.admin.list_topics(timeout=READ_S).topics if not t.startswith("__")
@@ -335,7 +351,9 @@ class Reading:
         )
 
     def canary_ms(self) -> int:
-        """How long a record takes from produce to a read_committed reader, right now, with no design in between."""
+        """How long a record takes from produce to a read_committed reader, right now, with no
+        design in between.
+        """
         assert self._canary
         producer, consumer, topic = self._canary
         began = time.monotonic()

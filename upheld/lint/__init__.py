@@ -1,8 +1,8 @@
 """The spec lint: refuses features that would pass without having judged anything.
 
-pytest-bdd drops the first of two scenarios of one name, takes the last of two step definitions that match,
-passes a scenario with no steps and never reports a sentence that nobody uses. A finding begins with the file
-and line that it is about and says what to do.
+pytest-bdd drops the first of two scenarios of one name, takes the last of two step definitions that
+match, passes a scenario with no steps and never reports a sentence that nobody uses. A finding
+begins with the file and line that it is about and says what to do.
 """
 
 import re
@@ -49,7 +49,8 @@ def lint(
     steps: Sequence[StepFunctionContext] | None = None,
     wrong: Sequence[Manifest] | None = None,
 ) -> list[str]:
-    """Find what is wrong with a folder of features, with the sentences that they are written in, and with their depths.
+    """Find what is wrong with a folder of features, with the sentences that they are written in,
+    and with their depths.
 
     ``wrong``: the wrong designs that `core` has to catch, those that are shipped if none are given.
     """
@@ -85,7 +86,9 @@ def step_definitions(package: str = "upheld.steps") -> list[StepFunctionContext]
 
 
 def _heads(catalogue: Catalogue) -> Iterator[str]:
-    """A feature's head states the promise, where it is documented, what breaks it and what it costs."""
+    """A feature's head states the promise, where it is documented, what breaks it and what it
+    costs.
+    """
     inhabited = {scenario.feature for scenario in catalogue.scenarios}
     for feature in catalogue.features:
         if feature not in inhabited:
@@ -279,7 +282,9 @@ def _where(definition: StepFunctionContext) -> str:
 
 
 def _plain_words(features: Path) -> Iterator[str]:
-    """A specification says what is, in plain present tense, and why where it asks for less than usual."""
+    """A specification says what is, in plain present tense, and why where it asks for less than
+    usual.
+    """
     for path in sorted(features.rglob("*.feature")):
         above = ""
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):

@@ -1,7 +1,9 @@
-"""What the depths below full have to hold, so that judging less leaves no kind of promise, fault or mistake unjudged.
+"""What the depths below full have to hold, so that judging less leaves no kind of promise, fault or
+mistake unjudged.
 
-A demand is a name and the rows of which one has to be chosen. The lint refuses a specification that breaks one;
-`tools/cover.py` finds the cheapest rows that meet them all and writes their depth into the features.
+A demand is a name and the rows of which one has to be chosen. The lint refuses a specification that
+breaks one; `tools/cover.py` finds the cheapest rows that meet them all and writes their depth into
+the features.
 """
 
 from collections import defaultdict
@@ -62,7 +64,9 @@ def core_demands(found: Catalogue) -> list[Demand]:
 
 
 def quick_demands(found: Catalogue) -> list[Demand]:
-    """List what `quick` has to meet: a row of each documented guarantee, struck by a fault if one of its rows is."""
+    """List what `quick` has to meet: a row of each documented guarantee, struck by a fault if one
+    of its rows is.
+    """
     by_guarantee = defaultdict[str, list[Row]](list)
     for row in found.promised(EVERYTHING):
         by_guarantee[found.by_row[row.id].guarantee].append(row)
@@ -107,9 +111,11 @@ def _mode_and_family(_: Scenario, row: Row) -> Iterable[str]:
 
 
 def alternates(found: Catalogue) -> Mapping[str, Sequence[str]]:
-    """Map each row that a design with everything promises to those that others promise in its place.
+    """Map each row that a design with everything promises to those that others promise in its
+    place.
 
-    A scenario that is judged in one mode, or on one program, has rows for designs that lack the usual one.
+    A scenario that is judged in one mode, or on one program, has rows for designs that lack the
+    usual one.
     """
     usual = {row.id for row in found.promised(EVERYTHING)}
     instead = defaultdict[str, list[str]](list)

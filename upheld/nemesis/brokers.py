@@ -1,5 +1,5 @@
-"""A broker dies in the middle of somebody's transaction: the only one, which comes back on the same disk, or one of three, whose
-part another one takes over."""
+"""A broker dies in the middle of somebody's transaction: the only one, which comes back on the same
+disk, or one of three, whose part another one takes over."""
 
 import operator
 import struct
@@ -28,10 +28,12 @@ OPEN = "with a transaction open"
 
 
 def restart(trial: Trial, application: Application) -> None:
-    """SIGKILL the broker while a transaction of instance a is open, let the instance go on, and start the broker again.
+    """SIGKILL the broker while a transaction of instance a is open, let the instance go on, and
+    start the broker again.
 
-    Beside it stands a transaction of the harness's own, which goes on as well: Inconclusive where the broker loses that, because
-    then it may have lost the design's too. NotOffered on a broker that is not ours.
+    Beside it stands a transaction of the harness's own, which goes on as well: Inconclusive where
+    the broker loses that, because then it may have lost the design's too. NotOffered on a broker
+    that is not ours.
     """
     broker, reading = trial.rig.broker, trial.reading
     if not broker.ours:
@@ -56,11 +58,12 @@ def restart(trial: Trial, application: Application) -> None:
 
 
 def move_coordinator(trial: Trial, application: Application) -> None:
-    """SIGKILL the node that coordinates the open transaction of instance a, let the instance go on, see another node coordinate
-    it, and start the node again.
+    """SIGKILL the node that coordinates the open transaction of instance a, let the instance go on,
+    see another node coordinate it, and start the node again.
 
-    Beside it stands a transaction of the harness's own with the same coordinator, which is committed by the new one: Inconclusive
-    where the cluster loses that. MarkMissed where no other node is seen to coordinate the design's.
+    Beside it stands a transaction of the harness's own with the same coordinator, which is
+    committed by the new one: Inconclusive where the cluster loses that. MarkMissed where no other
+    node is seen to coordinate the design's.
     """
     cluster, reading = trial.rig.broker, trial.reading
     if not isinstance(cluster, Cluster):
@@ -123,16 +126,19 @@ def _coordinators(
 
 
 class Control:
-    """A transaction of the harness's own: what the broker does to it, it may have done to the design's.
+    """A transaction of the harness's own: what the broker does to it, it may have done to the
+    design's.
 
-    For each partition of the transaction log an id is ready, so that nobody has to wait while the design is held.
+    For each partition of the transaction log an id is ready, so that nobody has to wait while the
+    design is held.
     """
 
     def __init__(self, trial: Trial) -> None:
         self.topic = f"upheld-control-{uuid4().hex[:8]}"
         self._reading, self._wait = trial.reading, trial.wait
         self._reading.create({self.topic: 1})
-        # A client waits longer and longer before it looks again for a broker that was away: up to 10 s, if it may.
+        # A client waits longer and longer before it looks again for a broker that was away: up to
+        # 10 s, if it may.
         settings = self._reading.settings | {"reconnect.backoff.max.ms": 200}
         self._ids = [id_in(log, self.topic) for log in range(LOGS)]
         self._ready = [Producer(settings | {"transactional.id": each}) for each in self._ids]
@@ -186,12 +192,16 @@ def control(trial: Trial) -> Iterator[Control]:
 
 
 def id_in(log: int, stem: str) -> str:
-    """A transactional id with this stem in this partition of the transaction log, as all have that share its coordinator."""
+    """A transactional id with this stem in this partition of the transaction log, as all have that
+    share its coordinator.
+    """
     return next(each for number in count() if log_of(each := f"{stem}-{number}") == log)
 
 
 def log_of(transactional_id: str) -> int:
-    """The partition of the transaction log that holds what is known of an id; its leader is the coordinator."""
+    """The partition of the transaction log that holds what is known of an id; its leader is the
+    coordinator.
+    """
     encoded, value = transactional_id.encode("utf-16-be"), 0
     for (unit,) in struct.iter_unpack(">H", encoded):  # String.hashCode of Java
         value = (31 * value + unit) & 0xFFFFFFFF

@@ -1,6 +1,8 @@
-"""What becomes of an application's disks: wiped, set back, with no room left, or with half of a file after a crash.
+"""What becomes of an application's disks: wiped, set back, with no room left, or with half of a
+file after a crash.
 
-A disk that can be filled is a small file system in memory, which the kernel lets nobody mount but root.
+A disk that can be filled is a small file system in memory, which the kernel lets nobody mount but
+root.
 """
 
 import contextlib
@@ -31,7 +33,9 @@ def mount(folder: Path, size_mb: int) -> None:
 
 
 def run_full(trial: Trial, application: Application) -> None:
-    """Leave no room on the disks of an application that writes to them, until instance a stops loudly or is killed; mark it."""
+    """Leave no room on the disks of an application that writes to them, until instance a stops
+    loudly or is killed; mark it.
+    """
     folder, instance = application.directory, application.running["a"]
     first, filler = files_of(folder), folder / "filler"
     if not trial.wait(trial.rig.progress_s, lambda: files_of(folder) != first):
@@ -54,7 +58,9 @@ def run_full(trial: Trial, application: Application) -> None:
 
 
 def tear(trial: Trial, application: Application) -> None:
-    """Of the file that was written last on a disk of an application that is down, leave the first half; mark which it is."""
+    """Of the file that was written last on a disk of an application that is down, leave the first
+    half; mark which it is.
+    """
     files = [
         (changed_ns, file)
         for file, size_bytes, changed_ns in files_of(application.directory)
@@ -69,7 +75,9 @@ def tear(trial: Trial, application: Application) -> None:
 
 
 def start_torn(trial: Trial, application: Application) -> None:
-    """Start instance a on disks that are torn; where it says so, put the copy of them in their place, and start it again."""
+    """Start instance a on disks that are torn; where it says so, put the copy of them in their
+    place, and start it again.
+    """
     instance = trial.start(application, may_refuse=True)
     if instance is not None:
         trial.wait(trial.rig.progress_s, lambda: instance.is_over or trial.is_drained(application))
@@ -105,7 +113,9 @@ def _takes(file: int) -> bool:
 def wipe(
     trial: Trial, application: Application, name: str = "a", *, may_be_empty: bool = False
 ) -> None:
-    """Delete the instance's own disk, and mark what was there; MarkMissed where that should have been something."""
+    """Delete the instance's own disk, and mark what was there; MarkMissed where that should have
+    been something.
+    """
     folder = application.directory / name
     files = [f for f in folder.rglob("*") if f.is_file()]
     size = sum(f.stat().st_size for f in files)
@@ -129,7 +139,9 @@ def keep(application: Application) -> None:
 
 
 def set_back(trial: Trial, application: Application) -> None:
-    """Put the copy in the place of the disks; MarkMissed where nothing has changed on them that should have."""
+    """Put the copy in the place of the disks; MarkMissed where nothing has changed on them that
+    should have.
+    """
     now, then = (
         {file[:2] for file in files_of(folder)}
         for folder in (application.directory, application.kept)

@@ -1,4 +1,6 @@
-"""What befalls instances that are not alone: deaths of one or of a worker, a second deployment, a switch of clusters."""
+"""What befalls instances that are not alone: deaths of one or of a worker, a second deployment, a
+switch of clusters.
+"""
 
 from itertools import chain
 
@@ -50,7 +52,9 @@ def kill_worker(trial: Trial, application: Application, which: str) -> None:
 
 
 def lose(trial: Trial, application: Application, name: str, within_ms: int) -> None:
-    """SIGKILL an instance beside others, and see all of the input move on again; mark how long that took."""
+    """SIGKILL an instance beside others, and see all of the input move on again; mark how long that
+    took.
+    """
     before = trial.committed(application, stable=False) or {}
     trial.mark(DIED, Family.MEMBERSHIP)
     since_ms = trial.now_ms
@@ -61,7 +65,9 @@ def lose(trial: Trial, application: Application, name: str, within_ms: int) -> N
 
 
 def share(trial: Trial, application: Application) -> None:
-    """Wait until all who run hold some of the input by the word of their group, and all of it moves on; mark who does."""
+    """Wait until all who run hold some of the input by the word of their group, and all of it moves
+    on; mark who does.
+    """
     trial.demand_group(application, "who holds what")
     busy = min(len(application.running), len(application.places))
     held: list[list[str]] | None = None
@@ -99,7 +105,9 @@ def share(trial: Trial, application: Application) -> None:
 
 
 def start_another(trial: Trial, application: Application) -> None:
-    """Start a second deployment under the ids of the first; when one of them has noticed, or the time is up, end both."""
+    """Start a second deployment under the ids of the first; when one of them has noticed, or the
+    time is up, end both.
+    """
     running = application.running
     first, second = (
         running["a"],
@@ -128,7 +136,9 @@ def start_another(trial: Trial, application: Application) -> None:
 
 
 def switch_clusters(trial: Trial, application: Application, within_ms: int) -> None:
-    """Let the cluster that stands by take over from the first, and see when its first output is visible."""
+    """Let the cluster that stands by take over from the first, and see when its first output is
+    visible.
+    """
     old, new = application.running["a"], application.running["green"]
     trial.watch(application, trial.now_ms + BESIDE_MS)
     trial.mark(SWITCHED, Family.MEMBERSHIP)

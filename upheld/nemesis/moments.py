@@ -1,7 +1,8 @@
-"""Faults that are aimed from outside: look until the moment has come, hold everything still, look again, then strike.
+"""Faults that are aimed from outside: look until the moment has come, hold everything still, look
+again, then strike.
 
-No design is asked to help. Every hit leaves a mark with what was seen; a design that passed its whole input without
-giving the moment raises MarkMissed, and the scenario is tried again.
+No design is asked to help. Every hit leaves a mark with what was seen; a design that passed its
+whole input without giving the moment raises MarkMissed, and the scenario is tried again.
 """
 
 import time
@@ -21,7 +22,8 @@ from upheld.verdicts import MarkMissed, NotOffered, Violated
 
 Evidence = dict[str, Any]
 WAVES = 3  # how often more input is given to a design that passed the moment unseen
-DRAINED_S = 0.5  # how often it is asked whether the moment has passed for good: to ask can take a tenth of a second
+# How often it is asked whether the moment has passed for good: to ask can take a tenth of a second.
+DRAINED_S = 0.5
 COMMITS = 3  # how many commits are looked at where one may come before its outputs
 DECIDED_S = 0.1  # a commit that was on its way is through by then, though its producer stands still
 UNDER_WAY_S = 0.03  # a commit that was asked for is through by then
@@ -37,7 +39,9 @@ LOOK_S = 0.004  # a small batch's transaction is open for some 20 ms; each look 
 
 @dataclass(frozen=True)
 class Aim:
-    """A moment to strike at: ``glimpse`` is quick and asked all the time, ``evidence`` is asked when all stands still."""
+    """A moment to strike at: ``glimpse`` is quick and asked all the time, ``evidence`` is asked
+    when all stands still.
+    """
 
     fault: str
     glimpse: Callable[[], bool]
@@ -45,10 +49,12 @@ class Aim:
 
 
 def hold(trial: Trial, application: Application, aim: Aim) -> Evidence:
-    """Pause instance a at the moment: seen, paused, and still so when looked at again. The mark says what was seen.
+    """Pause instance a at the moment: seen, paused, and still so when looked at again.
 
-    A design that drained its input unseen is given another wave of it, a few times. MarkMissed where it was never seen, though
-    outputs came all along; Violated where they did not.
+    The mark says what was seen.
+
+    A design that drained its input unseen is given another wave of it, a few times. MarkMissed
+    where it was never seen, though outputs came all along; Violated where they did not.
     """
     trial.rig.pool(
         trial.manifest
@@ -103,7 +109,8 @@ def _demand_group(trial: Trial, application: Application) -> None:
 
 
 def transaction_open(trial: Trial, application: Application) -> Aim:
-    """Output records stand above the last stable offset, and stay there: their transaction is undecided.
+    """Output records stand above the last stable offset, and stay there: their transaction is
+    undecided.
 
     Evidence: who wrote them.
     """
@@ -153,7 +160,9 @@ def _open_letters(trial: Trial, application: Application) -> Evidence:
 
 
 def before_its_offsets(trial: Trial, application: Application) -> Aim:
-    """A transaction is open and its offsets are still to be sent, so that its place in the group is asked for once more."""
+    """A transaction is open and its offsets are still to be sent, so that its place in the group is
+    asked for once more.
+    """
     first = transaction_open(trial, application)
 
     def evidence() -> Evidence | None:
@@ -165,7 +174,9 @@ def before_its_offsets(trial: Trial, application: Application) -> Aim:
 
 
 def outputs_beyond_the_commit(trial: Trial, application: Application) -> Aim:
-    """An output is visible whose input lies at or above the committed offset: between output and commit."""
+    """An output is visible whose input lies at or above the committed offset: between output and
+    commit.
+    """
     _demand_group(trial, application)
     visible = _Visible(trial, application)
 
@@ -185,7 +196,9 @@ def outputs_beyond_the_commit(trial: Trial, application: Application) -> Aim:
     known = sum(trial.ends(application)[1].values())
 
     def glimpse() -> bool:
-        """New outputs: the commit that covers them is still to come, unless it came in this very moment."""
+        """New outputs: the commit that covers them is still to come, unless it came in this very
+        moment.
+        """
         nonlocal known
         before, known = known, sum(trial.ends(application)[1].values())
         return known > before
@@ -194,7 +207,9 @@ def outputs_beyond_the_commit(trial: Trial, application: Application) -> Aim:
 
 
 def second_transaction_open(trial: Trial, application: Application) -> Aim:
-    """A transaction is open and outputs of an earlier one are visible: readers see a cut, and not nothing."""
+    """A transaction is open and outputs of an earlier one are visible: readers see a cut, and not
+    nothing.
+    """
     first = transaction_open(trial, application)
 
     def evidence() -> Evidence | None:
@@ -209,12 +224,15 @@ def second_transaction_open(trial: Trial, application: Application) -> Aim:
 
 
 def just_committed(trial: Trial, application: Application) -> Aim:
-    """Offsets were committed and nothing is open. Whether the visible outputs are just those is for the checks to say.
+    """Offsets were committed and nothing is open.
 
-    Under exactly_once the best moment is the earliest: the broker decides the transaction while the design stands still, so
-    that it dies without having heard of its own commit. To meet that, a design whose transaction is open goes on in steps of
-    one request. Under at_least_once a commit may come before its outputs, for a moment: several commits are looked at, and
-    the first one that is ahead of the outputs is the moment to strike.
+    Whether the visible outputs are just those is for the checks to say.
+
+    Under exactly_once the best moment is the earliest: the broker decides the transaction while the
+    design stands still, so that it dies without having heard of its own commit. To meet that, a
+    design whose transaction is open goes on in steps of one request. Under at_least_once a commit
+    may come before its outputs, for a moment: several commits are looked at, and the first one that
+    is ahead of the outputs is the moment to strike.
     """
     _demand_group(trial, application)
     exactly_once = application.mode == "exactly_once"
@@ -272,7 +290,9 @@ def just_committed(trial: Trial, application: Application) -> Aim:
 
 
 def events_waiting(trial: Trial, application: Application) -> Aim:
-    """The whole input is read, and not all of it is out: what waits is in the design's hands alone, or committed already."""
+    """The whole input is read, and not all of it is out: what waits is in the design's hands alone,
+    or committed already.
+    """
     visible = _Visible(trial, application)
 
     def glimpse() -> bool:
@@ -293,7 +313,9 @@ def events_waiting(trial: Trial, application: Application) -> Aim:
 
 
 def _applied(program: Program, rows: Iterable[tuple[str, str, str]]) -> Iterator[tuple[str, int]]:
-    """Where the last entry of each stored state of a program stands: its own position, because nothing feeds it from afar."""
+    """Where the last entry of each stored state of a program stands: its own position, because
+    nothing feeds it from afar.
+    """
     assert program.stored_value
     for stage, key, value in rows:
         if stage == program.writes:
@@ -302,14 +324,18 @@ def _applied(program: Program, rows: Iterable[tuple[str, str, str]]) -> Iterator
 
 
 def stored_before_the_commit(trial: Trial, application: Application) -> Aim:
-    """A state is in the store whose input lies at or above the committed offset: between store and commit."""
+    """A state is in the store whose input lies at or above the committed offset: between store and
+    commit.
+    """
     _demand_group(trial, application)
     store = application.store
     assert store
     known = store.version()
 
     def glimpse() -> bool:
-        """Somebody wrote to the store; asked in a spin, because a quick design commits a millisecond later."""
+        """Somebody wrote to the store; asked in a spin, because a quick design commits a
+        millisecond later.
+        """
         nonlocal known
         until = time.monotonic() + SPIN_S
         while (now := store.version()) == known and time.monotonic() < until:
@@ -331,7 +357,10 @@ def stored_before_the_commit(trial: Trial, application: Application) -> Aim:
 
 
 def between_the_stages(trial: Trial, application: Application) -> Aim:
-    """One stage of an entry's partition is stored further than the other: between them. Some store both at once, and say so."""
+    """One stage of an entry's partition is stored further than the other: between them.
+
+    Some store both at once, and say so.
+    """
     if "stages-at-once" in trial.manifest.capabilities:
         return stored_before_the_commit(trial, application)
     stages, store = application.program.stages, application.store
@@ -360,7 +389,9 @@ AIMS = {
 
 
 class _Visible:
-    """The visible outputs, placed among the model's states; asked again and again while a design runs."""
+    """The visible outputs, placed among the model's states; asked again and again while a design
+    runs.
+    """
 
     def __init__(self, trial: Trial, application: Application) -> None:
         self._trial, self._application = trial, application
@@ -373,7 +404,9 @@ class _Visible:
         self.shown: dict[bytes, int] = {}  # key -> how many of its states came out
 
     def look(self) -> None:
-        """Read what is new, and place it among the states; all of it anew where there are other states."""
+        """Read what is new, and place it among the states; all of it anew where there are other
+        states.
+        """
         trial, application = self._trial, self._application
         new = list(
             self._read(trial.reading.records(application.writes, self._position, committed=True))

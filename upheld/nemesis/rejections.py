@@ -8,16 +8,19 @@ from upheld.trial.application import Application
 from upheld.trial.trial import Trial
 from upheld.verdicts import MarkMissed
 
-# A transaction marker is a batch of 78 bytes, an output one of more than 150. Below a marker's size the broker could not
+# A transaction marker is a batch of 78 bytes, an output one of more than 150. Below a marker's size
+# the broker could not
 # write the abort itself, and on 4.3.1 the transaction then stays open for ever (measured).
 MARKER_FITS_BYTES = 100
 
 
 def refuse_outputs(trial: Trial, application: Application) -> None:
-    """Make the broker refuse every further output of an open transaction as too large, until the design gives up.
+    """Make the broker refuse every further output of an open transaction as too large, until the
+    design gives up.
 
-    The design is held with a transaction open while the output topic's max.message.bytes is lowered, and goes on.
-    Records how long its transaction outlived it; one that was whole already, and committed, is no failure in its middle.
+    The design is held with a transaction open while the output topic's max.message.bytes is
+    lowered, and goes on. Records how long its transaction outlived it; one that was whole already,
+    and committed, is no failure in its middle.
     """
     admin = trial.reading.admin
 
@@ -57,7 +60,9 @@ def refuse_outputs(trial: Trial, application: Application) -> None:
 
 
 def _fate(trial: Trial, application: Application, evidence: Evidence) -> str | None:
-    """What became of the transaction that was seen open: the first marker of its writer above what was stable then."""
+    """What became of the transaction that was seen open: the first marker of its writer above what
+    was stable then.
+    """
     writers = {producer_id for producer_id, _ in evidence["writers"]}
     stable = {
         int(place.rpartition("-")[2]): offset for place, offset in evidence["last_stable"].items()

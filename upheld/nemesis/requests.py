@@ -1,6 +1,8 @@
-"""Faults at a request: the proxy meets the next one of an API that an instance sends, before the broker has it or after.
+"""Faults at a request: the proxy meets the next one of an API that an instance sends, before the
+broker has it or after.
 
-What is held is lost when the instance is killed, as it would be had the instance died just then; or it arrives late.
+What is held is lost when the instance is killed, as it would be had the instance died just then; or
+it arrives late.
 """
 
 import re
@@ -33,9 +35,11 @@ def meet(  # noqa: PLR0913, PLR0917 (what the sentence says)
     request: str,
     error: ErrorCode = ErrorCode.none,
 ) -> Rule:
-    """Strike the next such request of instance a, and mark it; one that has drained its input is given another wave, a few times.
+    """Strike the next such request of instance a, and mark it; one that has drained its input is
+    given another wave, a few times.
 
-    A request has Kafka's name for it, such as EndTxn. NotOffered where its clients never send one, MarkMissed where no more came.
+    A request has Kafka's name for it, such as EndTxn. NotOffered where its clients never send one,
+    MarkMissed where no more came.
     """
     rule = Rule(
         application.door(),
@@ -95,7 +99,9 @@ def arrive(trial: Trial, rule: Rule) -> None:
 
 
 def give_up(trial: Trial, application: Application, rule: Rule) -> None:
-    """Wait until the client leaves the connection that fell silent, and mark how long it took; Violated where it never does."""
+    """Wait until the client leaves the connection that fell silent, and mark how long it took;
+    Violated where it never does.
+    """
     began = time.monotonic()
 
     def is_given_up() -> bool:
@@ -116,7 +122,9 @@ def give_up(trial: Trial, application: Application, rule: Rule) -> None:
 
 @contextmanager
 def out_of_reach(trial: Trial, application: Application) -> Iterator[None]:
-    """Meanwhile instance a has no connection to a broker, and gets none; weigh it before and at the end of that."""
+    """Meanwhile instance a has no connection to a broker, and gets none; weigh it before and at the
+    end of that.
+    """
     proxy, door = trial.rig.open_proxy(), application.door()
     trial.weigh(application)
     if not (lost := proxy.bar(door)):
@@ -147,7 +155,9 @@ def _never(trial: Trial, rule: Rule, request: str) -> None:
 
 
 def evidence_of(exchange: Exchange) -> dict[str, Any]:
-    """What a mark says of a request that was struck; where it was done and is refused, that the broker knew of no error (0)."""
+    """What a mark says of a request that was struck; where it was done and is refused, that the
+    broker knew of no error (0).
+    """
     said: dict[str, Any] = {} if exchange.told is None else {"told": exchange.told.name}
     if exchange.refusal and exchange.api == "produce":
         said |= {"overtaken": exchange.overtaken.is_set()}

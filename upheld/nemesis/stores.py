@@ -14,10 +14,11 @@ HELD_MS, FREE_MS = (
 
 
 def disturb(trial: Trial, application: Application, how: str, length_ms: int) -> None:
-    """Have the store locked, slow or down for so long; record at the end of it what is committed, and what is stored.
+    """Have the store locked, slow or down for so long; record at the end of it what is committed,
+    and what is stored.
 
-    A slow one is locked most of the time, and takes in between what waits. MarkMissed where nothing came out meanwhile that
-    is to be stored, or where nothing was written to a slow one.
+    A slow one is locked most of the time, and takes in between what waits. MarkMissed where nothing
+    came out meanwhile that is to be stored, or where nothing was written to a slow one.
     """
     store = application.store
     assert store

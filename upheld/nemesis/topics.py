@@ -1,4 +1,6 @@
-"""What becomes of an input's log: more partitions, another topic of that name, records that are gone before they were read."""
+"""What becomes of an input's log: more partitions, another topic of that name, records that are
+gone before they were read.
+"""
 
 from upheld.families import Family
 from upheld.history import events
@@ -10,8 +12,8 @@ from upheld.verdicts import MarkMissed, Violated
 def grow(trial: Trial, application: Application) -> None:
     """Give the input twice as many partitions; what is fed next goes there as well.
 
-    A branch of the ledger stays where it is or goes from partition p of n to p + n, which lies behind it in the log, so the
-    states of its accounts stay in order.
+    A branch of the ledger stays where it is or goes from partition p of n to p + n, which lies
+    behind it in the log, so the states of its accounts stay in order.
     """
     topic = application.reads
     partitions = application.inputs[topic] = 2 * application.inputs[topic]
@@ -42,7 +44,8 @@ def make_anew(trial: Trial, application: Application) -> None:
 
 
 def cut(trial: Trial, application: Application) -> None:
-    """Have the broker delete the first half of what is not committed, in each partition; mark from where to where.
+    """Have the broker delete the first half of what is not committed, in each partition; mark from
+    where to where.
 
     MarkMissed where that was no record that a reader is given.
     """
@@ -62,7 +65,9 @@ def cut(trial: Trial, application: Application) -> None:
 
 
 def expect_gap(trial: Trial, application: Application) -> None:
-    """Wait until an instance that has lost some of its input says so, or has gone on without a word; it may have refused."""
+    """Wait until an instance that has lost some of its input says so, or has gone on without a
+    word; it may have refused.
+    """
     instance = application.running["a"]
     if any(e.event == "failed" for e in trial.history.of(events.Instance)):
         trial.let_go(application, "a")

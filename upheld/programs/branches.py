@@ -1,10 +1,12 @@
-"""branches: `entries` (key = branch, value = Envelope) -> `balances` and `totals` (key = branch, value = JSON), in two stages.
+"""branches: `entries` (key = branch, value = Envelope) -> `balances` and `totals` (key = branch,
+value = JSON), in two stages.
 
-The first stage is the ledger's: `balances`, a row and a state for each account. What is new for an account goes on to the
-second one: `totals`, ``{"branch", "balance_cents", "postings", "applied"}``, a row and a state for each branch. Each row has an
-`applied` of its own, as the ledger's is; headers and timestamp of a row are the ledger's too.
-Parameters: store and persistence_interval_ms; the mode is at_least_once. A crash may come between the stages. What the first
-one has stored it discards when it is replayed, so the second one never hears of it again, and has to be stored before it, or
+The first stage is the ledger's: `balances`, a row and a state for each account. What is new for an
+account goes on to the second one: `totals`, ``{"branch", "balance_cents", "postings", "applied"}``,
+a row and a state for each branch. Each row has an `applied` of its own, as the ledger's is; headers
+and timestamp of a row are the ledger's too. Parameters: store and persistence_interval_ms; the mode
+is at_least_once. A crash may come between the stages. What the first one has stored it discards
+when it is replayed, so the second one never hears of it again, and has to be stored before it, or
 both at once; and both before offsets are committed.
 """
 

@@ -1,7 +1,8 @@
 """What every program is made of: a contract in words, and a model, which is a pure fold.
 
-A model turns the input, as it stands in the log, into the outputs that a right design may show: for every key the
-states in order, each with the input record that caused it. It never sees a design's output.
+A model turns the input, as it stands in the log, into the outputs that a right design may show: for
+every key the states in order, each with the input record that caused it. It never sees a design's
+output.
 """
 
 import json
@@ -15,14 +16,17 @@ from upheld.history.events import Record
 
 GONE: Final[tuple[Any, ...]] = ()  # what a tombstone says
 NOTHING: Final[tuple[Any, ...]] = ("nothing",)  # what is said where there has been nothing to say
-DEAD_LETTERS: Final = "dead_letters"  # the role of the topic for what cannot be read, where an application is given one
+# The role of the topic for what cannot be read, where an application is given one.
+DEAD_LETTERS: Final = "dead_letters"
 
 
 class State(NamedTuple):
-    """One state of one key, as a right design may show it; a join makes tens of thousands, hence a tuple.
+    """One state of one key, as a right design may show it; a join makes tens of thousands, hence a
+    tuple.
 
-    ``value`` is canonical, so that states compare; ``chain`` and ``envelope_id`` are the lineage its output carries.
-    A result of a join has a record of the other table ``beside`` its own, if it met one.
+    ``value`` is canonical, so that states compare; ``chain`` and ``envelope_id`` are the lineage
+    its output carries. A result of a join has a record of the other table ``beside`` its own, if it
+    met one.
     """
 
     key: bytes
@@ -52,7 +56,10 @@ class Unreadable(Exception):
 
 
 def loaded(data: bytes | str) -> Any:
-    """Read JSON as `json.loads` does, in a quarter of the time. What the quick reader refuses is for `json` to say."""
+    """Read JSON as `json.loads` does, in a quarter of the time.
+
+    What the quick reader refuses is for `json` to say.
+    """
     try:
         return from_json(data)
     except ValueError:
@@ -71,7 +78,9 @@ def readable(inputs: Iterable[Record], read: Callable[[Record], object]) -> Iter
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What a wrong output suffers from: the anomaly's name and why, the input to blame, and the state due in its place."""
+    """What a wrong output suffers from: the anomaly's name and why, the input to blame, and the
+    state due in its place.
+    """
 
     name: str
     why: str
@@ -85,15 +94,18 @@ Diagnose = Callable[[bytes, tuple[Any, ...], list[State]], Diagnosis]
 
 
 class Merge(Protocol):
-    """The rows that one key may show where several topics without a mutual order make it: one for each number of the key's
-    records read of each. ``due``: in how many of them, from the first, a last row has to be complete."""
+    """The rows that one key may show where several topics without a mutual order make it: one for
+    each number of the key's records read of each. ``due``: in how many of them, from the first, a
+    last row has to be complete."""
 
     due: int
 
     def __init__(self, inputs: Iterable[Record]) -> None: ...
 
     def below(self, key: bytes, offsets: dict[str, int]) -> tuple[int, ...]:
-        """How many of the key's records lie below these committed offsets (topic-partition -> offset)."""
+        """How many of the key's records lie below these committed offsets (topic-partition ->
+        offset).
+        """
         ...
 
     def whole(self, key: bytes) -> tuple[int, ...]:
@@ -109,13 +121,16 @@ class Merge(Protocol):
 class Program:
     """A contract in executable form.
 
-    ``conflates``: outputs may skip states, but never invent one. ``holds_back``: what is read and committed may wait before
-    it shows. ``items``: the states that one output's value shows, in order. ``address``: a part of a value, quicker to hash than
-    the whole, that few other values of a key share; they are looked up by it. A join reads a second topic ``beside`` the first;
-    where that is ``broadcast``, all of it is read at every start and no group commits it. One that reads ``others`` beside the
-    first is ``merged``: its states are only whether a row is complete. ``stored_value``: what a key's value in a store, or in an
-    answer, says, as ``value_of`` says it of an output. ``narrows``: the outputs have one partition for so many of the input.
-    ``upstream``: a stage of the same application before this one, with outputs and stored states of its own.
+    ``conflates``: outputs may skip states, but never invent one. ``holds_back``: what is read and
+    committed may wait before it shows. ``items``: the states that one output's value shows, in
+    order. ``address``: a part of a value, quicker to hash than the whole, that few other values of
+    a key share; they are looked up by it. A join reads a second topic ``beside`` the first; where
+    that is ``broadcast``, all of it is read at every start and no group commits it. One that reads
+    ``others`` beside the first is ``merged``: its states are only whether a row is complete.
+    ``stored_value``: what a key's value in a store, or in an answer, says, as ``value_of`` says it
+    of an output. ``narrows``: the outputs have one partition for so many of the input.
+    ``upstream``: a stage of the same application before this one, with outputs and stored states of
+    its own.
     """
 
     name: str

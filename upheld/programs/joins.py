@@ -1,21 +1,23 @@
-"""clients, tickers, holdings: a table joined with a table, each result with the two records that it was made from.
+"""clients, tickers, holdings: a table joined with a table, each result with the two records that it
+was made from.
 
-`clients`: `client-positions` (key = client; ``{"client", "positions"}``) joined with `client-details` (key = client; ``{"client",
-"name", "surname", "email"}``), inner, both sides live.
-`tickers`: `positions` (key = positionId; ``{"positionId", "client", "ticker", "amount"}``) joined with `tickers` (key = ticker;
-``{"ticker", "exchange", "name", "founded"}``), inner, broadcast: the reference is what lies below the read_committed end of
-`tickers` when an instance is told to start, and all of it is read before the first position.
-`holdings`: the same two tables, left outer, both sides live. Parameter delete_retention_ms: how long a design that filters late
-results remembers a deletion.
+`clients`: `client-positions` (key = client; ``{"client", "positions"}``) joined with
+`client-details` (key = client; ``{"client", "name", "surname", "email"}``), inner, both sides live.
+`tickers`: `positions` (key = positionId; ``{"positionId", "client", "ticker", "amount"}``) joined
+with `tickers` (key = ticker; ``{"ticker", "exchange", "name", "founded"}``), inner, broadcast: the
+reference is what lies below the read_committed end of `tickers` when an instance is told to start,
+and all of it is read before the first position. `holdings`: the same two tables, left outer, both
+sides live. Parameter delete_retention_ms: how long a design that filters late results remembers a
+deletion.
 
-All write `joined`, keyed as the left table: ``{"left": {…}, "right": {…} | null, "from": {"left": "role-p@o", "right":
-"role-p@o" | null}}``, with role names, and of each row the fields named above. Amount, founded and positions are integers,
-a ticker may be null, everything else is text. A row that goes, or that has no result any more, leaves a tombstone: at most
-one for each deletion, and none is needed where no result was visible. Results between two pauses of the input may be
-skipped, none may be invented; per key no result follows one with a newer left record, and for one left record none follows
-one with a newer right. A tombstone for an unknown key changes nothing. A record with a null key, or that cannot be read,
-stops the design: `poison`.
-Parameters: commit_interval_ms.
+All write `joined`, keyed as the left table: ``{"left": {…}, "right": {…} | null, "from": {"left":
+"role-p@o", "right": "role-p@o" | null}}``, with role names, and of each row the fields named above.
+Amount, founded and positions are integers, a ticker may be null, everything else is text. A row
+that goes, or that has no result any more, leaves a tombstone: at most one for each deletion, and
+none is needed where no result was visible. Results between two pauses of the input may be skipped,
+none may be invented; per key no result follows one with a newer left record, and for one left
+record none follows one with a newer right. A tombstone for an unknown key changes nothing. A record
+with a null key, or that cannot be read, stops the design: `poison`. Parameters: commit_interval_ms.
 """
 
 from collections.abc import Iterable, Iterator
@@ -114,7 +116,9 @@ class Join:
 
 
 class Met(NamedTuple):
-    """A right record that a left one may have met, or none: its place where it is a row, and the row."""
+    """A right record that a left one may have met, or none: its place where it is a row, and the
+    row.
+    """
 
     record: Record | None
     place: str | None
@@ -125,10 +129,12 @@ ALONE: Final = Met(None, None, None)
 
 
 def model(join: Join, inputs: Iterable[Record]) -> States:
-    """Every result that a key may show, by left record and then by the right ones that it may have met.
+    """Every result that a key may show, by left record and then by the right ones that it may have
+    met.
 
-    That order is the order that results have to keep. Two topics have no order between them, so a left record may
-    meet any state of its partner, the one before its first record too; the last state is the join of the final tables.
+    That order is the order that results have to keep. Two topics have no order between them, so a
+    left record may meet any state of its partner, the one before its first record too; the last
+    state is the join of the final tables.
     """
     lefts: dict[bytes, list[Record]] = {}
     rights: dict[bytes, list[Met]] = {}
@@ -171,8 +177,11 @@ def _met(join: Join, record: Record, rights: dict[bytes, list[Met]]) -> list[Sta
 
 
 def _silence(join: Join, row: Row | None, right: Met) -> Row:
-    """Say what is due where there is no result: a tombstone, or nothing where nothing was there to be deleted."""
-    # Nothing was deleted where the partner has never been there; a broadcast join cannot tell, and may say it.
+    """Say what is due where there is no result: a tombstone, or nothing where nothing was there to
+    be deleted.
+    """
+    # Nothing was deleted where the partner has never been there; a broadcast join cannot tell, and
+    # may say it.
     return GONE if row is None or right.record is not None or join.broadcast else NOTHING
 
 

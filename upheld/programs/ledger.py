@@ -1,15 +1,17 @@
 """ledger: `entries` (key = branch, value = Envelope) -> `balances` (key = account, value = JSON).
 
-A row is ``{"account", "balance_cents", "postings", "applied": {"topic", "partition", "offset"}}``, integers only. An
-account belongs to one branch, so all its entries lie in one partition. An entry fans out into postings of several
-accounts, and one account may occur twice: they are one collection under one offset. ``applied`` is the entry's first hop
-(its own position if the chain is empty): the same topic, partition and topic id with an offset not above it is a
-duplicate and is discarded; any other first hop replaces it. A topic that was deleted and made anew is another topic.
-The row's headers are the ``id`` and the ``chain`` (an Envelope that holds the chain alone, the ledger's own read position last)
-of the last entry applied, and its timestamp is that entry's.
-A record without a key or a value, or whose value is no Envelope, goes to `dead_letters` or stops the design, as relay says.
-Parameters: commit_interval_ms; or store and persistence_interval_ms: then the mode is at_least_once, outputs are acknowledged
-before states are stored (stage `balances`, by account, the row's fields and any others), and these before offsets are committed.
+A row is ``{"account", "balance_cents", "postings", "applied": {"topic", "partition", "offset"}}``,
+integers only. An account belongs to one branch, so all its entries lie in one partition. An entry
+fans out into postings of several accounts, and one account may occur twice: they are one collection
+under one offset. ``applied`` is the entry's first hop (its own position if the chain is empty): the
+same topic, partition and topic id with an offset not above it is a duplicate and is discarded; any
+other first hop replaces it. A topic that was deleted and made anew is another topic. The row's
+headers are the ``id`` and the ``chain`` (an Envelope that holds the chain alone, the ledger's own
+read position last) of the last entry applied, and its timestamp is that entry's. A record without a
+key or a value, or whose value is no Envelope, goes to `dead_letters` or stops the design, as relay
+says. Parameters: commit_interval_ms; or store and persistence_interval_ms: then the mode is
+at_least_once, outputs are acknowledged before states are stored (stage `balances`, by account, the
+row's fields and any others), and these before offsets are committed.
 """
 
 import json
@@ -63,7 +65,9 @@ class _Account:
 def model(
     inputs: Iterable[Record], collections: Collections = by_account, *, forgetful: bool = False
 ) -> States:
-    """Fold entries into the states of every account; ``forgetful`` discards no duplicate (to diagnose a wrong sum)."""
+    """Fold entries into the states of every account; ``forgetful`` discards no duplicate (to
+    diagnose a wrong sum).
+    """
     accounts: dict[str, _Account] = {}
     for record in inputs:
         entry = decode(record)
@@ -85,7 +89,9 @@ def model(
 
 
 def value_of(record: Record, key: str = "account") -> tuple[Any, ...]:
-    """What a row says: balance in cents, postings, applied; Unreadable where it breaks the contract."""
+    """What a row says: balance in cents, postings, applied; Unreadable where it breaks the
+    contract.
+    """
     try:
         row = loaded(record.value or b"null")
         applied = row["applied"]
@@ -170,7 +176,9 @@ class Diagnostician:
         return effects
 
     def __call__(self, key: bytes, value: tuple[Any, ...], states: list[State]) -> Diagnosis:
-        """Compare with the state of the same applied position; where there is none, look at that position."""
+        """Compare with the state of the same applied position; where there is none, look at that
+        position.
+        """
         candidates = [index for index, state in enumerate(states) if state.value[2] == value[2]]
         nearest = min(
             candidates, key=lambda index: abs(states[index].value[1] - value[1]), default=None

@@ -1,16 +1,19 @@
-"""pulse: `motors`, `grippers`, `controllers` (key = robot) and the table `robots` (key = robot) -> `frequency` (key = robot).
+"""pulse: `motors`, `grippers`, `controllers` (key = robot) and the table `robots` (key = robot) ->
+`frequency` (key = robot).
 
-A signal is ``{"robot", "ts_ms", "points"}``, a row of `robots` ``{"name"}``, of `frequency` ``{"robot", "name", "points",
-"first_points", "first_ts_ms", "last_ts_ms", "rate_mhz", "applied": {role: {"partition", "offset"}}}``, all JSON. The signals of
-all three topics are one stream, summed once: `points` of all, `first_points` of those with the least ts_ms, and rate_mhz =
-floor((points - first_points) * 1,000,000 / (last_ts_ms - first_ts_ms)), 0 while both are the same moment. `name` is that of a
-row of `robots`, null before the first and after a tombstone; a new name alone may be sent on with the next signal.
-`applied` holds, of each topic that has told of the robot, the last record counted in. Topics have no mutual order, so a row is
-legal where some number of the robot's first records of each topic gives it; no row goes back in any of them.
-`frequency` is compacted and *is* the table: its last rows answer `query` (table `frequency`), and a design may name another topic
-of its own that is (`ready.table`). It has a tenth of the input's partitions. A design may keep one topic more, as narrow, for
-what it moves to fewer partitions. A record with a null key, or that cannot be read, stops the design: `poison`.
-Parameters: commit_interval_ms.
+A signal is ``{"robot", "ts_ms", "points"}``, a row of `robots` ``{"name"}``, of `frequency`
+``{"robot", "name", "points", "first_points", "first_ts_ms", "last_ts_ms", "rate_mhz", "applied":
+{role: {"partition", "offset"}}}``, all JSON. The signals of all three topics are one stream, summed
+once: `points` of all, `first_points` of those with the least ts_ms, and rate_mhz = floor((points -
+first_points) * 1,000,000 / (last_ts_ms - first_ts_ms)), 0 while both are the same moment. `name` is
+that of a row of `robots`, null before the first and after a tombstone; a new name alone may be sent
+on with the next signal. `applied` holds, of each topic that has told of the robot, the last record
+counted in. Topics have no mutual order, so a row is legal where some number of the robot's first
+records of each topic gives it; no row goes back in any of them. `frequency` is compacted and *is*
+the table: its last rows answer `query` (table `frequency`), and a design may name another topic of
+its own that is (`ready.table`). It has a tenth of the input's partitions. A design may keep one
+topic more, as narrow, for what it moves to fewer partitions. A record with a null key, or that
+cannot be read, stops the design: `poison`. Parameters: commit_interval_ms.
 """
 
 from collections.abc import Iterable
@@ -69,7 +72,9 @@ def role_of(record: Record) -> str:
 
 
 def said(record: Record) -> Tally | str | None:
-    """What an input record says: a signal, or a name; Unreadable where it is none of the contract's."""
+    """What an input record says: a signal, or a name; Unreadable where it is none of the
+    contract's.
+    """
     try:
         value = None if record.value is None else loaded(record.value)
         if record.key is None:
@@ -91,7 +96,10 @@ def _typed(value: Any, name: str, kind: type) -> Any:
 
 
 class Merged:
-    """Every row that a robot may show: one for each number of its records read of each topic. From the log, aborted ones too."""
+    """Every row that a robot may show: one for each number of its records read of each topic.
+
+    From the log, aborted ones too.
+    """
 
     # A last row has to hold all of the signals; a name may come with the next one.
     due = len(SIGNALS)
@@ -132,7 +140,9 @@ class Merged:
         return tuple(len(self._read.get(key, {}).get(role, ())) for role in ROLES)
 
     def row(self, key: bytes, progress: Progress) -> tuple[Any, ...]:
-        """The robot's row after so many records, as `value_of` says it; without the positions, which say the same."""
+        """The robot's row after so many records, as `value_of` says it; without the positions,
+        which say the same.
+        """
         signals = zip(SIGNALS, progress[: self.due], strict=True)
         tally = sum((self._tallies[key, role][count] for role, count in signals if count), Tally())
         return (self._names.get(key, [None])[progress[-1]], *tally.row)
@@ -169,7 +179,9 @@ ON_ITS_WAY: Final = ("not all of its signals",)
 
 
 def model(inputs: Iterable[Record]) -> States:
-    """Two states of every robot that a signal tells of: on its way, and the row of all of its records."""
+    """Two states of every robot that a signal tells of: on its way, and the row of all of its
+    records.
+    """
     inputs = list(inputs)
     for record in inputs:
         said(record)
@@ -187,7 +199,9 @@ def model(inputs: Iterable[Record]) -> States:
 
 
 def value_of(record: Record) -> tuple[Any, ...]:
-    """What a row says: robot, name, points to rate_mhz, and (role, partition, offset) of what is applied, sorted."""
+    """What a row says: robot, name, points to rate_mhz, and (role, partition, offset) of what is
+    applied, sorted.
+    """
     return stored_value(
         (record.key or b"").decode(errors="replace"), (record.value or b"null").decode(), record.at
     )

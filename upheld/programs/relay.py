@@ -1,13 +1,14 @@
 """relay: `input` -> `output`, one record for one record.
 
-The key, the headers and the timestamp are kept; the envelope's chain grows by the position that the relay read the record from,
-with the topic's id or without it.
-Stateless: under at_least_once it may step back after a crash and repeat, in order; it never reorders, skips or invents.
-A record without a key or a value, or whose value is no Envelope, cannot be read. Where the application has a topic
-`dead_letters` it goes there, and nothing else comes of it: the same key, value and headers, and four headers more at their
-end, as text: `reason`, which is not empty, and `topic`, `partition` and `offset` of where it was read. Under exactly_once it
-is there once, in the transaction that commits its offset; under at_least_once before that is committed, and after a crash
-maybe again. Without such a topic it stops the design: `poison`.
+The key, the headers and the timestamp are kept; the envelope's chain grows by the position that the
+relay read the record from, with the topic's id or without it. Stateless: under at_least_once it may
+step back after a crash and repeat, in order; it never reorders, skips or invents. A record without
+a key or a value, or whose value is no Envelope, cannot be read. Where the application has a topic
+`dead_letters` it goes there, and nothing else comes of it: the same key, value and headers, and
+four headers more at their end, as text: `reason`, which is not empty, and `topic`, `partition` and
+`offset` of where it was read. Under exactly_once it is there once, in the transaction that commits
+its offset; under at_least_once before that is committed, and after a crash maybe again. Without
+such a topic it stops the design: `poison`.
 """
 
 from collections.abc import Iterable
@@ -50,13 +51,17 @@ def postings_of(envelope: Envelope) -> Postings:
 
 
 def chain_after(record: Record, entry: Entry) -> Chain:
-    """The entry's chain with the position that this record was read from; a topic made anew is another one."""
+    """The entry's chain with the position that this record was read from; a topic made anew is
+    another one.
+    """
     topic_id = b"%d" % record.incarnation if record.incarnation else b""
     return (*entry.chain, (record.topic, record.partition, record.offset, topic_id))
 
 
 def told(chain: Chain) -> tuple[Any, ...]:
-    """A chain as it compares: whether its last position names the topic's id is the design's affair."""
+    """A chain as it compares: whether its last position names the topic's id is the design's
+    affair.
+    """
     return (*chain[:-1], chain[-1][:3]) if chain else chain
 
 
@@ -95,7 +100,10 @@ def _demanded(record: Record) -> bytes:
 
 
 def _output(record: Record) -> Envelope:
-    """The envelope that an output holds, or Unreadable. Each output is another one, so that none is kept."""
+    """The envelope that an output holds, or Unreadable.
+
+    Each output is another one, so that none is kept.
+    """
     try:
         return Envelope.FromString(_demanded(record))
     except DecodeError as error:
@@ -127,7 +135,9 @@ def lineage_of(record: Record) -> tuple[str | None, Chain]:
 
 
 def diagnosis(inputs: list[Record]) -> Diagnose:
-    """Name the anomaly of an output that is no state: an aborted input, a changed envelope, or nothing known."""
+    """Name the anomaly of an output that is no state: an aborted input, a changed envelope, or
+    nothing known.
+    """
     by_address = {(r.topic, r.partition, r.offset): r for r in inputs}
 
     def diagnose(_: bytes, value: tuple[Any, ...], states: list[State]) -> Diagnosis:

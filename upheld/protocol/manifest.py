@@ -1,7 +1,7 @@
 """What a design says of itself before it runs: its `design.toml`, read once and never changed.
 
-Everything that a user can get wrong in it is found here, before a broker is started, and said in one sentence
-that names the file and the field.
+Everything that a user can get wrong in it is found here, before a broker is started, and said in
+one sentence that names the file and the field.
 """
 
 import os
@@ -31,7 +31,9 @@ INHERITED = (
 
 
 class Sin(BaseModel):
-    """What a deliberately wrong design is expected to get wrong, and one scenario that it must still pass."""
+    """What a deliberately wrong design is expected to get wrong, and one scenario that it must
+    still pass.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -42,7 +44,9 @@ class Sin(BaseModel):
 
 
 class Manifest(BaseModel):
-    """A design as declared; `command` and `prepare` have their placeholders filled in and run in `folder`, with no shell."""
+    """A design as declared; `command` and `prepare` have their placeholders filled in and run in
+    `folder`, with no shell.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -76,9 +80,11 @@ class Manifest(BaseModel):
 
 
 def load(spec: str) -> Manifest:
-    """Read the manifest at a path, in a folder, or of a shipped design (`spark`, `plain`, `broken/…`).
+    """Read the manifest at a path, in a folder, or of a shipped design (`spark`, `plain`,
+    `broken/…`).
 
-    What it leaves out of the fields that are `INHERITED` is that of the design which it `extends`, if it does.
+    What it leaves out of the fields that are `INHERITED` is that of the design which it `extends`,
+    if it does.
     """
     file = _find(spec)
     fields = _fields(file)

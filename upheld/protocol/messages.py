@@ -1,9 +1,10 @@
 """The adapter protocol, version 1: JSON lines between the harness and one instance of a design.
 
-The harness writes one request a line to the instance's standard input; the instance answers with one line on its
-standard output before the next request comes. ``failed`` alone may come unasked. Standard error is the design's log.
-The JSON Schema of these models (``upheld schema``) is the documentation of the wire format. Times are in
-milliseconds, and a design never sees an expected answer.
+The harness writes one request a line to the instance's standard input; the instance answers with
+one line on its standard output before the next request comes. ``failed`` alone may come unasked.
+Standard error is the design's log. The JSON Schema of these models (``upheld schema``) is the
+documentation of the wire format. Times are in milliseconds, and a design never sees an expected
+answer.
 """
 
 from typing import Annotated, Literal
@@ -43,7 +44,10 @@ class HelloReply(Message):
 
 
 class Start(Message):
-    """Run one program. Answer ``ready`` once the input is held and whatever must warm up has run. Deadline 60 s."""
+    """Run one program.
+
+    Answer ``ready`` once the input is held and whatever must warm up has run. Deadline 60 s.
+    """
 
     type: Literal["start"] = "start"
     program: str
@@ -140,7 +144,8 @@ class NotReady(Message):
 
 
 class Measure(Message):
-    """Say how much state the program holds, all of it: rows, subscriptions, what is remembered of deletions. Deadline 30 s.
+    """Say how much state the program holds, all of it: rows, subscriptions, what is remembered of
+    deletions. Deadline 30 s.
 
     Asked of designs with the capability ``measure`` only.
     """
@@ -157,20 +162,28 @@ class Measured(Message):
 
 
 class Lag(Message):
-    """Say how far the design is behind. Deadline 5 s. Asked of designs with the capability ``lag`` only."""
+    """Say how far the design is behind.
+
+    Deadline 5 s. Asked of designs with the capability ``lag`` only.
+    """
 
     type: Literal["lag"] = "lag"
 
 
 class Lagging(Message):
-    """How many offsets of its input, of all partitions together, lie at or above those that its group has committed."""
+    """How many offsets of its input, of all partitions together, lie at or above those that its
+    group has committed.
+    """
 
     type: Literal["lagging"] = "lagging"
     offsets: int = Field(ge=0)
 
 
 class Workers(Message):
-    """Say which processes share the work just now. Deadline 5 s. Asked of designs with the capability ``workers`` only."""
+    """Say which processes share the work just now.
+
+    Deadline 5 s. Asked of designs with the capability ``workers`` only.
+    """
 
     type: Literal["workers"] = "workers"
 
@@ -183,7 +196,9 @@ class WorkersReply(Message):
 
 
 class Activate(Message):
-    """Begin to emit: every key that the input at or above these positions (``topic-partition`` -> offset) touches."""
+    """Begin to emit: every key that the input at or above these positions (``topic-partition`` ->
+    offset) touches.
+    """
 
     type: Literal["activate"] = "activate"
     after: dict[str, int]
@@ -196,7 +211,9 @@ class Deactivate(Message):
 
 
 class Deactivated(Message):
-    """Positions (``topic-partition`` -> offset): the outputs of all input below them are visible, and of none at or above."""
+    """Positions (``topic-partition`` -> offset): the outputs of all input below them are visible,
+    and of none at or above.
+    """
 
     type: Literal["deactivated"] = "deactivated"
     emitted_through: dict[str, int]
@@ -216,7 +233,8 @@ class Stopped(Message):
 
 
 class Failed(Message):
-    """A loud stop, unasked: the instance gives up, leaving no open transaction, and exits after this line.
+    """A loud stop, unasked: the instance gives up, leaving no open transaction, and exits after
+    this line.
 
     ``again``: a reusable one stays instead, has let go of everything, and takes another start.
     """

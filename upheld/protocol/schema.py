@@ -6,7 +6,9 @@ from upheld.protocol.messages import PROTOCOL_VERSION, REPLIES_TO, REPLY, REQUES
 
 
 def schema() -> dict[str, Any]:
-    """One document: the schema of a request, that of a reply, and which replies each request may have."""
+    """One document: the schema of a request, that of a reply, and which replies each request may
+    have.
+    """
     return {
         "title": "The adapter protocol of upheld",
         "description": "One JSON object a line: requests on standard input, replies on standard output.",

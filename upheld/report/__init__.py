@@ -1,4 +1,6 @@
-"""The report of a run: one JSON line a row while it runs, then a summary, a table, and the exit code that follows."""
+"""The report of a run: one JSON line a row while it runs, then a summary, a table, and the exit
+code that follows.
+"""
 
 import errno
 import json
@@ -78,7 +80,9 @@ class RowResult(BaseModel):
 
     @property
     def fails(self) -> bool:
-        """Whether this row alone fails the run: a new violation, or a known failure that is none any more."""
+        """Whether this row alone fails the run: a new violation, or a known failure that is none
+        any more.
+        """
         return (self.verdict is Verdict.VIOLATED) != (self.known is not None) and self.verdict in {
             Verdict.VIOLATED,
             Verdict.UPHELD,
@@ -157,7 +161,9 @@ class Writer:
         self._file = (out / "report.jsonl").open("wb", buffering=0)
 
     def write(self, line: RowResult | Summary) -> None:
-        """Append one whole line, or none: a disk that fills up in its middle leaves the lines before it readable."""
+        """Append one whole line, or none: a disk that fills up in its middle leaves the lines
+        before it readable.
+        """
         text, began = (line.model_dump_json() + "\n").encode(), self._file.tell()
         if self._file.write(text) < len(text):
             self._file.truncate(began)
@@ -200,7 +206,9 @@ def joined(out: Path, parts: Iterable[Path]) -> None:
 
 
 def table(rows: list[RowResult], promises: dict[str, str]) -> Table:
-    """Guarantees down, designs across; a cell is the worst verdict of its rows, and how many there were."""
+    """Guarantees down, designs across; a cell is the worst verdict of its rows, and how many there
+    were.
+    """
     designs = list(dict.fromkeys(row.design for row in rows))
     grid = Table(title=None, pad_edge=False)
     grid.add_column("guarantee", no_wrap=True)
@@ -226,7 +234,9 @@ def table(rows: list[RowResult], promises: dict[str, str]) -> Table:
 
 
 def card(row: RowResult, reproduce: str) -> str:
-    """One failing row for a person: which scenario, which anomaly, which record, and how to see it again."""
+    """One failing row for a person: which scenario, which anomaly, which record, and how to see it
+    again.
+    """
     lines = [f"{row.verdict.upper()}  {row.id}  {row.design}", f"  claim     {row.name}"]
     for mark in row.marks:
         lines.append(f"  mark      {mark['fault']}")

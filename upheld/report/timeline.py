@@ -1,4 +1,6 @@
-"""What happened when, as text and as a picture: lanes for faults, input, instances, their requests, commits and output."""
+"""What happened when, as text and as a picture: lanes for faults, input, instances, their requests,
+commits and output.
+"""
 
 import math
 from collections import Counter
@@ -28,7 +30,9 @@ INK, LOUD, PALE = "#44617b", "#c0392b", "#d5dee6"
 
 @dataclass(frozen=True)
 class Moment:
-    """Something that happened: a sign where it is more than one of many, and words for who points at it."""
+    """Something that happened: a sign where it is more than one of many, and words for who points
+    at it.
+    """
 
     at_ms: int
     words: str
@@ -121,7 +125,9 @@ def _end_ms(history: History) -> int:
 
 
 def drawn(found: list[Lane]) -> Iterator[str]:
-    """The lanes in characters: `.` to `#` for how much, `-` for who is there, and signs, which hide all else in their place."""
+    """The lanes in characters: `.` to `#` for how much, `-` for who is there, and signs, which hide
+    all else in their place.
+    """
     end_ms = _last_ms(found)
     for lane in found:
         cells = [" "] * COLUMNS
@@ -142,7 +148,9 @@ def drawn(found: list[Lane]) -> Iterator[str]:
 
 
 def picture(found: list[Lane], title: str) -> str:
-    """The lanes as SVG, which a browser shows: whoever points at a thing is told what it was and when."""
+    """The lanes as SVG, which a browser shows: whoever points at a thing is told what it was and
+    when.
+    """
     end_ms, height = _last_ms(found), ROW * (len(found) + 2)
     root = Element(
         "svg",

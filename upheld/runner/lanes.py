@@ -1,10 +1,13 @@
-"""Lanes: the rows of one run judged side by side, each lane a process with a broker, clients and instances of its own.
+"""Lanes: the rows of one run judged side by side, each lane a process with a broker, clients and
+instances of its own.
 
-A row waits more than it works: for a member's session to end, for an interval, for a bound. What a lane shares with the
-others is the machine alone, so that a row means the same with lanes as without.
+A row waits more than it works: for a member's session to end, for an interval, for a bound. What a
+lane shares with the others is the machine alone, so that a row means the same with lanes as
+without.
 
-The run hands out one row at a time and writes the report. A lane reads rows from its standard input, `[design, row,
-repetition, whether no other lane lives]` a line, and answers with the lines of a report; at the end of its input it ends.
+The run hands out one row at a time and writes the report. A lane reads rows from its standard
+input, `[design, row, repetition, whether no other lane lives]` a line, and answers with the lines
+of a report; at the end of its input it ends.
 """
 
 import json
@@ -68,7 +71,8 @@ class Lanes(RunAccount):
         super().__init__(choice, out, seed, say)
         sins = {m.name: m.sin for m in choice.manifests if m.sin and m.sin.anomaly == "late"}
         keys = choice.keys()
-        self.unproven = [  # what proves nothing beside others: a late design is shown to be that alone
+        # What proves nothing beside others: a late design is shown to be that alone.
+        self.unproven = [
             key for key in keys if key.design in sins and key.row_id != sins[key.design].control
         ]
         alone = set(self.unproven)
@@ -79,7 +83,9 @@ class Lanes(RunAccount):
         self.refused: Problem | None = None  # why no lane could begin
 
     def judge(self, command: list[str], count: int, run: RunScope) -> None:
-        """Judge every row in so many lanes, each begun by the command with an output folder of its own."""
+        """Judge every row in so many lanes, each begun by the command with an output folder of its
+        own.
+        """
         self.memory.start()
         self.time_left.lanes = count
         self.begin(self.waiting, self.unproven)
@@ -117,7 +123,9 @@ class Lanes(RunAccount):
 
     @staticmethod
     def _begun(command: list[str], run: RunScope) -> "subprocess.Popen[str]":
-        """Begin a lane in a process group of its own, since Ctrl-C is for the run; if the run is killed, its reaper ends it."""
+        """Begin a lane in a process group of its own, since Ctrl-C is for the run; if the run is
+        killed, its reaper ends it.
+        """
         environment = os.environ | run.environment | {VARIABLE: run.run_id}
         pipe = subprocess.PIPE
         return subprocess.Popen(
@@ -182,7 +190,9 @@ class Lanes(RunAccount):
                 self.problem, lane.state, self.is_over = line["text"], "ends", True
 
     def hand_out(self) -> None:
-        """Ask who waits to be asked; one lane alone stays for the rows that want that, when the others have ended."""
+        """Ask who waits to be asked; one lane alone stays for the rows that want that, when the
+        others have ended.
+        """
         for lane in [lane for lane in self.lanes if lane.state == "waits"]:
             others = {other.state for other in self.lanes if other is not lane}
             if self.waiting and not self.is_over:
@@ -198,7 +208,9 @@ class Lanes(RunAccount):
         lane.ask(key, is_alone=is_alone)
 
     def next_row(self, lane: Lane) -> RowKey:
-        """The first row left of the lane's own design, else of one that no lane is at, else of any: a design boots once."""
+        """The first row left of the lane's own design, else of one that no lane is at, else of any:
+        a design boots once.
+        """
         own = lane.row[0] if lane.row else None
         taken = {other.row[0] for other in self.lanes if other.row and other is not lane}
         best = min(self.waiting, key=lambda key: (key[0] != own, key[0] in taken))
@@ -234,7 +246,9 @@ def _pass_on(lane: Lane, say: Callable[[str], None]) -> None:
 
 
 class Line:
-    """A lane's line to its run: the pipes that it was born with, out of the reach of whatever prints."""
+    """A lane's line to its run: the pipes that it was born with, out of the reach of whatever
+    prints.
+    """
 
     def __init__(self) -> None:
         self.rows = os.fdopen(os.dup(sys.stdin.fileno()))

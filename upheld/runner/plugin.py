@@ -1,6 +1,8 @@
-"""The judge inside pytest: chooses rows, makes attempts, turns what a scenario raised into a verdict, and reports.
+"""The judge inside pytest: chooses rows, makes attempts, turns what a scenario raised into a
+verdict, and reports.
 
-An object that `upheld run` registers; it is installed nowhere, so it is inert in everybody else's pytest.
+An object that `upheld run` registers; it is installed nowhere, so it is inert in everybody else's
+pytest.
 """
 
 import errno
@@ -102,7 +104,9 @@ class Choice:
         return found
 
     def left_out(self) -> str:
-        """Say how many rows were not judged, and which guarantees have no verdict thereby; empty if none."""
+        """Say how many rows were not judged, and which guarantees have no verdict thereby; empty if
+        none.
+        """
         judged = {RowKey(row.design, row.id, row.repetition) for row in self.results}
         keys = self.keys()
         left = [key for key in keys if key not in judged]
@@ -267,7 +271,9 @@ class Plugin(RunAccount):
     # --- collection
 
     def pytest_configure(self, config: pytest.Config) -> None:
-        """Bring the sentences; one that fails leaves Python's own traceback, since pytest's parses the source of every frame."""
+        """Bring the sentences; one that fails leaves Python's own traceback, since pytest's parses
+        the source of every frame.
+        """
         from upheld.steps import sentences, tables  # noqa: PLC0415  (steps register themselves where they are imported)
 
         config.option.tbstyle = "native"
@@ -310,7 +316,9 @@ class Plugin(RunAccount):
     def pytest_internalerror(
         self, excrepr: object, excinfo: pytest.ExceptionInfo[BaseException]
     ) -> bool:
-        """Pytest itself, or this plugin, failed: one sentence for the person, the rest beside the other logs."""
+        """Pytest itself, or this plugin, failed: one sentence for the person, the rest beside the
+        other logs.
+        """
         self.errors.append(str(excrepr))
         if isinstance(excinfo.value, OSError):
             self.problem = (
@@ -498,7 +506,9 @@ class Plugin(RunAccount):
         return found
 
     def trouble(self, ended: BaseException | None) -> str | None:
-        """What befell this machine, for which no design answers: a full disk, or the end of our broker."""
+        """What befell this machine, for which no design answers: a full disk, or the end of our
+        broker.
+        """
         for place in (self.rig.out, self.rig.run.scratch):
             if shutil.disk_usage(place).free < LEAST_ROOM_BYTES:
                 return (
@@ -515,12 +525,17 @@ class Plugin(RunAccount):
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """Ctrl-C: what was judged stays judged. Pytest comes here as well when it stops by itself, which is none."""
+        """Ctrl-C: what was judged stays judged.
+
+        Pytest comes here as well when it stops by itself, which is none.
+        """
         self.interrupted = excinfo.type is KeyboardInterrupt
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Write the summary and set the exit code; first of all, for who interrupts once may do it again."""
+        """Write the summary and set the exit code; first of all, for who interrupts once may do it
+        again.
+        """
         broker = self.rig.broker
         session.exitstatus = self.close(f"{broker.kind} {broker.version}", broker.why).exit_code
 
@@ -545,7 +560,9 @@ def _versions() -> dict[str, str]:
 
 
 def arguments(out: Path) -> list[str]:
-    """How pytest is called: hermetically, so that no addopts, conftest or plugin of others reaches a verdict."""
+    """How pytest is called: hermetically, so that no addopts, conftest or plugin of others reaches
+    a verdict.
+    """
     suite = Path(__file__).parent / "suite"
     return [
         str(suite / "test_features.py"),

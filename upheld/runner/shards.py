@@ -22,7 +22,8 @@ from upheld.spec.depths import Share, share_of
 from upheld.spec.selection import Rows
 from upheld.verdicts import Verdict
 
-ALIKE: Final = {  # what the reports of one run have in common: a field of the summary -> how a person calls it
+# what the reports of one run have in common: a field of the summary -> how a person calls it
+ALIKE: Final = {
     "upheld": "the version",
     "seed": "the seed",
     "depth": "the depth",
@@ -35,9 +36,11 @@ ALIKE: Final = {  # what the reports of one run have in common: a field of the s
 
 
 def shard(rows: Rows, asked: Share, seconds: Callable[[str, str], float]) -> Rows:
-    """Choose the rows of one shard, so that all shards take about as long by these seconds (of a design and a row).
+    """Choose the rows of one shard, so that all shards take about as long by these seconds (of a
+    design and a row).
 
-    The longest row goes to the shard that has least, and so on: the same on every machine, whatever the order of the rows.
+    The longest row goes to the shard that has least, and so on: the same on every machine, whatever
+    the order of the rows.
 
     Raises:
         UsageProblem: There are fewer rows than shards.
@@ -61,7 +64,8 @@ def shard(rows: Rows, asked: Share, seconds: Callable[[str, str], float]) -> Row
 
 
 def merge(folders: Sequence[Path], out: Path) -> tuple[list[RowResult], Summary]:
-    """Make one report of those of all shards, with their histories and logs, in a new or empty folder.
+    """Make one report of those of all shards, with their histories and logs, in a new or empty
+    folder.
 
     Raises:
         UsageProblem: A report is missing, cut, partial, or of no shard; they do not fit together; or the folder is not empty.
@@ -167,7 +171,9 @@ def _moved(row: RowResult, folder: Path, out: Path) -> RowResult:
 
 
 def _summary(shards: Sequence[Summary], rows: list[RowResult]) -> Summary:
-    """One summary: seconds are those of all machines together, memory is that of the one that took most."""
+    """One summary: seconds are those of all machines together, memory is that of the one that took
+    most.
+    """
     chosen = _sum(shard.chosen for shard in shards)
     limits = [limit for shard in shards for limit in shard.limits_broken]
     code = exit_code(rows, sum(chosen.values()), limits_broken=bool(limits))

@@ -1,8 +1,9 @@
-"""Is the adapter sound, before its design is judged: a conversation without a fault, program by program.
+"""Is the adapter sound, before its design is judged: a conversation without a fault, program by
+program.
 
-A design that breaks the protocol would be judged wrong for reasons that have nothing to do with its promises,
-so `smoke` asks everything once on a quiet broker. Its checks say what was seen; the first that fails ends a
-program's turn, since what follows would only repeat it.
+A design that breaks the protocol would be judged wrong for reasons that have nothing to do with its
+promises, so `smoke` asks everything once on a quiet broker. Its checks say what was seen; the first
+that fails ends a program's turn, since what follows would only repeat it.
 """
 
 import time

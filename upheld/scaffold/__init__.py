@@ -1,4 +1,6 @@
-"""A complete design to begin with: short enough to be read at once, right in both modes, passing `smoke`."""
+"""A complete design to begin with: short enough to be read at once, right in both modes, passing
+`smoke`.
+"""
 
 import re
 from pathlib import Path
@@ -11,7 +13,9 @@ _FILES = (FILE_NAME, "relay.py")
 
 
 def new(directory: Path) -> list[Path]:
-    """Write a design named like its directory, which must be new or empty; the files that were written."""
+    """Write a design named like its directory, which must be new or empty; the files that were
+    written.
+    """
     directory = directory.expanduser().absolute()
     name = re.sub(r"[^a-z0-9._-]+", "-", directory.name.lower()).strip("-.") or "mine"
     try:

@@ -1,7 +1,7 @@
 """What is promised: the guarantees of guarantees.toml and the scenarios that judge them.
 
-Read without pytest, so that `list`, `explain`, `lint`, the plugin and the reports agree on what a run has to
-judge and on what a row is called.
+Read without pytest, so that `list`, `explain`, `lint`, the plugin and the reports agree on what a
+run has to judge and on what a row is called.
 """
 
 import re
@@ -107,7 +107,9 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One thing to be judged: a scenario for one program in one mode, named `G22.slug[program-mode-store or point]`."""
+    """One thing to be judged: a scenario for one program in one mode, named
+    `G22.slug[program-mode-store or point]`.
+    """
 
     id: str
     program: str | None
@@ -251,7 +253,9 @@ class Catalogue:
         chosen: Chosen = is_usual,
         modes: Collection[str] = MODES,
     ) -> tuple[Row, ...]:
-        """The chosen rows that a design has promised: of its programs, in its modes, or in one of them where that is enough."""
+        """The chosen rows that a design has promised: of its programs, in its modes, or in one of
+        them where that is enough.
+        """
         found: list[Row] = []
         has = [mode for mode in MODES if mode in modes and mode in manifest.modes]
         for scenario in self.scenarios:

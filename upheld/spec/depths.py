@@ -1,7 +1,8 @@
 """How much of the specification a run judges: a depth, and a share of what the depth leaves out.
 
-`quick` is a row a documented guarantee, `core` the cheapest rows that leave nothing undemanded (upheld.lint.cover says what is
-demanded), `full` all of them. Each depth holds the ones before it. A row's depth is a tag on its Examples table.
+`quick` is a row a documented guarantee, `core` the cheapest rows that leave nothing undemanded
+(upheld.lint.cover says what is demanded), `full` all of them. Each depth holds the ones before it.
+A row's depth is a tag on its Examples table.
 """
 
 from collections.abc import Iterable
@@ -41,7 +42,9 @@ class Share:
         return f"{self.number}/{self.count}"
 
     def holds(self, row_id: str) -> bool:
-        """Whether a row is in this part; the same on every machine and in every version that has the row."""
+        """Whether a row is in this part; the same on every machine and in every version that has
+        the row.
+        """
         digest = sha256(row_id.encode()).digest()
         return int.from_bytes(digest[:8]) % self.count == self.number - 1
 

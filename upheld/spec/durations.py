@@ -64,14 +64,18 @@ class Durations(BaseModel):
         return UNKNOWN_S if found is None else found
 
     def news_seconds(self, design_name: str, row_id: str) -> float:
-        """Estimate what a row's verdict costs; a row that the design declined brings no news at any price."""
+        """Estimate what a row's verdict costs; a row that the design declined brings no news at any
+        price.
+        """
         recorded = self.designs.get(_model(design_name))
         if recorded and row_id in recorded.unsupported_s:
             return math.inf
         return self.seconds(design_name, row_id)
 
     def _median(self, name: str, row_id: str) -> float | None:
-        """Return the row's median; without one, another design's at this one's pace, or a sibling's."""
+        """Return the row's median; without one, another design's at this one's pace, or a
+        sibling's.
+        """
         own = self.designs[name].rows_s
         if row_id in own:
             return own[row_id]

@@ -1,6 +1,8 @@
-"""The families of faults, and which of them strike a row: told by its sentences, before anything runs.
+"""The families of faults, and which of them strike a row: told by its sentences, before anything
+runs.
 
-A mark that a fault leaves bears its family as its code; the depths ask for each family on each program and in each mode.
+A mark that a fault leaves bears its family as its code; the depths ask for each family on each
+program and in each mode.
 """
 
 import re

@@ -1,7 +1,8 @@
 """Which row catches which wrong design: the kill matrix, measured once and shipped as data.
 
-`tools/kills.py` makes it. The choice of the rows of `core` reads it, and so does whoever asks how strong a row is. A wrong
-design's own rows, which its design.toml names, need not be in it: the tests of the wrong designs prove those.
+`tools/kills.py` makes it. The choice of the rows of `core` reads it, and so does whoever asks how
+strong a row is. A wrong design's own rows, which its design.toml names, need not be in it: the
+tests of the wrong designs prove those.
 """
 
 import json

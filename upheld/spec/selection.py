@@ -16,7 +16,8 @@ Rows = dict[str, set[str]]  # design -> the ids of its rows
 class Request:
     """What was asked for; nothing asked for is everything within the usual depth.
 
-    Whoever names tags or guarantees gets every match, whatever its depth, unless a depth is asked for too.
+    Whoever names tags or guarantees gets every match, whatever its depth, unless a depth is asked
+    for too.
     """
 
     only: str | None = None  # a Cucumber tag expression
@@ -29,7 +30,9 @@ class Request:
 
     @property
     def is_narrowed(self) -> bool:
-        """Whether it names what is to be judged, so that a wrong design's own list counts no longer."""
+        """Whether it names what is to be judged, so that a wrong design's own list counts no
+        longer.
+        """
         return bool(self.only or self.guarantees or self.programs or self.modes)
 
     @property
@@ -100,8 +103,9 @@ def rows_of_the_file(path: Path, found: Catalogue, designs: Iterable[Manifest]) 
 def rows_of_the_sin(found: Catalogue, design: Manifest, depth: Depth = "full") -> set[str]:
     """Find the rows on which a wrong design has to be caught, and the one that it has to pass.
 
-    At full depth that is the first row of each program of each scenario that it names, and each row that it names. Below that
-    those of its rows of core are enough that the depth holds; without one the design is not judged there.
+    At full depth that is the first row of each program of each scenario that it names, and each row
+    that it names. Below that those of its rows of core are enough that the depth holds; without one
+    the design is not judged there.
     """
     sin = design.sin
     assert sin
@@ -134,7 +138,9 @@ def _named(found: Catalogue, design: Manifest, name: str, promised: Collection[R
 
 
 def demand_known(found: Catalogue, designs: Iterable[Manifest]) -> None:
-    """Refuse a known failure of something that does not exist: it would hide nothing, and look as if it did."""
+    """Refuse a known failure of something that does not exist: it would hide nothing, and look as
+    if it did.
+    """
     for design in designs:
         for known in design.known_failures:
             if known not in found.by_id and known not in found.by_row:

@@ -1,7 +1,9 @@
-"""Stores that keep a design's state outside of it, and the harness's own look at what is written there.
+"""Stores that keep a design's state outside of it, and the harness's own look at what is written
+there.
 
-Every store has one layout: for each stage (the role of its output topic) and key one value, a JSON object with the fields of
-the program's row; it may hold more. Each write is seen by other means than the design's word.
+Every store has one layout: for each stage (the role of its output topic) and key one value, a JSON
+object with the fields of the program's row; it may hold more. Each write is seen by other means
+than the design's word.
 """
 
 from collections.abc import Callable
@@ -29,15 +31,23 @@ class Store(Protocol):
         ...
 
     def version(self) -> int:
-        """A number that changes when somebody else has written; quick enough to be asked all the time."""
+        """A number that changes when somebody else has written; quick enough to be asked all the
+        time.
+        """
         ...
 
     def held(self) -> AbstractContextManager[None]:
-        """Meanwhile nobody can write; who reads sees what was there before. NotOffered where nothing does that."""
+        """Meanwhile nobody can write; who reads sees what was there before.
+
+        NotOffered where nothing does that.
+        """
         ...
 
     def down(self) -> AbstractContextManager[None]:
-        """Meanwhile nobody reaches it; it comes back with what it had acknowledged. NotOffered where that is not ours to do."""
+        """Meanwhile nobody reaches it; it comes back with what it had acknowledged.
+
+        NotOffered where that is not ours to do.
+        """
         ...
 
     def close(self) -> None:

@@ -24,7 +24,9 @@ _PORT = 6379
 
 @functools.cache
 def redis_image() -> tuple[str, str]:
-    """An image that the engine has, pulled if need be, or why there is none; asked once, since a pull takes its time."""
+    """An image that the engine has, pulled if need be, or why there is none; asked once, since a
+    pull takes its time.
+    """
     try:
         return find_image(os.environ.get(IMAGE_VARIABLE) or IMAGE), ""
     except NoContainerError as reason:

@@ -1,7 +1,8 @@
-"""A Redis server: for each stage of an application a hash `APPLICATION_ID:STAGE`, its fields the keys.
+"""A Redis server: for each stage of an application a hash `APPLICATION_ID:STAGE`, its fields the
+keys.
 
-It is one of the application's own, from PATH or in a container, or one that is given by its address. What is written is read
-from MONITOR, which tells every command with the server's own time.
+It is one of the application's own, from PATH or in a container, or one that is given by its
+address. What is written is read from MONITOR, which tells every command with the server's own time.
 """
 
 import contextlib
@@ -102,7 +103,9 @@ class _Process:
 
 
 def _server(run: RunScope, folder: Path) -> _Server:
-    """A server of our own; NotOffered where the machine has neither the program nor a container of it."""
+    """A server of our own; NotOffered where the machine has neither the program nor a container of
+    it.
+    """
     if binary := shutil.which("redis-server"):
         return _Process(run, binary, folder)
     from upheld.stores.redis_container import RedisContainer, redis_image  # noqa: PLC0415 - docker takes half a second
@@ -196,7 +199,9 @@ class Redis:
         return [(time.time() - at_s, stage, key) for at_s, stage, key in told]
 
     def version(self) -> int:
-        """A number that changes when somebody else has written; quick enough to be asked all the time."""
+        """A number that changes when somebody else has written; quick enough to be asked all the
+        time.
+        """
         return len(self._told)
 
     @contextlib.contextmanager
@@ -210,7 +215,9 @@ class Redis:
 
     @contextlib.contextmanager
     def down(self) -> Iterator[None]:
-        """Meanwhile the server is killed; it comes back with what it had acknowledged, which `rows` tells all along."""
+        """Meanwhile the server is killed; it comes back with what it had acknowledged, which `rows`
+        tells all along.
+        """
         if self._server is None:
             raise NotOffered(f"the store at {shown(self.address)} is not ours to kill")
         self._client.client_pause(_HELD_MS, all=False)
@@ -225,7 +232,9 @@ class Redis:
             self._kept = None
 
     def close(self) -> None:
-        """End the server, and what it kept with it; leave none of this application in one that was given."""
+        """End the server, and what it kept with it; leave none of this application in one that was
+        given.
+        """
         if self._server:
             self._server.close()
         else:
@@ -234,7 +243,9 @@ class Redis:
         self._client.close()
 
     def _hear_all(self) -> None:
-        """Wait until the listener was told all that the server was: a kill takes what is on its way with it."""
+        """Wait until the listener was told all that the server was: a kill takes what is on its way
+        with it.
+        """
         self._is_heard.clear()
         self._client.echo(self._word)
         if not self._is_heard.wait(_UP_S):
@@ -257,7 +268,9 @@ def shown(address: str) -> str:
 
 
 def reachable(address: str) -> str:
-    """The address of a server that answers; UsageProblem where it is no address, MachineProblem where nobody answers."""
+    """The address of a server that answers; UsageProblem where it is no address, MachineProblem
+    where nobody answers.
+    """
     try:
         with Client.from_url(
             address, retry=None, socket_timeout=_UP_S, socket_connect_timeout=_UP_S

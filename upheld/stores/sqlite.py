@@ -1,4 +1,6 @@
-"""A database file: the table `state` (stage, key, value), and a trigger's own line for each write to it."""
+"""A database file: the table `state` (stage, key, value), and a trigger's own line for each write
+to it.
+"""
 
 import contextlib
 import sqlite3
@@ -9,7 +11,8 @@ from pathlib import Path
 from upheld.supervisor.reaper import RunScope
 from upheld.verdicts import NotOffered
 
-# A line for each write, whether it inserts, updates or replaces; its time is the wall clock's, in milliseconds.
+# A line for each write, whether it inserts, updates or replaces; its time is the wall clock's, in
+# milliseconds.
 _TABLES = """
 CREATE TABLE state (stage TEXT, key TEXT, value TEXT, PRIMARY KEY (stage, key));
 CREATE TABLE writes (number INTEGER PRIMARY KEY, at_ms INTEGER, stage TEXT, key TEXT);
@@ -56,7 +59,9 @@ class Sqlite:
         return [(time.time() - at_ms / 1000, stage, key) for _, at_ms, stage, key in found]
 
     def version(self) -> int:
-        """A number that changes when somebody else has written; quick enough to be asked all the time."""
+        """A number that changes when somebody else has written; quick enough to be asked all the
+        time.
+        """
         return int(self._db.execute("PRAGMA data_version").fetchone()[0])
 
     @contextlib.contextmanager

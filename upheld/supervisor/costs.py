@@ -1,8 +1,10 @@
-"""What a row cost: CPU-seconds of harness, broker and design, memory of the design, topics and bytes on the broker.
+"""What a row cost: CPU-seconds of harness, broker and design, memory of the design, topics and
+bytes on the broker.
 
-CPU is what the kernel has charged to processes, looked at once a row, when it ends. The design's share is what the whole process
-tree took less the harness's own process and the broker's: with it come a warm spare that boots meanwhile, a state store that is
-ours, and the last seconds of a broker that was killed. A broker in a container or of somebody else is not in the tree.
+CPU is what the kernel has charged to processes, looked at once a row, when it ends. The design's
+share is what the whole process tree took less the harness's own process and the broker's: with it
+come a warm spare that boots meanwhile, a state store that is ours, and the last seconds of a broker
+that was killed. A broker in a container or of somebody else is not in the tree.
 """
 
 from collections.abc import Iterable

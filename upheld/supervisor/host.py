@@ -13,13 +13,17 @@ MEMORY_LOOK_S = 4.0  # a look walks the page tables of every process: 30 ms wher
 
 
 def _tree() -> Iterator[psutil.Process]:
-    """This process and all that descend from it; a broker in a container is the engine's child, so none of these."""
+    """This process and all that descend from it; a broker in a container is the engine's child, so
+    none of these.
+    """
     me = psutil.Process()
     yield from (me, *me.children(recursive=True))
 
 
 def younger(pids: Iterable[int]) -> list[psutil.Process]:
-    """Those processes that live; ValueError where one began before this process did, so that no run of ours has begun it."""
+    """Those processes that live; ValueError where one began before this process did, so that no run
+    of ours has begun it.
+    """
     began, found = psutil.Process().create_time(), list[psutil.Process]()
     for pid in pids:
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -60,9 +64,11 @@ class Memory(threading.Thread):
             self.look()
 
     def look(self) -> None:
-        """Take a sample, unless less is resident than at an earlier one: then less of it is the tree's own, too.
+        """Take a sample, unless less is resident than at an earlier one: then less of it is the
+        tree's own, too.
 
-        What is resident is a number that the kernel has; for a share of it, it walks the page tables.
+        What is resident is a number that the kernel has; for a share of it, it walks the page
+        tables.
         """
         tree = list(_tree())
         resident = sum(_bytes(process.memory_info) for process in tree)
@@ -78,7 +84,9 @@ class Memory(threading.Thread):
 
 
 class Cores:
-    """How much of the machine's cores others took since this was made: a design cannot answer for that."""
+    """How much of the machine's cores others took since this was made: a design cannot answer for
+    that.
+    """
 
     orphans_s: ClassVar[float] = (
         0.0  # of processes that were killed with their parent: nobody of ours waits for those
@@ -95,7 +103,9 @@ class Cores:
                 cls.orphans_s += sum(psutil.Process(pid).cpu_times()[:4])
 
     def others(self) -> float:
-        """The share of all cores, 0 to 1, that neither was idle nor went to this process and its descendants; 0 of a moment."""
+        """The share of all cores, 0 to 1, that neither was idle nor went to this process and its
+        descendants; 0 of a moment.
+        """
         (elapsed, busy, ours), (elapsed_then, busy_then, ours_then) = cpu_s(), self._began
         if elapsed - elapsed_then < LEAST_CORE_S:
             return 0.0
@@ -110,7 +120,9 @@ class Cores:
 
 
 def cpu_s() -> tuple[float, float, float]:
-    """CPU-seconds of all cores since boot: in all, not idle, and of this process's tree with what it waited for."""
+    """CPU-seconds of all cores since boot: in all, not idle, and of this process's tree with what
+    it waited for.
+    """
     whole, ours = psutil.cpu_times(), Cores.orphans_s
     # Guests are in user too.
     elapsed = sum(whole) - getattr(whole, "guest", 0.0) - getattr(whole, "guest_nice", 0.0)

@@ -1,8 +1,10 @@
-"""One running instance of a design: spawned, asked, watched and, where a fault wants it, taken down whole.
+"""One running instance of a design: spawned, asked, watched and, where a fault wants it, taken down
+whole.
 
-Every exchange has a deadline, and every way of breaking the protocol ends in one `AdapterBreach` that says
-what was seen, what was expected and where the log lies. A breach sticks: whatever is asked next meets the
-same one, because the answers of an adapter that got out of step belong to nobody.
+Every exchange has a deadline, and every way of breaking the protocol ends in one `AdapterBreach`
+that says what was seen, what was expected and where the log lies. A breach sticks: whatever is
+asked next meets the same one, because the answers of an adapter that got out of step belong to
+nobody.
 """
 
 import contextlib
@@ -75,11 +77,16 @@ class Scope(Protocol):
 
 
 class Silence(AdapterBreach):
-    """No answer: the deadline passed, or the process ended first. After a fault the design answers for it."""
+    """No answer: the deadline passed, or the process ended first.
+
+    After a fault the design answers for it.
+    """
 
 
 def prepare(manifest: Manifest, run: Scope, log_dir: Path) -> None:
-    """Run a design's `prepare` to its end, if it has one; UsageProblem where it fails or takes too long."""
+    """Run a design's `prepare` to its end, if it has one; UsageProblem where it fails or takes too
+    long.
+    """
     if not manifest.prepare:
         return
     log_dir.mkdir(parents=True, exist_ok=True)
@@ -228,7 +235,10 @@ class Instance:
         return reply
 
     def stop(self, deadline_ms: int) -> Stopped | Error | Failed:
-        """Close gracefully. One that is not reusable exits; what it leaves behind is killed and listed."""
+        """Close gracefully.
+
+        One that is not reusable exits; what it leaves behind is killed and listed.
+        """
         until = time.monotonic() + (deadline_ms / 1000 + STOP_GRACE_S) * self.time_scale
         reply = self.ask(Stop(deadline_ms=deadline_ms), deadline_ms / 1000 + STOP_GRACE_S)
         assert isinstance(reply, Stopped | Error | Failed)
@@ -282,13 +292,17 @@ class Instance:
 
     @property
     def exit_code(self) -> int | None:
-        """How its first process ended (negative: by that signal), once its last words are heard; None while it runs."""
+        """How its first process ended (negative: by that signal), once its last words are heard;
+        None while it runs.
+        """
         if (code := self._process.poll()) is not None:
             self._listener.join(_DRAIN_S)
         return code
 
     def wait_exit(self, deadline_s: float) -> int | None:
-        """Wait for its first process to end, as it must after `failed`, and for its last words; None where it did not end."""
+        """Wait for its first process to end, as it must after `failed`, and for its last words;
+        None where it did not end.
+        """
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(deadline_s)
         return self.exit_code
@@ -299,7 +313,9 @@ class Instance:
         return self.failed is not None or self.exit_code is not None
 
     def takes_another_start(self) -> bool:
-        """Whether it has let go of its last start, by a stop or loudly, and is as good as new; then a loud stop is forgotten."""
+        """Whether it has let go of its last start, by a stop or loudly, and is as good as new; then
+        a loud stop is forgotten.
+        """
         if "reusable" not in self.manifest.capabilities or self.exit_code is not None:
             return False
         with self._heard:
@@ -338,7 +354,9 @@ class Instance:
         return taken
 
     def _clean_log(self) -> None:
-        """Take out of its log what must not be shown: a design may have logged the request that it was given."""
+        """Take out of its log what must not be shown: a design may have logged the request that it
+        was given.
+        """
         if not self._secrets:
             return
         clean = self.stderr_path.with_suffix(".clean")
@@ -389,7 +407,9 @@ class Instance:
             self._heard.notify_all()
 
     def _hold_still(self) -> None:
-        """Keep the pipe open, unread, until the process ends: closed, it would turn a flood into a crash."""
+        """Keep the pipe open, unread, until the process ends: closed, it would turn a flood into a
+        crash.
+        """
         self._process.wait()
 
     def _hear(self, line: bytes) -> None:
@@ -486,7 +506,9 @@ def _expected(request: Message | None) -> str:
 
 
 def _environment(manifest: Manifest, run: Scope) -> dict[str, str]:
-    """What every process of a design is given: the user's variables, but not those that are meant for our pytest."""
+    """What every process of a design is given: the user's variables, but not those that are meant
+    for our pytest.
+    """
     own = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
     return own | manifest.environment | run.environment
 

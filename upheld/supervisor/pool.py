@@ -1,7 +1,8 @@
-"""Warm instances: a runtime takes seconds to boot, so one is booted ahead of the moment that needs it.
+"""Warm instances: a runtime takes seconds to boot, so one is booted ahead of the moment that needs
+it.
 
-It is booted when it is asked for and not at every turn: a boot that nobody needs takes the two cores from the design
-that is being judged, and makes it late.
+It is booted when it is asked for and not at every turn: a boot that nobody needs takes the two
+cores from the design that is being judged, and makes it late.
 """
 
 import subprocess
@@ -53,7 +54,9 @@ class Pool:
             future.exception(HELLO_S * self.time_scale + HELLO_S)
 
     def take(self) -> Instance:
-        """An instance that has answered hello: one that was given back, the one prepared, or one booted now."""
+        """An instance that has answered hello: one that was given back, the one prepared, or one
+        booted now.
+        """
         with self._lock:
             while self._returned:
                 instance = self._returned.pop()
@@ -90,7 +93,9 @@ class Pool:
             instance.kill()
 
     def _boot(self, *, keep: bool = True) -> "Future[Instance]":
-        """Begin to boot an instance on a thread of its own; a failure waits in the future for its taker."""
+        """Begin to boot an instance on a thread of its own; a failure waits in the future for its
+        taker.
+        """
         future: Future[Instance] = Future()
         with self._lock:
             if keep:

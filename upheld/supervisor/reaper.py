@@ -1,17 +1,17 @@
 """Nothing survives the end of a run: no process, no container, no folder but the output.
 
-The end of a run may be a SIGKILL of the harness itself, so the cleaning is done by somebody else: the
-reaper, one small process in a session of its own, started before anything that it will have to clean. It
-holds the read end of a pipe whose write end only the harness has; when the harness dies, however it dies,
-the pipe ends and the reaper begins.
+The end of a run may be a SIGKILL of the harness itself, so the cleaning is done by somebody else:
+the reaper, one small process in a session of its own, started before anything that it will have to
+clean. It holds the read end of a pipe whose write end only the harness has; when the harness dies,
+however it dies, the pipe ends and the reaper begins.
 
-A process belongs to a run if it carries the run's tag in its environment. Children inherit it through
-setsid, setpgid and double forks, which parent-death signals, process groups and parent pids do not survive.
-Sessions can be recorded beside it, for programs that write over their environment; containers, which are
-the engine's children, carry a label.
+A process belongs to a run if it carries the run's tag in its environment. Children inherit it
+through setsid, setpgid and double forks, which parent-death signals, process groups and parent pids
+do not survive. Sessions can be recorded beside it, for programs that write over their environment;
+containers, which are the engine's children, carry a label.
 
-If the reaper dies too, the lock that both held on the run's scratch folder becomes free, and the next run
-sweeps.
+If the reaper dies too, the lock that both held on the run's scratch folder becomes free, and the
+next run sweeps.
 """
 
 import contextlib
@@ -46,7 +46,9 @@ _RUN_ID = re.compile(rf"^{_SCRATCH_PREFIX}([0-9a-f]{{12}})$")
 
 
 class RunScope:
-    """One run's lifetime: its id, its scratch folder, and the promise that all it starts ends with it."""
+    """One run's lifetime: its id, its scratch folder, and the promise that all it starts ends with
+    it.
+    """
 
     run_id: str
     scratch: Path
@@ -103,7 +105,9 @@ class RunScope:
         self._tell(f"container {container_id}")
 
     def close(self) -> None:
-        """End all that the run started and wait until the reaper is done; a second call does nothing."""
+        """End all that the run started and wait until the reaper is done; a second call does
+        nothing.
+        """
         if self._alive is None:
             return
         with contextlib.suppress(BrokenPipeError):
@@ -187,7 +191,9 @@ def unmount(folder: Path) -> None:
 
 
 def members(run_id: str, sessions: list[int]) -> list[int]:
-    """The live processes that carry the run's tag or belong to a recorded session, this process excepted."""
+    """The live processes that carry the run's tag or belong to a recorded session, this process
+    excepted.
+    """
     tag = f"{RUN_VARIABLE}={run_id}".encode()
     found = []
     for entry in os.listdir("/proc"):  # noqa: PTH208 - names alone, hundreds of times

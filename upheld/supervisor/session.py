@@ -1,9 +1,11 @@
-"""Crash, pause and resume: signals that take every process of an instance, from outside and at once.
+"""Crash, pause and resume: signals that take every process of an instance, from outside and at
+once.
 
-A process group is not enough: runtimes move their workers into groups of their own, and a worker that is
-missed goes on writing after the "crash", so that the scenario would judge something that never happened. An
-instance is therefore every process that has its session, that carries its tag in the environment, or that
-descends from one of these; and it is listed again until nothing new appears.
+A process group is not enough: runtimes move their workers into groups of their own, and a worker
+that is missed goes on writing after the "crash", so that the scenario would judge something that
+never happened. An instance is therefore every process that has its session, that carries its tag in
+the environment, or that descends from one of these; and it is listed again until nothing new
+appears.
 """
 
 import contextlib
@@ -19,7 +21,9 @@ from upheld.verdicts import HarnessError
 INSTANCE_TAG = "UPHELD_INSTANCE"
 _PROC = Path("/proc")
 _STOPPED, _DEAD = "Tt", "ZXx"  # states in /proc/PID/stat
-_ASLEEP = "D"  # in the kernel, as a thread is that waits for its stopped vfork child: it stops before it can run again
+# In the kernel, as a thread is that waits for its stopped vfork child: it stops before it can run
+# again.
+_ASLEEP = "D"
 _LOOK_AGAIN_S = 0.0005
 _DEADLINE_S = 10.0
 
@@ -57,20 +61,25 @@ class Session:
         return pids
 
     def step(self, seconds: float) -> None:
-        """Let a stopped session's own group go on for a moment, quicker than it could be listed; others stay stopped."""
+        """Let a stopped session's own group go on for a moment, quicker than it could be listed;
+        others stay stopped.
+        """
         _send(-self.leader, signal.SIGCONT)
         time.sleep(seconds)
         _send(-self.leader, signal.SIGSTOP)
 
     def kill(self) -> list[int]:
         """Kill every process, running or stopped, and return when none is left; the parent reaps."""
-        # Stopped first, at once: what dies at the first signal is gone before it can be listed as evidence.
+        # Stopped first, at once: what dies at the first signal is gone before it can be listed as
+        # evidence.
         taken = self._signal(signal.SIGSTOP, settled=None)
         Cores.bury(pid for pid in taken if pid != self.leader)
         return sorted({*taken, *self._signal(signal.SIGKILL, settled=_DEAD)})
 
     def _signal(self, number: signal.Signals, settled: str | None) -> list[int]:
-        """Signal all that there are, then look again until nobody new is found and all have settled."""
+        """Signal all that there are, then look again until nobody new is found and all have
+        settled.
+        """
         _send(-self.leader, number)  # most of them in one call; then the ones that left the group
         taken: set[int] = set()
         until = time.monotonic() + _DEADLINE_S
@@ -116,7 +125,9 @@ def _send(pid: int, number: signal.Signals) -> None:
 
 
 def _stat(path: str) -> list[str]:
-    """The fields of a stat file from the third on (state, parent, group, session, …); none if it has gone."""
+    """The fields of a stat file from the third on (state, parent, group, session, …); none if it
+    has gone.
+    """
     try:
         with open(path, "rb") as file:  # noqa: PTH123
             return file.read().rpartition(b")")[2].decode().split()
@@ -133,7 +144,9 @@ def _environment(pid: int) -> list[bytes]:
 
 
 def _settled(pids: set[int], states: dict[int, str], settled: str) -> bool:
-    """Whether every thread has taken the signal: a process shows the state of its first thread alone."""
+    """Whether every thread has taken the signal: a process shows the state of its first thread
+    alone.
+    """
     if any(states[pid] not in settled for pid in pids):
         return False
     for pid in pids:

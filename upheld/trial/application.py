@@ -69,8 +69,8 @@ class Application:
         return f"{self.event.application_id}/{name}"
 
     def since(self, topic: str, now_ms: int) -> Callable[[int, int], int]:
-        """Return what says when the wave of a record was in the log, by partition and offset: now, where it was none of ours,
-        or ends in aborted records."""
+        """Return what says when the wave of a record was in the log, by partition and offset: now,
+        where it was none of ours, or ends in aborted records."""
         ends = dict[int, list[int]]()
         times = dict[int, list[int]]()
 

@@ -1,4 +1,6 @@
-"""What the scenarios of one run share: the broker, the clients of the harness, warm instances, the proxy."""
+"""What the scenarios of one run share: the broker, the clients of the harness, warm instances, the
+proxy.
+"""
 
 import subprocess
 from contextlib import nullcontext
@@ -44,8 +46,8 @@ class Rig:
     cluster: "Rig | None" = None  # the same on three brokers, while rows want them
 
     def on_a_cluster(self) -> "Rig":
-        """The same on a cluster of three brokers, started for the first row that wants them; on a broker that is not ours
-        NotOffered."""
+        """The same on a cluster of three brokers, started for the first row that wants them; on a
+        broker that is not ours NotOffered."""
         if not self.broker.ours:
             raise NotOffered("no node of somebody else's cluster is killed")
         if self.cluster is None:
@@ -67,7 +69,9 @@ class Rig:
 
     @cached_property
     def pace(self) -> Pace:
-        """What the broker makes its clients wait for; ours is quick, a cluster of somebody else may not be."""
+        """What the broker makes its clients wait for; ours is quick, a cluster of somebody else may
+        not be.
+        """
         return self.reading.pace()
 
     @property
@@ -82,7 +86,9 @@ class Rig:
 
     @property
     def progress_s(self) -> float:
-        """An input that moves no further for so long is stuck: a dead member, a rebalance and an abort are waited for."""
+        """An input that moves no further for so long is stuck: a dead member, a rebalance and an
+        abort are waited for.
+        """
         slower_ms = (
             self.session_timeout_ms
             - SESSION_TIMEOUT_MS

@@ -1,7 +1,8 @@
-"""One attempt at one scenario: applications, their instances, what is done to them, and the history of it all.
+"""One attempt at one scenario: applications, their instances, what is done to them, and the history
+of it all.
 
-Steps call this; it records every fact in the history, and a claim judges the history as it stands. Deadlines and settle
-times scale with `time_scale`, promised tolerances never do.
+Steps call this; it records every fact in the history, and a claim judges the history as it stands.
+Deadlines and settle times scale with `time_scale`, promised tolerances never do.
 """
 
 import contextlib
@@ -64,7 +65,8 @@ from upheld.verdicts import (
 
 SETTLE_S = 1.5  # how long nothing may follow a recorded end
 POLL_S = 0.02
-PROGRESS_LOOK_S = 0.1  # how often an input that is being drained is asked whether it moves, beside whether it is drained
+# How often an input that is being drained is asked whether it moves, beside whether it is drained.
+PROGRESS_LOOK_S = 0.1
 STOP_MS = 10_000
 LAG_EVERY_MS = 100
 BLIND_MS = 1_500  # what is visible is seen later by so much, at most
@@ -163,10 +165,11 @@ class Trial:
         rolls: bool = False,
         sets_aside: bool = False,
     ) -> Application:
-        """Declare an application and create its topics; with an upstream its input is that application's output.
+        """Declare an application and create its topics; with an upstream its input is that
+        application's output.
 
-        A second input has `beside` partitions, or as many as the first. A table that rolls has a new segment every second. One
-        that sets aside what it cannot read has a topic for that.
+        A second input has `beside` partitions, or as many as the first. A table that rolls has a
+        new segment every second. One that sets aside what it cannot read has a topic for that.
         """
         contract, name = PROGRAMS[program], name or program
         identity = f"{self.application_id}-{name}"
@@ -223,12 +226,16 @@ class Trial:
         wave: Callable[..., Sequence[Send]],
         count: Callable[[tuple[Send, ...]], dict[str, int]] = facts,
     ) -> None:
-        """Write the next wave of a workload to the application's input, and read back what the log made of it."""
+        """Write the next wave of a workload to the application's input, and read back what the log
+        made of it.
+        """
         application.wave, application.count = wave, count
         self.feed_more(application)
 
     def feed_more(self, application: Application) -> None:
-        """Write one more wave of the last workload, and read it back when nothing in it waits for an end of transaction."""
+        """Write one more wave of the last workload, and read it back when nothing in it waits for
+        an end of transaction.
+        """
         self._write(application)
         if not self.wait(self.rig.progress_s, partial(self._is_decided, application)):
             raise HarnessError(
@@ -261,7 +268,9 @@ class Trial:
 
     @contextlib.contextmanager
     def feeding(self, application: Application, apart_s: float = 0) -> Iterator[None]:
-        """Write wave after wave of the last workload meanwhile, so far apart, and read them back at the end."""
+        """Write wave after wave of the last workload meanwhile, so far apart, and read them back at
+        the end.
+        """
         over = threading.Event()
 
         def write() -> None:
@@ -280,7 +289,9 @@ class Trial:
         self.look_at_input(application)
 
     def look_at_input(self, application: Application) -> None:
-        """Record the input as it stands in the log, visible or aborted; what we wrote is there since its wave was."""
+        """Record the input as it stands in the log, visible or aborted; what we wrote is there
+        since its wave was.
+        """
         with ThreadPoolExecutor() as pool:  # each read waits for the broker, and none for another
             reads = {
                 (topic, committed): pool.submit(self._new, application, topic, committed=committed)
@@ -373,8 +384,8 @@ class Trial:
         return stable, end
 
     def waited_ms(self) -> dict[str, int]:
-        """How long what arrived all along waited until it was visible, by the share that waited no longer; nothing where the
-        outputs were not looked for all along."""
+        """How long what arrived all along waited until it was visible, by the share that waited no
+        longer; nothing where the outputs were not looked for all along."""
         seen = [
             a
             for a in self.applications.values()
@@ -404,10 +415,12 @@ class Trial:
         default_mode: bool = False,
         may_refuse: bool = False,
     ) -> Instance | None:
-        """Start an instance and return when it holds its input; None, and a mark, where it may refuse to and does.
+        """Start an instance and return when it holds its input; None, and a mark, where it may
+        refuse to and does.
 
-        One that takes the place of another is told that one's name, and has a disk of its own; one apart from it shares no
-        storage with it either. A cold one boots in view. One of another cluster has that in its application id, and stands by.
+        One that takes the place of another is told that one's name, and has a disk of its own; one
+        apart from it shares no storage with it either. A cold one boots in view. One of another
+        cluster has that in its application id, and stands by.
         """
         clock = application.wall_clock
         if cold:
@@ -519,7 +532,9 @@ class Trial:
         )
 
     def mark(self, fault: str, code: Family | None = None, **evidence: Any) -> None:
-        """Record that a fault of this family happened where it was aimed; or, without one, what else had to happen."""
+        """Record that a fault of this family happened where it was aimed; or, without one, what
+        else had to happen.
+        """
         self.history.add(events.Mark(at_ms=self.now_ms, code=code, fault=fault, evidence=evidence))
 
     def pause(self, application: Application, name: str = "a") -> list[int]:
@@ -543,7 +558,9 @@ class Trial:
         return pids
 
     def stop(self, application: Application, name: str = "a", *, twice: bool = False) -> None:
-        """Close an instance gracefully; one that still runs then is told again where the scenario does so."""
+        """Close an instance gracefully; one that still runs then is told again where the scenario
+        does so.
+        """
         instance = application.running.pop(name)
         self._weigh(instance)
         for _ in range(1 + (twice and "reusable" in self.manifest.capabilities)):
@@ -570,8 +587,8 @@ class Trial:
     def measure(
         self, application: Application, *, times: int = 0, within_ms: int = 0, name: str = "a"
     ) -> None:
-        """Record how much state an instance says that it holds; with `times`, once that is at most so many times the first
-        record, or when the promised time ends."""
+        """Record how much state an instance says that it holds; with `times`, once that is at most
+        so many times the first record, or when the promised time ends."""
         if "measure" not in self.manifest.capabilities:
             raise NotOffered(
                 f"{self.manifest.name} does not say how much state it holds (capability measure)"
@@ -625,15 +642,19 @@ class Trial:
     # --- waiting for the design
 
     def committed(self, application: Application, *, stable: bool = True) -> events.Offsets | None:
-        """The group's committed offsets; None while a transaction may still change them, or where there is no group."""
+        """The group's committed offsets; None while a transaction may still change them, or where
+        there is no group.
+        """
         if application.group is None:
             return None
         return self.reading.committed(application.group, application.commits, stable=stable)
 
     def is_drained(self, application: Application, *, outputs_too: bool = True) -> bool:
-        """Whether the committed input is the whole visible input, and no transaction is open on outputs or offsets.
+        """Whether the committed input is the whole visible input, and no transaction is open on
+        outputs or offsets.
 
-        Without a group, and where what is read may wait, the outputs have to say it: every key shows the model's last state.
+        Without a group, and where what is read may wait, the outputs have to say it: every key
+        shows the model's last state.
         """
         if application.group is None or application.program.holds_back:
             self.observe(application)
@@ -653,7 +674,9 @@ class Trial:
         return all(stable == end for stable, end in ends)
 
     def look_after(self, application: Application) -> None:
-        """Ask every instance for the next key of its table, if it has one; Violated where one gave up or vanished by itself."""
+        """Ask every instance for the next key of its table, if it has one; Violated where one gave
+        up or vanished by itself.
+        """
         for name, instance in application.running.items():
             exit_code = instance.exit_code  # first: by then its last words are heard
             if instance.failed:
@@ -708,7 +731,9 @@ class Trial:
                 )
 
     def ask(self, application: Application, key: str) -> None:
-        """Ask every instance for a key of its table; record what each says, and how far readers of committed data see then."""
+        """Ask every instance for a key of its table; record what each says, and how far readers of
+        committed data see then.
+        """
         if "query" not in self.manifest.capabilities:
             return
         application.asked += 1
@@ -732,7 +757,9 @@ class Trial:
             )
 
     def ask_for_all(self, application: Application, within_ms: int) -> None:
-        """Ask for every key of the table, until all answers are its last rows or the promised time ends."""
+        """Ask for every key of the table, until all answers are its last rows or the promised time
+        ends.
+        """
         until_ms = self.now_ms + within_ms
         while "query" in self.manifest.capabilities:
             self.observe(application)
@@ -742,7 +769,9 @@ class Trial:
                 break
 
     def look_at_kept(self, application: Application) -> None:
-        """Record what the design keeps on the broker: every topic of its own, and how much of it stands in its table as well."""
+        """Record what the design keeps on the broker: every topic of its own, and how much of it
+        stands in its table as well.
+        """
         self.observe(application)
         mine = {a.event.topics[role] for a in self.applications.values() for role in a.event.topics}
         outputs = {
@@ -831,7 +860,9 @@ class Trial:
         application.observed_ms = None
 
     def drain_again(self, application: Application) -> None:
-        """The same, with instance a started once more if it stops loudly, as whoever looks after processes does."""
+        """The same, with instance a started once more if it stops loudly, as whoever looks after
+        processes does.
+        """
         instance = application.running["a"]
         self.wait(
             self.rig.progress_s, lambda: instance.failed is not None or self.is_drained(application)
@@ -842,7 +873,9 @@ class Trial:
         self.drain(application)
 
     def await_cleaner(self, application: Application) -> None:
-        """See rows come until the log cleaner has left less than half of those that were written; mark how many are left."""
+        """See rows come until the log cleaner has left less than half of those that were written;
+        mark how many are left.
+        """
         left, written = list[Any](), 0
 
         def cleaned() -> bool:
@@ -867,7 +900,9 @@ class Trial:
         )
 
     def watch_release(self, application: Application) -> "Future[int]":
-        """Measure, from now and beside everything else, how long a reader waits to pass what lies on the outputs now."""
+        """Measure, from now and beside everything else, how long a reader waits to pass what lies
+        on the outputs now.
+        """
         broker, partitions, began = self.rig.broker, application.partitions, time.monotonic()
         _, wanted = self.ends(application)
         released: Future[int] = Future()
@@ -894,10 +929,11 @@ class Trial:
         since_ms: int | None = None,
         waited_ms: int | None = None,
     ) -> None:
-        """Wait until every transaction is decided; record the committed input beside the visible outputs.
+        """Wait until every transaction is decided; record the committed input beside the visible
+        outputs.
 
-        Without `waits`, one that the dead left open stays so: readers stop before it. How long they were held up is counted
-        from now, from `since_ms`, or was measured already (`waited_ms`).
+        Without `waits`, one that the dead left open stays so: readers stop before it. How long they
+        were held up is counted from now, from `since_ms`, or was measured already (`waited_ms`).
         """
         began = self.now_ms if since_ms is None else since_ms
         committed: events.Offsets | None = None
@@ -934,7 +970,9 @@ class Trial:
             self.look_at_store(application)
 
     def catch_up(self, application: Application, within_ms: int) -> None:
-        """Wait until the committed offsets are the ends of the input's log; record both as they are then, or at the end."""
+        """Wait until the committed offsets are the ends of the input's log; record both as they are
+        then, or at the end.
+        """
         self.demand_group(application, "how far it is")
         began, ends = self.now_ms, dict[str, int]()
         committed: events.Offsets | None = None
@@ -971,8 +1009,8 @@ class Trial:
         return is_left_open(above, self.reading.raw.undecided())
 
     def paused_input(self, application: Application, promised_ms: int) -> None:
-        """The input rests: look as soon as it is drained and all of it is visible, or is in the store where that is what is
-        promised, and at the latest when the promise ends."""
+        """The input rests: look as soon as it is drained and all of it is visible, or is in the
+        store where that is what is promised, and at the latest when the promise ends."""
         since_ms = max(application.fed_ms, application.ready_ms)
         cores = Cores()
         canary_ms = self.reading.canary_ms()
@@ -1017,8 +1055,8 @@ class Trial:
     def first_output(
         self, application: Application, within_ms: int, known: int | None = None
     ) -> None:
-        """Look for an output that is new since the last cold start or switch, beyond those that are known; mark how long it
-        took, and record when it was looked for."""
+        """Look for an output that is new since the last cold start or switch, beyond those that are
+        known; mark how long it took, and record when it was looked for."""
         since_ms = next(
             m.at_ms
             for m in reversed(list(self.history.of(events.Mark)))
@@ -1036,7 +1074,9 @@ class Trial:
     def recovers(
         self, application: Application, since_ms: int, within_ms: int, reached: Callable[[], bool]
     ) -> None:
-        """Look until it is back, or the time is up; mark how long it took, and record when it was looked for."""
+        """Look until it is back, or the time is up; mark how long it took, and record when it was
+        looked for.
+        """
         cores, canary_ms = Cores(), self.reading.canary_ms()
         while not (is_back := reached()) and self.now_ms < since_ms + within_ms:
             time.sleep(POLL_S)
@@ -1075,7 +1115,9 @@ class Trial:
             raise Violated(anomalies)
 
     def _shut(self, application: Application, name: str) -> None:
-        """Close an instance's door, and record what went through it: of each connection the APIs, their versions and how many."""
+        """Close an instance's door, and record what went through it: of each connection the APIs,
+        their versions and how many.
+        """
         assert self.rig.proxy
         exchanges = self.rig.proxy.shut(application.door(name))
         for connection in dict.fromkeys(exchange.connection for exchange in exchanges):
@@ -1099,13 +1141,17 @@ class Trial:
         self.peak_bytes = max(self.peak_bytes, peak_bytes(instance.pids()))
 
     def _count_topics(self) -> None:
-        """Remember the topics of this attempt, and what they hold; a cluster may not let us see how much."""
+        """Remember the topics of this attempt, and what they hold; a cluster may not let us see how
+        much.
+        """
         with contextlib.suppress(KafkaException, MachineProblem, OSError):
             self.topics = self.reading.sizes(self.application_id)
             self.topic_bytes = self.reading.raw.log_bytes(self.topics) if self.topics else 0
 
     def close(self, *, gently: bool = True) -> None:
-        """End what still runs, gently so that the next scenario can have it if it is reusable, and delete the topics."""
+        """End what still runs, gently so that the next scenario can have it if it is reusable, and
+        delete the topics.
+        """
         pool = self.rig.pool(self.manifest)
         for application in self.applications.values():
             for instance in application.running.values():

@@ -1,4 +1,6 @@
-"""What a person reads on a terminal besides reports: a console, and a word while something is waited for."""
+"""What a person reads on a terminal besides reports: a console, and a word while something is
+waited for.
+"""
 
 import sys
 import threading
@@ -10,7 +12,9 @@ from rich.console import Console
 
 @contextmanager
 def waiting(what: str, after_s: float = 1.0) -> Iterator[None]:
-    """Say on stderr what is waited for, if it takes longer than a second: silence looks like a hang."""
+    """Say on stderr what is waited for, if it takes longer than a second: silence looks like a
+    hang.
+    """
     saying = threading.Timer(
         after_s, print, [f"upheld: {what} …"], {"file": sys.stderr, "flush": True}
     )

@@ -1,10 +1,10 @@
 """How much longer a run takes: recorded durations, corrected by what this machine has taken so far.
 
 A run's rows are known beforehand, and about how long each takes elsewhere. A row works for a moment
-and waits for the rest: for a session to end, for an interval. A slower machine, or a busy one, makes
-the work longer and not the waits. So the correction is the ratio of two sums over the rows that are
-done: seconds lost (taken beyond what was expected) to seconds of work. A sum forgives what a single
-row may do; at the start the correction is damped.
+and waits for the rest: for a session to end, for an interval. A slower machine, or a busy one,
+makes the work longer and not the waits. So the correction is the ratio of two sums over the rows
+that are done: seconds lost (taken beyond what was expected) to seconds of work. A sum forgives what
+a single row may do; at the start the correction is damped.
 """
 
 import statistics
@@ -46,7 +46,9 @@ class Lost:
         self.work_s += work_s
 
     def pace(self, damping_s: float, prior: float) -> float:
-        """Return the seconds lost for a second of work; the prior has the weight of so many seconds."""
+        """Return the seconds lost for a second of work; the prior has the weight of so many
+        seconds.
+        """
         weight_s = self.work_s + damping_s
         return (self.seconds + prior * damping_s) / weight_s if weight_s else prior
 

@@ -1,6 +1,7 @@
 """Answers with what it has read of its table so far, be it nothing.
 
-Whoever opens the port before the state is restored makes this mistake. It shows at every start but the first.
+Whoever opens the port before the state is restored makes this mistake. It shows at every start but
+the first.
 """
 
 from typing import Any

@@ -1,6 +1,7 @@
 """Answers each question once, and again with the same answer.
 
-Whoever puts a cache before the table makes this mistake. It shows where a row changes after it was asked for.
+Whoever puts a cache before the table makes this mistake. It shows where a row changes after it was
+asked for.
 """
 
 from typing import Any

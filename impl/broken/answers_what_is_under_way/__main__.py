@@ -1,6 +1,7 @@
 """Answers from the state that it works on, which may not be committed yet.
 
-Whoever serves a store that a transaction is still changing makes this mistake. It shows between two commits.
+Whoever serves a store that a transaction is still changing makes this mistake. It shows between two
+commits.
 """
 
 import json

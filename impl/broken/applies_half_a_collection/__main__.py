@@ -1,6 +1,8 @@
-"""Applies an entry posting by posting, each under the entry's one offset: the second on an account is taken for a duplicate.
+"""Applies an entry posting by posting, each under the entry's one offset: the second on an account
+is taken for a duplicate.
 
-Whoever writes the position down after each posting makes this mistake. It shows where an entry touches one account twice.
+Whoever writes the position down after each posting makes this mistake. It shows where an entry
+touches one account twice.
 """
 
 from confluent_kafka import Message

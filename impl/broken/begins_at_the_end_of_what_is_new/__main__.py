@@ -1,7 +1,8 @@
 """Begins at the end of a partition that it has never read, once it has read others.
 
-Whoever takes a partition without an offset for one in which nothing has come yet makes this mistake. It shows where a topic got
-partitions: what lay there before anybody had heard of them is not counted.
+Whoever takes a partition without an offset for one in which nothing has come yet makes this
+mistake. It shows where a topic got partitions: what lay there before anybody had heard of them is
+not counted.
 """
 
 import time

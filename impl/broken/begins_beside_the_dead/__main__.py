@@ -1,4 +1,7 @@
-"""Whoever makes ids unique, and reads offsets whatever is pending, fences nobody. It shows when a dead one's commit is late."""
+"""Whoever makes ids unique, and reads offsets whatever is pending, fences nobody.
+
+It shows when a dead one's commit is late.
+"""
 
 from typing import Any
 from uuid import uuid4

@@ -1,4 +1,7 @@
-"""Keeps state before it commits. Whoever stops when a commit is slow swallows a batch then: a coordinator that moves shows it."""
+"""Keeps state before it commits.
+
+Whoever stops when a commit is slow swallows a batch then: a coordinator that moves shows it.
+"""
 
 import pickle
 from pathlib import Path

@@ -1,6 +1,7 @@
 """Keeps what waits for its next start, and sends nothing on when it is closed.
 
-Whoever takes a graceful close for a quick crash makes this mistake. It shows where nobody starts it again.
+Whoever takes a graceful close for a quick crash makes this mistake. It shows where nobody starts it
+again.
 """
 
 from upheld.adapter import serve

@@ -1,7 +1,7 @@
 """Commits whenever it has read something.
 
-Whoever takes the commit interval for an upper bound makes this mistake. It shows in the number of transactions under steady
-traffic: each costs the same, however little is in it.
+Whoever takes the commit interval for an upper bound makes this mistake. It shows in the number of
+transactions under steady traffic: each costs the same, however little is in it.
 """
 
 from confluent_kafka import Message

@@ -1,6 +1,7 @@
 """Commits its offsets first, and stores the states that they count in afterwards.
 
-Whoever takes the store for a copy makes this mistake. It shows when the store takes nothing for a while, or in a crash.
+Whoever takes the store for a copy makes this mistake. It shows when the store takes nothing for a
+while, or in a crash.
 """
 
 from upheld.adapter import serve

@@ -1,6 +1,7 @@
 """Leaves a null out of the batch, and counts it.
 
-Whoever counts before filtering makes this mistake. It shows where a null stands among events that fill a batch.
+Whoever counts before filtering makes this mistake. It shows where a null stands among events that
+fill a batch.
 """
 
 from collections import Counter

@@ -1,6 +1,7 @@
 """Refuses to start from a table in which offsets are missing, for rows must have been lost.
 
-Whoever has never seen a compacted topic makes this mistake. It shows at the first restart after the cleaner.
+Whoever has never seen a compacted topic makes this mistake. It shows at the first restart after the
+cleaner.
 """
 
 from confluent_kafka import Message

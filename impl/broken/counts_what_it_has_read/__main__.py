@@ -1,6 +1,7 @@
 """Is behind by what it has not read, whatever it has committed.
 
-Whoever exports the client's records-lag makes this mistake. It shows between two commits: what a crash gives back is done."""
+Whoever exports the client's records-lag makes this mistake. It shows between two commits: what a
+crash gives back is done."""
 
 from typing import Any
 

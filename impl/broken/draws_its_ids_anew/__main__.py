@@ -1,6 +1,7 @@
 """Has another transactional id and another membership at every start.
 
-Whoever makes ids of a host's or a pod's name makes this mistake. It shows when it is deployed twice: the two share the input.
+Whoever makes ids of a host's or a pod's name makes this mistake. It shows when it is deployed
+twice: the two share the input.
 """
 
 import uuid

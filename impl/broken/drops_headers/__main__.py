@@ -1,6 +1,7 @@
 """Passes key and value on, and none of the headers.
 
-Whoever copies a record field by field makes this mistake. It shows wherever a relay's input carries headers.
+Whoever copies a record field by field makes this mistake. It shows wherever a relay's input carries
+headers.
 """
 
 from upheld.adapter import serve

@@ -1,6 +1,7 @@
 """Joins inner where the join is a left outer one.
 
-Whoever looks a partner up and goes on only if there is one makes this mistake. It shows where a row has none.
+Whoever looks a partner up and goes on only if there is one makes this mistake. It shows where a row
+has none.
 """
 
 from upheld.adapter import serve

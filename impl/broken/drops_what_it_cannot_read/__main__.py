@@ -1,6 +1,7 @@
 """Writes what it cannot read into its log, and goes on.
 
-Whoever wants nothing to stop the stream makes this mistake. It shows wherever a record cannot be read.
+Whoever wants nothing to stop the stream makes this mistake. It shows wherever a record cannot be
+read.
 """
 
 import sys

@@ -1,6 +1,7 @@
 """Goes on where its store does not answer, and commits what it could not write.
 
-Whoever takes a store for a cache makes this mistake. It shows in a store that is slow, or gone, while something changes."""
+Whoever takes a store for a cache makes this mistake. It shows in a store that is slow, or gone,
+while something changes."""
 
 from typing import Any
 

@@ -1,6 +1,7 @@
 """Keeps every balance to itself until it is stopped, and commits its input all the while.
 
-Whoever turns a batch job into a stream makes this mistake. It shows where the input pauses and the outputs are due.
+Whoever turns a batch job into a stream makes this mistake. It shows where the input pauses and the
+outputs are due.
 """
 
 import threading

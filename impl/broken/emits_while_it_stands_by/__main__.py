@@ -1,4 +1,7 @@
-"""Works and emits while it stands by. Whoever takes warm for active does so, and who writes before the switch shows it."""
+"""Works and emits while it stands by.
+
+Whoever takes warm for active does so, and who writes before the switch shows it.
+"""
 
 import threading
 from typing import Any

@@ -1,6 +1,7 @@
 """Looks at the count of a batch once it has taken in all that was read together.
 
-Whoever counts per read and not per event makes this mistake. It shows where one read brings more than fills a batch.
+Whoever counts per read and not per event makes this mistake. It shows where one read brings more
+than fills a batch.
 """
 
 from confluent_kafka import Message

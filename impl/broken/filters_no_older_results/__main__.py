@@ -1,6 +1,7 @@
 """Joins each row where its partner lives, and sends the results on as they come from there.
 
-Whoever repartitions by the foreign key makes this mistake. It shows where a row moves from one partner to another.
+Whoever repartitions by the foreign key makes this mistake. It shows where a row moves from one
+partner to another.
 """
 
 from confluent_kafka import Message

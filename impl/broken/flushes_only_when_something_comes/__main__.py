@@ -1,6 +1,7 @@
 """Looks at the clock only when a record comes in.
 
-Whoever lets stream time drive a timer makes this mistake. It shows where an event is the last one for a while.
+Whoever lets stream time drive a timer makes this mistake. It shows where an event is the last one
+for a while.
 """
 
 from confluent_kafka import Message

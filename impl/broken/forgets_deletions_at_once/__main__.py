@@ -1,6 +1,7 @@
 """Filters results that are older than the last one of their row, and forgets a row when it goes.
 
-Whoever spares the memory of deletions makes this mistake. It shows where a result is still on its way.
+Whoever spares the memory of deletions makes this mistake. It shows where a result is still on its
+way.
 """
 
 from confluent_kafka import Message

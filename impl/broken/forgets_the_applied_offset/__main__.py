@@ -1,7 +1,8 @@
 """Restores every sum on a restart, and not the position of the last entry in it.
 
-Whoever keeps positions beside the state, in memory or in another store, makes this mistake. It shows where entries come
-again whose effect is in the restored sums: after a kill between output and commit.
+Whoever keeps positions beside the state, in memory or in another store, makes this mistake. It
+shows where entries come again whose effect is in the restored sums: after a kill between output and
+commit.
 """
 
 from confluent_kafka import Message

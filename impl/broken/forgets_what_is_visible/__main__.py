@@ -1,6 +1,7 @@
 """Takes for visible what the committed input says, though more of it was sent before the crash.
 
-Whoever restores a state and not what was made of it makes this mistake. It shows where a row goes during an outage.
+Whoever restores a state and not what was made of it makes this mistake. It shows where a row goes
+during an outage.
 """
 
 from confluent_kafka import Message

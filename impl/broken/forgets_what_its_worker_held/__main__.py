@@ -1,6 +1,8 @@
-"""Forgets its state when one of its workers dies: those that it starts in their place know nothing, and sums begin anew.
+"""Forgets its state when one of its workers dies: those that it starts in their place know nothing,
+and sums begin anew.
 
-Whoever starts a process again and not its state makes this mistake. It shows in the outputs after a death.
+Whoever starts a process again and not its state makes this mistake. It shows in the outputs after a
+death.
 """
 
 from subprocess import PIPE, Popen

@@ -1,6 +1,7 @@
 """Says that it has handed over, and goes on until its process is ended.
 
-Whoever switches a flag that the threads at work never read makes this mistake. It shows in who writes after the switch.
+Whoever switches a flag that the threads at work never read makes this mistake. It shows in who
+writes after the switch.
 """
 
 import threading

@@ -1,6 +1,7 @@
 """Joins the first records with as much of the reference as has been read by then.
 
-Whoever reads the reference beside the records, by flow control alone, makes this mistake. It shows where records wait.
+Whoever reads the reference beside the records, by flow control alone, makes this mistake. It shows
+where records wait.
 """
 
 from confluent_kafka import Message

@@ -1,6 +1,7 @@
 """Pairs the partitions of two topics by number, however many each of them has.
 
-Whoever takes co-partitioning for granted makes this mistake. It shows where one topic has more partitions.
+Whoever takes co-partitioning for granted makes this mistake. It shows where one topic has more
+partitions.
 """
 
 from upheld.adapter import serve

@@ -1,6 +1,7 @@
 """Joins a row with its partner when the row comes, and never again.
 
-Whoever looks a partner up for a stream makes this mistake with a table. It shows where a partner changes.
+Whoever looks a partner up for a stream makes this mistake with a table. It shows where a partner
+changes.
 """
 
 from confluent_kafka import Message

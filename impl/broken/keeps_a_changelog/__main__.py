@@ -1,6 +1,7 @@
 """Makes a changelog topic for what waits, and says so.
 
-Whoever leaves a framework's defaults on makes this mistake. It shows on the broker, however well the topic is declared.
+Whoever leaves a framework's defaults on makes this mistake. It shows on the broker, however well
+the topic is declared.
 """
 
 from typing import Any

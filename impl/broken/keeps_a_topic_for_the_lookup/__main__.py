@@ -1,6 +1,7 @@
 """Looks names up in a second stage, and keeps a topic for each of the two.
 
-Whoever joins after aggregating makes this mistake: the join has a store, and that a topic. It shows in what the broker hosts.
+Whoever joins after aggregating makes this mistake: the join has a store, and that a topic. It shows
+in what the broker hosts.
 """
 
 from typing import Any

@@ -1,6 +1,7 @@
 """Keeps every signal once more, in one narrow topic of its own, before it adds it up.
 
-Whoever merges by copying makes this mistake. It shows in bytes: they grow with the stream and not with the table.
+Whoever merges by copying makes this mistake. It shows in bytes: they grow with the stream and not
+with the table.
 """
 
 from typing import Any

@@ -1,6 +1,8 @@
-"""Loads the state when it starts, and goes on with what it knows when it is assigned partitions later.
+"""Loads the state when it starts, and goes on with what it knows when it is assigned partitions
+later.
 
-Whoever loads state at the start alone makes this mistake. It shows when a partition comes back from another instance.
+Whoever loads state at the start alone makes this mistake. It shows when a partition comes back from
+another instance.
 """
 
 from confluent_kafka import Consumer, TopicPartition

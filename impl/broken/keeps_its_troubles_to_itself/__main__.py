@@ -1,7 +1,7 @@
 """Stops where it cannot read a file back, and says no more than that something is wrong.
 
-Whoever thinks of the log and not of who reads it at night makes this mistake. It shows when a file is torn: nobody can tell which
-one to mend.
+Whoever thinks of the log and not of who reads it at night makes this mistake. It shows when a file
+is torn: nobody can tell which one to mend.
 """
 
 from typing import Any

@@ -1,7 +1,8 @@
-"""Keeps what it has applied by the name of the topic, and asks nobody whether that is still the same one.
+"""Keeps what it has applied by the name of the topic, and asks nobody whether that is still the
+same one.
 
-Whoever never deletes a topic makes this mistake. It shows when one is made anew under its name: what lies there now is taken for
-repeats as far as the old one went.
+Whoever never deletes a topic makes this mistake. It shows when one is made anew under its name:
+what lies there now is taken for repeats as far as the old one went.
 """
 
 from upheld.adapter import serve

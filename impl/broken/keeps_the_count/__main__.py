@@ -1,6 +1,7 @@
 """Empties a batch when the clock sends it, and goes on counting.
 
-Whoever keeps count and batch in two stores makes this mistake. It shows where a batch fills up after a flush by the clock.
+Whoever keeps count and batch in two stores makes this mistake. It shows where a batch fills up
+after a flush by the clock.
 """
 
 from collections import Counter

@@ -1,6 +1,7 @@
 """Compares offsets alone: entries of another topic, partition or topic id count as old ones.
 
-Whoever stores an offset without where it belongs makes this mistake. It shows where the first hop moves.
+Whoever stores an offset without where it belongs makes this mistake. It shows where the first hop
+moves.
 """
 
 from upheld.adapter import serve

@@ -1,6 +1,8 @@
-"""Commits the offsets of events that wait in its memory alone, as the article's own store without a changelog does.
+"""Commits the offsets of events that wait in its memory alone, as the article's own store without a
+changelog does.
 
-Whoever keeps state for a moment only makes this mistake. It shows where the moment is a crash: what waited never comes.
+Whoever keeps state for a moment only makes this mistake. It shows where the moment is a crash: what
+waited never comes.
 """
 
 from typing import Any

@@ -1,6 +1,8 @@
-"""Gives up without a word to the broker, which has to wait for the transaction's timeout, and every reader with it.
+"""Gives up without a word to the broker, which has to wait for the transaction's timeout, and every
+reader with it.
 
-Whoever exits where an error is caught makes this mistake. It shows where the broker refuses an output.
+Whoever exits where an error is caught makes this mistake. It shows where the broker refuses an
+output.
 """
 
 from confluent_kafka import KafkaError

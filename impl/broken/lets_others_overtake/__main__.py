@@ -1,6 +1,8 @@
-"""Sends on while a refused batch waits to be sent again, and gives the broker no numbers to put them in order by.
+"""Sends on while a refused batch waits to be sent again, and gives the broker no numbers to put
+them in order by.
 
-Whoever turns idempotence off, and leaves several requests under way, makes this mistake. It shows where one is refused once.
+Whoever turns idempotence off, and leaves several requests under way, makes this mistake. It shows
+where one is refused once.
 """
 
 from typing import Any

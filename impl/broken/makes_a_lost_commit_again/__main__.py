@@ -1,4 +1,7 @@
-"""Whoever takes a lost connection or coordinator for a failed transaction makes it again. It shows where the commit was made."""
+"""Whoever takes a lost connection or coordinator for a failed transaction makes it again.
+
+It shows where the commit was made.
+"""
 
 from upheld.adapter import serve
 from upheld.impl.plain import Plain, Row

@@ -1,6 +1,7 @@
 """Makes itself a changelog topic and tells nobody.
 
-Whoever has internal topics and a cluster that creates them unasked makes this mistake. It shows on every scenario.
+Whoever has internal topics and a cluster that creates them unasked makes this mistake. It shows on
+every scenario.
 """
 
 from typing import Any

@@ -1,4 +1,7 @@
-"""Whoever takes a new client for every try, and lets go of none, makes this mistake. It shows while its broker is away."""
+"""Whoever takes a new client for every try, and lets go of none, makes this mistake.
+
+It shows while its broker is away.
+"""
 
 import threading
 import time

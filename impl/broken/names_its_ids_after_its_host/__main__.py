@@ -1,6 +1,7 @@
 """Calls its transactional id after the host and the process, as if nobody else were on the broker.
 
-Whoever is alone on his broker makes this mistake. It shows on one that is shared, in what the id is no part of.
+Whoever is alone on his broker makes this mistake. It shows on one that is shared, in what the id is
+no part of.
 """
 
 import os

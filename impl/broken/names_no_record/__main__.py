@@ -1,6 +1,7 @@
 """Stops loudly at a record that it cannot read, and does not say which.
 
-Whoever turns an exception into a message makes this mistake. It shows where a record cannot be read.
+Whoever turns an exception into a message makes this mistake. It shows where a record cannot be
+read.
 """
 
 from confluent_kafka import Message

@@ -1,4 +1,5 @@
-"""Remembers of every row that went when it did, so that no older result comes back, and remembers it for good.
+"""Remembers of every row that went when it did, so that no older result comes back, and remembers
+it for good.
 
 Whoever adds the filter and not its end makes this mistake. It shows where many rows come and go.
 """

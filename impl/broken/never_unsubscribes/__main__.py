@@ -1,6 +1,8 @@
-"""Subscribes a row to its new partner and leaves it with the old one, which sends the row on as it knew it.
+"""Subscribes a row to its new partner and leaves it with the old one, which sends the row on as it
+knew it.
 
-Whoever writes a subscription and no end to it makes this mistake. It shows where an old partner changes.
+Whoever writes a subscription and no end to it makes this mistake. It shows where an old partner
+changes.
 """
 
 from confluent_kafka import Message

@@ -1,7 +1,7 @@
 """Aborts a transaction whose offsets are not taken at once, and goes on behind it.
 
-Whoever takes an abort for the end of the matter, and does not go back to what was read for it, makes this mistake. It shows
-where a coordinator is busy for a moment.
+Whoever takes an abort for the end of the matter, and does not go back to what was read for it,
+makes this mistake. It shows where a coordinator is busy for a moment.
 """
 
 import time

@@ -1,6 +1,7 @@
 """Keeps a changelog of its own beside the topic that it publishes, with the same rows.
 
-Whoever wants another name for the table than the framework gave it makes this mistake. It shows on the broker.
+Whoever wants another name for the table than the framework gave it makes this mistake. It shows on
+the broker.
 """
 
 from typing import Any

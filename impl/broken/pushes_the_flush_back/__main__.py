@@ -1,6 +1,7 @@
 """Begins the interval anew with every event.
 
-Whoever debounces instead of batching makes this mistake. It shows where events come steadily, less than an interval apart.
+Whoever debounces instead of batching makes this mistake. It shows where events come steadily, less
+than an interval apart.
 """
 
 import time

@@ -1,4 +1,7 @@
-"""Whoever queues what could not be written, at every try, makes this mistake. It shows in memory, while its store is away."""
+"""Whoever queues what could not be written, at every try, makes this mistake.
+
+It shows in memory, while its store is away.
+"""
 
 import json
 from typing import Any

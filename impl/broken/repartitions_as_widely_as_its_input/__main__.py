@@ -1,6 +1,7 @@
 """Moves its input through a topic that is as wide as the input.
 
-Whoever leaves the number of partitions to the framework makes this mistake. It shows in what the broker has to host.
+Whoever leaves the number of partitions to the framework makes this mistake. It shows in what the
+broker has to host.
 """
 
 from typing import Any

@@ -1,6 +1,7 @@
 """Sends its dead letters at once, by a producer that knows nothing of the transaction.
 
-Whoever has a library handle what cannot be read makes this mistake. It shows when a crash comes before the commit.
+Whoever has a library handle what cannot be read makes this mistake. It shows when a crash comes
+before the commit.
 """
 
 from typing import Any

@@ -1,6 +1,7 @@
 """Sends a deletion straight to the result, past the queue of what is still to be joined.
 
-Whoever thinks that a deletion needs no join makes this mistake. It shows where a row goes right after it came.
+Whoever thinks that a deletion needs no join makes this mistake. It shows where a row goes right
+after it came.
 """
 
 from confluent_kafka import Message

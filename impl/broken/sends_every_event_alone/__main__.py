@@ -1,6 +1,7 @@
 """Sends every event on by itself, at once.
 
-Whoever takes batching for an optimization makes this mistake. It shows where a batch is neither full nor old enough.
+Whoever takes batching for an optimization makes this mistake. It shows where a batch is neither
+full nor old enough.
 """
 
 from upheld.adapter import serve

@@ -1,7 +1,7 @@
 """Sends what its last stage says, and keeps what the stages before it know to itself.
 
-Whoever takes the stages of one application for an inner affair makes this mistake: it shows at once to who reads
-the accounts, and never in the totals.
+Whoever takes the stages of one application for an inner affair makes this mistake: it shows at once
+to who reads the accounts, and never in the totals.
 """
 
 from upheld.adapter import serve

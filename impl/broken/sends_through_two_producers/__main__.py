@@ -1,6 +1,7 @@
 """Sends every other output through a second producer: what one still holds, the other has passed.
 
-Whoever shares the work of sending among threads makes this mistake. It shows where a key has many outputs.
+Whoever shares the work of sending among threads makes this mistake. It shows where a key has many
+outputs.
 """
 
 from typing import Any

@@ -1,6 +1,8 @@
-"""Sets aside the key and the value of what it cannot read, and what it knows of it, and none of its headers.
+"""Sets aside the key and the value of what it cannot read, and what it knows of it, and none of its
+headers.
 
-Whoever makes a new record for a dead letter makes this mistake. It shows where what cannot be read has headers.
+Whoever makes a new record for a dead letter makes this mistake. It shows where what cannot be read
+has headers.
 """
 
 from confluent_kafka import Message

@@ -1,6 +1,7 @@
 """Gives every instance the same transactional id, so whoever joins fences all the others.
 
-Whoever names the id after the application makes this mistake. It shows as soon as a second instance starts.
+Whoever names the id after the application makes this mistake. It shows as soon as a second instance
+starts.
 """
 
 from upheld.adapter import serve

@@ -1,6 +1,7 @@
 """Leaves out postings of zero under exactly_once, and counts them under at_least_once.
 
-Whoever writes a second code path for the stronger guarantee makes such mistakes. It shows where both run side by side.
+Whoever writes a second code path for the stronger guarantee makes such mistakes. It shows where
+both run side by side.
 """
 
 from typing import Any

@@ -1,7 +1,8 @@
-"""Commits the first half of what a chunk changed, by key, in one transaction; the other half and the offsets in the next.
+"""Commits the first half of what a chunk changed, by key, in one transaction; the other half and
+the offsets in the next.
 
-Whoever commits when a buffer is full, and not where an entry ends, makes this mistake. It shows where the process dies
-between the two: with the second transaction open.
+Whoever commits when a buffer is full, and not where an entry ends, makes this mistake. It shows
+where the process dies between the two: with the second transaction open.
 """
 
 from upheld.adapter import serve

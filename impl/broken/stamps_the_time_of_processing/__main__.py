@@ -1,6 +1,7 @@
 """Stamps each output with the clock of its making.
 
-Whoever lets the producer choose a record's timestamp makes this mistake. It shows wherever an output is looked at.
+Whoever lets the producer choose a record's timestamp makes this mistake. It shows wherever an
+output is looked at.
 """
 
 import time

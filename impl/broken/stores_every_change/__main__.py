@@ -1,6 +1,7 @@
 """Writes a state to the store whenever it changes.
 
-Whoever forgets to hold back makes this mistake. It shows when an account changes more often than once an interval.
+Whoever forgets to hold back makes this mistake. It shows when an account changes more often than
+once an interval.
 """
 
 from upheld.adapter import serve

@@ -1,6 +1,7 @@
 """Holds back what changes within an interval, and keeps the first state of it instead of the last.
 
-Whoever drops what comes too fast makes this mistake. It shows when an account changes twice in an interval and then rests.
+Whoever drops what comes too fast makes this mistake. It shows when an account changes twice in an
+interval and then rests.
 """
 
 from upheld.adapter import serve

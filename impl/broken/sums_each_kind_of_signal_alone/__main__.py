@@ -1,6 +1,7 @@
 """Keeps a sum for each kind of signal, and publishes the one that changed last.
 
-Whoever aggregates before merging makes this mistake. It shows where a robot has signals of more than one kind.
+Whoever aggregates before merging makes this mistake. It shows where a robot has signals of more
+than one kind.
 """
 
 from typing import Any

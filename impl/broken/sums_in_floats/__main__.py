@@ -1,6 +1,7 @@
 """Keeps its sums as floating-point numbers, which hold no odd integer above 2^53.
 
-Whoever reads JSON where every number is a double makes this mistake. It shows where amounts are large.
+Whoever reads JSON where every number is a double makes this mistake. It shows where amounts are
+large.
 """
 
 from confluent_kafka import Message

@@ -1,6 +1,8 @@
-"""Stores its state on its own disk before the output is out, and emits nothing for an entry that the store holds.
+"""Stores its state on its own disk before the output is out, and emits nothing for an entry that
+the store holds.
 
-Whoever keeps a local store beside transactions does. A kill in one shows it, over accounts that no later entry touches.
+Whoever keeps a local store beside transactions does. A kill in one shows it, over accounts that no
+later entry touches.
 """
 
 import pickle

@@ -1,4 +1,6 @@
-"""Whoever trusts a write syncs its own disk once, and takes the newest file there for its state; a disk rolled back shows it."""
+"""Whoever trusts a write syncs its own disk once, and takes the newest file there for its state; a
+disk rolled back shows it.
+"""
 
 import os
 import pickle

@@ -1,6 +1,7 @@
 """Joins the group, and reads every partition whatever the group assigned to it.
 
-Whoever assigns partitions by hand in a group makes this mistake. It shows when there are two instances.
+Whoever assigns partitions by hand in a group makes this mistake. It shows when there are two
+instances.
 """
 
 import threading

@@ -1,6 +1,7 @@
 """Gets warm when it is told to take over, and not before.
 
-Whoever starts the second cluster at the switch makes this mistake. It shows in how long readers wait.
+Whoever starts the second cluster at the switch makes this mistake. It shows in how long readers
+wait.
 """
 
 import time

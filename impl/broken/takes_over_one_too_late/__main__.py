@@ -1,6 +1,8 @@
-"""Takes the position where the other cluster ended for its last one, and passes over what comes first.
+"""Takes the position where the other cluster ended for its last one, and passes over what comes
+first.
 
-Whoever mixes up last offset and next offset makes this mistake. It shows in what nobody reads at a switch.
+Whoever mixes up last offset and next offset makes this mistake. It shows in what nobody reads at a
+switch.
 """
 
 from typing import Any

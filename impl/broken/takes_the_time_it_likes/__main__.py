@@ -1,6 +1,7 @@
 """Asks for a transaction timeout of its own, longer than it was told.
 
-Whoever raises it to be rid of timeouts makes this mistake. It shows where nobody comes back to settle what is open.
+Whoever raises it to be rid of timeouts makes this mistake. It shows where nobody comes back to
+settle what is open.
 """
 
 from typing import Any

@@ -1,6 +1,7 @@
 """Tells outside of Kafka what it has committed, once it has.
 
-Whoever wants no effect of an aborted transaction makes this mistake. It shows when a crash comes between commit and effect.
+Whoever wants no effect of an aborted transaction makes this mistake. It shows when a crash comes
+between commit and effect.
 """
 
 import time

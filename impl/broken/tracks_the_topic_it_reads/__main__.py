@@ -1,6 +1,8 @@
-"""Calls an entry a duplicate by the position it is read from, which is new for every repeat of a relay upstream.
+"""Calls an entry a duplicate by the position it is read from, which is new for every repeat of a
+relay upstream.
 
-Whoever takes Kafka's offset for the entry's identity makes this mistake. It shows where something upstream repeats.
+Whoever takes Kafka's offset for the entry's identity makes this mistake. It shows where something
+upstream repeats.
 """
 
 from confluent_kafka import Message

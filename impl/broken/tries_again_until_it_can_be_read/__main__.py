@@ -1,6 +1,7 @@
 """Reads a record again that it cannot read, until it can.
 
-Whoever takes every failure for one that passes makes this mistake. It shows wherever a record cannot be read.
+Whoever takes every failure for one that passes makes this mistake. It shows wherever a record
+cannot be read.
 """
 
 from confluent_kafka import Message, TopicPartition

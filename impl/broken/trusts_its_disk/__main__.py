@@ -1,6 +1,8 @@
-"""Writes its state to its own disk when it closes, and reads it from there at the next start, whatever was committed meanwhile.
+"""Writes its state to its own disk when it closes, and reads it from there at the next start,
+whatever was committed meanwhile.
 
-Whoever takes a snapshot for the truth makes this mistake. It shows when a release is rolled back, and its disks with it.
+Whoever takes a snapshot for the truth makes this mistake. It shows when a release is rolled back,
+and its disks with it.
 """
 
 import pickle

@@ -1,4 +1,7 @@
-"""Begins when every partition has spoken. Whoever merges them by time makes this mistake. It shows where one has nothing."""
+"""Begins when every partition has spoken.
+
+Whoever merges them by time makes this mistake. It shows where one has nothing.
+"""
 
 from typing import Any
 

@@ -1,7 +1,7 @@
 """Joins its group under a new name at every start, with a session timeout of its own choice.
 
-Whoever keeps the defaults of his client makes this mistake. It shows after a crash: the group gives the partitions of the dead to
-nobody before its session is over.
+Whoever keeps the defaults of his client makes this mistake. It shows after a crash: the group gives
+the partitions of the dead to nobody before its session is over.
 """
 
 from typing import Any

@@ -1,9 +1,11 @@
-"""What a design does to its disks, seen at the system call and held there, with no change to the design.
+"""What a design does to its disks, seen at the system call and held there, with no change to the
+design.
 
-The kernel asks before each rename, unlink, fsync and close (seccomp's user notification, Linux 5.5 and later) and waits for the
-answer, which is to go on, or none: whoever is to die there is killed while it waits, so that the call was never made. A cut after
-a call is the one before the next, since nothing lies between them. Files that hold no more than a checksum (.crc) belong to
-those that they are of. What an fsync leaves on the disk is copied, so that the disk can be rolled back to it.
+The kernel asks before each rename, unlink, fsync and close (seccomp's user notification, Linux 5.5
+and later) and waits for the answer, which is to go on, or none: whoever is to die there is killed
+while it waits, so that the call was never made. A cut after a call is the one before the next,
+since nothing lies between them. Files that hold no more than a checksum (.crc) belong to those that
+they are of. What an fsync leaves on the disk is copied, so that the disk can be rolled back to it.
 """
 
 import contextlib
@@ -31,7 +33,8 @@ WATCHED = Path(__file__).with_name("watched.py")
 RECEIVE, SEND, IS_VALID = 0xC0502100, 0xC0182101, 0x40082102  # ioctl numbers of <linux/seccomp.h>
 QUESTION, ANSWER, GO_ON = struct.Struct("QIIiIQ6Q"), struct.Struct("QqiI"), 1
 AT_FDCWD = -100
-PATHS = {  # call -> where among its arguments its paths are, each with the folder that it is relative to
+# call -> where among its arguments its paths are, each with the folder that it is relative to
+PATHS = {
     "rename": ((None, 0), (None, 1)),
     "renameat": ((0, 1), (2, 3)),
     "renameat2": ((0, 1), (2, 3)),
@@ -54,7 +57,9 @@ LISTENER_S = 10.0
 
 @dataclass
 class Effect:
-    """A change that a process is about to make in the folder of an application, and when (monotonic, seconds)."""
+    """A change that a process is about to make in the folder of an application, and when
+    (monotonic, seconds).
+    """
 
     folder: Path
     call: str
@@ -65,13 +70,17 @@ class Effect:
 
     @property
     def api(self) -> str:
-        """The call and the kind of file: `rename:durable/checkpoint/offsets/N`; numbers and unique ids are all alike."""
+        """The call and the kind of file: `rename:durable/checkpoint/offsets/N`; numbers and unique
+        ids are all alike.
+        """
         return f"{self.call}:{UNIQUE.sub('N', str(self.path.relative_to(self.folder)))}"
 
 
 @dataclass
 class Hold:
-    """Hold the n-th effect of that name in an application's folder, and with it all that come after it."""
+    """Hold the n-th effect of that name in an application's folder, and with it all that come after
+    it.
+    """
 
     folder: Path
     api: str
@@ -132,7 +141,9 @@ class Disk:
         self._hold = None
 
     def of(self, folder: Path) -> list[Effect]:
-        """What was done in an application's folder; a close with nothing between it and the file's new name is the same place."""
+        """What was done in an application's folder; a close with nothing between it and the file's
+        new name is the same place.
+        """
         with self._lock:
             own = [effect for effect in self.effects if effect.folder == folder.resolve()]
         sources = [*(after.source for after in own[1:]), None]
@@ -143,7 +154,9 @@ class Disk:
         ]
 
     def roll_back(self, folder: Path) -> tuple[int, int]:
-        """Leave of each file there what its last fsync left, and nothing of one that had none; how many of each."""
+        """Leave of each file there what its last fsync left, and nothing of one that had none; how
+        many of each.
+        """
         there, kept = [file for file in folder.resolve().rglob("*") if file.is_file()], 0
         for file in there:
             if copy := self._synced.get(file):

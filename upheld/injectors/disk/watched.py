@@ -1,7 +1,9 @@
-"""Runs a command whose changes to disks somebody else is asked about: `python watched.py SOCKET COMMAND …`.
+"""Runs a command whose changes to disks somebody else is asked about: `python watched.py SOCKET
+COMMAND …`.
 
-A seccomp filter has the kernel stop each thread that is about to rename, remove, sync or close a file, and ask whoever holds
-the listener, which goes out through the inherited socket of that number. Children inherit the filter. See seccomp_unotify(2).
+A seccomp filter has the kernel stop each thread that is about to rename, remove, sync or close a
+file, and ask whoever holds the listener, which goes out through the inherited socket of that
+number. Children inherit the filter. See seccomp_unotify(2).
 """
 
 import contextlib
@@ -50,7 +52,10 @@ class _Program(ctypes.Structure):
 
 
 def listen() -> int:
-    """Have this thread and all that come of it asked about; return the listener. OSError where the kernel does not do it."""
+    """Have this thread and all that come of it asked about; return the listener.
+
+    OSError where the kernel does not do it.
+    """
     machine, seccomp, calls = CALLS[platform.machine()]
     code = [(LOAD, 0, 0, 4), (IS_EQUAL, 0, len(calls) + 1, machine), (LOAD, 0, 0, 0)]
     code += [(IS_EQUAL, len(calls) - at, 0, number) for at, number in enumerate(calls.values())]

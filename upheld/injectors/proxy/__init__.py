@@ -1,9 +1,10 @@
-"""A proxy between designs and brokers that knows Kafka's protocol: it forwards bytes as they are, tells clients its own
-addresses, records what is asked and answered, and strikes where a rule says.
+"""A proxy between designs and brokers that knows Kafka's protocol: it forwards bytes as they are,
+tells clients its own addresses, records what is asked and answered, and strikes where a rule says.
 
-A rule names a moment: the n-th request of an API through a door. TCP loses nothing in the middle of a connection, so what does
-not arrive takes all that would follow on its connection with it. An error is told only where a broker might tell it. What the
-proxy cannot read it lets through to nobody, and says so.
+A rule names a moment: the n-th request of an API through a door. TCP loses nothing in the middle of
+a connection, so what does not arrive takes all that would follow on its connection with it. An
+error is told only where a broker might tell it. What the proxy cannot read it lets through to
+nobody, and says so.
 """
 
 import asyncio
@@ -58,9 +59,11 @@ Result = TypeVar("Result")
 
 @dataclass
 class Exchange:
-    """A request and its answer: through which door, on which connection, what, when (monotonic, seconds), and what befell it.
+    """A request and its answer: through which door, on which connection, what, when (monotonic,
+    seconds), and what befell it.
 
-    The error is the broker's own code, read where a rule strikes; told is the one that the client had in its place.
+    The error is the broker's own code, read where a rule strikes; told is the one that the client
+    had in its place.
     """
 
     door: str
@@ -84,12 +87,15 @@ class Exchange:
 
 @dataclass
 class Rule:
-    """Strike the n-th request of an API through a door, before the broker has it or after it has answered it.
+    """Strike the n-th request of an API through a door, before the broker has it or after it has
+    answered it.
 
-    close: both sides lose the connection. hold: it waits until it is released or lost, and what follows on its connection with
-    it; also when whoever asked is gone by then. silence: nothing passes on the connection any more. refuse: it is answered with
-    an error that the broker might have given; before, the broker never has it, and after, it has done what was asked. Counted are
-    the requests that this can befall, of one client or for one topic if it names them, and of its n-th transaction from here on.
+    close: both sides lose the connection. hold: it waits until it is released or lost, and what
+    follows on its connection with it; also when whoever asked is gone by then. silence: nothing
+    passes on the connection any more. refuse: it is answered with an error that the broker might
+    have given; before, the broker never has it, and after, it has done what was asked. Counted are
+    the requests that this can befall, of one client or for one topic if it names them, and of its
+    n-th transaction from here on.
     """
 
     door: str
@@ -182,7 +188,9 @@ class Proxy:
         self._loop.call_soon_threadsafe(rule.released.set)
 
     def bar(self, door: str) -> int:
-        """Take every connection through a door, and let nobody in until it is opened; how many there were."""
+        """Take every connection through a door, and let nobody in until it is opened; how many
+        there were.
+        """
         return self._call(self._bar(door))
 
     def unbar(self, door: str) -> int:

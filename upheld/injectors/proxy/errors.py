@@ -1,8 +1,10 @@
-"""Errors in a broker's place: those that Kafka gives before it has done what is asked, or after it has, and answers that say so.
+"""Errors in a broker's place: those that Kafka gives before it has done what is asked, or after it
+has, and answers that say so.
 
-Looked up in the source of Kafka 4. Transactions: TransactionStateManager.appendTransactionToLog, whose record may be in the log
-when the coordinator is not the coordinator any more. Offsets: CoordinatorOperationExceptionHelper, with what CoordinatorRuntime
-fails that was written and not yet replicated. Records: Partition.checkEnoughReplicasReachOffset, by DelayedProduce.
+Looked up in the source of Kafka 4. Transactions: TransactionStateManager.appendTransactionToLog,
+whose record may be in the log when the coordinator is not the coordinator any more. Offsets:
+CoordinatorOperationExceptionHelper, with what CoordinatorRuntime fails that was written and not yet
+replicated. Records: Partition.checkEnoughReplicasReachOffset, by DelayedProduce.
 """
 
 from dataclasses import MISSING, fields
@@ -77,7 +79,9 @@ def is_given(request: Request, moment: Moment, error: ErrorCode) -> bool:
 
 
 def refusal(request: Request, moment: Moment, error: ErrorCode, own: Any = None) -> bytes:
-    """The answer that refuses all of a request; after it is done, with what the broker's own answer says of where records are."""
+    """The answer that refuses all of a request; after it is done, with what the broker's own answer
+    says of where records are.
+    """
     demand(request.api, moment, error)
     if not is_given(request, moment, error):
         raise ValueError(
@@ -89,7 +93,9 @@ def refusal(request: Request, moment: Moment, error: ErrorCode, own: Any = None)
 
 
 def _refusing(schema: Any, asked: Any, error: ErrorCode) -> Any:
-    """An answer or a part of one: the places of what is asked, the error beside each, and nothing else."""
+    """An answer or a part of one: the places of what is asked, the error beside each, and nothing
+    else.
+    """
     kinds, said = get_type_hints(schema), dict[str, Any]()
     for field in fields(schema):
         name, kind = field.name, kinds[field.name]

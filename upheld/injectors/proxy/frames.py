@@ -1,8 +1,9 @@
-"""Kafka's frames as they travel: what their headers say, and whole messages where one names addresses, by kio's schemas.
+"""Kafka's frames as they travel: what their headers say, and whole messages where one names
+addresses, by kio's schemas.
 
-Traps, from the protocol guide and its clients: the client id of a flexible header is not compact; the answer to ApiVersions
-always has the oldest header, and the oldest body where the version was not known; a Produce that wants no acknowledgement has
-no answer.
+Traps, from the protocol guide and its clients: the client id of a flexible header is not compact;
+the answer to ApiVersions always has the oldest header, and the oldest body where the version was
+not known; a Produce that wants no acknowledgement has no answer.
 """
 
 import io
@@ -63,7 +64,9 @@ class Request:
 
     @property
     def acks(self) -> int:
-        """Whose acknowledgement a Produce waits for: nobody's, the leader's (1) or every replica's (-1)."""
+        """Whose acknowledgement a Produce waits for: nobody's, the leader's (1) or every replica's
+        (-1).
+        """
         reader = read_compact_string_nullable if self.version >= 9 else read_nullable_legacy_string
         # Which stands before the acks.
         _, at = _read(reader, "a transactional id", self.frame, self.body)
@@ -161,7 +164,8 @@ def stand_in(request: Request) -> bytes:
 
 
 def told(request: Request, frame: bytes, place: Place) -> bytes:
-    """An answer as a client behind the proxy is to read it: with its addresses, and no version that is not known here.
+    """An answer as a client behind the proxy is to read it: with its addresses, and no version that
+    is not known here.
 
     The same bytes where nothing of that is in it.
     """
@@ -177,8 +181,8 @@ def told(request: Request, frame: bytes, place: Place) -> bytes:
 
 
 def limited(versions: Any) -> Any:
-    """ApiVersions without the APIs and the versions that kio has no schema of. The lowest stay: librdkafka reads from Produce's
-    whether a broker knows its compression."""
+    """ApiVersions without the APIs and the versions that kio has no schema of. The lowest stay:
+    librdkafka reads from Produce's whether a broker knows its compression."""
     known = {key: max(schema_name_map[name]) for key, name in api_key_map.items()}
     kept = tuple(
         replace(api, max_version=i16(min(api.max_version, known[api.api_key])))

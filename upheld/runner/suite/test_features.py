@@ -1,4 +1,7 @@
-"""Binds every scenario of the features. The plugin brings the sentences; a second import would load each step twice."""
+"""Binds every scenario of the features.
+
+The plugin brings the sentences; a second import would load each step twice.
+"""
 
 from pytest_bdd import scenarios
 

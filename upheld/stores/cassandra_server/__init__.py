@@ -1,6 +1,8 @@
-"""A Cassandra: each application has a keyspace of its own on the one server of a run, with the table `state`.
+"""A Cassandra: each application has a keyspace of its own on the one server of a run, with the
+table `state`.
 
-What is written is read from the server's full query log, which tells every statement that succeeded, with its own time.
+What is written is read from the server's full query log, which tells every statement that
+succeeded, with its own time.
 """
 
 import re
@@ -26,7 +28,9 @@ _TABLE = "CREATE TABLE {0}.state (stage text, key text, value text, PRIMARY KEY 
 
 
 class Cassandra:
-    """An application's keyspace; `address` is `cassandra://HOST:PORT/KEYSPACE`, which the design is given."""
+    """An application's keyspace; `address` is `cassandra://HOST:PORT/KEYSPACE`, which the design is
+    given.
+    """
 
     def __init__(self, run: RunScope, _folder: Path, application_id: str, _given: str = "") -> None:
         self._server = server_of(run)
@@ -68,7 +72,8 @@ class Cassandra:
     def writes(self) -> list[tuple[float, str, str]]:
         """How many seconds ago, stage and key of every write since this was asked last.
 
-        Inconclusive where a statement is none of those that docs/protocol.md names: it cannot be said which rows it wrote.
+        Inconclusive where a statement is none of those that docs/protocol.md names: it cannot be
+        said which rows it wrote.
         """
         told = self._server.queries.writes(self._keyspace)
         new, self._asked = told[self._asked :], len(told)
@@ -79,7 +84,9 @@ class Cassandra:
         return [(time.time() - write.at_s, write.stage, write.key) for write in new]
 
     def version(self) -> int:
-        """A number that changes when somebody else has written; quick enough to be asked all the time."""
+        """A number that changes when somebody else has written; quick enough to be asked all the
+        time.
+        """
         return len(self._server.queries.writes(self._keyspace))
 
     @contextmanager
@@ -93,7 +100,9 @@ class Cassandra:
 
     @contextmanager
     def down(self) -> Iterator[None]:
-        """Meanwhile the server is killed; it comes back with what it had acknowledged, which `rows` tells all along."""
+        """Meanwhile the server is killed; it comes back with what it had acknowledged, which `rows`
+        tells all along.
+        """
         self._server.write_with(threads=0)
         self._kept = self.rows()
         self._server.kill()
@@ -107,7 +116,9 @@ class Cassandra:
                     self._ask(_NOTHING)
 
     def _is_back(self) -> bool:
-        """Whether the driver has found it again; it has the threads that write from its first write on."""
+        """Whether the driver has found it again; it has the threads that write from its first write
+        on.
+        """
         from cassandra import DriverException  # noqa: PLC0415
         from cassandra.cluster import NoHostAvailable  # noqa: PLC0415
 

@@ -1,4 +1,6 @@
-"""A Cassandra of one node as a child process, from locked jars and a Java that it can take; it serves a whole run."""
+"""A Cassandra of one node as a child process, from locked jars and a Java that it can take; it
+serves a whole run.
+"""
 
 import functools
 import json
@@ -79,7 +81,9 @@ class Server:
     launch: "_Launch" = field(repr=False)
 
     def write_with(self, threads: int) -> None:
-        """Have so many of its threads write; with none, writes wait and time out, while reads are answered."""
+        """Have so many of its threads write; with none, writes wait and time out, while reads are
+        answered.
+        """
         stage = "org.apache.cassandra.request:type=MutationStage"
         self.launch.tell(
             self.process.pid, stage, "-ms", "-f", "MaximumPoolSize", "-v", str(threads)
@@ -98,7 +102,9 @@ class Server:
 
 @functools.cache
 def server_of(run: RunScope) -> Server:
-    """The run's one server, started for who asks first; NotOffered where the machine has not what it needs."""
+    """The run's one server, started for who asks first; NotOffered where the machine has not what
+    it needs.
+    """
     try:
         java = find_java(NEWEST_JAVA)
         jars = jar_set(Path(__file__).parent)
@@ -125,7 +131,9 @@ class _Launch:
         return Server(self.port, self.boot(), QueryLog(self.queries), self)
 
     def boot(self) -> subprocess.Popen[bytes]:
-        """Boot it, and have it log its queries in a new folder: it would empty one that it has been in."""
+        """Boot it, and have it log its queries in a new folder: it would empty one that it has been
+        in.
+        """
         self.queries = Path(tempfile.mkdtemp(prefix="queries-", dir=self.home))
         process = self._java(
             *self._server_options(), "org.apache.cassandra.service.CassandraDaemon"
@@ -154,7 +162,9 @@ class _Launch:
         )
 
     def tell(self, pid: int, bean: str, *what: str) -> None:
-        """Have it do something, by attaching to it, which is sooner done than by its own tool and needs no port."""
+        """Have it do something, by attaching to it, which is sooner done than by its own tool and
+        needs no port.
+        """
         tool = self._java("org.gridkit.jvmtool.SJK", "mx", "--pid", str(pid), "-b", bean, *what)
         self.run.session(tool.pid)
         try:

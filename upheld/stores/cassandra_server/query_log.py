@@ -1,8 +1,10 @@
-"""Cassandra's full query log: every statement that the server has carried out, with the values that were bound to it.
+"""Cassandra's full query log: every statement that the server has carried out, with the values that
+were bound to it.
 
-The server appends a statement when it has succeeded and before many have heard of it, and waits where the log cannot follow, so
-none is missing; one that timed out is not there, though it may have had its effect. The files are Chronicle's queues: documents,
-each behind four bytes that hold its length and two flags, of named fields with typed values.
+The server appends a statement when it has succeeded and before many have heard of it, and waits
+where the log cannot follow, so none is missing; one that timed out is not there, though it may have
+had its effect. The files are Chronicle's queues: documents, each behind four bytes that hold its
+length and two flags, of named fields with typed values.
 """
 
 import re
@@ -45,7 +47,9 @@ _WRITES = re.compile(r"\s*(INSERT|UPDATE|BEGIN)\b", re.I)
 
 
 class Write(NamedTuple):
-    """A row that was written: when (wall clock, seconds), stage and key; or, with neither, a statement that nobody can read."""
+    """A row that was written: when (wall clock, seconds), stage and key; or, with neither, a
+    statement that nobody can read.
+    """
 
     at_s: float
     stage: str
@@ -110,7 +114,9 @@ def statements(document: bytes) -> Iterator[tuple[str, Write]]:
 
 
 def written(query: str, values: list[bytes | None]) -> tuple[str, str, str, str] | None:
-    """Keyspace, stage and key that a statement writes, or why nobody can say; None of what writes no row."""
+    """Keyspace, stage and key that a statement writes, or why nobody can say; None of what writes
+    no row.
+    """
     if insert := _INSERT.match(query):
         keyspace, names, *terms = insert.groups()
         columns = [name.strip(' \n\t"').lower() for name in names.split(",")]
@@ -135,7 +141,9 @@ def _text(value: bytes | None) -> str:
 
 
 def _bound(options: bytes, version: int) -> list[bytes | None]:
-    """The values among a request's options, as they travel: consistency, flags, number of values, and each behind its length."""
+    """The values among a request's options, as they travel: consistency, flags, number of values,
+    and each behind its length.
+    """
     at = 3 if version < 5 else 6
     if not options[at - 1] & 1:
         return []
