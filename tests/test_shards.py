@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from upheld.cli import main
 from upheld.errors import UsageProblem
-from upheld.report import RowResult, Summary, Writer, read
+from upheld.report import FORMAT, RowResult, Summary, Writer, read
 from upheld.runner.shards import merge, shard
 from upheld.spec.depths import Share
 from upheld.verdicts import Anomaly, Verdict
@@ -15,6 +15,8 @@ from upheld.verdicts import Anomaly, Verdict
 SECONDS = st.dictionaries(
     st.text("abcdef", min_size=1, max_size=4), st.floats(0, 100), min_size=4, max_size=40
 )
+
+REPORTS = Path(__file__).parent / "reports"  # one of each format that was
 
 
 def dealt(seconds: dict[str, float], count: int) -> list[set[str]]:
@@ -78,7 +80,7 @@ def written(folder: Path, which: str, rows: list[RowResult], **changes: object) 
     (folder / "logs" / "broker.log").write_text(f"of {which}")
     (folder / "junit.xml").write_text(f"<testsuites><testsuite name='{which}'/></testsuites>")
     summary = Summary(
-        format=2, partial=False, upheld="0.1.0", seed=7, depth="core", shard=which, broker="embedded 4.3.1",
+        format=FORMAT, partial=False, upheld="0.1.0", seed=7, depth="core", shard=which, broker="embedded 4.3.1",
         broker_why="asked for", versions={}, design_versions={"plain": "1"}, promised={"plain": 203},
         chosen={"plain": len(rows)}, judged={"plain": len(rows)}, verdicts={}, known_failures=0, untested=[],
         seconds=30.0, median_seconds=2.0, peak_memory_mb=100 * len(rows), exit_code=0,
@@ -164,7 +166,7 @@ def test_a_limit_that_one_shard_broke_fails_the_whole(tmp_path: Path) -> None:
         ({"shard": "1/2"}, "are both shard 1/2"),
         ({"shard": "3/3"}, "Here are shards of 2 and of 3"),
         ({"shard": "4/3"}, "the shard '4/3' is not K/N"),
-        ({"format": 3}, "has format 3, and this version reads 2 at most"),
+        ({"format": 4}, "has format 4, and this version reads 3 at most"),
     ],
 )
 def test_what_does_not_fit_together_is_refused(
@@ -252,14 +254,11 @@ def test_shards_share_a_seed(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--shard needs a --seed" in capsys.readouterr().err
 
 
-def test_an_older_report_is_read(tmp_path: Path) -> None:
-    """A report without a format promised what it chose, and was judged whole."""
-    folder = written(tmp_path, "", [row("G1.x")])
-    *rows, last = (folder / "report.jsonl").read_text().splitlines()
-    known = {"depth", "slice", "shard", "shards", "repeat", "design_versions", "chosen", "format"}
-    old = {name: value for name, value in json.loads(last).items() if name not in known}
-    (folder / "report.jsonl").write_text("\n".join([*rows, json.dumps(old)]))
+@pytest.mark.parametrize(("number", "depth", "chosen"), [(1, "full", 203), (2, "core", 146)])
+def test_an_older_report_is_read(number: int, depth: str, chosen: int) -> None:
+    """A report is read as the version wrote it that had its format; the first promised all it chose."""
+    rows, summary = read(REPORTS / f"format-{number}.jsonl")
 
-    summary = read(folder / "report.jsonl")[1]
-
-    assert (summary.format, summary.depth, summary.chosen) == (1, "full", {"plain": 203})
+    assert [row.id for row in rows] == ["G22.dies-after-a-commit[ledger-exactly_once]"]
+    assert (summary.format, summary.upheld, summary.depth) == (number, "0.1.0", depth)
+    assert (summary.promised, summary.chosen) == ({"plain": 203}, {"plain": chosen})

@@ -13,14 +13,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 from rich.table import Table
 from rich.text import Text
 
 from upheld.errors import UsageProblem
 from upheld.verdicts import Anomaly, Verdict
 
-FORMAT = 2  # of report.jsonl; without a number it is 1, which has no depths and shards
+# Of report.jsonl. Format 2 calls the version by the package's former name; format 1, which has no
+# number, has no depths and shards either.
+FORMAT = 3
+DEPTHS_SINCE = 2
 COLOURS = {
     Verdict.UPHELD: "green",
     Verdict.VIOLATED: "red",
@@ -97,7 +100,7 @@ class Summary(BaseModel):
     kind: Literal["summary"] = "summary"
     format: int = 1
     partial: bool
-    upheld: str
+    upheld: str = Field(validation_alias=AliasChoices("upheld", "streamgate"))
     seed: int
     depth: str = "full"
     slice: str = ""  # of what the depth leaves out, such as 3/8
@@ -188,7 +191,7 @@ def read(path: Path) -> tuple[list[RowResult], Summary]:
         )
     try:
         summary = Summary(**lines[-1])
-        if summary.format < FORMAT:
+        if summary.format < DEPTHS_SINCE:
             summary.chosen = summary.promised
         return [RowResult(**line) for line in lines[:-1]], summary
     except (ValidationError, TypeError) as error:
