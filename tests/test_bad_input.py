@@ -77,6 +77,8 @@ def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., Refused]:
         ("", "the following arguments are required: COMMAND. See upheld --help."),
         ("walk", "invalid choice: 'walk' (choose from "),
         ("run --sped 1", "unrecognized arguments: --sped"),
+        ("sweep --disk burnt", "there is no disk 'burnt'; there are kept, rolled-back, wiped"),
+        ("sweep --disk kept,", "there is no disk ''; there are kept, rolled-back, wiped"),
         ("run --design plain --des plain", "unrecognized arguments: --des"),
         ("run --design nowhere", "There is no design at "),
         (

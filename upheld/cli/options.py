@@ -114,7 +114,6 @@ def sweep_options(to: argparse.ArgumentParser) -> None:
     to.add_argument(
         "--disk",
         metavar="LIST",
-        default="",
         help="also die before each rename, unlink and fsync, and each close of a file that was written; whoever comes back "
         "finds its own disk kept, rolled-back to what was synced, or wiped: one of these, or several with commas (Linux)",
     )

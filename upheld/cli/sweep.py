@@ -70,9 +70,9 @@ def sweep_design(arguments: argparse.Namespace) -> int:
     return sweep.exit_code(results)
 
 
-def disks_of(text: str) -> tuple[str, ...]:
+def disks_of(text: str | None) -> tuple[str, ...]:
     """Return what is to become of an instance's own disk, as `--disk` lists it."""
-    asked = tuple(dict.fromkeys(filter(None, text.split(","))))
+    asked = () if text is None else tuple(dict.fromkeys(text.split(",")))
     if unknown := [each for each in asked if each not in sweep.LEFT]:
         raise UsageProblem(
             f"--disk: there is no disk {unknown[0]!r}; there are {', '.join(sweep.LEFT)}"
