@@ -2,39 +2,15 @@
 
 A check takes the history as it was when the feature asked, and the application that the sentence is
 about; it returns anomalies, or an empty list. What is legal depends on the mode, and each rule says
-why.
+why. A check registers itself when its module is imported, and all modules here are.
 """
 
-from upheld.checks import (
-    dead_letters,
-    delivery,
-    effects,
-    fencing,
-    flush,
-    joins,
-    lag,
-    lineage,
-    merged,
-    queries,
-    side_effects,
-    stores,
-)
+from importlib import import_module
+from pkgutil import iter_modules
+
 from upheld.checks.registry import ANOMALIES, CHECKS
 
-# Each registers its checks when it is imported.
-FAMILIES = (
-    dead_letters,
-    delivery,
-    effects,
-    fencing,
-    flush,
-    joins,
-    lag,
-    lineage,
-    merged,
-    queries,
-    side_effects,
-    stores,
-)
+for _module in iter_modules(__path__, f"{__name__}."):
+    import_module(_module.name)
 
-__all__ = ["ANOMALIES", "CHECKS", "FAMILIES"]
+__all__ = ["ANOMALIES", "CHECKS"]
