@@ -9,7 +9,7 @@ import signal
 import sys
 from collections.abc import Callable
 from pkgutil import resolve_name
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 import upheld
 from upheld.cli import options
@@ -26,7 +26,87 @@ EXIT_CODES = {
     INTERRUPTED: "interrupted; the report is partial and says so",
 }
 
-Command = Callable[[argparse.Namespace], int]  # returns the exit code
+_CODES = "\n".join(f"  {code:<4} {meaning}" for code, meaning in EXIT_CODES.items())
+
+
+class Command(NamedTuple):
+    """One command.
+
+    Attributes:
+        target: Its module and function, imported when it is asked for.
+        add_options: Adds its options to a parser.
+        purpose: What it is for, in a sentence.
+        epilog: What `--help` ends with.
+    """
+
+    target: str
+    add_options: Callable[[argparse.ArgumentParser], None]
+    purpose: str
+    epilog: str | None = None
+
+
+COMMANDS = {
+    "run": Command(
+        "run:run_designs",
+        options.run_options,
+        "Judge designs on a real Kafka, with real faults.",
+        f"exit codes:\n{_CODES}",
+    ),
+    "list": Command(
+        "listing:list_rows",
+        options.listing_options,
+        "List guarantees, scenarios and rows, and what a design has promised.",
+    ),
+    "explain": Command(
+        "listing:explain_guarantee",
+        options.explain_options,
+        "Explain a guarantee: promise, source, scenarios, anomalies.",
+    ),
+    "new": Command(
+        "designs:new_design",
+        options.new_options,
+        "Write a complete design that passes `smoke`, to start yours from.",
+    ),
+    "smoke": Command(
+        "designs:smoke_design",
+        options.smoke_options,
+        "Is the adapter sound? A few records, before the design is judged.",
+    ),
+    "sweep": Command(
+        "sweep:sweep_design",
+        options.sweep_options,
+        "Kill a design before and after each request that changes something, "
+        "and judge what comes of it.",
+        "Interrupted, it goes on where it stopped with the same --out and options.\n\n"
+        f"exit codes:\n{_CODES}",
+    ),
+    "merge": Command(
+        "run:merge_reports",
+        options.merge_options,
+        "Make one report, table and exit code of the shards of a run.",
+        f"exit codes are those of the run as a whole:\n{_CODES}",
+    ),
+    "judge": Command(
+        "replay:judge_history",
+        options.judge_options,
+        "Judge a recorded history again, with no broker.",
+    ),
+    "lint": Command(
+        "lint:lint_features",
+        options.add_json,
+        "Check the features: no scenario is vacuous, no sentence unused.",
+    ),
+    "schema": Command(
+        "listing:print_schema",
+        options.add_none,
+        "Print the JSON Schema of the adapter protocol.",
+    ),
+    "broker": Command(
+        "broker:run_broker",
+        options.add_broker,
+        "Run the broker in the foreground until Ctrl-C.",
+    ),
+}
 
 
 class Parser(argparse.ArgumentParser):
@@ -43,8 +123,8 @@ def main(argv: list[str] | None = None) -> int:
     arguments.argv = sys.argv[1:] if argv is None else argv
     try:
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # an orderly end, as by Ctrl-C
-        command: Command = resolve_name(arguments.command)
-        code = command(arguments)
+        run: Callable[[argparse.Namespace], int] = resolve_name(arguments.command)
+        code = run(arguments)
     except Problem as problem:
         sentence = f"upheld: {problem}"
         print(sentence if sentence.endswith((".", "?")) else f"{sentence}.", file=sys.stderr)
@@ -72,53 +152,23 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def parser() -> Parser:
-    """Return the parser of every command; a command's own module is imported when it is asked for."""
+    """Return the parser of every command."""
     top = Parser(
         prog="upheld",
         description=upheld.__doc__,
         epilog="Each command has its own --help. To begin: upheld run --design plain",
     )
     top.add_argument("--version", action="version", version=upheld.__version__)
-    commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
-
-    def command(
-        name: str, target: str, text: str, epilog: str | None = None
-    ) -> argparse.ArgumentParser:
-        added = commands.add_parser(
+    parsers = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    for name, command in COMMANDS.items():
+        added = parsers.add_parser(
             name,
-            help=text,
-            description=text,
-            epilog=epilog,
+            help=command.purpose,
+            description=command.purpose,
+            epilog=command.epilog,
             allow_abbrev=False,  # an abbreviation in somebody's CI would break with the next option
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        added.set_defaults(command=f"upheld.cli.{target}")
-        return added
-
-    codes = "\n".join(f"  {code:<4} {meaning}" for code, meaning in EXIT_CODES.items())
-    said = f"exit codes:\n{codes}"
-    text = "Judge designs on a real Kafka, with real faults."
-    options.run_options(command("run", "run:run_designs", text, said))
-    text = "List guarantees, scenarios and rows, and what a design has promised."
-    options.listing_options(command("list", "listing:list_rows", text))
-    text = "Explain a guarantee: promise, source, scenarios, anomalies."
-    options.explain_options(command("explain", "listing:explain_guarantee", text))
-    text = "Write a complete design that passes `smoke`, to start yours from."
-    options.new_options(command("new", "designs:new_design", text))
-    text = "Is the adapter sound? A few records, before the design is judged."
-    options.smoke_options(command("smoke", "designs:smoke_design", text))
-    text = "Kill a design before and after each request that changes something, and judge what comes of it."
-    resumed = f"Interrupted, it goes on where it stopped with the same --out and options.\n\n{said}"
-    options.sweep_options(command("sweep", "sweep:sweep_design", text, resumed))
-    text = "Make one report, table and exit code of the shards of a run."
-    whole = f"exit codes are those of the run as a whole:\n{codes}"
-    options.merge_options(command("merge", "run:merge_reports", text, whole))
-    text = "Judge a recorded history again, with no broker."
-    options.judge_options(command("judge", "replay:judge_history", text))
-    text = "Check the features: no scenario is vacuous, no sentence unused."
-    options.lint_options(command("lint", "lint:lint_features", text))
-    command("schema", "listing:print_schema", "Print the JSON Schema of the adapter protocol.")
-    options.add_broker(
-        command("broker", "broker:run_broker", "Run the broker in the foreground until Ctrl-C.")
-    )
+        command.add_options(added)
+        added.set_defaults(command=f"upheld.cli.{command.target}")
     return top

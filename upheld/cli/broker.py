@@ -9,7 +9,7 @@ from upheld.supervisor.reaper import RunScope
 
 
 def run_broker(arguments: argparse.Namespace) -> int:
-    """Broker in the foreground."""
+    """Start the broker, and wait until it is interrupted."""
     out = out_folder()
     run = RunScope()
     try:

@@ -14,14 +14,14 @@ from upheld.ui.timeleft import Mean
 
 
 def new_design(arguments: argparse.Namespace) -> int:
-    """New."""
+    """Write a design to start from."""
     new(arguments.directory)
     print(f"{arguments.directory} holds a design; try: upheld smoke --design {arguments.directory}")
     return 0
 
 
 def smoke_design(arguments: argparse.Namespace) -> int:
-    """Smoke."""
+    """Hold a conversation with each design; return 1 if a check of one fails."""
     designs, out = manifests(arguments), out_folder()
     run = RunScope()
     mean = Mean(sum(map(count, designs)))

@@ -7,7 +7,7 @@ from upheld.lint import lint
 
 
 def lint_features(arguments: argparse.Namespace) -> int:
-    """Lint."""
+    """Print each finding; return 1 if there is any."""
     findings = lint()
     print(
         json.dumps(findings, indent=2)

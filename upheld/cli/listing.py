@@ -14,7 +14,7 @@ from upheld.spec.selection import Request, chosen_rows
 
 
 def list_rows(arguments: argparse.Namespace) -> int:
-    """List."""
+    """Print the rows that are chosen, and what each design has promised of them."""
     found, designs = catalogue.load(), manifests(arguments)
     request = request_of(arguments)
     if not arguments.depth:  # whoever lists wants to see what there is
@@ -48,7 +48,7 @@ def list_rows(arguments: argparse.Namespace) -> int:
 
 
 def explain_guarantee(arguments: argparse.Namespace) -> int:
-    """Explain."""
+    """Print what a guarantee promises, and what breaks it."""
     explanation = catalogue.load().explanation(arguments.guarantee, anomalies_of)
     print(
         json.dumps(explanation, indent=2) if arguments.json else catalogue.as_text(explanation),
@@ -58,6 +58,6 @@ def explain_guarantee(arguments: argparse.Namespace) -> int:
 
 
 def print_schema(_: argparse.Namespace) -> int:
-    """Schema."""
+    """Print the messages of the protocol as JSON Schema."""
     print(json.dumps(schema(), indent=2))
     return 0

@@ -47,6 +47,15 @@ def add_designs(to: argparse.ArgumentParser, default: str | None = "spark") -> N
     to.set_defaults(default_design=default)
 
 
+def add_json(to: argparse.ArgumentParser) -> None:
+    """Add the option that prints JSON."""
+    to.add_argument("--json", action="store_true", help="print JSON")
+
+
+def add_none(_: argparse.ArgumentParser) -> None:
+    """Add no option."""
+
+
 def add_choice(to: argparse.ArgumentParser) -> None:
     """Add the options that choose rows."""
     to.add_argument(
@@ -248,13 +257,13 @@ def listing_options(to: argparse.ArgumentParser) -> None:
     """Add the options of `list`."""
     add_designs(to, default=None)
     add_choice(to)
-    to.add_argument("--json", action="store_true", help="print JSON")
+    add_json(to)
 
 
 def explain_options(to: argparse.ArgumentParser) -> None:
     """Add the options of `explain`."""
     to.add_argument("guarantee", metavar="ID", help="an id such as G22")
-    to.add_argument("--json", action="store_true", help="print JSON")
+    add_json(to)
 
 
 def new_options(to: argparse.ArgumentParser) -> None:
@@ -266,7 +275,7 @@ def smoke_options(to: argparse.ArgumentParser) -> None:
     """Add the options of `smoke`."""
     add_designs(to)
     add_broker(to)
-    to.add_argument("--json", action="store_true", help="print JSON")
+    add_json(to)
 
 
 def merge_options(to: argparse.ArgumentParser) -> None:
@@ -290,15 +299,10 @@ def judge_options(to: argparse.ArgumentParser) -> None:
     to.add_argument(
         "history", metavar="HISTORY", type=Path, nargs="+", help="history/*.jsonl of a run"
     )
-    to.add_argument("--json", action="store_true", help="print JSON")
+    add_json(to)
     to.add_argument(
         "--picture",
         metavar="FILE",
         type=Path,
         help="draw what happened when, as SVG; of one history",
     )
-
-
-def lint_options(to: argparse.ArgumentParser) -> None:
-    """Add the options of `lint`."""
-    to.add_argument("--json", action="store_true", help="print JSON")

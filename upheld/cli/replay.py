@@ -9,7 +9,7 @@ from upheld.judging.rejudge import judge
 
 
 def judge_history(arguments: argparse.Namespace) -> int:
-    """Judge again."""
+    """Judge each history, and return the exit code of the worst."""
     look_for_garbage_seldom()
     if arguments.picture and len(arguments.history) > 1:
         raise UsageProblem(f"--picture draws one history, and here are {len(arguments.history)}")

@@ -13,7 +13,6 @@ from rich.console import Console
 
 from upheld.cli.choices import (
     given,
-    look_for_garbage_seldom,
     manifests,
     promised_rows,
     request_of,
@@ -42,7 +41,7 @@ from upheld.ui.console import console
 
 
 def run_designs(arguments: argparse.Namespace) -> int:
-    """Judge."""
+    """Judge the rows that are chosen, and return the exit code of the run."""
     designs, found, stores = manifests(arguments), catalogue.load(), given_stores(arguments.store)
     demand_known(found, designs)
     if stores and arguments.lanes > 1:
@@ -111,22 +110,21 @@ def judge_in_turn(
     unprepared = [] if line else [design for design in choice.manifests if choice.rows[design.name]]
     with opened_rig(arguments, unprepared, out, say, stores) as rig:
         choice.again = f"upheld run --broker {rig.broker.kind}"
-        gate = LanePlugin(rig, choice, line) if line else Plugin(rig, choice, console=say)
+        plugin = LanePlugin(rig, choice, line) if line else Plugin(rig, choice, console=say)
         if not line:
-            gate.memory.start()
-        look_for_garbage_seldom()
+            plugin.memory.start()
         try:
-            with gate.progress:
-                pytest.main(pytest_arguments(out), plugins=[gate])
+            with plugin.progress:
+                pytest.main(pytest_arguments(out), plugins=[plugin])
         except OSError as error:
-            gate.problem = gate.problem or unusable(arguments.out, out, error)
+            plugin.problem = plugin.problem or unusable(arguments.out, out, error)
         except Exception:
             # A scenario that is cut short may fail at what it had not begun.
-            if not gate.interrupted:
+            if not plugin.interrupted:
                 raise
-        if line and gate.problem:
-            raise MachineProblem(gate.problem)
-    return gate
+        if line and plugin.problem:
+            raise MachineProblem(plugin.problem)
+    return plugin
 
 
 def judge_in_lanes(arguments: argparse.Namespace, choice: Choice, out: Path, say: Console) -> Lanes:
@@ -143,21 +141,21 @@ def judge_in_lanes(arguments: argparse.Namespace, choice: Choice, out: Path, say
 
 
 def ending(
-    gate: RunAccount, summary: Summary, found: catalogue.Catalogue, out: Path, *, as_json: bool
+    account: RunAccount, summary: Summary, found: catalogue.Catalogue, out: Path, *, as_json: bool
 ) -> int:
     """Print the end of a run, and give the exit code that follows."""
-    say = gate.console
+    say = account.console
     if as_json:
         print(summary.model_dump_json(indent=2))
     else:
         promises = {g.id: g.promise for g in found.guarantees.values()}
-        say.print(table(gate.choice.results, promises))
+        say.print(table(account.choice.results, promises))
         say.print(closing(summary, out), markup=False)
-        if left_out := gate.left_out():
+        if left_out := account.left_out():
             say.print(left_out, markup=False)
-    if gate.problem:
-        print(f"upheld: {gate.problem}", file=sys.stderr)
-    return int(summary.exit_code or (MachineProblem.exit_code if gate.problem else 0))
+    if account.problem:
+        print(f"upheld: {account.problem}", file=sys.stderr)
+    return int(summary.exit_code or (MachineProblem.exit_code if account.problem else 0))
 
 
 def closing(summary: Summary, out: Path) -> str:
@@ -198,7 +196,7 @@ def _parts(summary: Summary) -> Iterator[str]:
 
 
 def merge_reports(arguments: argparse.Namespace) -> int:
-    """Merge."""
+    """Make one report of several, and return the exit code of the whole."""
     out = arguments.out or out_folder()
     rows, summary = merge(arguments.folders, out)
     if arguments.json:

@@ -15,7 +15,7 @@ from upheld.verdicts import Verdict
 
 
 def sweep_design(arguments: argparse.Namespace) -> int:
-    """Sweep."""
+    """Kill a design at each point that is chosen, and return the exit code."""
     designs = manifests(arguments)
     if len(designs) > 1:
         raise UsageProblem("One design is swept at a time; give --design once.")
