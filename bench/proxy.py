@@ -27,12 +27,12 @@ REPEATS = 3
 
 def round_trip_us(bootstrap: str, requests: int) -> float:
     """The median of a fetch of nothing that waits for nothing."""
-    wire, took = RawConnection(bootstrap, {}), list[float]()
+    raw, took = RawConnection(bootstrap, {}), list[float]()
     for _ in range(requests):
         began = time.perf_counter()
-        wire.ends("empty", {0: 0})
+        raw.ends("empty", {0: 0})
         took.append(time.perf_counter() - began)
-    wire.close()
+    raw.close()
     return 1e6 * statistics.median(took)
 
 

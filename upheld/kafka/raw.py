@@ -213,24 +213,24 @@ class RawClient:
 
     def close(self) -> None:
         """Close the connections."""
-        for wire in self._open.values():
-            wire.close()
+        for connection in self._open.values():
+            connection.close()
 
-    def _wire(self, address: str) -> RawConnection:
+    def _connection(self, address: str) -> RawConnection:
         if address not in self._open:
             self._open[address] = RawConnection(address, self._client)
         return self._open[address]
 
     def _leave(self, address: str) -> None:
-        if wire := self._open.pop(address, None):
-            wire.close()
+        if connection := self._open.pop(address, None):
+            connection.close()
 
     def _look_up(self, *topics: str) -> Any:
         """What the first node that answers says, its word on the nodes kept."""
         known = list(dict.fromkeys([*self.nodes.values(), *self._bootstrap]))
         for address in known:
             try:
-                found = self._wire(address).metadata(*topics)
+                found = self._connection(address).metadata(*topics)
             except (OSError, MachineProblem):
                 self._leave(address)
                 if address == known[-1]:
@@ -266,7 +266,7 @@ class RawClient:
                     p: o for p, o in offsets.items() if leaders.get(p) == address and p not in found
                 }
                 try:
-                    answers = self._wire(address).fetch(topic, own, max_bytes) if own else {}
+                    answers = self._connection(address).fetch(topic, own, max_bytes) if own else {}
                 # It has died, and somebody else leads what it led.
                 except (OSError, MachineProblem):
                     self._leave(address)
@@ -334,11 +334,11 @@ class RawClient:
         """
         if group not in self._coordinators:
             self._look_up()
-            error, address = self._wire(next(iter(self.nodes.values()))).coordinator(group)
+            error, address = self._connection(next(iter(self.nodes.values()))).coordinator(group)
             if error:
                 raise MachineProblem(f"the group {group} has no coordinator: {_named(error)}")
             self._coordinators[group] = address
-        return self._wire(self._coordinators[group])
+        return self._connection(self._coordinators[group])
 
     def batches(self, topic: str, offsets: dict[int, int]) -> Iterator[tuple[int, BatchHeader]]:
         """Every batch header at or above these offsets, with its partition; moves the offsets on."""
@@ -357,7 +357,7 @@ class RawClient:
         """How many bytes of these topics (name -> partitions) lie on all nodes together, copies
         too.
         """
-        return sum(self._wire(address).log_bytes(topics) for address in self._all())
+        return sum(self._connection(address).log_bytes(topics) for address in self._all())
 
     def undecided(self) -> set[int]:
         """The producer ids whose transaction is open and has no outcome yet, by the word of its
@@ -366,7 +366,7 @@ class RawClient:
         return {
             int(state.producer_id)
             for address in self._all()
-            for state in self._wire(address).transactions("Ongoing")
+            for state in self._connection(address).transactions("Ongoing")
         }
 
     def transactional_ids(self) -> set[str]:
@@ -374,7 +374,7 @@ class RawClient:
         return {
             str(state.transactional_id)
             for address in self._all()
-            for state in self._wire(address).transactions()
+            for state in self._connection(address).transactions()
         }
 
     def _all(self) -> tuple[str, ...]:
@@ -388,7 +388,7 @@ class RawClient:
         found = dict[int, dict[str, int]]()
         for number, address in self.nodes.items():
             try:
-                states = self._wire(address).transactions()
+                states = self._connection(address).transactions()
             except (OSError, MachineProblem):
                 self._leave(address)
             else:

@@ -909,13 +909,13 @@ class Trial:
 
         def watch() -> None:
             deadline = began + self.decided_s(application) * self.rig.time_scale
-            wire = RawClient(broker.bootstrap, broker.client)
+            raw = RawClient(broker.bootstrap, broker.client)
             while time.monotonic() < deadline:
-                stable, _ = wire.ends(application.writes, dict.fromkeys(range(partitions), 0))
+                stable, _ = raw.ends(application.writes, dict.fromkeys(range(partitions), 0))
                 if all(stable[p] >= end for p, end in wanted.items()):
                     break
                 time.sleep(POLL_S)
-            wire.close()
+            raw.close()
             released.set_result(round((time.monotonic() - began) * 1000))
 
         threading.Thread(target=watch, name="release", daemon=True).start()
