@@ -60,8 +60,9 @@ class Design:
         return {"type": "error", "definite": True, "message": "it never stands by"}
 
     def deactivate(self) -> dict[str, Any]:
-        """Say how far it has emitted, `run` having ended: `{"type": "deactivated",
-        "emitted_through": {…}}`.
+        """Say how far it has emitted, `run` having ended.
+
+        The answer is `{"type": "deactivated", "emitted_through": {…}}`.
         """
         return {"type": "error", "definite": True, "message": "it hands over to nobody"}
 
@@ -70,8 +71,9 @@ class Design:
         return {"type": "error", "definite": True, "message": f"{table} cannot be queried"}
 
     def measure(self) -> dict[str, Any]:
-        """Say how much state there is, all in all: `{"type": "measured", "size": …, "unit": "rows"
-        or "bytes"}`.
+        """Say how much state there is, all in all, in rows or in bytes.
+
+        The answer is `{"type": "measured", "size": …, "unit": "rows" or "bytes"}`.
         """
         return {
             "type": "error",

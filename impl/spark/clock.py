@@ -3,8 +3,10 @@ something waits.
 
 Spark logs which files a batch reads, so a batch that runs again has the ticks it had; they are
 written by the monotonic clock, so nobody sets it. While nothing waits there are no ticks and no
-batches. A tick is as old as the batch before the one that reads it, so none is written while one is
-under way, but at its end; and as long before what it sends is due as the last ones took to be out,
+batches.
+
+A tick is as old as the batch before the one that reads it, so none is written while one is under
+way, but at its end; and as long before what it sends is due as the last ones took to be out,
 because otherwise each comes a batch too late.
 """
 

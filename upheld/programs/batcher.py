@@ -4,12 +4,16 @@ together.
 A visit is ``{"customerId", "visitorId", "action"}``, a batch ``{"customerId", "events":
 [{"visitorId", "action"}, …]}``, both JSON; visitorId is unique to its event. A customer's batch
 goes out when it holds `threshold` events, at once; or when its first event has waited for
-`interval_ms`; or when the design is closed gracefully. Then the next one begins empty. Nulls are
-filtered; any other record that is no visit under its customer's key stops the design: `poison`. The
-events of a customer stand in the order of the log, within a batch and from batch to batch. What was
-read and does not fill a batch waits, and its offset may be committed meanwhile: no crash loses it.
-A wait counts from the later of append and `ready`, by a clock that nobody sets. Parameters:
-threshold (events), interval_ms, commit_interval_ms.
+`interval_ms`; or when the design is closed gracefully. Then the next one begins empty.
+
+Nulls are filtered; any other record that is no visit under its customer's key stops the design:
+`poison`. The events of a customer stand in the order of the log, within a batch and from batch to
+batch.
+
+What was read and does not fill a batch waits, and its offset may be committed meanwhile: no crash
+loses it. A wait counts from the later of append and `ready`, by a clock that nobody sets.
+
+Parameters: threshold (events), interval_ms, commit_interval_ms.
 """
 
 from collections.abc import Iterable

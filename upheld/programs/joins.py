@@ -3,12 +3,14 @@ was made from.
 
 `clients`: `client-positions` (key = client; ``{"client", "positions"}``) joined with
 `client-details` (key = client; ``{"client", "name", "surname", "email"}``), inner, both sides live.
+
 `tickers`: `positions` (key = positionId; ``{"positionId", "client", "ticker", "amount"}``) joined
 with `tickers` (key = ticker; ``{"ticker", "exchange", "name", "founded"}``), inner, broadcast: the
 reference is what lies below the read_committed end of `tickers` when an instance is told to start,
-and all of it is read before the first position. `holdings`: the same two tables, left outer, both
-sides live. Parameter delete_retention_ms: how long a design that filters late results remembers a
-deletion.
+and all of it is read before the first position.
+
+`holdings`: the same two tables, left outer, both sides live. Parameter delete_retention_ms: how
+long a design that filters late results remembers a deletion.
 
 All write `joined`, keyed as the left table: ``{"left": {…}, "right": {…} | null, "from": {"left":
 "role-p@o", "right": "role-p@o" | null}}``, with role names, and of each row the fields named above.
@@ -17,7 +19,9 @@ that goes, or that has no result any more, leaves a tombstone: at most one for e
 none is needed where no result was visible. Results between two pauses of the input may be skipped,
 none may be invented; per key no result follows one with a newer left record, and for one left
 record none follows one with a newer right. A tombstone for an unknown key changes nothing. A record
-with a null key, or that cannot be read, stops the design: `poison`. Parameters: commit_interval_ms.
+with a null key, or that cannot be read, stops the design: `poison`.
+
+Parameters: commit_interval_ms.
 """
 
 from collections.abc import Iterable, Iterator

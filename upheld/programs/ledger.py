@@ -5,11 +5,15 @@ integers only. An account belongs to one branch, so all its entries lie in one p
 fans out into postings of several accounts, and one account may occur twice: they are one collection
 under one offset. ``applied`` is the entry's first hop (its own position if the chain is empty): the
 same topic, partition and topic id with an offset not above it is a duplicate and is discarded; any
-other first hop replaces it. A topic that was deleted and made anew is another topic. The row's
-headers are the ``id`` and the ``chain`` (an Envelope that holds the chain alone, the ledger's own
-read position last) of the last entry applied, and its timestamp is that entry's. A record without a
-key or a value, or whose value is no Envelope, goes to `dead_letters` or stops the design, as relay
-says. Parameters: commit_interval_ms; or store and persistence_interval_ms: then the mode is
+other first hop replaces it. A topic that was deleted and made anew is another topic.
+
+The row's headers are the ``id`` and the ``chain`` (an Envelope that holds the chain alone, the
+ledger's own read position last) of the last entry applied, and its timestamp is that entry's.
+
+A record without a key or a value, or whose value is no Envelope, goes to `dead_letters` or stops
+the design, as relay says.
+
+Parameters: commit_interval_ms; or store and persistence_interval_ms: then the mode is
 at_least_once, outputs are acknowledged before states are stored (stage `balances`, by account, the
 row's fields and any others), and these before offsets are committed.
 """

@@ -1,14 +1,17 @@
 """relay: `input` -> `output`, one record for one record.
 
 The key, the headers and the timestamp are kept; the envelope's chain grows by the position that the
-relay read the record from, with the topic's id or without it. Stateless: under at_least_once it may
-step back after a crash and repeat, in order; it never reorders, skips or invents. A record without
-a key or a value, or whose value is no Envelope, cannot be read. Where the application has a topic
-`dead_letters` it goes there, and nothing else comes of it: the same key, value and headers, and
-four headers more at their end, as text: `reason`, which is not empty, and `topic`, `partition` and
-`offset` of where it was read. Under exactly_once it is there once, in the transaction that commits
-its offset; under at_least_once before that is committed, and after a crash maybe again. Without
-such a topic it stops the design: `poison`.
+relay read the record from, with the topic's id or without it.
+
+Stateless: under at_least_once it may step back after a crash and repeat, in order; it never
+reorders, skips or invents.
+
+A record without a key or a value, or whose value is no Envelope, cannot be read. Where the
+application has a topic `dead_letters` it goes there, and nothing else comes of it: the same key,
+value and headers, and four headers more at their end, as text: `reason`, which is not empty, and
+`topic`, `partition` and `offset` of where it was read. Under exactly_once it is there once, in the
+transaction that commits its offset; under at_least_once before that is committed, and after a crash
+maybe again. Without such a topic it stops the design: `poison`.
 """
 
 from collections.abc import Iterable
