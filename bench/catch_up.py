@@ -269,14 +269,16 @@ def main() -> None:
                 rates.append(options.entries / seconds)
             memory = sum(psutil.Process(pid).memory_info().rss for pid in instance.pids()) >> 20
             print(
-                f"wave {number}: {seconds:6.2f} s  {options.entries / seconds:9,.0f} records/s  {memory} MiB",
+                f"wave {number}: {seconds:6.2f} s  {options.entries / seconds:9,.0f} records/s  "
+                f"{memory} MiB",
                 flush=True,
             )
         wrong = wave.wrong(visible(broker, topics[wave.writes]))
     if wrong:
         raise SystemExit(f"{wrong} outputs are wrong: no figure counts")
     print(
-        f"median of the warm waves: {statistics.median(rates):,.0f} records/s; all that came out is right"
+        f"median of the warm waves: {statistics.median(rates):,.0f} records/s; all that came out "
+        "is right"
     )
 
 

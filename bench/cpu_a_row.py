@@ -126,7 +126,8 @@ def run(checkout: Path, arguments: list[str], folder: Path) -> list[tuple[str, C
         ).returncode
     if code:
         sys.exit(
-            f"The run of {checkout} ended with exit code {code}:\n{(folder / 'run.log').read_text()}"
+            f"The run of {checkout} ended with exit code "
+            f"{code}:\n{(folder / 'run.log').read_text()}"
         )
     return [(row, Cost(*cost)) for row, cost in json.loads(costs.read_text(encoding="utf-8"))]
 

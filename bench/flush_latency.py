@@ -123,10 +123,12 @@ def main() -> None:
     )
     interval_s = options.interval_ms / 1000
     print(
-        f"{manifest.name} {options.mode}: {len(waits):,} events at {options.rate:,} a second, all came out"
+        f"{manifest.name} {options.mode}: {len(waits):,} events at {options.rate:,} a second, all "
+        "came out"
     )
     print(
-        f"waited: median {waits[len(waits) // 2]:.2f} s, 99 % {waits[len(waits) * 99 // 100]:.2f} s, at most {waits[-1]:.2f} s"
+        f"waited: median {waits[len(waits) // 2]:.2f} s, 99 % {waits[len(waits) * 99 // 100]:.2f} "
+        f"s, at most {waits[-1]:.2f} s"
     )
     beyond = f"{waits[-1] - interval_s:.2f} s, {warm - interval_s:.2f} s after the first third"
     print(f"beyond the interval of {options.interval_ms} ms: at most {beyond}")

@@ -83,7 +83,8 @@ def main() -> None:
                 trip_us = round_trip_us(bootstrap, said.requests)
                 written, read = write_mb_s(bootstrap, said.mb), read_mb_s(bootstrap, said.mb)
                 print(
-                    f"{name:6}  round trip {trip_us:5.0f} µs  produce {written:5.0f} MB/s  consume {read:5.0f} MB/s"
+                    f"{name:6}  round trip {trip_us:5.0f} µs  produce {written:5.0f} MB/s  "
+                    f"consume {read:5.0f} MB/s"
                 )
         proxy.close()
         reading.close()

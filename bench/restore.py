@@ -103,12 +103,14 @@ def main() -> None:
             stage.start()
             took_s[name] = time.monotonic() - began
         print(
-            f"{name:16} {now[0]:>9,} rows {now[1] / 1e6:7.1f} MB   ready after {took_s[name]:5.2f} s",
+            f"{name:16} {now[0]:>9,} rows {now[1] / 1e6:7.1f} MB   ready after "
+            f"{took_s[name]:5.2f} s",
             flush=True,
         )
     none_s, one_s, small_s = took_s.values()
     print(
-        f"reading back took {one_s - none_s:.2f} s from one segment and {small_s - none_s:.2f} s from small ones"
+        f"reading back took {one_s - none_s:.2f} s from one segment and {small_s - none_s:.2f} s "
+        "from small ones"
     )
 
 

@@ -45,7 +45,8 @@ class Sqlite:
         """Write these keys in one transaction."""
         with self.db:
             self.db.executemany(
-                "INSERT INTO state VALUES (?, ?, ?) ON CONFLICT (stage, key) DO UPDATE SET value = excluded.value",
+                "INSERT INTO state VALUES (?, ?, ?) ON CONFLICT (stage, key) DO UPDATE SET value "
+                "= excluded.value",
                 [(stage, key, value) for key, value in rows.items()],
             )
 

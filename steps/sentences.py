@@ -57,15 +57,19 @@ def subjects(trial: Trial, who: str = "it") -> Iterator[Application]:
 
 @given(
     parsers.re(
-        r"(?P<program>\w+) in mode (?P<mode>\w+) on (?P<partitions>\d+)( and (?P<beside>\d+))? partitions"
+        r"(?P<program>\w+) in mode (?P<mode>\w+) on (?P<partitions>\d+)( and (?P<beside>\d+))? "
+        r"partitions"
         rf"({ON_A_CLUSTER})?"  # which a trial has from its beginning
-        r"(?P<several>, in several instances)?(?P<clusters>, in two clusters)?(, on (?P<workers>\d+) workers)?"
-        r"(, committing every (?P<interval_ms>\d+) ms)?(, with a transaction timeout of (?P<timeout_ms>\d+) ms)?"
+        r"(?P<several>, in several instances)?(?P<clusters>, in two clusters)?(, on "
+        r"(?P<workers>\d+) workers)?"
+        r"(, committing every (?P<interval_ms>\d+) ms)?(, with a transaction timeout of "
+        r"(?P<timeout_ms>\d+) ms)?"
         r"(, with batches of (?P<threshold>\d+) events or (?P<wait_ms>\d+) ms)?"
         r"(, remembering deletions for (?P<delete_retention_ms>\d+) ms)?"
         r"(, keeping its state in (?P<store>\w+) every (?P<persistence_interval_ms>\d+) ms)?"
         r"(?P<rolls>, with its table in segments of a second)?(?P<wired>, with a proxy in between)?"
-        r"(?P<asked>, asked all along how far it is behind)?(?P<tells>, telling each output outside of Kafka)?"
+        r"(?P<asked>, asked all along how far it is behind)?(?P<tells>, telling each output "
+        r"outside of Kafka)?"
         r"(, on disks of (?P<disks_mb>\d+) MB)?"
         r"(?P<letters>, with a dead-letter topic)?"
     )
@@ -146,7 +150,8 @@ def beside(trial: Trial, mode: Mode) -> None:
 
 @given(
     parsers.re(
-        r"relay in mode at_least_once feeds (?P<program>\w+) in mode (?P<mode>\w+) on (?P<partitions>\d+) partitions"
+        r"relay in mode at_least_once feeds (?P<program>\w+) in mode (?P<mode>\w+) on "
+        r"(?P<partitions>\d+) partitions"
     )
 )
 def fed_by_a_relay(trial: Trial, program: str, mode: Mode, partitions: str) -> None:
@@ -157,8 +162,10 @@ def fed_by_a_relay(trial: Trial, program: str, mode: Mode, partitions: str) -> N
 
 @step(
     parsers.re(
-        r"(?P<entries>\d+) (?P<kind>\w+ )?entries over (?P<accounts>\d+) accounts (wait|arrive) in (?P<who>its|the relay's) input"
-        r"(?P<idle>, and one partition has none)?(?P<flawed>, and some between them cannot be read)?"
+        r"(?P<entries>\d+) (?P<kind>\w+ )?entries over (?P<accounts>\d+) accounts (wait|arrive) "
+        r"in (?P<who>its|the relay's) input"
+        r"(?P<idle>, and one partition has none)?(?P<flawed>, and some between them cannot be "
+        r"read)?"
     )
 )
 def entries_wait(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
@@ -197,7 +204,8 @@ def visits_wait(trial: Trial, events: str, customers: str) -> None:
 
 @step(
     parsers.re(
-        r"(?P<count>\d+) (?P<what>signals|names) of (?P<robots>\d+) robots (wait|arrive) in its inputs"
+        r"(?P<count>\d+) (?P<what>signals|names) of (?P<robots>\d+) robots (wait|arrive) in its "
+        r"inputs"
     )
 )
 def signals_wait(trial: Trial, count: str, what: str, robots: str) -> None:
@@ -250,10 +258,12 @@ def visits_trickle(
 
 @when(
     parsers.re(
-        r"(?P<who>it|the relay) starts(?P<again> again)?(?P<clock> under a wall clock that can be set)?"
+        r"(?P<who>it|the relay) starts(?P<again> again)?(?P<clock> under a wall clock that can be "
+        r"set)?"
         r"(?P<cold> with nothing prepared)?"
         r"(?P<drains> and drains its input)?"
-        r"(?P<default> with no mode set)?(?P<refuses>, unless it refuses to)?(?P<mended>, from mended disks if it stops loudly)?"
+        r"(?P<default> with no mode set)?(?P<refuses>, unless it refuses to)?(?P<mended>, from "
+        r"mended disks if it stops loudly)?"
     )
 )
 def starts(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
@@ -285,7 +295,8 @@ def starts(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
 
 @when(
     parsers.re(
-        r"more of them arrive (for (?P<seconds>\d+) seconds|until the cleaner has left less than half of its table)"
+        r"more of them arrive (for (?P<seconds>\d+) seconds|until the cleaner has left less than "
+        r"half of its table)"
         r"(, and (its store is (?P<how>locked|slow|down)|(?P<away>the broker is out of its reach))"
         r"( meanwhile| for (?P<of_them>\d+) of them))?"
     )
@@ -315,7 +326,8 @@ def go_on_arriving(
 
 @when(
     parsers.re(
-        r"it drains its input(, and rests for (?P<seconds>\d+) seconds|(?P<again>, started again if it stops loudly))?"
+        r"it drains its input(, and rests for (?P<seconds>\d+) seconds|(?P<again>, started again "
+        r"if it stops loudly))?"
     )
 )
 def drains(trial: Trial, seconds: str | None, again: str | None) -> None:
@@ -328,8 +340,10 @@ def drains(trial: Trial, seconds: str | None, again: str | None) -> None:
 
 @when(
     parsers.re(
-        r"(?P<who>it|the relay) is killed ((?P<side>before|after) its next (?P<request>\w+)|(?P<moment>[^,]+))"
-        r"(?P<at_once>, and starts again at once)?(?P<for_good>, for good)?(?P<is_fed>, while more of them arrive)?"
+        r"(?P<who>it|the relay) is killed ((?P<side>before|after) its next "
+        r"(?P<request>\w+)|(?P<moment>[^,]+))"
+        r"(?P<at_once>, and starts again at once)?(?P<for_good>, for good)?(?P<is_fed>, while "
+        r"more of them arrive)?"
     )
 )
 def killed(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
@@ -384,7 +398,8 @@ def stopped(trial: Trial, twice: str | None) -> None:
 @when(
     parsers.re(
         r"it is (paused with a transaction open, and a successor drains its input"
-        r"|killed with its next (?P<request>\w+) on the way, which arrives when a successor has drained its input)"
+        r"|killed with its next (?P<request>\w+) on the way, which arrives when a successor has "
+        r"drained its input)"
     )
 )
 def succeeded(trial: Trial, request: str | None) -> None:
@@ -434,7 +449,8 @@ def goes_on(trial: Trial) -> None:
 
 @when(
     parsers.re(
-        rf"(?P<changes>{CHANGE}(?:(?:,| and) {CHANGE})*)(?P<at_once>, back to back,)? while more of them arrive"
+        rf"(?P<changes>{CHANGE}(?:(?:,| and) {CHANGE})*)(?P<at_once>, back to back,)? while more "
+        r"of them arrive"
     )
 )
 def come_and_go(trial: Trial, changes: str, at_once: str | None) -> None:
@@ -463,9 +479,12 @@ def come_and_go(trial: Trial, changes: str, at_once: str | None) -> None:
 
 @when(
     parsers.re(
-        r"(?P<what>its local state is wiped|its disks are kept as they are|its disks are set back to that"
-        r"|half of what it has not read falls off the log|its input (gets twice as many partitions|is deleted and made anew)"
-        r"|the file that it wrote last is torn|its disks run full until it stops loudly or is killed)"
+        r"(?P<what>its local state is wiped|its disks are kept as they are|its disks are set back "
+        r"to that"
+        r"|half of what it has not read falls off the log|its input (gets twice as many "
+        r"partitions|is deleted and made anew)"
+        r"|the file that it wrote last is torn|its disks run full until it stops loudly or is "
+        r"killed)"
         r"(?P<is_fed>, while more of them arrive)?"
     )
 )
@@ -511,13 +530,18 @@ def taken_over(trial: Trial) -> None:
 
 @when(
     parsers.re(
-        r"the broker refuses its outputs in the middle of a transaction|the broker is killed with a transaction open, and comes "
+        r"the broker refuses its outputs in the middle of a transaction|the broker is killed with "
+        r"a transaction open, and comes "
         r"(?P<back>back)"
-        r"|the broker that coordinates its transactions is killed with one open, and comes back when another coordinates "
+        r"|the broker that coordinates its transactions is killed with one open, and comes back "
+        r"when another coordinates "
         r"(?P<moves>them)"
-        r"|(?P<answer>the answer to )?its next (?P<request>\w+) is (?P<how>lost with its connection|"
-        r"lost and nothing follows on its connection)|its next (?P<refused>\w+) is (?P<applied>applied, and )?refused "
-        r"(?P<why>for want of replicas|as if (too few replicas had it|the coordinator (had moved|were loading)))"
+        r"|(?P<answer>the answer to )?its next (?P<request>\w+) is (?P<how>lost with its "
+        r"connection|"
+        r"lost and nothing follows on its connection)|its next (?P<refused>\w+) is "
+        r"(?P<applied>applied, and )?refused "
+        r"(?P<why>for want of replicas|as if (too few replicas had it|the coordinator (had "
+        r"moved|were loading)))"
     )
 )
 def goes_wrong(  # noqa: PLR0913, PLR0917 (what the sentence says, by name)
@@ -585,7 +609,8 @@ def is_prompt(trial: Trial) -> None:
 
 @then(
     parsers.re(
-        r"readers wait (?P<wait_ms>\d+) ms at most for the transaction that it left|it leaves no transaction open"
+        r"readers wait (?P<wait_ms>\d+) ms at most for the transaction that it left|it leaves no "
+        r"transaction open"
     )
 )
 def readers_pass(trial: Trial, wait_ms: str | None) -> None:
@@ -643,7 +668,8 @@ def is_stored(trial: Trial) -> None:
 
 @then(
     parsers.re(
-        r"beside its table it keeps (?P<topics>\d+) topics? of (?P<partitions>\d+) partitions? at most"
+        r"beside its table it keeps (?P<topics>\d+) topics? of (?P<partitions>\d+) partitions? at "
+        r"most"
     )
 )
 def is_narrow(trial: Trial, topics: str, partitions: str) -> None:

@@ -15,7 +15,8 @@ from upheld.trial.trial import Trial
 from upheld.verdicts import MarkMissed
 
 FLAW = (
-    r"(?P<flaw>with a null key|that is no JSON|with text for a number|with a number for a text|without a field"
+    r"(?P<flaw>with a null key|that is no JSON|with text for a number|with a number for a "
+    r"text|without a field"
     f"|{'|'.join(FLAWS)})"
 )
 FORGOTTEN_WITHIN_MS = 2_000
@@ -44,7 +45,8 @@ def tables_of(trial: Trial, application: Application, rows: int, partners: int) 
 
 @step(
     parsers.re(
-        r"(?P<changes>\d+) changes of (?P<rows>\d+) rows with (?P<partners>\d+) partners (wait|arrive) in its inputs"
+        r"(?P<changes>\d+) changes of (?P<rows>\d+) rows with (?P<partners>\d+) partners "
+        r"(wait|arrive) in its inputs"
     )
 )
 def changes_wait(trial: Trial, changes: str, rows: str, partners: str) -> None:
@@ -58,7 +60,8 @@ def changes_wait(trial: Trial, changes: str, rows: str, partners: str) -> None:
 
 @when(
     parsers.re(
-        r"(?P<what>every (row moves to another partner|row goes|row comes|partner changes|partner goes)"
+        r"(?P<what>every (row moves to another partner|row goes|row comes|partner changes|partner "
+        r"goes)"
         r"|(?P<count>\d+) more rows come|they go again, while every partner changes)"
     )
 )
@@ -100,7 +103,8 @@ def flawed(trial: Trial, flaw: str, which: str) -> None:
 
 @when(
     parsers.re(
-        r"some (?P<what>rows have gone right after they came|rows have moved across the partitions of their partners)"
+        r"some (?P<what>rows have gone right after they came|rows have moved across the "
+        r"partitions of their partners)"
     )
 )
 def raced(trial: Trial, what: str) -> None:

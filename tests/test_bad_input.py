@@ -366,7 +366,8 @@ def test_an_output_folder_on_a_full_disk(refused: Callable[..., Refused], tmp_pa
 def test_a_report_whose_disk_fills_up_keeps_its_whole_lines(tmp_path: Path) -> None:
     """The line that finds no room is not begun, so those before it can still be read."""
     program = (
-        "import resource, sys; from pathlib import Path; from upheld.report import RowResult, Writer\n"
+        "import resource, sys; from pathlib import Path; from upheld.report import RowResult, "
+        "Writer\n"
         "row = dict(design='d', id='G1.x', guarantee='G1', name='n', verdict='upheld', seconds=1)\n"
         "writer = Writer(Path(sys.argv[1]))\n"
         "try:\n"

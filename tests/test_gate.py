@@ -466,6 +466,6 @@ def test_a_red_row_ends_with_the_command_that_shows_it_again(run: Run) -> None:
 
     assert "  anomaly   lost: one is missing\n" in run.said.getvalue()
     assert (
-        "  again     upheld run --broker embedded --design path/to/fake --only '@G1.first' --seed 7\n"
-        in run.said.getvalue()
+        "  again     upheld run --broker embedded --design path/to/fake --only '@G1.first' --seed "
+        "7\n" in run.said.getvalue()
     )

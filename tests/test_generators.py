@@ -400,7 +400,10 @@ def test_one_seed_makes_the_same_bytes_in_any_process() -> None:
     """Nothing of the process, not even the order of its sets, reaches a workload; the same
     questions have the same answers.
     """
-    script = "import sys; sys.path.insert(0, 'tests'); from test_generators import all_workloads; print(*all_workloads())"
+    script = (
+        "import sys; sys.path.insert(0, 'tests'); from test_generators import all_workloads; "
+        "print(*all_workloads())"
+    )
     other = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
 
     elsewhere = told(script, other)

@@ -591,7 +591,10 @@ def session() -> Iterator[SparkSession]:
 
 def records(session: SparkSession, topic: str, *rows: tuple[Any, Any]) -> DataFrame:
     """Records of a topic, given as key and value: bytes as they are, all else as JSON."""
-    schema = "key binary, value binary, topic string, partition int, offset bigint, timestamp_ms bigint, topic_id binary"
+    schema = (
+        "key binary, value binary, topic string, partition int, offset bigint, timestamp_ms "
+        "bigint, topic_id binary"
+    )
     values = [
         (
             key,
@@ -716,7 +719,10 @@ def test_dead_letters(session, tmp_path):
     """
     good = relay.MADE_UP
     rows = (b"a", good), (b"b", b"\xff"), (None, good), (b"c", None)
-    headers = "case when offset = 1 then array(struct('offset' as key, cast(null as binary) as value)) end as headers"
+    headers = (
+        "case when offset = 1 then array(struct('offset' as key, cast(null as binary) as value)) "
+        "end as headers"
+    )
     records(session, "app-input", *rows).selectExpr("*", headers).write.parquet(f"{tmp_path}/in")
     schema = session.read.parquet(f"{tmp_path}/in").schema
     readable, letters = dead_letters.split(
@@ -753,7 +759,10 @@ def test_dead_letters(session, tmp_path):
 
 def test_a_quoted_plan_is_no_poison():
     """What a query died of is not what its plan would have said of a record."""
-    plan = "+- Project [raise_error(concat_ws(, poison: , topic#13, -, cast(partition#14 as string), @, offset#15L))]"
+    plan = (
+        "+- Project [raise_error(concat_ws(, poison: , topic#13, -, cast(partition#14 as string), "
+        "@, offset#15L))]"
+    )
     died = runtime.failure_of(f"TimeoutException: Timeout of 60000ms expired\n{plan}")
 
     assert (died.kind, str(died)) == ("storage", "TimeoutException: Timeout of 60000ms expired")

@@ -165,7 +165,8 @@ def test_a_sound_suite_has_no_findings(linted: Linted) -> None:
         ([("Outline: a replay changes no balance", "Outline:")], ":8: the scenario has no name"),
         (
             [("    @core\n", "")],
-            ":15: a row has one depth, @quick or @core or @full, above its Examples; this one has none",
+            ":15: a row has one depth, @quick or @core or @full, above its Examples; this one has "
+            "none",
         ),
         (
             [("    @core\n", "    @core @full\n")],
@@ -284,7 +285,8 @@ def test_a_feature_outside_of_its_family_is_found(linted: Linted) -> None:
     found = linted(file="replay/deeper/replays.feature")
 
     assert found == [
-        "replay/deeper/replays.feature:8: the tag @replay/deeper of its family, its folder, is missing."
+        "replay/deeper/replays.feature:8: the tag @replay/deeper of its family, its folder, is "
+        "missing."
     ]
 
 
@@ -311,8 +313,8 @@ def test_too_many_sentences_are_found(linted: Linted) -> None:
     extra = [sentence("when", f"it does {number}") for number in range(38)]
 
     assert (
-        "steps: 41 step definitions, 40 at most; let a sentence of the suite say what the new one says."
-        in linted(steps=[*STEPS, *extra])
+        "steps: 41 step definitions, 40 at most; let a sentence of the suite say what the new one "
+        "says." in linted(steps=[*STEPS, *extra])
     )
     assert not any("at most" in found for found in linted(steps=[*STEPS, *extra[:37]]))
 

@@ -124,7 +124,8 @@ class Cover:
                 variables.append(variable)
             if not variables:
                 raise SystemExit(
-                    f"no row is known that {design.name} {'fails' if kind is self.catches else 'passes'}"
+                    f"no row is known that {design.name} "
+                    f"{'fails' if kind is self.catches else 'passes'}"
                 )
             self.solver.addConstr(sum(variables) >= 1)
 

@@ -197,7 +197,8 @@ def main() -> int:
         kills.save(matrix, arguments.matrix)
         took_s = time.monotonic() - began_s
         print(
-            f"{done} of {total} pairs in {took_s / 60:.0f} min, {took_s / max(1, done):.2f} s a pair",
+            f"{done} of {total} pairs in {took_s / 60:.0f} min, {took_s / max(1, done):.2f} s a "
+            "pair",
             flush=True,
         )
     return 0

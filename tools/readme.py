@@ -127,7 +127,8 @@ def compared(
     judged = {(row.design, row.id): row for row in by_severity}  # the worst verdict of each
     counts = counted(judged.values())
     wrong = [
-        f"{row.id} of {row.design} is judged, and not promised: the report is of another specification"
+        f"{row.id} of {row.design} is judged, and not promised: the report is of another "
+        "specification"
         for row in judged.values()
         if row.id not in promised.get(Place(row.guarantee, row.design), ())
     ]

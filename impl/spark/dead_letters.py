@@ -24,7 +24,10 @@ def split(records: DataFrame) -> tuple[DataFrame, DataFrame]:
     """The records that can be read, and the dead letters of the others."""
     why = arrow_udf(flaws, StringType())  # type: ignore[call-overload]  # its stub wants what it warns of
     looked_at = records.withColumn("reason", why("key", "value"))
-    headers = f"concat(coalesce(headers, {NO_HEADERS.replace('null', 'array()')}), array({ADDED})) AS headers"
+    headers = (
+        f"concat(coalesce(headers, {NO_HEADERS.replace('null', 'array()')}), array({ADDED})) AS "
+        "headers"
+    )
     letters = looked_at.where("reason IS NOT NULL").selectExpr(
         f"'{ROLE}' AS role", "key", "value", headers, "timestamp_ms"
     )

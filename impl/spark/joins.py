@@ -95,8 +95,14 @@ def changes(
     def either(of_left: str, of_right: str) -> str:
         return f"if(topic = '{topics[right.role]}', {of_right}, {of_left})"
 
-    is_legal = f"name is not null and (value is null or coalesce({either(left.is_row, right.is_row)}, false))"
-    poison = "concat('poison: ', topic, '-', partition, '@', offset, ' is no row of its table under its key')"
+    is_legal = (
+        f"name is not null and (value is null or coalesce({either(left.is_row, right.is_row)}, "
+        "false))"
+    )
+    poison = (
+        "concat('poison: ', topic, '-', partition, '@', offset, ' is no row of its table under "
+        "its key')"
+    )
     return (
         records.withColumn("name", sf.expr("cast(key as string)"))
         # A row of another name was never there.
@@ -111,7 +117,8 @@ def changes(
             f"if({is_legal}, name, raise_error({poison})) as name",
             f"{either('false', 'true')} as is_right",
             f"if(value is null, null, {either(left.row, right.row)}) as row",
-            f"concat({either(repr(left.role), repr(right.role))}, '-', partition, '@', offset) as place",
+            f"concat({either(repr(left.role), repr(right.role))}, '-', partition, '@', offset) as "
+            "place",
             f"`{left.role}`.row.{on} as refers_to",
             "offset",
             "timestamp_ms",

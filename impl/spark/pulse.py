@@ -29,7 +29,10 @@ def build(records: DataFrame, _: Any, start: dict[str, Any]) -> DataFrame:
     """Read all four topics, bring a robot's records to its page, and write the rows that change."""
     roles = ", ".join(f"'{start['topics'][role]}', '{role}'" for role in READS)
     is_name = f"topic = '{start['topics']['robots']}'"
-    is_legal = f"name is not null and coalesce(if({is_name}, value is null or {NAMES.is_row}, {SIGNALS.is_row}), false)"
+    is_legal = (
+        f"name is not null and coalesce(if({is_name}, value is null or {NAMES.is_row}, "
+        f"{SIGNALS.is_row}), false)"
+    )
     read = (
         records.withColumn("name", sf.expr("cast(key as string)"))
         .withColumns({table.role: sf.expr(table.read) for table in (SIGNALS, NAMES)})

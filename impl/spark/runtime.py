@@ -287,7 +287,8 @@ class Spark(Design):
         ):
             raise Failed(
                 "conflict",
-                f"{self.writer.group} is ahead of this checkpoint; start with the one it belongs to",
+                f"{self.writer.group} is ahead of this checkpoint; start with the one it belongs "
+                "to",
             )
         # An interval is waited for by the wall clock; where the time is input there is none, and
         # the source is polled as often.
@@ -521,7 +522,10 @@ def security(client: dict[str, str]) -> dict[str, str]:
             else "plain.PlainLoginModule"
         )
         user, password = (json.dumps(client[f"sasl.{name}"]) for name in ("username", "password"))
-        login = f"org.apache.kafka.common.security.{module} required username={user} password={password};"
+        login = (
+            f"org.apache.kafka.common.security.{module} required username={user} "
+            f"password={password};"
+        )
         options["sasl.jaas.config"] = login
     return {f"kafka.{name}": value for name, value in options.items()}
 

@@ -102,7 +102,8 @@ def open_broker(  # noqa: PLR0913 - one keyword for each option of the command l
     except NoContainerError as reason:
         if asked:
             raise MachineProblem(
-                f"The broker is to be a container, and {reason}; start an engine, name an image that it has, "
+                f"The broker is to be a container, and {reason}; start an engine, name an image "
+                "that it has, "
                 "or build one with `python -m upheld.brokers.image`."
             ) from None
         return open_embedded(run, log_dir, why=str(reason))

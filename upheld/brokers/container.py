@@ -104,7 +104,8 @@ def open_container(run: RunScope, log_dir: Path, *, image: str, why: str) -> Con
             continue
         except EngineErrors as failure:
             raise MachineProblem(
-                f"The container of {image} does not start ({first_line(failure)}); try `docker run {image}`."
+                f"The container of {image} does not start ({first_line(failure)}); try `docker "
+                f"run {image}`."
             ) from None
     raise MachineProblem(
         f"No free port for the container was found in {PORT_TRIES} tries; free some."

@@ -98,7 +98,8 @@ def open_embedded(
             if port is None:
                 raise
             raise MachineProblem(
-                f"Port {port} of 127.0.0.1 is taken; end what listens there, or leave the choice to us."
+                f"Port {port} of 127.0.0.1 is taken; end what listens there, or leave the choice "
+                "to us."
             ) from None
 
     return launch.on_free_ports(start)
@@ -142,7 +143,8 @@ class Launch:
                 continue
             except OSError as failure:
                 raise MachineProblem(
-                    f"The embedded broker cannot be set up in {self.run.scratch} or {self.log.parent} "
+                    f"The embedded broker cannot be set up in {self.run.scratch} or "
+                    f"{self.log.parent} "
                     f"({failure.strerror}); make room there."
                 ) from None
         raise MachineProblem(

@@ -43,7 +43,8 @@ def find_image(*candidates: str) -> str:
         _pull(wanted)
     except EngineErrors as failure:
         raise NoContainerError(
-            f"a container engine answers but has no {wanted} and cannot pull it ({first_line(failure)})"
+            f"a container engine answers but has no {wanted} and cannot pull it "
+            f"({first_line(failure)})"
         ) from None
     return wanted
 

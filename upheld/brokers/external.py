@@ -105,7 +105,8 @@ def _answer(bootstrap: str, client: dict[str, str], source: Path | None) -> str:
     reasons = [c.str() for c in complaints if c.code() != KafkaError._ALL_BROKERS_DOWN]
     reason = f" ({reasons[-1][:200]})" if reasons else ""
     raise MachineProblem(
-        f"The bootstrap {bootstrap} does not answer within {ANSWER_DEADLINE_S:.0f} s{reason}; is a broker "
+        f"The bootstrap {bootstrap} does not answer within {ANSWER_DEADLINE_S:.0f} s{reason}; is "
+        "a broker "
         "listening there, and does its listener want --client-properties?"
     )
 
@@ -113,7 +114,10 @@ def _answer(bootstrap: str, client: dict[str, str], source: Path | None) -> str:
 def _refused_setting(complaint: str, client: dict[str, str], source: Path | None) -> str:
     """The sentence for a setting that librdkafka refuses: it names the property, never the value."""
     named = [name for name in sorted(client, key=len, reverse=True) if name in complaint]
-    return f"{source}: librdkafka refuses {named[0] if named else 'a property'}; its manual has the names."
+    return (
+        f"{source}: librdkafka refuses {named[0] if named else 'a property'}; its manual has the "
+        "names."
+    )
 
 
 def read_client_properties(source: Path, scratch: Path) -> dict[str, str]:

@@ -75,7 +75,8 @@ def build(image: str) -> str:
         return str(engine.images.get(image).short_id)
     except (docker.errors.DockerException, requests.RequestException) as failure:
         raise MachineProblem(
-            f"No container engine takes the image: {getattr(failure, 'explanation', None) or failure}"
+            "No container engine takes the image: "
+            f"{getattr(failure, 'explanation', None) or failure}"
         ) from None
     except OSError as failure:
         raise MachineProblem(f"The image cannot be put together: {failure}") from None

@@ -78,7 +78,8 @@ def read_lock(lock: Path) -> tuple[str, list[Jar]]:
         ) from None
     except (OSError, ValueError, KeyError, TypeError) as damage:
         raise UsageProblem(
-            f"{lock} is not a jgo lock with a sha256 for every jar ({damage!r}); run `jgo lock` there."
+            f"{lock} is not a jgo lock with a sha256 for every jar ({damage!r}); run `jgo lock` "
+            "there."
         ) from None
 
 
@@ -120,11 +121,13 @@ def _fill(cache: Path, jars: list[Jar], fetch: Fetch) -> None:
                 list(pool.map(lambda jar: _fetch_one(jar, cache, Path(incoming), fetch), wanting))
     except Timeout:
         raise MachineProblem(
-            f"Another process has been fetching jars into {cache} for {FETCH_DEADLINE_S} s; end it and try again."
+            f"Another process has been fetching jars into {cache} for {FETCH_DEADLINE_S} s; end "
+            "it and try again."
         ) from None
     except OSError as failure:
         raise MachineProblem(
-            f"The jar cache {cache} cannot be written ({failure.strerror or failure}); make room or set XDG_CACHE_HOME."
+            f"The jar cache {cache} cannot be written ({failure.strerror or failure}); make room "
+            "or set XDG_CACHE_HOME."
         ) from None
 
 

@@ -43,7 +43,8 @@ def find_java(newest_major: int | None = None) -> Java:
         chosen = _ask(Path(wanted), newest_major)
         if chosen is None:
             raise UsageProblem(
-                f"UPHELD_JAVA={wanted} is not a {kind}; name the java program itself, or unset it to have one found."
+                f"UPHELD_JAVA={wanted} is not a {kind}; name the java program itself, or unset it "
+                "to have one found."
             )
         return chosen
     for candidate in _candidates():

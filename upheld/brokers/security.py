@@ -91,5 +91,6 @@ def _keytool(java: Java, password: str, *arguments: str) -> None:
             .strip()
         )
         raise MachineProblem(
-            f"The keytool of {java.home} makes no certificate ({said[:200]}); name another Java with UPHELD_JAVA."
+            f"The keytool of {java.home} makes no certificate ({said[:200]}); name another Java "
+            "with UPHELD_JAVA."
         ) from None

@@ -58,7 +58,10 @@ def set_aside(history: History, application: str) -> list[Anomaly]:
             said = f"{place} is in the dead letter {seen[0].at}, and the group has not committed it"
             found.append(_anomaly("ahead-of-commit", said, record, seen[0]))
         elif seen[1:] and not may_repeat:
-            said = f"{place} is in {len(seen)} dead letters, {' and '.join(letter.at for letter in seen[:2])}"
+            said = (
+                f"{place} is in {len(seen)} dead letters, "
+                f"{' and '.join(letter.at for letter in seen[:2])}"
+            )
             found.append(_anomaly("duplicated", said, record, seen[1]))
     if not (flawed or found):
         raise Inconclusive(

@@ -75,7 +75,10 @@ def _order(view: View, key: bytes, states: list[State], outputs: list[Output]) -
             elif after.index < before.index:
                 steps_back += 1
                 if steps_back > after.interruptions:
-                    said = f"{text(key)} steps back to {show(state.value)} with no crash or rebalance to allow it"
+                    said = (
+                        f"{text(key)} steps back to {show(state.value)} with no crash or "
+                        "rebalance to allow it"
+                    )
                     found.append(
                         view.anomaly(
                             _backwards(view, states[before.index]), said, key, state, after.record
@@ -169,7 +172,10 @@ def fold(history: History, application: str) -> list[Anomaly]:
             else set(range(want)) - {o.index for o in outputs}
         )
         if have < want and not waits:
-            said = f"{text(key)}: the group has committed {want} entries of it, and the visible output holds {have}"
+            said = (
+                f"{text(key)}: the group has committed {want} entries of it, and the visible "
+                f"output holds {have}"
+            )
             overwritten = view.program.beside and _came(outputs, states, want)
             name = _backwards(view, states[want - 1]) if overwritten else "behind-commit"
             found.append(
@@ -178,7 +184,10 @@ def fold(history: History, application: str) -> list[Anomaly]:
                 )
             )
         elif have > want and not may_lead:
-            said = f"{text(key)}: the group has committed {want} entries of it, and the visible output holds {have}"
+            said = (
+                f"{text(key)}: the group has committed {want} entries of it, and the visible "
+                f"output holds {have}"
+            )
             found.append(
                 view.anomaly(
                     "ahead-of-commit",
@@ -189,7 +198,10 @@ def fold(history: History, application: str) -> list[Anomaly]:
                 )
             )
         elif missing:
-            said = f"{text(key)}: the group has committed {want} entries of it, and {len(missing)} of their outputs never came"
+            said = (
+                f"{text(key)}: the group has committed {want} entries of it, and {len(missing)} "
+                "of their outputs never came"
+            )
             found.append(view.anomaly("lost", said, key, states[min(missing)]))
     return found
 
@@ -227,7 +239,10 @@ def whole(history: History, application: str) -> list[Anomaly]:
         if len({has for _, has, _ in collection}) > 1:
             have = [text(key) for key, has, _ in collection if has]
             lack = [(key, state) for key, has, state in collection if not has]
-            said = f"{lack[0][1].source.at} is applied to {', '.join(have)} and not to {', '.join(text(k) for k, _ in lack)}"
+            said = (
+                f"{lack[0][1].source.at} is applied to {', '.join(have)} and not to "
+                f"{', '.join(text(k) for k, _ in lack)}"
+            )
             found.append(view.anomaly("torn", said, lack[0][0], lack[0][1]))
     return found
 
@@ -239,7 +254,8 @@ def rest(history: History, application: str) -> Paused:
     paused = [p for p in history.of(Paused) if p.application == application][-1]
     if 2 * paused.canary_ms > paused.tolerance_ms:
         raise Inconclusive(
-            f"a control record took {paused.canary_ms} ms from produce to read_committed: too slow to time others"
+            f"a control record took {paused.canary_ms} ms from produce to read_committed: too "
+            "slow to time others"
         )
     return paused
 
@@ -269,7 +285,10 @@ def promptly(history: History, application: str) -> list[Anomaly]:
         furthest = max(range(len(outputs)), key=lambda number: outputs[number].index, default=0)
         shown: list[Output | None] = [*outputs[furthest:]] or [None]
         if not any(view.shows(output, states[-1]) for output in shown):
-            said = f"{text(key)}: its last state is not visible {paused.looked_ms - paused.since_ms} ms after the input paused"
+            said = (
+                f"{text(key)}: its last state is not visible {paused.looked_ms - paused.since_ms} "
+                "ms after the input paused"
+            )
             said += f" (promised: {paused.tolerance_ms} ms)"
             found.append(
                 view.anomaly("late", said, key, states[-1], outputs[-1].record if outputs else None)
@@ -362,7 +381,10 @@ def once(history: History, application: str) -> list[Anomaly]:
                 first := seen.setdefault(output.index, output.record.at)
             ) != output.record.at and not output.anomaly:
                 state = view.states[key][output.index]
-                said = f"{text(key)} shows {show(state.value)} at {first} and again at {output.record.at}"
+                said = (
+                    f"{text(key)} shows {show(state.value)} at {first} and again at "
+                    f"{output.record.at}"
+                )
                 found.append(view.anomaly("duplicated", said, key, state, output.record))
     return found
 
@@ -389,13 +411,17 @@ def paced(history: History, application: str) -> list[Anomaly]:
     may = (last_ms - started_ms) // interval_ms + 2
     if len({r.seen_ms for r in view.inputs if r.seen_ms > started_ms}) <= may:
         raise Inconclusive(
-            f"{may} transactions may end in {last_ms - started_ms} ms, and no more waves of input came"
+            f"{may} transactions may end in {last_ms - started_ms} ms, and no more waves of input "
+            "came"
         )
     ended = Counter(b.partition for b in history.of(Batch) if b.topic == view.table and b.control)
     found = list(view.foreign)
     for partition, count in sorted(ended.items()):
         if count > may:
-            said = f"{count} transactions ended in {view.table}-{partition} within {last_ms - started_ms} ms, "
+            said = (
+                f"{count} transactions ended in {view.table}-{partition} within "
+                f"{last_ms - started_ms} ms, "
+            )
             said += f"where an interval lasts {interval_ms} ms"
             found.append(
                 Anomaly(name="early", text=said, expected=f"{may} at most", got=f"{count}")
@@ -423,6 +449,9 @@ def below_the_commit(history: History, application: str) -> list[Anomaly]:
         for output in outputs:
             if id(output.record) in later and 0 <= output.index < limit:
                 state = states[output.index]
-                said = f"{text(key)} shows {show(state.value)} again, though {state.source.at} was committed at the kill"
+                said = (
+                    f"{text(key)} shows {show(state.value)} again, though {state.source.at} was "
+                    "committed at the kill"
+                )
                 found.append(view.anomaly("duplicated", said, key, state, output.record))
     return found

@@ -103,7 +103,10 @@ def handed_over(history: History, application: str) -> list[Anomaly]:
                 first.add(event.producer_id)
             elif (event.producer_id in first) == (event.base_offset >= ends[where]):
                 who = "that has handed over" if event.producer_id in first else "that stands by"
-                said = f"{where}@{event.base_offset}..{event.last_offset} was written by the cluster {who}"
+                said = (
+                    f"{where}@{event.base_offset}..{event.last_offset} was written by the cluster "
+                    f"{who}"
+                )
                 found.append(
                     Anomaly(
                         name="fenced-but-emitting", text=f"{said} (producer {event.producer_id})"
@@ -124,7 +127,10 @@ def released(history: History, application: str, *, bound_ms: int) -> list[Anoma
     committed = [c for c in history.of(Committed) if c.application == application][-1]
     if committed.stable_ms <= bound_ms:
         return []
-    said = f"a read_committed reader waited {committed.stable_ms} ms for the open transaction; the bound is {bound_ms} ms"
+    said = (
+        f"a read_committed reader waited {committed.stable_ms} ms for the open transaction; the "
+        f"bound is {bound_ms} ms"
+    )
     return [Anomaly(name="stuck", text=said)]
 
 
@@ -178,7 +184,10 @@ def owners(history: History, application: str) -> list[Anomaly]:
             pair = " and ".join(
                 str(writers[record.partition, record.offset]) for record in turns[-2:]
             )
-            said = f"{source_partition} passed {passed} times between producers, at last between {pair}"
+            said = (
+                f"{source_partition} passed {passed} times between producers, at last between "
+                f"{pair}"
+            )
             said += f", while instances came and went {changes} times"
             last = Anomaly(
                 name="fenced-but-emitting",

@@ -36,7 +36,10 @@ def filled(history: History, application: str) -> list[Anomaly]:
         due = len(states) - len(states) % threshold
         out = 1 + max((o.index for o in view.outputs.get(key, ())), default=-1)
         if out < due:
-            said = f"{text(key)} has {len(states)} events, {out} of them are out {paused.looked_ms - paused.since_ms} ms after"
+            said = (
+                f"{text(key)} has {len(states)} events, {out} of them are out "
+                f"{paused.looked_ms - paused.since_ms} ms after"
+            )
             late.append(
                 view.anomaly(
                     "late",
@@ -48,7 +51,8 @@ def filled(history: History, application: str) -> list[Anomaly]:
     early = [
         view.anomaly(
             "early",
-            f"{text(key)} has a batch of {size} after {paused.looked_ms} ms, before threshold and interval",
+            f"{text(key)} has a batch of {size} after {paused.looked_ms} ms, before threshold and "
+            "interval",
             key,
             got=record,
         )
@@ -111,7 +115,10 @@ def bounded(history: History, application: str) -> list[Anomaly]:
         first = {id(o.record): o.index for o in reversed(view.outputs[key]) if not o.anomaly}
         for record, size in batches:
             if size > threshold:
-                said = f"{text(key)} has a batch of {size}, whose first {threshold} had to go out before the next came"
+                said = (
+                    f"{text(key)} has a batch of {size}, whose first {threshold} had to go out "
+                    "before the next came"
+                )
                 found.append(view.anomaly("late", said, key, got=record))
         for (before, size_before), (after, size_after) in pairwise(batches):
             apart_ms = after.timestamp_ms - before.timestamp_ms
@@ -126,7 +133,10 @@ def bounded(history: History, application: str) -> list[Anomaly]:
                 state = view.states[key][index]
                 waited_ms = after.seen_ms - _waits_since(state, ready, after.seen_ms)
             if 4 * waited_ms < 3 * interval_ms:
-                said = f"{text(key)}: a batch of {size_after} follows one of {size_before} after {apart_ms} of {interval_ms} ms"
+                said = (
+                    f"{text(key)}: a batch of {size_after} follows one of {size_before} after "
+                    f"{apart_ms} of {interval_ms} ms"
+                )
                 found.append(
                     view.anomaly("early", f"{said}; it waited {waited_ms} ms", key, got=after)
                 )

@@ -128,10 +128,14 @@ def forgotten(history: History, application: str, *, times: int) -> list[Anomaly
     if last.size <= times * first.size:
         if max(m.size for m in sizes) <= times * first.size:
             raise Inconclusive(
-                f"it held {first.size} {first.unit} at first, and hardly more with many more rows in its tables"
+                f"it held {first.size} {first.unit} at first, and hardly more with many more rows "
+                "in its tables"
             )
         return []
-    said = f"it holds {last.size} {last.unit}, and held {first.size} when about as many rows were there"
+    said = (
+        f"it holds {last.size} {last.unit}, and held {first.size} when about as many rows were "
+        "there"
+    )
     return [
         Anomaly(
             name="unbounded",

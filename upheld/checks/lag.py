@@ -42,7 +42,10 @@ def lag(history: History, application: str) -> list[Anomaly]:
         most = sum(end - before.get(place, 0) for place, end in said.high_watermark.items())
         bounds.append((least, most))
         if not least <= said.offsets <= most:
-            text = f"{said.name} says that it is {said.offsets} offsets behind at {said.at_ms} ms, and by Kafka it is"
+            text = (
+                f"{said.name} says that it is {said.offsets} offsets behind at {said.at_ms} ms, "
+                "and by Kafka it is"
+            )
             found.append(Anomaly(name="misstated", text=f"{text} {least} to {most}"))
     if not found and min(most for _, most in bounds) >= max(least for least, _ in bounds):
         raise Inconclusive("it was never far behind, or always, so whatever it says is true")
@@ -105,7 +108,10 @@ def gap_named(history: History, application: str) -> list[Anomaly]:
         if e.application == application and e.event == "failed"
     ]
     if not said:
-        text = "{0}: what lay from {1} to {2} was deleted before it was read, and it went on without a word"
+        text = (
+            "{0}: what lay from {1} to {2} was deleted before it was read, and it went on without "
+            "a word"
+        )
         return [
             *view.foreign,
             *(Anomaly(name="lost", text=text.format(p, b, e - 1)) for p, (b, e) in gaps.items()),

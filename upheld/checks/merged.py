@@ -38,7 +38,10 @@ def progressed(view: View) -> list[Anomaly]:
                     found.append(view.anomaly("reordered", said, key, states[-1], after.record))
         if not outputs or not outputs[-1].index:
             have = outputs[-1] if outputs else None
-            said = f"{text(key)} ends with {have.progress if have else 'none'} of the records of its topics, not with all"
+            said = (
+                f"{text(key)} ends with {have.progress if have else 'none'} of the records of its "
+                "topics, not with all"
+            )
             found.append(view.anomaly("lost", said, key, states[-1], have.record if have else None))
     return found
 
@@ -53,7 +56,10 @@ def cut_off(view: View, offsets: dict[str, int], *, may_lead: bool) -> list[Anom
         outputs = [o for o in view.outputs.get(key, []) if not o.anomaly]
         want = view.merged.below(key, offsets)
         have = outputs[-1].progress if outputs else (0,) * len(want)
-        said = f"{text(key)}: the group has committed {want} records of its topics, and the visible row holds {have}"
+        said = (
+            f"{text(key)}: the group has committed {want} records of its topics, and the visible "
+            f"row holds {have}"
+        )
         got = outputs[-1].record if outputs else None
         if not is_ahead(have[:due], want[:due]):
             found.append(view.anomaly("behind-commit", said, key, states[-1], got))
@@ -72,7 +78,10 @@ def with_names(history: History, application: str) -> list[Anomaly]:
     for key, states in view.states.items():
         last = _last(view, key)
         if last is None or last.progress != view.merged.whole(key):
-            said = f"{text(key)} ends as a row that holds {last.progress if last else 'no'} records, of {view.merged.whole(key)}"
+            said = (
+                f"{text(key)} ends as a row that holds {last.progress if last else 'no'} records, "
+                f"of {view.merged.whole(key)}"
+            )
             found.append(view.anomaly("lost", said, key, states[-1], last.record if last else None))
     return [*view.foreign, *found]
 

@@ -48,10 +48,16 @@ def answers(history: History, application: str) -> list[Anomaly]:
             due = at_start.get(event.name, {}).get(event.key)
             before = said_before.get((event.name, event.key))
             if due and not is_ahead(progress, due):
-                said = f"{shown}, which holds {progress} records of its topics; {due} were visible when it began"
+                said = (
+                    f"{shown}, which holds {progress} records of its topics; {due} were visible "
+                    "when it began"
+                )
                 found.append(view.anomaly("behind-commit", said, event.key))
             elif before and not is_ahead(progress, before):
-                said = f"{shown}, which holds {progress} records of its topics; it had answered with {before} before"
+                said = (
+                    f"{shown}, which holds {progress} records of its topics; it had answered with "
+                    f"{before} before"
+                )
                 found.append(view.anomaly("reordered", said, event.key))
             said_before[event.name, event.key] = progress
     if not found and not any(answer.ready and at_start.get(answer.name) for answer in given):
@@ -99,7 +105,10 @@ def answered(history: History, application: str) -> list[Anomaly]:
         rows = [o.record for o in view.outputs.get(key, [])]
         due = view.program.value_of(rows[-1]) if rows else None
         if _value(view, answer) != due:
-            said = f"{answer.name} answers {text(key)} with {_shown(answer)}, and its last visible row is "
+            said = (
+                f"{answer.name} answers {text(key)} with {_shown(answer)}, and its last visible "
+                "row is "
+            )
             said += f"{show(due)} at {rows[-1].at}" if due else "none"
             found.append(view.anomaly("behind-commit", said, key))
     return [*view.foreign, *found]

@@ -86,7 +86,8 @@ def footprint(history: History, application: str, *, topics: int, partitions: in
     )
     if (size := sum(kept[topic].size_bytes for topic in beside)) > most:
         said.append(
-            f"beside its table it keeps {size} bytes, and declares {most:.0f} for what {view.table} holds"
+            f"beside its table it keeps {size} bytes, and declares {most:.0f} for what "
+            f"{view.table} holds"
         )
     return [Anomaly(name="leaked-topic", text=each) for each in said]
 
@@ -118,7 +119,10 @@ def same_rows(history: History, _: str) -> list[Anomaly]:
                     Anomaly(name="lost", text=f"{text(key)} has no row in {silent}", key=text(key))
                 )
             elif rows[key] != other[key]:
-                said = f"{text(key)} ends as {show((rows[key],))} in {first} and as {show((other[key],))} in {name}"
+                said = (
+                    f"{text(key)} ends as {show((rows[key],))} in {first} and as "
+                    f"{show((other[key],))} in {name}"
+                )
                 found.append(Anomaly(name="phantom", text=said, key=text(key)))
     return found
 

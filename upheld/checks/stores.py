@@ -54,7 +54,10 @@ def stored(history: History, application: str) -> list[Anomaly]:
     last = [s for s in history.of(Stored) if s.application == application][-1]
     found = []
     for key, due, have in unsettled(view, last.rows):
-        said = f"{text(key)}: {paused.looked_ms - paused.since_ms} ms after the input paused the store holds {have}"
+        said = (
+            f"{text(key)}: {paused.looked_ms - paused.since_ms} ms after the input paused the "
+            f"store holds {have}"
+        )
         found.append(
             view.anomaly(
                 "late", f"{said}, not its last state (promised: {paused.tolerance_ms} ms)", key, due
@@ -81,7 +84,10 @@ def stored_first(history: History, application: str) -> list[Anomaly]:
             said = f"{text(key)}: the store holds {show(have)}, which no fold of the input gives"
             found.append(view.anomaly("phantom", said, key, states[want - 1] if want else None))
         elif place < want:
-            said = f"{text(key)}: the group has committed {want} entries of it, and the store holds {place}"
+            said = (
+                f"{text(key)}: the group has committed {want} entries of it, and the store holds "
+                f"{place}"
+            )
             found.append(view.anomaly("behind-commit", said, key, states[want - 1]))
     return found
 
@@ -131,7 +137,10 @@ def throttled(history: History, application: str) -> list[Anomaly]:
         at_stake = at_stake or any(len(states) > may for states in view.states.values())
         for key, count in sorted(counts.items()):
             if count > may:
-                said = f"{key} was written {count} times in {end_ms - start.at_ms} ms; {may} times at most"
+                said = (
+                    f"{key} was written {count} times in {end_ms - start.at_ms} ms; {may} times "
+                    "at most"
+                )
                 found.append(view.anomaly("early", said, key.encode()))
     if not at_stake:
         raise Inconclusive(

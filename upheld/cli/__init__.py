@@ -18,7 +18,10 @@ from upheld.errors import MachineProblem, Problem, UsageProblem, is_interrupt
 INTERRUPTED = 130
 EXIT_CODES = {
     0: "everything chosen was judged and upheld (or unsupported, which is counted)",
-    1: "violated, a known failure that is upheld, or a limit (--max-seconds, --max-memory-mb) broken",
+    1: (
+        "violated, a known failure that is upheld, or a limit (--max-seconds, --max-memory-mb) "
+        "broken"
+    ),
     2: "inconclusive, or fewer rows judged than chosen",
     3: "the harness, the adapter or the machine failed",
     4: "what was typed or written cannot be understood",

@@ -37,7 +37,8 @@ def list_rows(arguments: argparse.Namespace) -> int:
     counts, depths = listing["guarantees"], Counter(row["depth"] for row in listing["rows"])
     each = ", ".join(f"{depths[depth]} {depth}" for depth in DEPTHS)
     print(
-        f"{counts['all']} guarantees, {counts['specified']} specified, {counts['untested']} untested"
+        f"{counts['all']} guarantees, {counts['specified']} specified, {counts['untested']} "
+        "untested"
     )
     print(f"{len(listing['rows'])} rows ({each}; a depth holds those before it)")
     for name, design in listing["designs"].items():

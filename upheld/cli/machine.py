@@ -98,7 +98,8 @@ def given_stores(asked: list[str]) -> dict[str, str]:
         if kind not in GIVEN or not address:
             example = "redis=redis://localhost:6379/0"
             raise UsageProblem(
-                f"--store {kind!r} is not KIND=ADDRESS with KIND one of {', '.join(GIVEN)}, as in {example}."
+                f"--store {kind!r} is not KIND=ADDRESS with KIND one of {', '.join(GIVEN)}, as in "
+                f"{example}."
             )
         found[kind] = GIVEN[kind](address)
     return found
@@ -120,7 +121,8 @@ def opened_rig(
     try:
         broker = opened_broker(arguments, run, out)
         say.print(
-            f"upheld {upheld.__version__}, seed {seed}, broker {broker.kind} {broker.version} ({broker.why})",
+            f"upheld {upheld.__version__}, seed {seed}, broker {broker.kind} {broker.version} "
+            f"({broker.why})",
             markup=False,
         )
         prepare_all(designs, run, out)

@@ -79,7 +79,10 @@ def add_choice(to: argparse.ArgumentParser) -> None:
     to.add_argument(
         "--depth",
         choices=DEPTHS,
-        help="how much is judged: quick, core or full (default: core; every match where --only or --guarantee is given)",
+        help=(
+            "how much is judged: quick, core or full (default: core; every match where --only or "
+            "--guarantee is given)"
+        ),
     )
     to.add_argument(
         "--slice",
@@ -108,7 +111,10 @@ def sweep_options(to: argparse.ArgumentParser) -> None:
         "--points",
         choices=("txn", "all"),
         default="txn",
-        help="requests of transactions and commits, or those of starting and stopping too (default: txn)",
+        help=(
+            "requests of transactions and commits, or those of starting and stopping too "
+            "(default: txn)"
+        ),
     )
     to.add_argument(
         "--late",
@@ -118,18 +124,24 @@ def sweep_options(to: argparse.ArgumentParser) -> None:
     to.add_argument(
         "--zombie",
         action="store_true",
-        help="also stop its sender at each request (SIGSTOP) until a successor has drained the input, and let it go on then",
+        help=(
+            "also stop its sender at each request (SIGSTOP) until a successor has drained the "
+            "input, and let it go on then"
+        ),
     )
     to.add_argument(
         "--disk",
         metavar="LIST",
-        help="also die before each rename, unlink and fsync, and each close of a file that was written; whoever comes back "
-        "finds its own disk kept, rolled-back to what was synced, or wiped: one of these, or several with commas (Linux)",
+        help="also die before each rename, unlink and fsync, and each close of a file that was "
+        "written; whoever comes back "
+        "finds its own disk kept, rolled-back to what was synced, or wiped: one of these, or "
+        "several with commas (Linux)",
     )
     to.add_argument(
         "--depth",
         choices=DEPTHS,
-        help="how many of the points: quick is the last request of the second transaction, core that transaction, full all "
+        help="how many of the points: quick is the last request of the second transaction, core "
+        "that transaction, full all "
         "(default: core; --point chooses among all)",
     )
     to.add_argument(
@@ -169,7 +181,10 @@ def add_seed(to: argparse.ArgumentParser) -> None:
         "--out",
         metavar="FOLDER",
         type=Path,
-        help="folder for the report, histories and logs (default: upheld-out/TIME, with a link latest)",
+        help=(
+            "folder for the report, histories and logs (default: upheld-out/TIME, with a link "
+            "latest)"
+        ),
     )
 
 
@@ -179,7 +194,8 @@ def add_broker(to: argparse.ArgumentParser) -> None:
         "--broker",
         default="auto",
         choices=("auto", "container", "embedded", "external"),
-        help="where Kafka comes from (default: auto, which is external with --bootstrap, else a container where "
+        help="where Kafka comes from (default: auto, which is external with --bootstrap, else a "
+        "container where "
         "an engine answers and has or can pull the image, else embedded)",
     )
     to.add_argument("--bootstrap", metavar="HOST:PORT", help="a Kafka of yours")
@@ -208,14 +224,18 @@ def run_options(to: argparse.ArgumentParser) -> None:
         metavar="KIND=ADDRESS",
         action="append",
         default=[],
-        help="a state store of yours, such as redis=redis://localhost:6379/0; what a run writes there it deletes again "
+        help="a state store of yours, such as redis=redis://localhost:6379/0; what a run writes "
+        "there it deletes again "
         "(default: a server of our own, from PATH)",
     )
     add_seed(to)
     to.add_argument(
         "--shard",
         metavar="K/N",
-        help="judge the K-th of N shares of the chosen rows that take about as long; `upheld merge` makes one report of all",
+        help=(
+            "judge the K-th of N shares of the chosen rows that take about as long; `upheld "
+            "merge` makes one report of all"
+        ),
     )
     to.add_argument(
         "--repeat",
@@ -244,7 +264,10 @@ def run_options(to: argparse.ArgumentParser) -> None:
         metavar="N",
         type=whole(MOST_LANES),
         default=1,
-        help="judge so many rows side by side, each on a broker of its own: a light design takes less than a core (default: 1)",
+        help=(
+            "judge so many rows side by side, each on a broker of its own: a light design takes "
+            "less than a core (default: 1)"
+        ),
     )
     to.add_argument(
         "--json",

@@ -122,6 +122,7 @@ def read(path: Path) -> History:
         raise UsageProblem(f"{path} is no history: it does not open with the event `begun`")
     if not isinstance(events[-1], Ended):
         raise UsageProblem(
-            f"{path} was cut after line {len(lines)}: the event `ended` is missing, so it proves nothing"
+            f"{path} was cut after line {len(lines)}: the event `ended` is missing, so it proves "
+            "nothing"
         )
     return History(events)

@@ -131,7 +131,10 @@ class Record(Event):
     )
     seen_ms: int = Field(
         default=0,
-        description="since when the harness knows that it is there, in milliseconds since the scenario began",
+        description=(
+            "since when the harness knows that it is there, in milliseconds since the scenario "
+            "began"
+        ),
     )
 
     @property

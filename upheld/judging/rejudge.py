@@ -65,7 +65,8 @@ def judge(path: Path, drawing: Path | None = None) -> Judgement:
         }:
             if ended.verdict not in set(Verdict):
                 raise UsageProblem(
-                    f"{path}: there is no verdict {ended.verdict!r}; the history is of another version"
+                    f"{path}: there is no verdict {ended.verdict!r}; the history is of another "
+                    "version"
                 )
             verdict, anomalies, reason = Verdict(ended.verdict), list(ended.anomalies), ended.reason
         elif not claims:
@@ -117,5 +118,8 @@ def _again(path: Path, claim: events.Claim, history: History) -> list[Anomaly]:
     try:
         return worst_first(CHECKS[claim.check](history, claim.application, **claim.arguments))
     except (LookupError, StopIteration, TypeError, ValueError, Unreadable) as error:
-        said = f"{path}: the claim {claim.check!r} cannot be judged on what the history holds before it ({error!r});"
+        said = (
+            f"{path}: the claim {claim.check!r} cannot be judged on what the history holds before "
+            f"it ({error!r});"
+        )
         raise UsageProblem(f"{said} it was edited, or is of another version") from None

@@ -109,9 +109,15 @@ def _names(catalogue: Catalogue) -> Iterator[str]:
     first: dict[str, Scenario] = {}
     for scenario in catalogue.scenarios:
         if not scenario.name:
-            yield f"{scenario.place}: the scenario has no name; a name is a claim that can be read alone."
+            yield (
+                f"{scenario.place}: the scenario has no name; a name is a claim that can be read "
+                "alone."
+            )
         elif (other := first.setdefault(scenario.name, scenario)) is not scenario:
-            yield f"{scenario.place}: the name “{scenario.name}” is taken by {other.place}; find another."
+            yield (
+                f"{scenario.place}: the name “{scenario.name}” is taken by {other.place}; find "
+                "another."
+            )
 
 
 def _ids(catalogue: Catalogue) -> Iterator[str]:
@@ -120,18 +126,30 @@ def _ids(catalogue: Catalogue) -> Iterator[str]:
     for scenario in catalogue.scenarios:
         if len(scenario.ids) != 1:
             found = ", ".join(scenario.ids) or "none"
-            yield f"{scenario.place}: a scenario has one id tag such as @G22.slug; this one has {found}."
+            yield (
+                f"{scenario.place}: a scenario has one id tag such as @G22.slug; this one has "
+                f"{found}."
+            )
         for tag in sorted(scenario.tags - {f"@{name}" for name in scenario.ids}):
             if ID_TAG.fullmatch(tag):
-                yield f"{scenario.place}: the id {tag} stands above the scenario; it belongs to one alone."
+                yield (
+                    f"{scenario.place}: the id {tag} stands above the scenario; it belongs to one "
+                    "alone."
+                )
         for name in scenario.ids:
             if (other := first.setdefault(name, scenario)) is not scenario:
-                yield f"{scenario.place}: the id {name} is taken by {other.place}; ids are never reused."
+                yield (
+                    f"{scenario.place}: the id {name} is taken by {other.place}; ids are never "
+                    "reused."
+                )
             guarantee = catalogue.guarantees.get(name.partition(".")[0])
             if guarantee is None:
                 yield f"{scenario.place}: {FILE_NAME} has no guarantee for the id {name}."
             elif not guarantee.specified:
-                yield f"{scenario.place}: {FILE_NAME} says that {guarantee.id} is untested; say specified."
+                yield (
+                    f"{scenario.place}: {FILE_NAME} says that {guarantee.id} is untested; say "
+                    "specified."
+                )
 
 
 def _tags(catalogue: Catalogue) -> Iterator[str]:
@@ -139,12 +157,19 @@ def _tags(catalogue: Catalogue) -> Iterator[str]:
     for scenario in catalogue.scenarios:
         for tag in sorted(scenario.tags):
             if not ID_TAG.fullmatch(tag) and tag.removeprefix("@") not in catalogue.tags:
-                yield f"{scenario.place}: the tag {tag} is unknown; drop it or add it to {FILE_NAME}."
+                yield (
+                    f"{scenario.place}: the tag {tag} is unknown; drop it or add it to {FILE_NAME}."
+                )
         for tag in scenario.example_tags:
             if tag not in DEPTH_TAGS:
-                yield f"{scenario.place}: {tag} on Examples is not seen by the run; tag the scenario."
+                yield (
+                    f"{scenario.place}: {tag} on Examples is not seen by the run; tag the scenario."
+                )
         if f"@{scenario.family}" not in scenario.tags:
-            yield f"{scenario.place}: the tag @{scenario.family} of its family, its folder, is missing."
+            yield (
+                f"{scenario.place}: the tag @{scenario.family} of its family, its folder, is "
+                "missing."
+            )
 
 
 def _guarantees(catalogue: Catalogue) -> Iterator[str]:
@@ -158,7 +183,10 @@ def _guarantees(catalogue: Catalogue) -> Iterator[str]:
             yield f"{FILE_NAME}: {guarantee.id} has no scenario; write one, or say untested and why."
         elif guarantee.specified and found < len(guarantee.parts):
             parts = "; ".join(guarantee.parts)
-            yield f"{FILE_NAME}: {guarantee.id} has fewer scenarios ({found}) than parts to promise: {parts}."
+            yield (
+                f"{FILE_NAME}: {guarantee.id} has fewer scenarios ({found}) than parts to "
+                f"promise: {parts}."
+            )
 
 
 def _shapes(catalogue: Catalogue) -> Iterator[str]:
@@ -189,31 +217,45 @@ def _rows(catalogue: Catalogue) -> Iterator[str]:
         for row in scenario.rows if scenario.steps else ():
             where = f"{scenario.feature.file}:{row.line}"
             if not row.program or not row.mode:
-                yield f"{where}: no sentence says what runs, as in “ledger runs in mode exactly_once”."
+                yield (
+                    f"{where}: no sentence says what runs, as in “ledger runs in mode "
+                    "exactly_once”."
+                )
                 continue
             if row.program not in PROGRAMS:
                 yield f"{where}: {row.program} is no program; there are {', '.join(PROGRAMS)}."
             elif guarantee and not {row.program, EVERY_PROGRAM} & set(guarantee.programs):
                 listed = ", ".join(guarantee.programs)
-                yield f"{where}: {guarantee.id} is promised of {listed} in {FILE_NAME}, not of {row.program}."
+                yield (
+                    f"{where}: {guarantee.id} is promised of {listed} in {FILE_NAME}, not of "
+                    f"{row.program}."
+                )
             if row.mode not in MODES:
                 yield f"{where}: {row.mode} is no mode; there are {' and '.join(MODES)}."
             if named[row.id] > 1:
-                yield f"{where}: {named[row.id]} rows are called {row.id}; each program and mode comes once."
+                yield (
+                    f"{where}: {named[row.id]} rows are called {row.id}; each program and mode "
+                    "comes once."
+                )
 
 
 def _depths(catalogue: Catalogue) -> Iterator[str]:
     """Every row has one depth, which stands above its Examples table."""
     for scenario in catalogue.scenarios:
         for tag in sorted(scenario.tags & set(DEPTH_TAGS)) if scenario.columns else ():
-            yield f"{scenario.place}: {tag} stands above the scenario; it belongs above its Examples."
+            yield (
+                f"{scenario.place}: {tag} stands above the scenario; it belongs above its Examples."
+            )
         for row in scenario.rows:
             given = [tag for tag in DEPTH_TAGS if tag in row.tags]
             if len(given) != 1:
                 said = " and ".join(given) or "none"
                 one_of = " or ".join(DEPTH_TAGS)
                 place = f"{scenario.feature.file}:{row.line}"
-                yield f"{place}: a row has one depth, {one_of}, above its Examples; this one has {said}."
+                yield (
+                    f"{place}: a row has one depth, {one_of}, above its Examples; this one has "
+                    f"{said}."
+                )
 
 
 def _versions(catalogue: Catalogue) -> Iterator[str]:
@@ -222,11 +264,15 @@ def _versions(catalogue: Catalogue) -> Iterator[str]:
     for guarantee in catalogue.guarantees.values():
         for what, since in {guarantee.id: guarantee.since, **guarantee.rows_since}.items():
             if _parts(since) > now:
-                yield f"{FILE_NAME}: {what} is there since {since}, and this is {upheld.__version__}."
+                yield (
+                    f"{FILE_NAME}: {what} is there since {since}, and this is {upheld.__version__}."
+                )
         for row in guarantee.rows_since:
             scenario = catalogue.by_row.get(row)
             if not scenario or scenario.guarantee != guarantee.id:
-                yield f"{FILE_NAME}: rows_since of {guarantee.id} names {row}, which is no row of it."
+                yield (
+                    f"{FILE_NAME}: rows_since of {guarantee.id} names {row}, which is no row of it."
+                )
 
 
 def _parts(version: str) -> tuple[int, ...]:
@@ -260,9 +306,15 @@ def _sentences(catalogue: Catalogue, definitions: Sequence[StepFunctionContext])
             where, says = f"{scenario.feature.file}:{step.line}", f"“{step.text}”"
             if matching:
                 both = " and ".join(_where(found) for found in matching)
-                yield f"{where}: {len(matching)} step definitions match {says}, the last would win: {both}."
+                yield (
+                    f"{where}: {len(matching)} step definitions match {says}, the last would win: "
+                    f"{both}."
+                )
             else:
-                yield f"{where}: no step definition matches {says} as a {step.type or 'step of any kind'}."
+                yield (
+                    f"{where}: no step definition matches {says} as a "
+                    f"{step.type or 'step of any kind'}."
+                )
     for found in definitions:
         if id(found) not in used:
             yield f"{_where(found)}: no feature uses this sentence; remove it."
@@ -278,7 +330,10 @@ def matches(definition: StepFunctionContext, step: Step) -> bool:
 
 def _where(definition: StepFunctionContext) -> str:
     code = definition.step_func.__code__
-    return f"{Path(code.co_filename).name}:{code.co_firstlineno} ({definition.type} “{definition.parser.name}”)"
+    return (
+        f"{Path(code.co_filename).name}:{code.co_firstlineno} ({definition.type} "
+        f"“{definition.parser.name}”)"
+    )
 
 
 def _plain_words(features: Path) -> Iterator[str]:
@@ -293,5 +348,8 @@ def _plain_words(features: Path) -> Iterator[str]:
                 yield f"{place}: “should” is no plain present tense; say what happens."
             workload = _WORKLOAD.search(line)
             if workload and int(workload[1]) < USUAL_ENTRIES and not above.lstrip().startswith("#"):
-                yield f"{place}: fewer than the usual {USUAL_ENTRIES} entries; a comment above says why, or use as many."
+                yield (
+                    f"{place}: fewer than the usual {USUAL_ENTRIES} entries; a comment above says "
+                    "why, or use as many."
+                )
             above = line

@@ -77,7 +77,8 @@ def move_coordinator(trial: Trial, application: Application) -> None:
         own_id = beside.begin(log_of(transactional_id))
         if not {transactional_id, own_id} <= reading.raw.coordinated().get(old, {}).keys():
             raise MarkMissed(
-                "no node was seen to coordinate the open transaction, and the harness's own beside it"
+                "no node was seen to coordinate the open transaction, and the harness's own "
+                "beside it"
             )
         began = time.monotonic()
         cluster.kill(old)

@@ -122,7 +122,8 @@ def wipe(
     shutil.rmtree(folder)
     if not (size or may_be_empty) and trial.manifest.local_state:
         raise MarkMissed(
-            f"{trial.manifest.name} keeps local state by its manifest, and its state_dir holds no byte"
+            f"{trial.manifest.name} keeps local state by its manifest, and its state_dir holds no "
+            "byte"
         )
     trial.mark(
         "wiped",
@@ -148,7 +149,8 @@ def set_back(trial: Trial, application: Application) -> None:
     )
     if now == then and trial.manifest.local_state:
         raise MarkMissed(
-            f"{trial.manifest.name} keeps local state by its manifest, and nothing changed on its disks"
+            f"{trial.manifest.name} keeps local state by its manifest, and nothing changed on its "
+            "disks"
         )
     shutil.rmtree(application.directory)
     shutil.copytree(application.kept, application.directory)

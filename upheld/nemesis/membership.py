@@ -34,7 +34,10 @@ def kill_worker(trial: Trial, application: Application, which: str) -> None:
         try:
             there = younger(reply.pids)
         except ValueError as error:
-            said = f"{trial.manifest.name} names process {error} as a worker, which is older than this run"
+            said = (
+                f"{trial.manifest.name} names process {error} as a worker, which is older than "
+                "this run"
+            )
             raise AdapterBreach(said) from None
         return len(there) >= application.workers
 

@@ -97,7 +97,8 @@ def hold(trial: Trial, application: Application, aim: Aim) -> Evidence:
         )
     raise Violated.one(
         "stuck",
-        f"{trial.manifest.name} neither drained its input nor was seen {aim.fault} in {trial.rig.progress_s:g} s",
+        f"{trial.manifest.name} neither drained its input nor was seen {aim.fault} in "
+        f"{trial.rig.progress_s:g} s",
     )
 
 

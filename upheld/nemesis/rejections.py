@@ -54,7 +54,8 @@ def refuse_outputs(trial: Trial, application: Application) -> None:
     trial.settle(application, since_ms=ended_ms)
     if _fate(trial, application, evidence) != "abort":
         raise MarkMissed(
-            f"{trial.manifest.name} had sent the whole of its open transaction when outputs were refused"
+            f"{trial.manifest.name} had sent the whole of its open transaction when outputs were "
+            "refused"
         )
     trial.mark("its outputs refused", Family.BROKER, said=said)
 

@@ -51,6 +51,7 @@ def disturb(trial: Trial, application: Application, how: str, length_ms: int) ->
         trial.look_at_store(application)
     if not (new := trial.outputs_seen(application) - known):
         raise MarkMissed(
-            f"{trial.manifest.name} sent nothing while its store took nothing, so it had nothing to store"
+            f"{trial.manifest.name} sent nothing while its store took nothing, so it had nothing "
+            "to store"
         )
     trial.mark(f"the store is {how}", Family.STORE, outputs_meanwhile=new, committed=offsets)

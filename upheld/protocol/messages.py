@@ -53,7 +53,10 @@ class Start(Message):
     program: str
     application_id: str = Field(description="prefix of every name the design creates on the broker")
     instance: str = Field(
-        description="name of this instance, unique within the application; who replaces one that is taken for dead has its name"
+        description=(
+            "name of this instance, unique within the application; who replaces one that is taken "
+            "for dead has its name"
+        )
     )
     mode: Mode | None = Field(
         default=None,

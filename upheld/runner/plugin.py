@@ -189,7 +189,8 @@ class RunAccount:
             for share, wait_ms in result.waited_ms.items()
         )
         self.progress.finished(
-            f"{self._named(result.design, result.id)} {result.seconds:.1f} s{attempts}{known}{shares and f'  ({shares})'}",
+            f"{self._named(result.design, result.id)} {result.seconds:.1f} "
+            f"s{attempts}{known}{shares and f'  ({shares})'}",
             result.verdict,
             style=COLOURS[result.verdict],
             lane=lane,
@@ -515,10 +516,16 @@ class Plugin(RunAccount):
                     f"The disk of {place} is full, so nothing more can be judged; make room there."
                 )
         if isinstance(ended, OSError) and ended.errno in FULL:
-            return f"Nothing more can be written below {self.rig.out} ({ended.strerror}); make room there."
+            return (
+                f"Nothing more can be written below {self.rig.out} ({ended.strerror}); make room "
+                "there."
+            )
         for rig, log in ((self.rig, "broker.log"), (self.rig.cluster, "cluster.log")):
             if rig and rig.broker.ended(0):
-                return f"The broker ended by itself; the last words of {self.rig.out / 'logs' / log} may say why."
+                return (
+                    f"The broker ended by itself; the last words of {self.rig.out / 'logs' / log} "
+                    "may say why."
+                )
         return None
 
     # --- the end

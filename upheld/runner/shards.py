@@ -111,7 +111,10 @@ def _demand_alike(summaries: dict[Path, Summary]) -> None:
         for other in others:
             mine, theirs = getattr(summaries[first], name), getattr(summaries[other], name)
             if mine != theirs:
-                said = f"{first} and {other} do not fit together: {what} is {mine!r} in one and {theirs!r} in the other."
+                said = (
+                    f"{first} and {other} do not fit together: {what} is {mine!r} in one and "
+                    f"{theirs!r} in the other."
+                )
                 raise UsageProblem(said)
 
 

@@ -289,7 +289,8 @@ class Catalogue:
         named = {f"@{name.removeprefix('@')}" for name in _tag_names(expression)}
         for name in sorted(named - known):
             raise UsageProblem(
-                f"--only: nothing is tagged {name}.{_near(name, known)} `upheld list` shows all ids."
+                f"--only: nothing is tagged {name}.{_near(name, known)} `upheld list` shows all "
+                "ids."
             )
 
         def chosen(scenario: Scenario, row: Row) -> bool:

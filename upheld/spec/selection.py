@@ -94,7 +94,10 @@ def rows_of_the_file(path: Path, found: Catalogue, designs: Iterable[Manifest]) 
             continue
         name, _, row_id = line.strip().partition(" ")
         if row_id.strip() not in promised.get(name, set()):
-            said = f"{path}: line {number} names no row that one of the designs has promised: {line[:200]!r}."
+            said = (
+                f"{path}: line {number} names no row that one of the designs has promised: "
+                f"{line[:200]!r}."
+            )
             raise UsageProblem(said)
         chosen[name].add(row_id.strip())
     return chosen
@@ -144,5 +147,8 @@ def demand_known(found: Catalogue, designs: Iterable[Manifest]) -> None:
     for design in designs:
         for known in design.known_failures:
             if known not in found.by_id and known not in found.by_row:
-                said = f"{design.file}: known_failures names {known}, and there is no such scenario or row."
+                said = (
+                    f"{design.file}: known_failures names {known}, and there is no such scenario "
+                    "or row."
+                )
                 raise UsageProblem(said)

@@ -77,5 +77,6 @@ class RedisContainer:
             yield
         except EngineErrors as failure:
             raise MachineProblem(
-                f"The container of {self._image} does not {what} ({first_line(failure)}); try `docker run {self._image}`."
+                f"The container of {self._image} does not {what} ({first_line(failure)}); try "
+                f"`docker run {self._image}`."
             ) from None

@@ -113,7 +113,8 @@ def _server(run: RunScope, folder: Path) -> _Server:
     image, reason = redis_image()
     if reason:
         raise NotOffered(
-            f"this machine has no Redis to keep a state in: there is no redis-server on PATH, and {reason}"
+            "this machine has no Redis to keep a state in: there is no redis-server on PATH, and "
+            f"{reason}"
         )
     return RedisContainer(run, image, _KEEPS_ALL)
 

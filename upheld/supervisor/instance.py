@@ -246,7 +246,8 @@ class Instance:
             self._hang_up()
             if self.wait_exit(max(0.0, until - time.monotonic())) is None:
                 raise self._broken(
-                    "answered stopped and still runs. Expected it to exit, or `reusable` among its capabilities",
+                    "answered stopped and still runs. Expected it to exit, or `reusable` among "
+                    "its capabilities",
                     Silence,
                 )
             self.survivors = self.kill()
@@ -469,7 +470,8 @@ class Instance:
         if self._half:
             return (
                 f"answered {_type(request)} with half a line, {self._shown(self._half)}, "
-                f"and then nothing for {waited_s:g} s. Expected every answer to end with a newline, flushed"
+                f"and then nothing for {waited_s:g} s. Expected every answer to end with a "
+                "newline, flushed"
             )
         return f"did not answer {_type(request)} within {waited_s:g} s. {_expected(request)}"
 

@@ -239,7 +239,8 @@ class Trial:
         self._write(application)
         if not self.wait(self.rig.progress_s, partial(self._is_decided, application)):
             raise HarnessError(
-                f"a transaction that ends in the input of {application.name} is still open on the broker"
+                f"a transaction that ends in the input of {application.name} is still open on the "
+                "broker"
             )
         self.look_at_input(application)
 
@@ -493,7 +494,8 @@ class Trial:
                 if self._after_a_fault():
                     raise Violated.one(
                         "stuck",
-                        f"{self.manifest.name} does not start again after the fault: {reply.message}",
+                        f"{self.manifest.name} does not start again after the fault: "
+                        f"{reply.message}",
                     )
                 raise AdapterBreach(
                     f"{self.manifest.name} answered start with {reply.type}: {reply.message}"
@@ -609,7 +611,8 @@ class Trial:
                     f" after {first.size} {first.unit}" if first else ""
                 )
                 raise AdapterBreach(
-                    f"{self.manifest.name} measures {said}; expected one unit, and more than nothing"
+                    f"{self.manifest.name} measures {said}; expected one unit, and more than "
+                    "nothing"
                 )
             if (
                 not first
@@ -695,7 +698,8 @@ class Trial:
                 self.happened(application, name, "exited", str(exit_code))
                 raise Violated.one(
                     "stuck",
-                    f"{instance.name} exited with {exit_code} and no `failed`; its log is {instance.stderr_path.name}",
+                    f"{instance.name} exited with {exit_code} and no `failed`; its log is "
+                    f"{instance.stderr_path.name}",
                 )
         if application.keys:
             self.ask(application, application.keys[application.asked % len(application.keys)])
@@ -809,7 +813,8 @@ class Trial:
         if not self.wait(self.rig.progress_s, lambda: instance.is_over):
             raise Violated.one(
                 "stuck",
-                f"{self.manifest.name} neither went on nor said why not, on a record that it cannot read",
+                f"{self.manifest.name} neither went on nor said why not, on a record that it "
+                "cannot read",
             )
         if instance.failed is None or instance.failed.kind != "poison":
             self.look_after(application)
@@ -848,10 +853,14 @@ class Trial:
                 if progress != seen:
                     seen, moved = progress, now
                 elif now - moved > self.rig.progress_s * self.rig.time_scale:
-                    said = f"the group's offsets rest at {progress[0]}, the visible input ends at {application.input_ends}"
+                    said = (
+                        f"the group's offsets rest at {progress[0]}, the visible input ends at "
+                        f"{application.input_ends}"
+                    )
                     raise Violated.one(
                         "stuck",
-                        f"{self.manifest.name} processes no more: for {self.rig.progress_s:g} s {said}",
+                        f"{self.manifest.name} processes no more: for {self.rig.progress_s:g} s "
+                        f"{said}",
                     )
             time.sleep(POLL_S)
         if application.group is None:

@@ -393,7 +393,8 @@ class _Connection:
                 self.is_done.set()
             if correlation_id_of(frame) != request.correlation_id:
                 raise UnreadableError(
-                    f"an answer to {correlation_id_of(frame)} where {request.correlation_id} was asked"
+                    f"an answer to {correlation_id_of(frame)} where {request.correlation_id} was "
+                    "asked"
                 )
             if exchange.refusal:  # once more is under way to the same place, if the client does so
                 if self.refused:

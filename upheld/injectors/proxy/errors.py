@@ -85,7 +85,8 @@ def refusal(request: Request, moment: Moment, error: ErrorCode, own: Any = None)
     demand(request.api, moment, error)
     if not is_given(request, moment, error):
         raise ValueError(
-            f"no broker could make this: {error.name} to this {request.api} of version {request.version}"
+            f"no broker could make this: {error.name} to this {request.api} of version "
+            f"{request.version}"
         )
     schema = schemas(request.api_key, request.version)[1]
     header = schema.__header_schema__(correlation_id=i32(request.correlation_id))
