@@ -327,7 +327,9 @@ class _Mint:
         return tuple(headers)
 
     def _deck(self) -> Iterator[str]:
-        """Deal every kind of entry again and again, so that even a short workload has some of each."""
+        """Deal every kind of entry again and again, so that even a short workload has some of
+        each.
+        """
         while True:
             yield from self.rng.sample(_KINDS, len(_KINDS))
 
@@ -399,7 +401,9 @@ class _Upstream:
         self._moved = True
 
     def hop(self, branch: int, ahead: int | None = None) -> Hop:
-        """Take the next position of a branch, or with `ahead` one that a failed attempt gives back."""
+        """Take the next position of a branch, or with `ahead` one that a failed attempt gives
+        back.
+        """
         partitions = self._mint.partitions
         topic, partition, topic_id = "upstream", (branch + 1) % partitions, b""
         if self._split:

@@ -168,7 +168,9 @@ class Tables:
         return self._rng.choices(range(len(self._partners)), cum_weights=self._weights)[0]
 
     def _change(self, row: int) -> Send:
-        """The next thing that befalls a row: it comes, changes, refers to another partner, or goes."""
+        """The next thing that befalls a row: it comes, changes, refers to another partner, or
+        goes.
+        """
         if row not in self.left:
             # A tombstone for a key that is not there is legal, and now and then somebody writes
             # one.
@@ -227,7 +229,9 @@ class Tables:
         return {"ticker": name, "exchange": exchange, "name": fake.company(), "founded": founded}
 
     def _attempt(self, transaction: int, *, everywhere: bool) -> list[Send]:
-        """One transaction that is aborted: of some rows and partners, or of one in every partition."""
+        """One transaction that is aborted: of some rows and partners, or of one in every
+        partition.
+        """
         picked = (
             range(max(self.partitions))
             if everywhere

@@ -108,7 +108,9 @@ class Cassandra:
         return dict(self.session.execute(self.select, [stage]))
 
     def write(self, stage: str, rows: Mapping[str, str]) -> None:
-        """Write these keys, many at a time and each by itself; what is written twice is the same."""
+        """Write these keys, many at a time and each by itself; what is written twice is the
+        same.
+        """
         from cassandra import OperationTimedOut, RequestExecutionException  # noqa: PLC0415
         from cassandra.cluster import NoHostAvailable  # noqa: PLC0415
         from cassandra.concurrent import execute_concurrent_with_args  # noqa: PLC0415

@@ -34,7 +34,9 @@ class Table:
         self.thread.start()
 
     def follow(self) -> None:
-        """Take each row in its turn; a partition counts as read when its end has been reached once."""
+        """Take each row in its turn; a partition counts as read when its end has been reached
+        once.
+        """
         while not self.closing.is_set():
             for message in self.consumer.consume(CHUNK, 0.05):
                 error, key, value = message.error(), message.key(), message.value()

@@ -84,7 +84,9 @@ def every(trial: Trial, what: str, count: str | None) -> None:
 
 @given(parsers.re(r"these (?P<role>[\w-]+) wait in its input:"))
 def these_wait(trial: Trial, role: str, datatable: list[list[str]]) -> None:
-    """Write rows as they stand in the feature; one of which the key alone is given is a tombstone."""
+    """Write rows as they stand in the feature; one of which the key alone is given is a
+    tombstone.
+    """
     for application in subjects(trial):
         sends = written(role, datatable, application.inputs[application.event.topics[role]])
         write(trial, application, lambda sends=sends: sends)  # type: ignore[misc]

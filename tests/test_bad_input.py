@@ -481,7 +481,9 @@ def test_an_interrupt_while_it_is_imported_is_one_sentence() -> None:
 
 
 def test_a_command_ends_without_a_traceback_in_a_process_of_its_own() -> None:
-    """The installed command, as a shell runs it; a reader of its output that goes away is no fault."""
+    """The installed command, as a shell runs it; a reader of its output that goes away is no
+    fault.
+    """
     upheld = Path(sys.executable).with_name("upheld")
     ran = subprocess.run(
         [upheld, "explain", "G999"], capture_output=True, text=True, timeout=ANSWER_S, check=False

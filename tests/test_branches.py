@@ -1,4 +1,6 @@
-"""Two stages in one application: the totals of `branches`, and what a store holds of either stage."""
+"""Two stages in one application: the totals of `branches`, and what a store holds of either
+stage.
+"""
 
 import gc
 import json

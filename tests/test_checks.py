@@ -313,7 +313,9 @@ class TestRelation:
         assert story.found("relation") == []
 
     def test_all_aborted_are_counted(self) -> None:
-        """A design that reads uncommitted is wrong from the first aborted entry on, which is named."""
+        """A design that reads uncommitted is wrong from the first aborted entry on, which is
+        named.
+        """
         story = Story()
         first, aborted, second, _, last = (
             story.entry(ada=1),
@@ -362,7 +364,9 @@ class TestRelation:
         assert story.found("relation") == []
 
     def test_two_entries_of_one_amount(self) -> None:
-        """Equal amounts are two entries, not a duplicate; and where one is left out, one is lost."""
+        """Equal amounts are two entries, not a duplicate; and where one is left out, one is
+        lost.
+        """
         story = Story()
         first, second = story.entry(ada=5), story.entry(ada=5)
         story.row("ada", 5, 1, first)
@@ -446,7 +450,9 @@ class TestRelation:
         assert story.found("relation") == []
 
     def test_a_sum_that_lost_its_cents(self) -> None:
-        """A balance rounded to a double is phantom: every posting is counted, the cents are wrong."""
+        """A balance rounded to a double is phantom: every posting is counted, the cents are
+        wrong.
+        """
         story = Story()
         entry = story.entry(ada=2**53 + 1)
         story.row("ada", 2**53, 1, entry)
@@ -694,7 +700,9 @@ class TestFold:
         assert story.found("fold") == []
 
     def test_the_last_cut_with_all_down_counts(self) -> None:
-        """What was committed while an instance ran is no consistent cut, and an older cut is over."""
+        """What was committed while an instance ran is no consistent cut, and an older cut is
+        over.
+        """
         story = balances("exactly_once", "01")
         story.settled(1)
         story.settled(2)
@@ -1461,7 +1469,9 @@ class TestSideEffects:
         assert declared.found("side-effects") == [("leaked-topic", None, None)]
 
     def test_a_second_application(self) -> None:
-        """Topics that the harness makes for a later application are no side effect of the design."""
+        """Topics that the harness makes for a later application are no side effect of the
+        design.
+        """
         story = self.appeared()
         story.beside("at_least_once")
         story.names("app-entries", "app-balances", "old", "other-entries", "other-balances")
@@ -1541,7 +1551,9 @@ class TestNoticed:
 
 
 def test_every_check_names_its_anomalies() -> None:
-    """Every check has its anomalies, for `explain`, and there is a class of tests for every check."""
+    """Every check has its anomalies, for `explain`, and there is a class of tests for every
+    check.
+    """
     classes = [
         name
         for module in (

@@ -20,7 +20,9 @@ def test_shares_are_told_apart() -> None:
 
 
 def test_a_broker_elsewhere_is_unknown() -> None:
-    """A container is the engine's child and somebody else's cluster is far: neither is in the tree."""
+    """A container is the engine's child and somebody else's cluster is far: neither is in the
+    tree.
+    """
     found = cost(Look(0, 0, {}), Look(1, 3, {}))
 
     assert (found.broker_cpu_s, found.design_cpu_s) == (None, 2)

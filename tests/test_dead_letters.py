@@ -44,7 +44,9 @@ class TestDeadLetters:
 
     @pytest.mark.parametrize("mode", ["exactly_once", "at_least_once"])
     def test_all_that_cannot_be_read(self, mode: str) -> None:
-        """Whatever its flaw, in any order, with the headers that it had before those that it got."""
+        """Whatever its flaw, in any order, with the headers that it had before those that it
+        got.
+        """
         story, records = spoiled(mode)
         for record in reversed(records):
             story.letter(record)

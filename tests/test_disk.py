@@ -1,4 +1,6 @@
-"""What a process does to its disk is seen before it happens, and does not happen where it is held."""
+"""What a process does to its disk is seen before it happens, and does not happen where it is
+held.
+"""
 
 import sys
 from pathlib import Path
@@ -71,7 +73,9 @@ def test_what_is_held(folder: Path, number: int) -> None:
 
 
 def test_roll_back(folder: Path) -> None:
-    """A file has what its last fsync left, under its new name too, and one that had none is gone."""
+    """A file has what its last fsync left, under its new name too, and one that had none is
+    gone.
+    """
     disk = Disk(folder.parent)
     disk.launch([sys.executable, "-c", WORKS], cwd=folder).wait()
 

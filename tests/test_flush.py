@@ -1,4 +1,6 @@
-"""The checks of `batcher` on hand-written histories: a customer's letters are its events, in order."""
+"""The checks of `batcher` on hand-written histories: a customer's letters are its events, in
+order.
+"""
 
 import json
 from typing import Any
@@ -177,7 +179,9 @@ class TestFilled:
 
 
 class TestInTime:
-    """No event waits longer than the tolerance (2100 ms here), from the later of append and ready."""
+    """No event waits longer than the tolerance (2100 ms here), from the later of append and
+    ready.
+    """
 
     @pytest.mark.parametrize(("at_ms", "anomalies"), [(2600, []), (2601, ["late"])])
     def test_from_the_append(self, at_ms: int, anomalies: list[str]) -> None:

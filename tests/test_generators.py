@@ -124,7 +124,9 @@ def test_keys_stay_where_they_belong(variant: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=repr)
 def test_new_records_have_new_ids_and_later_times(variant: dict[str, Any]) -> None:
-    """Ids are unique and times strictly rise, aborted records included; record and envelope agree."""
+    """Ids are unique and times strictly rise, aborted records included; record and envelope
+    agree.
+    """
     sends = ledger(11, **variant)
     envelopes = {Envelope.FromString(send.value).id: send.timestamp_ms for send in sends}
     times = list(envelopes.values())
@@ -188,7 +190,9 @@ def test_a_republished_workload_repeats_and_never_reorders(seed: int, *, moved: 
 
 @pytest.mark.parametrize("moved", [False, True])
 def test_first_hops_rise_by_one_in_each_upstream_partition(*, moved: bool) -> None:
-    """An entry has the next position of its upstream partition, whatever was aborted or repeated."""
+    """An entry has the next position of its upstream partition, whatever was aborted or
+    repeated.
+    """
     offsets: defaultdict[tuple[str, int, bytes], list[int]] = defaultdict(list)
     for _, envelope in first_sightings(ledger(11, republished=True, moved=moved)):
         [hop] = envelope.chain
@@ -198,7 +202,9 @@ def test_first_hops_rise_by_one_in_each_upstream_partition(*, moved: bool) -> No
 
 
 def test_an_aborted_attempt_takes_no_position_upstream() -> None:
-    """What was aborted comes again with the same first hop: who counts it discards the right entry."""
+    """What was aborted comes again with the same first hop: who counts it discards the right
+    entry.
+    """
     sends = ledger(11, republished=True)
     aborted = {
         (*place(hop), hop.offset)

@@ -469,7 +469,9 @@ class TestPromptly:
     def test_the_last_state(
         self, mode: str, program: str, reads: str, outputs: str, anomalies: list[str]
     ) -> None:
-        """What the pause left last is visible, a deletion by silence too where nothing was visible."""
+        """What the pause left last is visible, a deletion by silence too where nothing was
+        visible.
+        """
         story = told(program, reads, outputs, mode=mode)
         story.rests()
 
@@ -652,7 +654,9 @@ class TestNamed:
     )
 
     def flawed(self, side: str = "left", **change: Any) -> tuple[Story, Record]:
-        """A row and its partner, joined, and behind them a record that the contract does not allow."""
+        """A row and its partner, joined, and behind them a record that the contract does not
+        allow.
+        """
         story = told("holdings", "1A .A", "0+1")
         flawed = story.left("1", "A", **change) if side == "left" else story.right("A", **change)
         return story, flawed
@@ -749,7 +753,9 @@ class TestNamed:
     ],
 )
 def test_settled(program: str, reads: str, outputs: str, settled: bool) -> None:
-    """It is settled when every key shows its last state, or nothing where there is nothing to show."""
+    """It is settled when every key shows its last state, or nothing where there is nothing to
+    show.
+    """
     assert view_of(told(program, reads, outputs).history, "app").is_settled is settled
 
 
@@ -809,7 +815,9 @@ def test_a_race_is_soon(between: int, possible: int) -> None:
 
 
 def test_roles() -> None:
-    """Roles, topics and commits of a join: both inputs, or of a broadcast join the first one alone."""
+    """Roles, topics and commits of a join: both inputs, or of a broadcast join the first one
+    alone.
+    """
     story = told("tickers", "")
 
     assert HOLDINGS.inputs == HOLDINGS.commits == ("positions", "tickers")

@@ -54,7 +54,9 @@ class TestVerdicts:
         assert judged.text == "upheld  G1.story  hand-written  (2 claims)"
 
     def test_violated(self, tmp_path: Path) -> None:
-        """The claim that failed fails again, by the same anomaly, and the card tells which record."""
+        """The claim that failed fails again, by the same anomaly, and the card tells which
+        record.
+        """
         judged = judge(duplicated().recorded(tmp_path / "h.jsonl", "violated"))
 
         assert (judged.verdict, judged.recorded, judged.claims, judged.exit_code) == (
@@ -144,7 +146,9 @@ class TestVerdicts:
         ] == ["stuck"]
 
     def test_the_file_holds_what_was_seen(self, tmp_path: Path) -> None:
-        """Keys, values and headers of any bytes, and names of any letters, come back as they were."""
+        """Keys, values and headers of any bytes, and names of any letters, come back as they
+        were.
+        """
         story = Story("relay")
         names = ("\u2028", "\x85\n\r", "base64:", "")
         entry = story.entry(

@@ -1,4 +1,6 @@
-"""A design.toml that cannot be used is refused in one sentence that names the file and the field."""
+"""A design.toml that cannot be used is refused in one sentence that names the file and the
+field.
+"""
 
 import sys
 from pathlib import Path
@@ -84,7 +86,9 @@ def test_relative_path(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_sin_and_known_failures(folder: Path) -> None:
-    """What a design is known to get wrong is read with reason and link; a reason may hold commas."""
+    """What a design is known to get wrong is read with reason and link; a reason may hold
+    commas.
+    """
     (folder / "known").write_text("# known\n\nG22.crash, slow, and old, https://example.org/1\n")
     extra = '\nknown_failures = "known"\n[sin]\nscenarios = ["G22.crash"]\nanomaly = "lost"\n'
     (folder / "design.toml").write_text(GOOD + extra)

@@ -113,7 +113,9 @@ def test_no_time_is_left_after_the_last(progress: Progress) -> None:
 
 
 def test_many_lanes_are_counted(progress: Progress) -> None:
-    """Four rows are named, the others counted; a row that is judged again later is not under way."""
+    """Four rows are named, the others counted; a row that is judged again later is not under
+    way.
+    """
     for lane in range(1, 8):
         progress.started(f"G{lane}.a", lane)
     progress.stopped(1)

@@ -20,7 +20,9 @@ def two_signals(mode: str = "exactly_once") -> tuple[Story, Record, Record]:
 
 
 class TestRelation:
-    """What a row may say: the fold of some number of a robot's records of each topic (`relation`)."""
+    """What a row may say: the fold of some number of a robot's records of each topic
+    (`relation`).
+    """
 
     @pytest.mark.parametrize("mode", ["at_least_once", "exactly_once"])
     def test_either_topic_may_be_ahead(self, mode: str) -> None:
@@ -286,7 +288,9 @@ class TestOnline:
     """The others answer all the time."""
 
     def test_after_a_kill(self) -> None:
-        """Who is not ready after another died is not online; before that it may have been starting."""
+        """Who is not ready after another died is not online; before that it may have been
+        starting.
+        """
         story, motor, gripper = two_signals()
         row = story.pulse("ada", motor, gripper)
         story.answers(None, key="ada", name="b", ready=False)

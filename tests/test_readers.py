@@ -25,7 +25,9 @@ class Log:
         return self.consumers[-1]
 
     def read(self, topic: str) -> tuple[list[int], dict[int, int]]:
-        """Read a topic from its beginning: the offsets of its records, and the position after them."""
+        """Read a topic from its beginning: the offsets of its records, and the position after
+        them.
+        """
         position = dict.fromkeys(ENDS, 0)
         return [message.offset() or 0 for message in self.readers.read(topic, position)], position
 

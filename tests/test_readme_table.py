@@ -100,7 +100,9 @@ def test_a_row_contradicts_a_cell(judged: list[tuple[str, str]], says: str) -> N
 
 
 def test_a_cell_that_counts_other_rows_is_wrong() -> None:
-    """Every promised row was judged, and none has a verdict too many; but the cell counts one more."""
+    """Every promised row was judged, and none has a verdict too many; but the cell counts one
+    more.
+    """
     found = compared({G2: "upheld 2/2"}, {G2: {"G2.a"}}, [row("G2.a", "upheld")])
 
     assert found.wrong == ["G2 of plain: the README says upheld 2/2, the run upheld 1/1"]

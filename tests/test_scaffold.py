@@ -8,7 +8,9 @@ LINES_MAX = 120
 
 
 def test_the_starter_is_short(tmp_path: Path) -> None:
-    """Its module has at most 120 lines, blank ones aside, so that a reader begins with all of it."""
+    """Its module has at most 120 lines, blank ones aside, so that a reader begins with all of
+    it.
+    """
     written = new(tmp_path / "mine")
 
     assert [path.name for path in written] == ["design.toml", "relay.py"]

@@ -9,7 +9,9 @@ from upheld.protocol.schema import schema
 
 
 def test_schema_holds_every_message() -> None:
-    """Each request and each reply is defined, and each request lists the replies that it may have."""
+    """Each request and each reply is defined, and each request lists the replies that it may
+    have.
+    """
     published = json.loads(json.dumps(schema()))
     requests = {request.__name__ for request in REPLIES_TO}
     replies = {reply.__name__ for replies in REPLIES_TO.values() for reply in replies} | {

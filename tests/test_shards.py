@@ -256,7 +256,9 @@ def test_shards_share_a_seed(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(("number", "depth", "chosen"), [(1, "full", 203), (2, "core", 146)])
 def test_an_older_report_is_read(number: int, depth: str, chosen: int) -> None:
-    """A report is read as the version wrote it that had its format; the first promised all it chose."""
+    """A report is read as the version wrote it that had its format; the first promised all it
+    chose.
+    """
     rows, summary = read(REPORTS / f"format-{number}.jsonl")
 
     assert [row.id for row in rows] == ["G22.dies-after-a-commit[ledger-exactly_once]"]

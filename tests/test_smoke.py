@@ -100,7 +100,9 @@ def test_a_sound_adapter_passes_every_check(broker: Broker, tmp_path: Path) -> N
 def test_a_fault_fails_its_own_check(
     broker: Broker, tmp_path: Path, habit: str, check: str, says: str
 ) -> None:
-    """The check says what was seen, and is the last of its program: what follows would repeat it."""
+    """The check says what was seen, and is the last of its program: what follows would repeat
+    it.
+    """
     *before, last = checked(habit, broker, tmp_path, time_scale=0.1)
 
     assert all(each.ok for each in before)

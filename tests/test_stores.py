@@ -144,7 +144,9 @@ class TestThrottled:
         assert story.found("throttled") == []
 
     def test_nothing_was_at_stake(self) -> None:
-        """Where no account changes more often than it may be written, nothing had to be held back."""
+        """Where no account changes more often than it may be written, nothing had to be held
+        back.
+        """
         story, _ = three_states(interval_ms=10)
         story.stored((0, "ada"), at_ms=600)
 
@@ -153,7 +155,9 @@ class TestThrottled:
 
 
 def test_every_write_to_the_file_leaves_a_line(tmp_path: Path) -> None:
-    """Whoever inserts, updates or replaces a row is seen, and a store that is held is not written."""
+    """Whoever inserts, updates or replaces a row is seen, and a store that is held is not
+    written.
+    """
     with RunScope() as run:
         store = Sqlite(run, tmp_path, "app")
         before = store.version()

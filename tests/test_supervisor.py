@@ -1,4 +1,6 @@
-"""An adapter that misbehaves ends in the right exception, in time; the message says what to mend."""
+"""An adapter that misbehaves ends in the right exception, in time; the message says what to
+mend.
+"""
 
 import os
 import re
@@ -88,7 +90,9 @@ def test_breach_at_hello(habit: str, spawn: Spawn) -> None:
 
 @pytest.mark.parametrize("habit", START_HABITS)
 def test_breach_at_start(habit: str, spawn: Spawn) -> None:
-    """A bad answer to start, or none, is a breach within the deadline, and no secret is repeated."""
+    """A bad answer to start, or none, is a breach within the deadline, and no secret is
+    repeated.
+    """
     instance = spawn(habit)
     instance.greet()
     instance.time_scale = 0.01 if habit == "sleeps_at_start" else 1.0
@@ -102,7 +106,9 @@ def test_breach_at_start(habit: str, spawn: Spawn) -> None:
 
 @pytest.mark.parametrize("habit", ["answers_twice", "chatters"])
 def test_breach_unasked(habit: str, spawn: Spawn) -> None:
-    """What is said out of turn is a breach, met by whatever is asked next; a flood is held still."""
+    """What is said out of turn is a breach, met by whatever is asked next; a flood is held
+    still.
+    """
     instance = spawn(habit)
     instance.greet()
     until(lambda: instance.breach is not None)
@@ -142,7 +148,9 @@ def test_breach_at_stop(habit: str, spawn: Spawn) -> None:
 
 
 def test_proper_conversation(spawn: Spawn) -> None:
-    """A miniature without a bad habit is greeted, started and stopped, exits 0 and leaves nothing."""
+    """A miniature without a bad habit is greeted, started and stopped, exits 0 and leaves
+    nothing.
+    """
     instance = spawn("well_behaved")
 
     assert instance.greet().name == "miniature"

@@ -1,4 +1,6 @@
-"""The sweep where nobody runs: which places there are, what is remembered of them, and how it ends."""
+"""The sweep where nobody runs: which places there are, what is remembered of them, and how it
+ends.
+"""
 
 import json
 from pathlib import Path

@@ -88,7 +88,9 @@ def test_the_time_left_is_near_the_truth_from_a_third_of_a_recorded_run_on(name:
 
 @pytest.mark.parametrize("name", RECORDED["runs"])
 def test_without_what_this_machine_has_taken_the_estimates_would_be_far(name: str) -> None:
-    """So the recorded runs can tell a good estimate from a bad one: the medians alone are too low."""
+    """So the recorded runs can tell a good estimate from a bad one: the medians alone are too
+    low.
+    """
     run = RECORDED["runs"][name]
     lanes = len({lane for lane, *_ in run["rows"]})
 

@@ -139,7 +139,9 @@ def runs(left: Mapping[str, list[str]]) -> Iterator[dict[str, list[str]]]:
 
 
 def judge(chosen: Mapping[str, Iterable[str]], scratch: Path, lanes: int, within_s: float) -> Path:
-    """Judge these rows of these designs; returns the report, which is cut where the time was over."""
+    """Judge these rows of these designs; returns the report, which is cut where the time was
+    over.
+    """
     shutil.rmtree(scratch / "run", ignore_errors=True)
     scratch.mkdir(parents=True, exist_ok=True)
     listed = scratch / "rows.txt"

@@ -82,14 +82,16 @@ class Design:
         }
 
     def lag(self) -> dict[str, Any]:
-        """Say how far the input goes on behind what is committed, all in all: `{"type": "lagging",
-        "offsets": …}`.
+        """Say how far the input goes on behind what is committed, all in all.
+
+        The answer is `{"type": "lagging", "offsets": …}`.
         """
         return {"type": "error", "definite": True, "message": "it cannot say how far it is behind"}
 
     def workers(self) -> dict[str, Any]:
-        """Say which processes share the work, after a start with `workers`: `{"type": "workers",
-        "pids": […]}`.
+        """Say which processes share the work, after a start with `workers`.
+
+        The answer is `{"type": "workers", "pids": […]}`.
         """
         return {"type": "error", "definite": True, "message": "it works in one process"}
 

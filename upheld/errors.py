@@ -4,7 +4,9 @@ script.
 
 
 class Problem(Exception):
-    """Something that the person who typed the command can act on; its text is one clear sentence."""
+    """Something that the person who typed the command can act on; its text is one clear
+    sentence.
+    """
 
     exit_code = 3
 

@@ -207,7 +207,9 @@ def within(depth: Depth, there: Sequence[Cut]) -> list[Cut]:
 
 
 def pairs(result: Result) -> Iterator[Cut]:
-    """The places to die again in the recovery from a first death; none where that was not upheld."""
+    """The places to die again in the recovery from a first death; none where that was not
+    upheld.
+    """
     if result.verdict is Verdict.UPHELD:
         for cut in cuts([(RECOVERY, api) for api in result.recovery], "all", SIDES):
             yield result.cut.model_copy(update={"then": cut})
@@ -582,7 +584,9 @@ def run(  # noqa: PLR0913 (what to do of it is by name)
 
 
 def _named(patterns: Iterable[str], there: list[Cut]) -> list[Cut]:
-    """Those of these names, or whose names match, in their order; UsageProblem where one has none."""
+    """Those of these names, or whose names match, in their order; UsageProblem where one has
+    none.
+    """
     found = set[Cut]()
     for pattern in patterns:
         named = {cut for cut in there if fnmatchcase(str(cut), pattern)}

@@ -269,7 +269,9 @@ class Plain(Design):
         self.in_transaction = self.dirty = False
 
     def table(self, role: str) -> list[Message]:
-        """Every committed row of a topic up to its end now; of an input, those that were applied."""
+        """Every committed row of a topic up to its end now; of an input, those that were
+        applied.
+        """
         topic = self.start["topics"][role]
         applied = {
             p.partition: max(0, p.offset) for p in self.committed if p.topic == topic

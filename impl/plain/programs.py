@@ -31,7 +31,9 @@ def poison(message: Message, error: Exception) -> Failed:
 
 
 def envelope_of(message: Message, topic_ids: dict[str, bytes]) -> Envelope:
-    """Decode a record's envelope and append where it was read; stop loudly on what cannot be read."""
+    """Decode a record's envelope and append where it was read; stop loudly on what cannot be
+    read.
+    """
     topic = message.topic() or ""
     try:
         if message.key() is None:

@@ -30,7 +30,9 @@ def reading(broker: Broker) -> Iterator[Reading]:
 
 
 def written(reading: Reading, topic: str, sends: Sequence[Send]) -> Written:
-    """Write a workload to a topic of its own, and read it back as soon as no transaction is open."""
+    """Write a workload to a topic of its own, and read it back as soon as no transaction is
+    open.
+    """
     reading.create({topic: PARTITIONS})
     told = Feed(reading.settings, topic).write({"entries": topic}, "entries", sends)
     stable = end = None

@@ -88,7 +88,9 @@ class EmbeddedBroker:
 def open_embedded(
     run: RunScope, log_dir: Path, *, why: str, port: int | None = None, secured: bool = False
 ) -> EmbeddedBroker:
-    """A broker that serves transactions and groups; `port` is kept if given; secured is SASL_SSL."""
+    """A broker that serves transactions and groups; `port` is kept if given; secured is
+    SASL_SSL.
+    """
     launch = Launch.found(run, log_dir / "broker.log", why)
 
     def start() -> EmbeddedBroker:

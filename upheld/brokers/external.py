@@ -112,7 +112,9 @@ def _answer(bootstrap: str, client: dict[str, str], source: Path | None) -> str:
 
 
 def _refused_setting(complaint: str, client: dict[str, str], source: Path | None) -> str:
-    """The sentence for a setting that librdkafka refuses: it names the property, never the value."""
+    """The sentence for a setting that librdkafka refuses: it names the property, never the
+    value.
+    """
     named = [name for name in sorted(client, key=len, reverse=True) if name in complaint]
     return (
         f"{source}: librdkafka refuses {named[0] if named else 'a property'}; its manual has the "
@@ -121,7 +123,9 @@ def _refused_setting(complaint: str, client: dict[str, str], source: Path | None
 
 
 def read_client_properties(source: Path, scratch: Path) -> dict[str, str]:
-    """The security properties of a Java-style or librdkafka-style file, by their librdkafka names."""
+    """The security properties of a Java-style or librdkafka-style file, by their librdkafka
+    names.
+    """
     try:
         given = _parse(source)
     except (OSError, UnicodeDecodeError) as failure:

@@ -65,7 +65,9 @@ JVM_FLAGS = ("-Xshare:auto", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX
 
 
 class PortTakenError(Exception):
-    """The node could not have its port; with ports of our own choice it is started again on others."""
+    """The node could not have its port; with ports of our own choice it is started again on
+    others.
+    """
 
 
 def listeners(

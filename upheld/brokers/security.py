@@ -32,7 +32,9 @@ PLAINTEXT = Security("PLAINTEXT")
 
 
 def secure_listener(folder: Path, java: Java) -> Security:
-    """SASL_SSL with a fresh certificate and password; the keytool beside any Java makes the former."""
+    """SASL_SSL with a fresh certificate and password; the keytool beside any Java makes the
+    former.
+    """
     password = secrets.token_urlsafe(24)
     keystore, certificate = folder / "broker.p12", folder / "ca.pem"
     store = [

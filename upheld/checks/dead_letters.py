@@ -89,7 +89,9 @@ def _offsets_at_rest(history: History, application: str) -> dict[str, int] | Non
 
 
 def _place(letter: Record) -> str:
-    """Where a dead letter says that it was read; nothing where it does not end in the four headers."""
+    """Where a dead letter says that it was read; nothing where it does not end in the four
+    headers.
+    """
     last = letter.headers[-len(ADDED) :]
     if tuple(name for name, _ in last) != ADDED:
         return ""

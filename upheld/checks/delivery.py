@@ -122,7 +122,9 @@ def _backwards(view: View, before: State) -> str:
 
 
 def known(committed: Committed) -> dict[str, int]:
-    """The committed offsets; a design that names no group is not judged by a rule that needs them."""
+    """The committed offsets; a design that names no group is not judged by a rule that needs
+    them.
+    """
     if committed.offsets is None:
         raise NotOffered("the design names no consumer group, so its committed input is not known")
     return committed.offsets
@@ -431,7 +433,9 @@ def paced(history: History, application: str) -> list[Anomaly]:
 
 @check("below-the-commit", anomalies=("duplicated",))
 def below_the_commit(history: History, application: str) -> list[Anomaly]:
-    """Whether, after a crash, only outputs come again whose input the crash left uncommitted (G47)."""
+    """Whether, after a crash, only outputs come again whose input the crash left uncommitted
+    (G47).
+    """
     view = view_of(history, application)
     events = history.events
     at = max(

@@ -100,7 +100,9 @@ class Begun(Event):
 
 
 class Application(Event):
-    """One application within the scenario: a program in a mode, its topics by role, its parameters."""
+    """One application within the scenario: a program in a mode, its topics by role, its
+    parameters.
+    """
 
     kind: Literal["application"] = "application"
     name: str
@@ -157,7 +159,9 @@ class Record(Event):
         return record
 
     def line(self) -> str:
-        """Write the record as JSON: the same text as `model_dump_json` writes, in half of the time."""
+        """Write the record as JSON: the same text as `model_dump_json` writes, in half of the
+        time.
+        """
         fields = self.__dict__
         return (
             f'{{"kind":"record","topic":{_quoted(fields["topic"])},"partition":{fields["partition"]},'
@@ -173,7 +177,9 @@ _READ = set(Record.model_fields)
 
 
 class Batch(Event):
-    """The header of one record batch, by raw Fetch: who wrote it, and whether inside a transaction."""
+    """The header of one record batch, by raw Fetch: who wrote it, and whether inside a
+    transaction.
+    """
 
     kind: Literal["batch"] = "batch"
     topic: str

@@ -341,7 +341,9 @@ class RawClient:
         return self._connection(self._coordinators[group])
 
     def batches(self, topic: str, offsets: dict[int, int]) -> Iterator[tuple[int, BatchHeader]]:
-        """Every batch header at or above these offsets, with its partition; moves the offsets on."""
+        """Every batch header at or above these offsets, with its partition; moves the offsets
+        on.
+        """
         unread = dict(offsets)
         while unread:
             for partition, answer in self.fetch(topic, unread, 1 << 20).items():

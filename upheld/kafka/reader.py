@@ -157,7 +157,9 @@ class Readers:
 
 
 class Reading:
-    """The harness's own clients on one broker, or on a cluster; nothing here belongs to a design."""
+    """The harness's own clients on one broker, or on a cluster; nothing here belongs to a
+    design.
+    """
 
     def __init__(self, bootstrap: str, client: dict[str, str]) -> None:
         self.settings: dict[str, str | int | float | bool] = {

@@ -153,7 +153,9 @@ def _ids(catalogue: Catalogue) -> Iterator[str]:
 
 
 def _tags(catalogue: Catalogue) -> Iterator[str]:
-    """Every tag is an id or stands in the catalogue, and tags on Examples bypass pytest-bdd's hook."""
+    """Every tag is an id or stands in the catalogue, and tags on Examples bypass pytest-bdd's
+    hook.
+    """
     for scenario in catalogue.scenarios:
         for tag in sorted(scenario.tags):
             if not ID_TAG.fullmatch(tag) and tag.removeprefix("@") not in catalogue.tags:
@@ -173,7 +175,9 @@ def _tags(catalogue: Catalogue) -> Iterator[str]:
 
 
 def _guarantees(catalogue: Catalogue) -> Iterator[str]:
-    """Every guarantee has a scenario or a reason, and a compound promise a scenario for each part."""
+    """Every guarantee has a scenario or a reason, and a compound promise a scenario for each
+    part.
+    """
     slugs = defaultdict[str, set[str]](set)
     for scenario in catalogue.scenarios:
         slugs[scenario.guarantee].add(scenario.id)

@@ -22,7 +22,9 @@ DIED = "an instance died beside others"
 
 
 def kill_worker(trial: Trial, application: Application, which: str) -> None:
-    """SIGKILL the oldest of an instance's workers when all of them are there; mark which they were."""
+    """SIGKILL the oldest of an instance's workers when all of them are there; mark which they
+    were.
+    """
     there: list[psutil.Process] = []
 
     def complete() -> bool:

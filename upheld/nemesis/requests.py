@@ -82,7 +82,9 @@ def meet(  # noqa: PLR0913, PLR0917 (what the sentence says)
 
 
 def arrive(trial: Trial, rule: Rule) -> None:
-    """Let what is held arrive, and mark what the broker answers; MarkMissed where it says nothing."""
+    """Let what is held arrive, and mark what the broker answers; MarkMissed where it says
+    nothing.
+    """
     assert rule.exchange
     trial.rig.open_proxy().release(rule)
     if (

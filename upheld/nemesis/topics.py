@@ -26,7 +26,9 @@ def grow(trial: Trial, application: Application) -> None:
 
 
 def make_anew(trial: Trial, application: Application) -> None:
-    """Delete the input topic, and make one of that name and size; nobody has read anything of that."""
+    """Delete the input topic, and make one of that name and size; nobody has read anything of
+    that.
+    """
     topic = application.reads
     partitions = application.inputs[topic]
     trial.reading.delete([topic])

@@ -190,7 +190,9 @@ def _silence(join: Join, row: Row | None, right: Met) -> Row:
 
 
 def value_of(join: Join, record: Record) -> Row:
-    """What an output says; GONE for a tombstone, Unreadable where it is no result of the contract."""
+    """What an output says; GONE for a tombstone, Unreadable where it is no result of the
+    contract.
+    """
     if record.value is None:
         return GONE
     try:

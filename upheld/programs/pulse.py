@@ -148,7 +148,9 @@ class Merged:
         return (self._names.get(key, [None])[progress[-1]], *tally.row)
 
     def progress(self, key: bytes, value: tuple[Any, ...]) -> Progress | Diagnosis:
-        """After how many records of each topic a robot's row is this one; or what it suffers from."""
+        """After how many records of each topic a robot's row is this one; or what it suffers
+        from.
+        """
         counts = dict.fromkeys(ROLES, 0)
         for role, partition, offset in value[-1]:
             record, count = self._at.get((role, partition, offset), (None, 0))

@@ -18,7 +18,9 @@ Parameter = int | str
 
 
 class Message(BaseModel):
-    """One line of the protocol; unknown fields are refused, so that a misspelt one is seen at once."""
+    """One line of the protocol; unknown fields are refused, so that a misspelt one is seen at
+    once.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -158,7 +158,9 @@ def cpu_seconds(rows: Iterable[RowResult]) -> dict[str, float]:
 
 
 class Writer:
-    """Writes `report.jsonl` line by line, so that nothing recorded is lost whatever happens next."""
+    """Writes `report.jsonl` line by line, so that nothing recorded is lost whatever happens
+    next.
+    """
 
     def __init__(self, out: Path) -> None:
         self._file = (out / "report.jsonl").open("wb", buffering=0)

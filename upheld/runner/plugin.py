@@ -90,7 +90,9 @@ class Choice:
     durations: Durations = field(default_factory=durations.load)
 
     def keys(self) -> list[RowKey]:
-        """Sort the chosen rows: design after design, repetition after repetition, most news first."""
+        """Sort the chosen rows: design after design, repetition after repetition, most news
+        first.
+        """
         known = [row.id for scenario in self.catalogue.by_id.values() for row in scenario.rows]
         found: list[RowKey] = []
         for manifest in self.manifests:

@@ -1,4 +1,6 @@
-"""A run in shards: the chosen rows dealt out to several machines, and their reports made one again."""
+"""A run in shards: the chosen rows dealt out to several machines, and their reports made one
+again.
+"""
 
 import heapq
 import shutil
@@ -161,7 +163,9 @@ def _make_empty(out: Path) -> None:
 
 
 def _moved(row: RowResult, folder: Path, out: Path) -> RowResult:
-    """Copy a row's files beside the others; one that its machine did not keep is no longer named."""
+    """Copy a row's files beside the others; one that its machine did not keep is no longer
+    named.
+    """
     places = {}
     for name in ("history", "picture"):
         file = folder / getattr(row, name)

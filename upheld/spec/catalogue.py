@@ -183,7 +183,9 @@ class Scenario:
 
     @property
     def is_usual(self) -> bool:
-        """Whether every run judges it; what takes long or much is judged where its tag asks for it."""
+        """Whether every run judges it; what takes long or much is judged where its tag asks for
+        it.
+        """
         return ASKED_FOR not in self.tags
 
 

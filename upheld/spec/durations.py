@@ -92,7 +92,9 @@ class Durations(BaseModel):
         return statistics.median(siblings) if siblings else None
 
     def _pace(self, name: str, other: str) -> float:
-        """Return how many seconds the one design takes for a second of the other, over common rows."""
+        """Return how many seconds the one design takes for a second of the other, over common
+        rows.
+        """
         own = self.designs[name].rows_s
         others = self.designs[other].rows_s
         common = own.keys() & others.keys()
@@ -127,7 +129,9 @@ def load(path: Path | None = None) -> Durations:
 def most_news_first(
     keys: Iterable[Key], *, guarantee: Callable[[Key], str], seconds: Callable[[Key], float]
 ) -> list[Key]:
-    """Sort rows: the cheapest of each guarantee, cheapest first; then the next of each, and so on."""
+    """Sort rows: the cheapest of each guarantee, cheapest first; then the next of each, and so
+    on.
+    """
     ranks: dict[str, int] = {}
     placed: list[tuple[int, float, Key]] = []
     for key in sorted(keys, key=seconds):

@@ -387,7 +387,9 @@ class Instance:
         return bool(self._answer or self.failed or self.breach)
 
     def _listen(self) -> None:
-        """Take in what the instance says; one that floods is read no more: the pipe holds it still."""
+        """Take in what the instance says; one that floods is read no more: the pipe holds it
+        still.
+        """
         assert self._process.stdout
         with self._process.stdout as stdout:
             while chunk := os.read(stdout.fileno(), 1 << 16):

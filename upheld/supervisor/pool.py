@@ -77,7 +77,9 @@ class Pool:
         return future.result()
 
     def give_back(self, instance: Instance) -> None:
-        """Keep a reusable instance that has let go of its start for the next `take`; end any other."""
+        """Keep a reusable instance that has let go of its start for the next `take`; end any
+        other.
+        """
         with self._lock:
             if len(self._returned) < KEPT and not self._closed and instance.takes_another_start():
                 self._returned.append(instance)

@@ -163,7 +163,9 @@ def sweep() -> list[str]:
 
 
 def reap(run_id: str, scratch: Path, sessions: list[int], containers: list[str]) -> None:
-    """Kill every process of the run until none is found, then remove its containers and its folder."""
+    """Kill every process of the run until none is found, then remove its containers and its
+    folder.
+    """
     deadline = time.monotonic() + REAP_DEADLINE_S
     while time.monotonic() < deadline:
         found = members(run_id, sessions)
@@ -232,7 +234,9 @@ def _kill(pids: list[int], deadline: float) -> None:
 
 
 def _remove_containers(run_id: str, recorded: list[str]) -> None:
-    """Remove the run's containers by label, and those recorded; without an engine there are none."""
+    """Remove the run's containers by label, and those recorded; without an engine there are
+    none.
+    """
     with contextlib.suppress(Exception):
         import docker  # type: ignore[import-untyped]  # noqa: PLC0415 - slow, and needed for containers only
 

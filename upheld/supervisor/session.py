@@ -69,7 +69,9 @@ class Session:
         _send(-self.leader, signal.SIGSTOP)
 
     def kill(self) -> list[int]:
-        """Kill every process, running or stopped, and return when none is left; the parent reaps."""
+        """Kill every process, running or stopped, and return when none is left; the parent
+        reaps.
+        """
         # Stopped first, at once: what dies at the first signal is gone before it can be listed as
         # evidence.
         taken = self._signal(signal.SIGSTOP, settled=None)

@@ -95,7 +95,9 @@ class Application:
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """The output topics of all its stages, the last one's first, and that of its dead letters."""
+        """The output topics of all its stages, the last one's first, and that of its dead
+        letters.
+        """
         roles = [*(stage.writes for stage in self.program.stages[1:]), DEAD_LETTERS]
         return self.writes, *(
             self.event.topics[role] for role in roles if role in self.event.topics
@@ -103,7 +105,9 @@ class Application:
 
     @property
     def commits(self) -> dict[str, int]:
-        """The inputs whose committed offsets say how far the application is: topic -> partitions."""
+        """The inputs whose committed offsets say how far the application is: topic ->
+        partitions.
+        """
         return {
             topic: self.inputs[topic]
             for topic in map(self.event.topics.__getitem__, self.program.commits)

@@ -140,7 +140,9 @@ class Trial:
         return True
 
     def watch(self, application: Application, until_ms: int) -> None:
-        """See what comes out until then; Violated where an instance gives up or vanishes meanwhile."""
+        """See what comes out until then; Violated where an instance gives up or vanishes
+        meanwhile.
+        """
         while self.now_ms < until_ms:
             self.look_after(application)
             self.observe(application)
@@ -369,7 +371,9 @@ class Trial:
         )
 
     def ends(self, application: Application, reason: str = "") -> tuple[Position, Position]:
-        """Last stable offsets and high watermarks of the outputs; recorded where a reason is given."""
+        """Last stable offsets and high watermarks of the outputs; recorded where a reason is
+        given.
+        """
         stable, end = self.reading.ends(application.writes, application.partitions)
         if reason:
             named = {f"{application.writes}-{p}": p for p in range(application.partitions)}
@@ -629,7 +633,9 @@ class Trial:
         )
 
     def mark_the_rest(self, application: Application) -> None:
-        """Mark how much of the input the last stop left for later; MarkMissed where it left none."""
+        """Mark how much of the input the last stop left for later; MarkMissed where it left
+        none.
+        """
         offsets = [
             e.offsets
             for e in self.history.of(events.Committed)

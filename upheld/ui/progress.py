@@ -156,7 +156,9 @@ class Progress:
         return ", ".join([*named, f"{others} others"] if others > 0 else named)
 
     def _line(self) -> Text:
-        """Return the live line; what matters least is at its end, where a narrow terminal cuts it."""
+        """Return the live line; what matters least is at its end, where a narrow terminal cuts
+        it.
+        """
         self._fit()
         with self._lock:
             counts = ", ".join(f"{number} {result}" for result, number in self.counts.items())
@@ -165,7 +167,9 @@ class Progress:
         return Text(text, no_wrap=True, overflow="ellipsis")
 
     def _fit(self) -> None:
-        """Take the terminal's width from the terminal: pytest has its files in the streams' place."""
+        """Take the terminal's width from the terminal: pytest has its files in the streams'
+        place.
+        """
         try:
             columns = os.get_terminal_size(self.console.file.fileno()).columns
         except (OSError, ValueError):

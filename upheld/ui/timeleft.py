@@ -171,7 +171,9 @@ class TimeLeft:
         return max(seconds - (self._clock() - row.began_s), LEAST_LEFT * seconds)
 
     def _boots_left(self) -> Counter[str]:
-        """Count the boots to come: one of each design not begun; the other idle lanes boot theirs."""
+        """Count the boots to come: one of each design not begun; the other idle lanes boot
+        theirs.
+        """
         begun = {design for _, design in self._begun}
         designs = list(dict.fromkeys(key.design for key in self._waiting))
         boots = Counter(design for design in designs if design not in begun)

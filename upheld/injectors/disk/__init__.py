@@ -112,7 +112,9 @@ class Disk:
         return ""
 
     def launch(self, command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
-        """As `subprocess.Popen`, watched; OSError where the command or the kernel is not up to it."""
+        """As `subprocess.Popen`, watched; OSError where the command or the kernel is not up to
+        it.
+        """
         ours, theirs = socket.socketpair()
         with ours, theirs:
             if not shutil.which(command[0]):

@@ -60,7 +60,9 @@ def demand(api: str, moment: Moment, error: ErrorCode) -> None:
 
 
 def is_given(request: Request, moment: Moment, error: ErrorCode) -> bool:
-    """Whether the answer to this request might be that: in its version, and with what it asks for."""
+    """Whether the answer to this request might be that: in its version, and with what it asks
+    for.
+    """
     if (
         not FIRST.get((request.api, error), 0)
         <= request.version

@@ -58,7 +58,9 @@ class Write(NamedTuple):
 
 
 class QueryLog:
-    """What was written to the tables `state` of a server, read from its log's folder as it grows."""
+    """What was written to the tables `state` of a server, read from its log's folder as it
+    grows.
+    """
 
     def __init__(self, folder: Path) -> None:
         # Files read to their end, and bytes read of the next one.
