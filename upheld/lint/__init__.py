@@ -263,7 +263,7 @@ def _depths(catalogue: Catalogue) -> Iterator[str]:
 
 
 def _versions(catalogue: Catalogue) -> Iterator[str]:
-    """A row came with a version that there is, and a row with a version of its own is a row."""
+    """No row is of a later version than this one, and each row that has a version exists."""
     now = _parts(upheld.__version__)
     for guarantee in catalogue.guarantees.values():
         for what, since in {guarantee.id: guarantee.since, **guarantee.rows_since}.items():
