@@ -1,0 +1,91 @@
+"""The history of one attempt, and the clock that times its events."""
+
+import time
+from collections.abc import Callable
+from typing import Literal, Protocol
+
+from upheld.families import Family
+from upheld.history import History, events
+from upheld.protocol.messages import Ready
+
+POLL_S = 0.02
+Happening = Literal[
+    "started",
+    "ready",
+    "stopped",
+    "killed",
+    "paused",
+    "resumed",
+    "failed",
+    "exited",
+    "standing-by",
+    "active",
+    "inactive",
+]
+
+
+class Named(Protocol):
+    """An application, of which the recorder needs the name alone."""
+
+    @property
+    def name(self) -> str:
+        """Return the name that the application has in the history."""
+
+
+class Recorder:
+    """The history of one attempt, and its clock.
+
+    A deadline scales with `time_scale`. A promised tolerance never does.
+    """
+
+    def __init__(self, history: History, time_scale: float) -> None:
+        self.history = history
+        self.began = time.monotonic()
+        self._time_scale = time_scale
+
+    @property
+    def now_ms(self) -> int:
+        """Return the milliseconds since the attempt began."""
+        return self.ms_of(time.monotonic())
+
+    def ms_of(self, monotonic_s: float) -> int:
+        """Return a time of the monotonic clock in milliseconds since the attempt began."""
+        return round((monotonic_s - self.began) * 1000)
+
+    def wait(self, seconds: float, reached: Callable[[], bool]) -> bool:
+        """Poll until a condition holds; return False if the scaled deadline passes first."""
+        deadline = time.monotonic() + seconds * self._time_scale
+        while not reached():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(POLL_S)
+        return True
+
+    def mark(self, fault: str, code: Family | None = None, **evidence: object) -> None:
+        """Record evidence that a fault of this family hit what it was aimed at.
+
+        A mark without a family says that something else happened which a scenario rests on.
+        """
+        self.history.add(events.Mark(at_ms=self.now_ms, code=code, fault=fault, evidence=evidence))
+
+    def happened(
+        self,
+        application: Named,
+        name: str,
+        event: Happening,
+        detail: str = "",
+        ready: Ready | None = None,
+    ) -> None:
+        """Record an event in the life of an instance."""
+        self.history.add(
+            events.Instance(
+                at_ms=self.now_ms,
+                application=application.name,
+                name=name,
+                event=event,
+                detail=detail,
+                consumer_group=ready.consumer_group if ready else None,
+                internal_topics=ready.internal_topics if ready else (),
+                table=ready.table if ready else None,
+            )
+        )
