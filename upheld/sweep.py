@@ -25,9 +25,9 @@ from pydantic import BaseModel, ConfigDict
 from rich.table import Table
 
 from upheld.errors import UsageProblem
-from upheld.families import Family
 from upheld.generators.ledger import Send, ledger
 from upheld.history import events
+from upheld.history.marks import Happening
 from upheld.injectors.disk import Hold
 from upheld.injectors.proxy import EFFECTS, TRANSACTION, Rule
 from upheld.injectors.proxy.errors import Moment
@@ -434,7 +434,8 @@ class _Life:
                 "file": str(rule.effect.path.relative_to(rule.folder)),
                 "pid": rule.effect.pid,
             }
-        trial.mark(f"struck at its {cut.api}: {cut.side}", Family.PROCESS, **self.evidence)
+        said = Happening.CRASH_POINT.text.format(api=cut.api, side=cut.side)
+        trial.mark(Happening.CRASH_POINT, said, **self.evidence)
         self._leave(cut.left)
         return rule
 
@@ -442,9 +443,7 @@ class _Life:
         """Do to the instance's own disk what is to have become of it, and mark what there was."""
         if left == "rolled-back" and self.rig.disk:
             kept, lost = self.rig.disk.roll_back(self.application.directory / OWN)
-            self.trial.mark(
-                "rolled back to what was synced", Family.DISK, files=kept + lost, lost=lost
-            )
+            self.trial.mark(Happening.UNSYNCED_LOST, files=kept + lost, lost=lost)
         elif left == "wiped":
             disks.wipe(self.trial, self.application, OWN, may_be_empty=True)
 

@@ -12,8 +12,7 @@ import shutil
 import stat
 from pathlib import Path
 
-from upheld.checks.lag import TORN
-from upheld.families import Family
+from upheld.history.marks import Happening
 from upheld.trial.application import Application
 from upheld.trial.trial import Trial
 from upheld.verdicts import MarkMissed, NotOffered
@@ -54,7 +53,7 @@ def run_full(trial: Trial, application: Application) -> None:
     finally:
         filler.unlink(missing_ok=True)
     said = instance.failed.message if instance.failed else ""
-    trial.mark("no room is left on its disks", Family.DISK, filled_bytes=filled_bytes, said=said)
+    trial.mark(Happening.DISK_FULL, filled_bytes=filled_bytes, said=said)
 
 
 def tear(trial: Trial, application: Application) -> None:
@@ -71,7 +70,7 @@ def tear(trial: Trial, application: Application) -> None:
     _, torn = max(files)
     size_bytes = (path := application.directory / torn).stat().st_size
     os.truncate(path, size_bytes // 2)
-    trial.mark(TORN, Family.DISK, file=torn, size_bytes=size_bytes, left_bytes=size_bytes // 2)
+    trial.mark(Happening.FILE_TORN, file=torn, size_bytes=size_bytes, left_bytes=size_bytes // 2)
 
 
 def start_torn(trial: Trial, application: Application) -> None:
@@ -126,8 +125,7 @@ def wipe(
             "byte"
         )
     trial.mark(
-        "wiped",
-        Family.DISK,
+        Happening.DISK_WIPED,
         files=len(files),
         size_bytes=size,
         local_state=trial.manifest.local_state,
@@ -155,8 +153,7 @@ def set_back(trial: Trial, application: Application) -> None:
     shutil.rmtree(application.directory)
     shutil.copytree(application.kept, application.directory)
     trial.mark(
-        "disks set back",
-        Family.DISK,
+        Happening.DISK_SET_BACK,
         files_before=len(then),
         changed=len(now ^ then),
         local_state=trial.manifest.local_state,
