@@ -273,21 +273,24 @@ class _Life:
             ended = error
         finally:
             self.trial.close()
-        verdict, reason, anomalies = judged(ended or self.trial.not_offered)
-        if isinstance(ended, MarkMissed):
-            reason = str(ended)
+        found = judged(ended or self.trial.not_offered)
+        reason = str(ended) if isinstance(ended, MarkMissed) else found.reason
         seconds, path = self.trial.now_ms / 1000, self.trial.path
         self.trial.history.add(
             events.Ended(
-                verdict=verdict, reason=reason, anomalies=tuple(anomalies), seconds=seconds
+                verdict=found.verdict,
+                code=found.code,
+                reason=reason,
+                anomalies=found.anomalies,
+                seconds=seconds,
             )
         )
         self.trial.history.close()
         return Result(
             cut=cut,
-            verdict=None if isinstance(ended, MarkMissed) else verdict,
+            verdict=None if isinstance(ended, MarkMissed) else found.verdict,
             reason=reason,
-            anomalies=anomalies[:20],
+            anomalies=list(found.anomalies[:20]),
             evidence=self.evidence,
             recovery=[api for api in self.recovery if is_effect(api)],
             seconds=seconds,

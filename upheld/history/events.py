@@ -25,7 +25,7 @@ from pydantic import (
 
 from upheld.families import Family
 from upheld.history.marks import Happening, Look, happening_of, look_of
-from upheld.verdicts import Anomaly
+from upheld.verdicts import Anomaly, Reason
 
 BINARY = "base64:"
 _CONTROLS = frozenset(bytes([code]) for code in range(32))
@@ -443,6 +443,7 @@ class Ended(Event):
 
     kind: Literal["ended"] = "ended"
     verdict: str
+    code: Reason | None = None
     reason: str = ""
     anomalies: tuple[Anomaly, ...] = ()
     seconds: float

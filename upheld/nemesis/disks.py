@@ -15,7 +15,7 @@ from pathlib import Path
 from upheld.history.marks import Happening
 from upheld.trial.application import Application
 from upheld.trial.trial import Trial
-from upheld.verdicts import MarkMissed, NotOffered
+from upheld.verdicts import MachineLacks, MarkMissed, NotOffered
 
 FULL_S = 3.0
 PIECE_BYTES = 1 << 16
@@ -24,11 +24,11 @@ NO_SETUID_NO_DEVICES = 6
 
 
 def mount(folder: Path, size_mb: int) -> None:
-    """Give a folder a disk of its own, of so many MiB; NotOffered where that is not allowed."""
+    """Give a folder a disk of its own, of so many MiB; MachineLacks where that is not allowed."""
     folder.mkdir(parents=True, exist_ok=True)
     size = f"size={size_mb}m,mode=700".encode()
     if ctypes.CDLL(None).mount(b"tmpfs", bytes(folder), b"tmpfs", NO_SETUID_NO_DEVICES, size):
-        raise NotOffered("a small disk is mounted by root alone")
+        raise MachineLacks("a small disk is mounted by root alone")
 
 
 def run_full(trial: Trial, application: Application) -> None:
