@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from upheld.history import events
+from upheld.history.marks import Happening
 from upheld.injectors.proxy import EFFECTS
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import (
@@ -27,7 +28,6 @@ from upheld.verdicts import AdapterBreach, NotOffered, Violated
 
 STOP_MS = 10_000
 ASKED_AT_ONCE = 16  # keys of a table, when an instance has just said that it is ready
-COLD = "started with nothing prepared"
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Instances:
             case Unsupported() | Failed() | Error() if launch.may_refuse:
                 reason = reply.reason if isinstance(reply, Unsupported) else reply.message
                 self.recorder.happened(application, name, "failed", reason)
-                self.recorder.mark("refused to start", said=reason)
+                self.recorder.mark(Happening.START_REFUSED, said=reason)
                 return None
             case Unsupported():
                 raise NotOffered(f"{self.manifest.name} does not offer this: {reply.reason}")
@@ -97,7 +97,7 @@ class Instances:
         clock = application.wall_clock
         if launch.cold:
             self.rig.pool(self.manifest).rest()
-            self.recorder.mark(COLD)
+            self.recorder.mark(Happening.STARTED_COLD)
         if clock:
             return self.rig.take(self.manifest, clock.environment)
         return self.rig.take(self.manifest, {} if launch.cold else None)

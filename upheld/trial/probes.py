@@ -7,6 +7,7 @@ from math import ceil, inf
 
 from upheld.checks.delivery import waits_of
 from upheld.history import History, events
+from upheld.history.marks import Look
 from upheld.kafka.raw import is_left_open
 from upheld.kafka.reader import Position, Reading, recorded
 from upheld.protocol.manifest import Manifest
@@ -68,19 +69,20 @@ class Probes:
             for record in self.recorder.history.of(events.Record)
         )
 
-    def ends(self, application: Application, reason: str = "") -> tuple[Position, Position]:
+    def ends(self, application: Application, look: Look | None = None) -> tuple[Position, Position]:
         """Return last stable offsets and high watermarks of the output topic.
 
-        They are recorded if a reason is given.
+        They are recorded if a check is to look at this moment.
         """
         stable, end = self.reading.ends(application.writes, application.partitions)
-        if reason:
+        if look:
             names = {f"{application.writes}-{p}": p for p in range(application.partitions)}
             self.recorder.history.add(
                 events.Ends(
                     at_ms=self.recorder.now_ms,
                     application=application.name,
-                    reason=reason,
+                    look=look,
+                    reason=look.text,
                     last_stable={name: stable[p] for name, p in names.items()},
                     high_watermark={name: end[p] for name, p in names.items()},
                 )

@@ -4,12 +4,12 @@ import time
 from collections.abc import Callable
 from typing import Literal, Protocol
 
-from upheld.families import Family
 from upheld.history import History, events
+from upheld.history.marks import Happening
 from upheld.protocol.messages import Ready
 
 POLL_S = 0.02
-Happening = Literal[
+LifeEvent = Literal[
     "started",
     "ready",
     "stopped",
@@ -61,18 +61,29 @@ class Recorder:
             time.sleep(POLL_S)
         return True
 
-    def mark(self, fault: str, code: Family | None = None, **evidence: object) -> None:
-        """Record evidence that a fault of this family hit what it was aimed at.
+    def mark(self, happening: Happening, text: str = "", /, **evidence: object) -> None:
+        """Record that a fault happened where it was aimed, or what else had to happen.
 
-        A mark without a family says that something else happened which a scenario rests on.
+        Args:
+            happening: The code of what happened; it knows the family of its fault.
+            text: The words for a person, if the usual ones lack a name.
+            evidence: What was seen of it.
         """
-        self.history.add(events.Mark(at_ms=self.now_ms, code=code, fault=fault, evidence=evidence))
+        self.history.add(
+            events.Mark(
+                at_ms=self.now_ms,
+                code=happening.family,
+                happening=happening,
+                fault=text or happening.text,
+                evidence=evidence,
+            )
+        )
 
     def happened(
         self,
         application: Named,
         name: str,
-        event: Happening,
+        event: LifeEvent,
         detail: str = "",
         ready: Ready | None = None,
     ) -> None:

@@ -19,6 +19,7 @@ from upheld.checks import CHECKS
 from upheld.errors import MachineProblem
 from upheld.generators.ledger import facts
 from upheld.history import History, events
+from upheld.history.marks import Look
 from upheld.kafka.reader import Position
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import Mode
@@ -29,7 +30,7 @@ from upheld.trial.deployment import TRANSACTION_TIMEOUT_MS, Declaration, Deploym
 from upheld.trial.instances import Instances, Launch
 from upheld.trial.monitor import Monitor
 from upheld.trial.probes import Probes, waits_ms
-from upheld.trial.recorder import Happening, Recorder
+from upheld.trial.recorder import LifeEvent, Recorder
 from upheld.trial.rig import Rig
 from upheld.trial.waits import SETTLE_S, Waits
 from upheld.trial.workload import Workload
@@ -223,7 +224,7 @@ class Trial:
         return self.recorder.wait(seconds, reached)
 
     def happened(
-        self, application: Application, name: str, event: Happening, detail: str = ""
+        self, application: Application, name: str, event: LifeEvent, detail: str = ""
     ) -> None:
         """Record an event in the life of an instance."""
         self.recorder.happened(application, name, event, detail)
@@ -244,9 +245,9 @@ class Trial:
         """Mark how much of the input the last stop left for later."""
         self.workload.mark_unread(application)
 
-    def ends(self, application: Application, reason: str = "") -> tuple[Position, Position]:
+    def ends(self, application: Application, look: Look | None = None) -> tuple[Position, Position]:
         """Return last stable offsets and high watermarks of the output topic."""
-        return self.probes.ends(application, reason)
+        return self.probes.ends(application, look)
 
     def look_at_store(self, application: Application) -> None:
         """Record the rows of the store."""

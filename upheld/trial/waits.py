@@ -11,13 +11,13 @@ from confluent_kafka import Message
 from upheld.checks import CHECKS
 from upheld.checks.stores import unsettled
 from upheld.checks.view import view_of
-from upheld.families import Family
 from upheld.history import events
+from upheld.history.marks import Happening
 from upheld.kafka.raw import RawClient
 from upheld.protocol.manifest import Manifest
 from upheld.supervisor.host import Cores
 from upheld.trial.application import Application
-from upheld.trial.instances import COLD, Instances
+from upheld.trial.instances import Instances
 from upheld.trial.monitor import Monitor
 from upheld.trial.probes import Probes
 from upheld.trial.recorder import POLL_S, Recorder
@@ -28,7 +28,6 @@ SETTLE_S = 1.5  # how long nothing may follow a recorded end
 # How often an input that is being drained is asked whether it moves, beside whether it is drained.
 PROGRESS_LOOK_S = 0.1
 CLEANED_MS = 500  # how often the cleaner has a look on our brokers
-SWITCHED = "another cluster takes over"
 
 
 @dataclass(frozen=True)
@@ -300,7 +299,7 @@ class Waits:
         since_ms = next(
             mark.at_ms
             for mark in reversed(list(self.recorder.history.of(events.Mark)))
-            if mark.fault in {COLD, SWITCHED}
+            if mark.happening in {Happening.STARTED_COLD, Happening.CLUSTERS_SWITCHED}
         )
         old = self.probes.outputs_seen(application) if known is None else known
 
@@ -323,7 +322,7 @@ class Waits:
             time.sleep(POLL_S)
         looked_ms = self.recorder.now_ms
         if is_back:
-            self.recorder.mark("recovered", after_ms=looked_ms - since_ms)
+            self.recorder.mark(Happening.RECOVERED, after_ms=looked_ms - since_ms)
         self._look_ends(application, promise, looked_ms)
 
     def _promise(self, since_ms: int, tolerance_ms: int) -> Promise:
@@ -420,8 +419,7 @@ class Waits:
             raise MarkMissed(f"{len(left)} of {written} rows of {application.writes} are left")
         size_bytes = sum(len(row.key() or b"") + len(row.value() or b"") for row in left)
         self.recorder.mark(
-            "its table was compacted",
-            Family.INPUT,
+            Happening.TABLE_COMPACTED,
             rows_written=written,
             rows_left=len(left),
             bytes_left=size_bytes,

@@ -11,6 +11,7 @@ from confluent_kafka import Message
 
 from upheld.generators.ledger import facts
 from upheld.history import events
+from upheld.history.marks import Happening
 from upheld.kafka.reader import recorded
 from upheld.protocol.manifest import Manifest
 from upheld.trial.application import Application, Count, Wave
@@ -115,7 +116,7 @@ class Workload:
         )
         if not left:
             raise MarkMissed(f"{self.manifest.name} had drained its input before it was stopped")
-        self.recorder.mark("stopped in the middle of its input", offsets_left=left)
+        self.recorder.mark(Happening.INPUT_LEFT, offsets_left=left)
 
     def _is_decided(self, application: Application) -> bool:
         ends = (

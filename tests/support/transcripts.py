@@ -1,0 +1,299 @@
+"""What each row of the features asks of the harness: a list of calls, with no broker and no design.
+
+Each sentence of a row runs against a trial that records the calls made on it. Two sets of sentences
+are the same specification if the transcripts of their rows are. The normal form sorts dicts and
+sets, and sums the waits that follow each other.
+"""
+
+import contextlib
+import functools
+import importlib
+import inspect
+import pkgutil
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from types import ModuleType
+from typing import Any, Self
+from unittest import mock
+
+from upheld import steps
+from upheld.history.marks import Happening
+from upheld.lint import matches, step_definitions
+from upheld.programs import PROGRAMS
+from upheld.protocol.messages import Mode
+from upheld.spec import catalogue
+
+CAPABILITIES = frozenset(
+    (
+        *("scale", "workers", "standby", "lag", "effects", "dead-letters", "measure", "query"),
+        *("reusable", "sqlite", "redis", "cassandra"),
+    )
+)
+PARAMETERS = {
+    "commit_interval_ms": 100,
+    "interval_ms": 1000,
+    "persistence_interval_ms": 500,
+    "delete_retention_ms": 1000,
+}
+# What the step modules import to act on a trial: each is replaced by a stub of that name.
+ACTS = (
+    *("brokers", "disks", "membership", "topics", "rejections", "stores"),
+    *("hold", "meet", "arrive", "give_up", "out_of_reach", "WallClock", "written"),
+)
+RACES = {
+    Happening.ROWS_GONE_SOON: 3,
+    Happening.ROWS_MOVED: 3,
+}
+WATCH = re.compile(r"trial\.watch\((?P<application>[^,]+),(?P<until_ms>\d+)\)")
+
+Transcript = dict[str, list[str]]  # row id -> calls
+Log = list[str]
+
+
+def show(value: object) -> str:
+    """Write an argument so that equal ones read the same whatever the hash seed."""
+    match value:
+        case functools.partial():
+            arguments = [show(value.func), *map(show, value.args), *_named(value.keywords)]
+            shown = f"partial({','.join(arguments)})"
+        case dict():
+            pairs = sorted(f"{key!r}: {show(each)}" for key, each in value.items())
+            shown = f"{{{', '.join(pairs)}}}"
+        case set() | frozenset():
+            shown = f"{{{', '.join(sorted(map(show, value)))}}}"
+        case list() | tuple():
+            shown = f"[{', '.join(map(show, value))}]"
+        case Stub() | StubTables():
+            shown = repr(value)
+        case _:  # a function, decorated or not, and a class are shown by their names
+            shown = getattr(value, "__name__", repr(value)).replace("<lambda>", "lambda")
+    return shown
+
+
+def _named(arguments: Mapping[str, object]) -> list[str]:
+    return [f"{name}={show(arguments[name])}" for name in sorted(arguments)]
+
+
+class Stub:
+    """Stands for anything: each call on it, or on an attribute of it, is recorded."""
+
+    _log: Log
+    _name: str
+
+    def __init__(self, log: Log, name: str, /, **fields: object) -> None:
+        self.__dict__.update(fields, _log=log, _name=name)
+
+    def __getattr__(self, attribute: str) -> "Stub":
+        if attribute.startswith("__"):
+            raise AttributeError(attribute)
+        return Stub(self._log, f"{self._name}.{attribute}")
+
+    def __call__(self, *arguments: object, **named: object) -> "Stub":
+        """Record the call."""
+        shown = ",".join([*map(show, arguments), *_named(named)])
+        self._log.append(f"{self._name}({shown})")
+        return Stub(self._log, f"{self._name}()")
+
+    def __getitem__(self, key: object) -> "Stub":
+        return Stub(self._log, f"{self._name}[{key!r}]")
+
+    def __add__(self, other: object) -> str:
+        return f"{self._name}+{other}"
+
+    __radd__ = __add__
+
+    def __rmul__(self, other: object) -> str:
+        return f"{other}*{self._name}"
+
+    def __int__(self) -> int:
+        return 1000
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[object]:
+        return iter(())
+
+    def __enter__(self) -> Self:
+        self._log.append(f"enter {self._name}")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._log.append(f"exit {self._name}")
+
+    def __repr__(self) -> str:
+        return self._name
+
+
+class StubApplication(Stub):
+    """An application of which each attribute that is set is recorded."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        self.__dict__[name] = value
+        self._log.append(f"{self._name}.{name} = {show(value)}")
+
+
+class StubTrial(Stub):
+    """A trial that declares stub applications and never waits."""
+
+    applications: dict[str, StubApplication]
+
+    def __init__(self, log: Log) -> None:
+        manifest = Stub(log, "manifest", capabilities=CAPABILITIES, name="x", atomic="batch")
+        super().__init__(log, "trial", applications={}, seed=7, now_ms=0, manifest=manifest)
+
+    def application(
+        self, program: str, mode: Mode, partitions: int, **told: Any
+    ) -> StubApplication:
+        """Declare an application; settings that say nothing are left out."""
+        told = {name: value for name, value in told.items() if value}
+        self._log.append(f"trial.application({program},{mode},{partitions},{show(told)})")
+        played = PROGRAMS[program]
+        name = told.get("name") or program
+        parameters = PARAMETERS | (told.get("parameters") or {})
+        inputs = {played.reads: partitions}
+        if played.beside:
+            inputs[played.beside] = told.get("beside") or partitions
+        topics = {role: role for role in played.topics}
+        declared = StubApplication(
+            self._log,
+            f"app:{name}",
+            name=name,
+            program=played,
+            mode=mode,
+            partitions=partitions,
+            inputs=inputs,
+            reads=played.reads,
+            event=Stub(self._log, "event", parameters=parameters, topics=topics),
+            running={"a": Stub(self._log, "instance a")},
+            store=Stub(self._log, "store") if "store" in parameters else None,
+            wave=None,
+            tables=None,
+            wall_clock=None,
+            fed_ms=0,
+            directory="dir",
+        )
+        self.applications[name] = declared
+        return declared
+
+    def feed(self, application: StubApplication, wave: object, *count: object) -> None:
+        """Record the workload, which is from now on the application's."""
+        if inspect.isfunction(wave):  # a closure, which shows nothing of itself
+            wave = wave(wave=0)
+        shown = ",".join(map(show, (application, wave, *count)))
+        self._log.append(f"trial.feed({shown})")
+        application.__dict__["wave"] = wave
+
+    @contextlib.contextmanager
+    def feeding(self, application: StubApplication, apart_s: float = 0) -> Iterator[None]:
+        """Record where arrivals begin and end."""
+        self._log.append(f"feeding {application} every {apart_s}")
+        yield
+        self._log.append(f"fed {application}")
+
+    def wait(self, seconds: float, reached: object) -> bool:
+        """Record the wait; what is waited for has come."""
+        assert callable(reached)
+        self._log.append(f"trial.wait({seconds})")
+        return True
+
+
+class StubAims(dict[str, object]):
+    """Every moment to strike at, by its name."""
+
+    def __init__(self, log: Log) -> None:
+        super().__init__()
+        self._log = log
+
+    def __missing__(self, moment: str) -> object:
+        return lambda _trial, _application: Stub(self._log, f"aim[{moment}]")
+
+
+class StubTables:
+    """A workload of tables that only says how it was made."""
+
+    def __init__(self, *arguments: object, **named: object) -> None:
+        self._made = f"Tables({','.join([*map(show, arguments), *_named(named)])})"
+
+    def __getattr__(self, attribute: str) -> object:
+        def method(*arguments: object) -> list[object]:
+            return [attribute, *arguments]
+
+        method.__name__ = attribute
+        return method
+
+    def __repr__(self) -> str:
+        return self._made
+
+
+def _modules() -> list[ModuleType]:
+    found = pkgutil.iter_modules(steps.__path__, f"{steps.__name__}.")
+    return [importlib.import_module(module.name) for module in found]
+
+
+def _replacements(log: Log) -> dict[str, object]:
+    return {name: Stub(log, name) for name in ACTS} | {
+        "AIMS": StubAims(log),
+        "races": lambda _history, _application: Counter(RACES),
+        "Tables": StubTables,
+    }
+
+
+def transcript() -> Transcript:
+    """Return the calls of every row, in normal form."""
+    definitions = step_definitions()
+    log: Log = []
+    calls: Transcript = {}
+    with contextlib.ExitStack() as replaced:
+        for module in _modules():
+            for name, stub in _replacements(log).items():
+                if hasattr(module, name):
+                    replaced.enter_context(mock.patch.object(module, name, stub))
+        for scenario in catalogue.load().scenarios:
+            for row in scenario.rows:
+                log.clear()
+                trial = StubTrial(log)
+                for step in row.steps:
+                    _run(step, definitions, trial)
+                calls[row.id] = normal(log)
+    return calls
+
+
+def _run(step: Any, definitions: list[Any], trial: StubTrial) -> None:
+    (definition,) = (each for each in definitions if matches(each, step))
+    told = definition.parser.parse_arguments(step.text) or {}
+    wanted = inspect.signature(definition.step_func).parameters
+    arguments = {name: value for name, value in told.items() if name in wanted}
+    if "datatable" in wanted:
+        arguments["datatable"] = step.table
+    definition.step_func(trial=trial, **arguments)
+
+
+def normal(calls: Log) -> list[str]:
+    """Sum the watches of one application that follow each other: 5 s and then 2 s are 7 s."""
+    summed: list[str] = []
+    for call in calls:
+        this = WATCH.fullmatch(call)
+        before = WATCH.fullmatch(summed[-1]) if summed else None
+        if this and before and this["application"] == before["application"]:
+            until_ms = int(this["until_ms"]) + int(before["until_ms"])
+            summed[-1] = f"trial.watch({this['application']},{until_ms})"
+        else:
+            summed.append(call)
+    return summed
+
+
+def differences(expected: Transcript, actual: Transcript) -> Iterator[str]:
+    """Yield, for each row that is not the same, its first call that is another one."""
+    for row in sorted(expected.keys() | actual.keys()):
+        if row not in actual or row not in expected:
+            yield f"{row} is {'gone' if row not in actual else 'new'}"
+            continue
+        was = [*expected[row], "the end"]
+        now = [*actual[row], "the end"]
+        if was != now:
+            number = next(
+                i for i, pair in enumerate(zip(was, now, strict=False)) if len(set(pair)) > 1
+            )
+            yield f"{row}, call {number + 1}: was {was[number]}, is {now[number]}"
