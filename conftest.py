@@ -1,5 +1,5 @@
-"""What the tests of ours share: the order of their files, and one run scope and one embedded broker
-a session.
+"""What our tests share: the order of their files, one profile of hypothesis, and one run scope and
+one embedded broker a session.
 """
 
 import gc
@@ -8,20 +8,33 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from upheld.brokers import Broker, open_broker
 from upheld.spec.depths import DEFAULT, DEPTHS
 from upheld.supervisor.reaper import RunScope
 
+settings.register_profile(
+    "checks",
+    max_examples=40,
+    derandomize=True,
+    deadline=None,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+settings.load_profile("checks")
+
+TESTS = Path(__file__).parent / "tests"
 LONGEST = (
-    *(
-        "test_run.py",
-        "test_brokers.py",
-        "test_sweep.py",
-        "test_reference_submitted.py",
-        "test_cassandra.py",
-    ),
-    *("test_spark_reference.py", "test_gate.py", "test_checks_properties.py", "test_generators.py"),
+    "live/test_run.py",
+    "live/test_brokers.py",
+    "live/test_sweep.py",
+    "live/test_reference_submitted.py",
+    "live/test_cassandra.py",
+    "unit/impl/test_spark_reference.py",
+    "unit/runner/test_gate.py",
+    "unit/checks/test_checks_properties.py",
+    "unit/generators/test_tables.py",
 )
 
 
@@ -44,11 +57,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest files first: files are handed out whole, and a long one at the end would leave
     the other worker idle.
     """
-    items.sort(
-        key=lambda item: (
-            LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST)
-        )
-    )
+    ranks = {TESTS / name: rank for rank, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: ranks.get(item.path, len(ranks)))
 
 
 def pytest_collection_finish() -> None:

@@ -21,7 +21,7 @@ def two_entries() -> tuple[Story, list[Record]]:
     return story, [entries[0], entries[2]]
 
 
-class TestOutputs:
+class TestRelation:
     """What the two output topics may say."""
 
     def test_all_postings_of_an_entry_are_its_branch_s(self) -> None:

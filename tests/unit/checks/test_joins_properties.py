@@ -14,7 +14,7 @@ import pytest
 from histories import Story
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from test_checks_properties import claimed, found, some
+from properties import claimed, found, some
 
 from upheld.checks.joins import races
 from upheld.checks.view import view_of
