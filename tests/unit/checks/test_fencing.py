@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from histories import Found, Story
 
-from upheld.checks.fencing import HANDED_OVER
 from upheld.history.events import Record
+from upheld.history.marks import Look
 from upheld.verdicts import Inconclusive, NotOffered
 
 
@@ -191,7 +191,7 @@ class TestHandedOver:
             if number == first:
                 story.stands_by()
             if number == at:
-                story.ends(number, HANDED_OVER)
+                story.ends(number, Look.HANDED_OVER.text)
             story.row("ada", number + 1, number + 1, story.entry(ada=1))
             story.batch(number, number, producer)
         return story
@@ -215,7 +215,7 @@ class TestHandedOver:
     def test_one_wrote_nothing(self) -> None:
         """A cluster that never wrote was silent, and shows nothing."""
         story = self.switched(7, 7)
-        story.ends(2, HANDED_OVER)
+        story.ends(2, Look.HANDED_OVER.text)
 
         with pytest.raises(Inconclusive):
             story.judged("handed-over")

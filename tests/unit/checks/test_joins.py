@@ -10,6 +10,7 @@ from joins_in_words import names, told
 from upheld.checks.joins import SOON, races
 from upheld.checks.view import view_of
 from upheld.history.events import Measured, Record
+from upheld.history.marks import Happening
 from upheld.verdicts import Inconclusive
 
 
@@ -299,8 +300,8 @@ def test_races(reads: str, gone: int, moved: int) -> None:
             story.left(*name, **change)
     count = races(story.history, "app")
 
-    assert count["rows have gone right after they came"] == gone
-    assert count["rows have moved across the partitions of their partners"] == moved
+    assert count[Happening.ROWS_GONE_SOON] == gone
+    assert count[Happening.ROWS_MOVED] == moved
 
 
 @pytest.mark.parametrize(("between", "possible"), [(SOON - 1, 1), (SOON, 0)])
@@ -315,5 +316,5 @@ def test_a_race_is_soon(between: int, possible: int) -> None:
         story.left(key, "B", **then)
     count = races(story.history, "app")
 
-    assert count["rows have gone right after they came"] == possible
-    assert count["rows have moved across the partitions of their partners"] == possible
+    assert count[Happening.ROWS_GONE_SOON] == possible
+    assert count[Happening.ROWS_MOVED] == possible
