@@ -19,7 +19,8 @@ def told(
     story = Story(program, mode, **options)
     records: list[Record] = []
     for word in reads.split():
-        name, visible = word.strip("()-"), not word.startswith("(")
+        name = word.strip("()-")
+        visible = not word.startswith("(")
         table = story.right if name.startswith(".") else story.left
         value: dict[str, Any] = {"value": None} if "-" in word else {}
         records.append(

@@ -97,20 +97,20 @@ class Design:
     """Reads an input as a plan says, and writes its outputs into the story."""
 
     def __init__(self, plan: Plan, sin: Sin = Sin(), story: Story | None = None) -> None:
-        self.plan, self.sin = plan, sin
+        self.plan = plan
+        self.sin = sin
         self.story = story or Story(plan.program, plan.mode)
         self.story.names("app")
         self.log = self._input()
         self.state = State()
 
     def _input(self) -> list[list[Record]]:
-        story, log = self.story, [[], []]  # type: tuple[Story, list[list[Record]]]
+        story = self.story
+        log: list[list[Record]] = [[], []]
         # What a relay upstream can repeat since its topic last moved.
-        since: list[list[Record]] = [
-            [],
-            [],
-        ]
-        upstream, offsets = [0, 0], [10, 10]
+        since: list[list[Record]] = [[], []]
+        upstream = [0, 0]
+        offsets = [10, 10]
         for kind, partition, postings in self.plan.inputs:
             pairs = [(ACCOUNTS[partition][account], cents) for account, cents in postings]
             branch = ("north", "south")[partition]
@@ -145,7 +145,8 @@ class Design:
         """Live every life of the plan, then drain the input; the claims of the features stand where
         they are made.
         """
-        story, exactly_once = self.story, self.plan.mode == "exactly_once"
+        story = self.story
+        exactly_once = self.plan.mode == "exactly_once"
         for batches, open_outputs in self.plan.lives:
             story.start()
             for batch in batches:

@@ -109,7 +109,8 @@ class TestFold:
     def test_each_partition_has_its_cut(self) -> None:
         """The committed offset of one partition says nothing of another."""
         story = Story()
-        north, south = story.entry(ada=1), story.entry(bob=1, branch="south", partition=1)
+        north = story.entry(ada=1)
+        south = story.entry(bob=1, branch="south", partition=1)
         story.row("ada", 1, 1, north)
         story.row("bob", 1, 1, south, partition=1)
         story.settled(1, 1)
@@ -239,7 +240,8 @@ class TestWhole:
     def test_equal_offsets_of_two_partitions(self) -> None:
         """Entries at one offset of two partitions are two entries."""
         story = Story()
-        north, _ = story.entry(ada=1), story.entry(bob=1, branch="south", partition=1)
+        north = story.entry(ada=1)
+        _ = story.entry(bob=1, branch="south", partition=1)
         story.row("ada", 1, 1, north)
 
         assert story.found("whole") == []

@@ -260,13 +260,11 @@ class TestRelation:
         named.
         """
         story = Story()
-        first, aborted, second, _, last = (
-            story.entry(ada=1),
-            story.aborted(ada=50),
-            story.entry(ada=10),
-            story.aborted(ada=60),
-            story.entry(ada=100),
-        )
+        first = story.entry(ada=1)
+        aborted = story.aborted(ada=50)
+        second = story.entry(ada=10)
+        _ = story.aborted(ada=60)
+        last = story.entry(ada=100)
         story.row("ada", 1, 1, first)
         story.row("ada", 51, 2, aborted)
         story.row("ada", 61, 3, second)
@@ -311,7 +309,8 @@ class TestRelation:
         lost.
         """
         story = Story()
-        first, second = story.entry(ada=5), story.entry(ada=5)
+        first = story.entry(ada=5)
+        second = story.entry(ada=5)
         story.row("ada", 5, 1, first)
         story.row("ada", 10, 2, second)
         assert story.found("relation") == []
@@ -360,7 +359,9 @@ class TestRelation:
         shows.
         """
         story = Story()
-        _, second, third = story.entry(ada=1), story.entry(ada=10), story.entry(ada=100)
+        _ = story.entry(ada=1)
+        second = story.entry(ada=10)
+        third = story.entry(ada=100)
         story.row("ada", 101, 2, third)
 
         assert story.found("relation")[0] == ("lost", "ada", second.at)
@@ -368,7 +369,9 @@ class TestRelation:
     def test_an_entry_is_in_the_sum_twice(self) -> None:
         """A sum that holds an entry twice is duplicated, and that entry is named."""
         story = Story()
-        _, second, third = story.entry(ada=1), story.entry(ada=10), story.entry(ada=100)
+        _ = story.entry(ada=1)
+        second = story.entry(ada=10)
+        third = story.entry(ada=100)
         story.row("ada", 121, 4, third)
 
         assert story.found("relation")[0] == ("duplicated", "ada", second.at)

@@ -290,7 +290,9 @@ def test_a_legal_batcher_is_never_caught(data: st.DataObject, threshold: int, co
     story = batcher("exactly_once", threshold)
     letters = "abcdefghijkl"[:count]
     story.visits("ada", letters)
-    now_ms, left, outs = 0, letters, []
+    now_ms = 0
+    left = letters
+    outs = []
     while left:
         size = data.draw(st.integers(1, min(threshold, len(left))))
         now_ms += 1 if size == threshold else 1000

@@ -290,10 +290,8 @@ def test_races(reads: str, gone: int, moved: int) -> None:
     """
     story = told("holdings", "")
     for word in reads.split():
-        name, change = (
-            word.strip("()-"),
-            {"visible": not word.startswith("(")} | ({"value": None} if "-" in word else {}),
-        )
+        name = word.strip("()-")
+        change = {"visible": not word.startswith("(")} | ({"value": None} if "-" in word else {})
         if name.startswith("."):
             story.right(name[1:], partition=int(name == ".B"), **change)
         else:

@@ -24,10 +24,8 @@ class TestPreserved:
     def test_a_ledger_keeps_them(self, mode: str) -> None:
         """Id, chain and timestamp of the last entry applied are in every row."""
         story = Story("ledger", mode)
-        first, second = (
-            story.entry(ada=1, via=[("up", 0, 3)]),
-            story.entry(ada=1, via=[("up", 0, 4)]),
-        )
+        first = story.entry(ada=1, via=[("up", 0, 3)])
+        second = story.entry(ada=1, via=[("up", 0, 4)])
         story.row("ada", 1, 1, first)
         story.row("ada", 2, 2, second)
 

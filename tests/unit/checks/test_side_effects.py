@@ -79,7 +79,7 @@ class TestSideEffects:
         self, *topics: str, groups: tuple[str, ...] = (), ours: bool = True, **start: Any
     ) -> Story:
         """These names appear beside an older topic and an older group."""
-        story = Story(names_are_ours=ours)
+        story = Story() if ours else Story().on_a_shared_broker()
         story.names("app-entries", "app-balances", "old", groups=("old-group",))
         story.start(**start)
         story.names("app-entries", "app-balances", "old", *topics, groups=("old-group", *groups))

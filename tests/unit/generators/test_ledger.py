@@ -33,7 +33,8 @@ def first_sightings(sends: Iterable[Send]) -> list[tuple[Send, Envelope]]:
 
 def test_two_seeds_make_two_workloads() -> None:
     """The seed reaches names, amounts and times."""
-    first, second = ledger(1, entries=100), ledger(2, entries=100)
+    first = ledger(1, entries=100)
+    second = ledger(2, entries=100)
 
     assert digest(first) != digest(second)
     assert first[0].timestamp_ms != second[0].timestamp_ms
@@ -146,7 +147,8 @@ def test_a_republished_workload_repeats_and_never_reorders(seed: int, *, moved: 
     following: defaultdict[int, int] = defaultdict(int)
 
     for send in sends:
-        run, follower = played[send.partition], following[send.partition]
+        run = played[send.partition]
+        follower = following[send.partition]
         at = run.index(send.value) if send.value in run else len(run)
         steps_back = follower == len(run) and at >= len(run) - 50
         assert at == follower or steps_back
@@ -277,7 +279,8 @@ def test_a_flawed_workload(seed: int) -> None:
     entries are as many as ever.
     """
     sends = ledger(seed, flawed=True)
-    counts, flawed = facts(sends), [send for send in sends if not is_readable(send)]
+    counts = facts(sends)
+    flawed = [send for send in sends if not is_readable(send)]
     kept = {send.headers[-2:] == (("reason", b""), ("offset", b"0")) for send in flawed}
     for partition in range(4):
         counting = [

@@ -20,8 +20,10 @@ def test_signals_have_all_that_trips_a_design() -> None:
     older = equal = 0
     for _, value in said:
         since = first.setdefault(value["robot"], value["ts_ms"])
-        older, equal = older + (value["ts_ms"] < since), equal + (value["ts_ms"] == since)
-    loudest, quietest = max(by := Counter(v["robot"] for _, v in said).values()), min(by)
+        older = older + (value["ts_ms"] < since)
+        equal = equal + (value["ts_ms"] == since)
+    loudest = max(by := Counter(v["robot"] for _, v in said).values())
+    quietest = min(by)
 
     assert len(said) == 4_000
     assert {send.role for send, _ in said} == {"motors", "grippers", "controllers"}
@@ -42,7 +44,8 @@ def test_signals_and_names_end_in_aborted_records() -> None:
 
 def test_a_later_wave_of_signals() -> None:
     """The same robots say something else, later; one seed makes the same bytes."""
-    one, two = signals(7, count=400), signals(7, count=400, wave=1)
+    one = signals(7, count=400)
+    two = signals(7, count=400, wave=1)
 
     assert one == signals(7, count=400)
     assert {send.key for send in one} == {send.key for send in two}

@@ -51,7 +51,8 @@ def test_the_changes_of_tables_have_all_that_trips_a_design(program: str, seed: 
     there: dict[bytes | None, dict[str, Any] | None] = {}
     fates: defaultdict[str, int] = defaultdict(int)
     for before, send in pairwise([s for s in sends if s.role == made.roles[0] and not s.aborted]):
-        row, was = row_of(send), there.get(send.key)
+        row = row_of(send)
+        was = there.get(send.key)
         fates["goes at once"] += send.value is None and before.key == send.key
         fates["comes again"] += was is None and send.key in there and row is not None
         fates["goes unknown"] += row is None and was is None
@@ -205,7 +206,9 @@ def test_all_of_a_table_goes_and_comes(program: str) -> None:
     first, second = made.roles
     sends = made.changes(2_000)
     there = last_rows(sends, first).keys()
-    deletions, again, insertions = made.deletions(), made.deletions(), made.insertions()
+    deletions = made.deletions()
+    again = made.deletions()
+    insertions = made.insertions()
 
     assert {send.key for send in deletions} == there
     assert all(send.value is None and send.role == first for send in deletions)
@@ -213,7 +216,8 @@ def test_all_of_a_table_goes_and_comes(program: str) -> None:
     assert len({send.key for send in insertions if send.value}) == len(insertions) == 400
     assert made.insertions() == []
 
-    changes, goes = made.partner_changes(), made.partner_deletions()
+    changes = made.partner_changes()
+    goes = made.partner_deletions()
     assert (
         len({send.key for send in changes if send.value})
         == len(changes)

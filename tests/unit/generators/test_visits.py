@@ -9,7 +9,9 @@ def test_the_workload() -> None:
     """One seed, the same bytes; every customer has an event, nulls and aborted ones stand between,
     a wave brings new ones.
     """
-    first, again, next_wave = visits(7), visits(7), visits(7, wave=1)
+    first = visits(7)
+    again = visits(7)
+    next_wave = visits(7, wave=1)
     counted = facts(first)
 
     assert first == again

@@ -29,7 +29,8 @@ def test_roles() -> None:
 def test_what_an_output_says() -> None:
     """A pair is its positions and rows, a list in it compares, and a tombstone is gone."""
     story = Story("clients")
-    left, right = story.left("1", 1, 3), story.right("1")
+    left = story.left("1", 1, 3)
+    right = story.right("1")
 
     assert CLIENTS.value_of(story.joined(left, right)) == (
         "client-positions-0@0",
