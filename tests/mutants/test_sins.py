@@ -128,10 +128,8 @@ def test_the_red_card_of_the_readme_is_real(run: Run) -> None:
     )
     said = [line.split(None, 1)[-1] for line in card.strip().strip("`").strip().splitlines()]
     row_id, design = said[0].split()
-    claim, anomaly = (
-        said[1],
-        next(line for line in card.splitlines() if "anomaly" in line).split()[1].rstrip(":"),
-    )
+    claim = said[1]
+    anomaly = next(line for line in card.splitlines() if "anomaly" in line).split()[1].rstrip(":")
 
     if run.depth != "full" and row_id not in run.rows[design]:
         return

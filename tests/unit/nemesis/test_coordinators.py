@@ -75,7 +75,8 @@ class Coordinated:
     def __init__(
         self, monkeypatch: pytest.MonkeyPatch, *, follows: dict[int, dict[str, int]]
     ) -> None:
-        self.told, self.marks = list[str](), list[dict[str, Any]]()
+        self.told = list[str]()
+        self.marks = list[dict[str, Any]]()
         self.known: dict[int, dict[str, int]] = {1: {"ours": 3, "design": 7}, 2: {}}
         cluster = Cluster({})
 

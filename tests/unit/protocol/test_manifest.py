@@ -70,7 +70,8 @@ def test_extends(folder: Path) -> None:
     (folder / "design.toml").write_text(
         'name = "mine"\nversion = "2"\ncommand = ["{python}"]\nextends = "plain"\nmodes = ["exactly_once"]\n'
     )
-    manifest, plain = load(str(folder)), load("plain")
+    manifest = load(str(folder))
+    plain = load("plain")
 
     assert (manifest.name, manifest.version, manifest.modes) == ("mine", "2", ("exactly_once",))
     assert (manifest.programs, manifest.capabilities) == (plain.programs, plain.capabilities)

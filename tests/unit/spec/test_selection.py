@@ -104,7 +104,8 @@ def test_a_wrong_design_is_judged_on_one_row_below_full_depth() -> None:
     """
     design = load("broken/reads_uncommitted")
     assert design.sin
-    core, full = rows_of_the_sin(FOUND, design, "core"), rows_of_the_sin(FOUND, design)
+    core = rows_of_the_sin(FOUND, design, "core")
+    full = rows_of_the_sin(FOUND, design)
 
     assert core <= full
     assert len(core) == 2
