@@ -10,7 +10,7 @@ import pytest
 from upheld.checks import ANOMALIES
 from upheld.errors import UsageProblem
 from upheld.judging.claims import anomalies_of
-from upheld.protocol.manifest import Manifest, Sin, load, shipped
+from upheld.protocol.manifest import Manifest, ExpectedViolation, load, shipped
 from upheld.spec import catalogue
 from upheld.spec.selection import Request, chosen_rows, rows_of_the_sin
 
@@ -21,7 +21,7 @@ EVERYTHING = Request(depth="full")
 FOUND = catalogue.load()
 
 
-def sinful(name: str) -> tuple[Manifest, Sin]:
+def sinful(name: str) -> tuple[Manifest, ExpectedViolation]:
     """A wrong design, and its sin."""
     design = load(name)
     assert design.sin
@@ -89,7 +89,10 @@ def test_a_sin_that_nothing_can_show(scenarios: tuple[str, ...], says: str) -> N
     started.
     """
     design = load("plain").model_copy(
-        update={"modes": ("at_least_once",), "sin": Sin(scenarios=scenarios, anomaly="lost")}
+        update={
+            "modes": ("at_least_once",),
+            "sin": ExpectedViolation(scenarios=scenarios, anomaly="lost"),
+        }
     )
 
     with pytest.raises(UsageProblem, match=says):

@@ -1,20 +1,22 @@
-"""What a scenario can end with, and the exceptions by which a step, a fault or the supervisor says
-so.
+"""The verdicts of a scenario, and the exceptions that end an attempt with one.
+
+A step, a fault or the supervisor raises them.
 """
 
 from collections import Counter
 from collections.abc import Iterable
 from enum import StrEnum
+from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
 from upheld.errors import Problem
 
-ATTEMPTS = 5  # at a row whose fault missed its moment
+ATTEMPTS = 5  # at a row, if its fault missed its moment
 
 
 class Verdict(StrEnum):
-    """The five ends of a scenario, worst first: a scenario with several takes the first."""
+    """The five ends of a scenario, worst first: if a scenario has several, the worst counts."""
 
     HARNESS_ERROR = "harness-error"
     VIOLATED = "violated"
@@ -24,7 +26,7 @@ class Verdict(StrEnum):
 
 
 class Anomaly(BaseModel):
-    """One named way in which an observed history is wrong, down to the record."""
+    """One named way in which an observed history is wrong, with the record that shows it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -36,18 +38,20 @@ class Anomaly(BaseModel):
     got: str | None = None
 
 
-_MADE_UP = {"phantom", "uncommitted-visible", "torn"}  # a value that no input gives
+_FABRICATED = {"phantom", "uncommitted-visible", "torn"}  # a value that no input gives
 _UNDONE = {"resurrected", "stale-overwrite"}  # a newer result is gone again
 
 
 def worst_first(anomalies: Iterable[Anomaly]) -> list[Anomaly]:
-    """What no input gives before newer results that are gone again, before all else; of as bad ones
-    those there are more of.
+    """Sort by severity: fabricated values, then lost updates, then the rest.
+
+    Within a class the most frequent come first.
     """
     found = list(anomalies)
     total = Counter(anomaly.name for anomaly in found)
     return sorted(
-        found, key=lambda a: (a.name not in _MADE_UP, a.name not in _UNDONE, -total[a.name], a.name)
+        found,
+        key=lambda a: (a.name not in _FABRICATED, a.name not in _UNDONE, -total[a.name], a.name),
     )
 
 
@@ -68,20 +72,18 @@ class Violated(Outcome):
 
     @classmethod
     def one(cls, name: str, text: str) -> "Violated":
-        """A violation with a single anomaly that concerns no single record."""
+        """Return a violation with one anomaly that concerns no single record."""
         return cls([Anomaly(name=name, text=text)])
 
 
 class Inconclusive(Outcome):
-    """Nothing can be said: the fault left no mark, or the machine was too slow to time a design."""
+    """Nothing is proved: the fault left no mark, or the machine was too slow to time a design."""
 
     verdict = Verdict.INCONCLUSIVE
 
 
 class MarkMissed(Inconclusive):
-    """The fault did not happen where it was aimed; the scenario is tried again under a fresh
-    application id.
-    """
+    """The fault missed its moment; the scenario is tried again with a fresh application id."""
 
 
 class NotOffered(Outcome):
@@ -91,27 +93,40 @@ class NotOffered(Outcome):
 
 
 class HarnessError(Outcome):
-    """The judging itself failed; the text says whether the adapter or the harness is to blame."""
+    """The judging itself failed; the text says whether adapter or harness is to blame."""
 
     verdict = Verdict.HARNESS_ERROR
 
 
 class AdapterBreach(HarnessError):
-    """The adapter broke the protocol with no fault made; the text teaches what was expected."""
+    """The adapter broke the protocol without a fault; the text says what was expected."""
 
 
-def judged(ended: BaseException | None) -> tuple[Verdict, str, list[Anomaly]]:
-    """The verdict that the end of an attempt means, its reason, and its anomalies."""
+class End(NamedTuple):
+    """The end of an attempt: its verdict, the reason, and the anomalies."""
+
+    verdict: Verdict
+    reason: str
+    anomalies: list[Anomaly]
+
+
+def judged(ended: BaseException | None) -> End:
+    """Return the verdict that the end of an attempt means.
+
+    Args:
+        ended: The exception that ended it; None if it came to its end.
+    """
     match ended:
         case None:
-            return Verdict.UPHELD, "", []
+            return End(Verdict.UPHELD, "", [])
         case Violated():
-            return Verdict.VIOLATED, "", ended.anomalies
+            return End(Verdict.VIOLATED, "", ended.anomalies)
         case MarkMissed():
-            return Verdict.INCONCLUSIVE, f"in {ATTEMPTS} attempts: {ended}", []
+            return End(Verdict.INCONCLUSIVE, f"in {ATTEMPTS} attempts: {ended}", [])
         case Inconclusive() | NotOffered() | HarnessError() | Outcome():
-            return ended.verdict, str(ended), []
+            return End(ended.verdict, str(ended), [])
         case Problem():
-            return Verdict.HARNESS_ERROR, str(ended), []
+            return End(Verdict.HARNESS_ERROR, str(ended), [])
         case _:
-            return Verdict.HARNESS_ERROR, f"the harness failed: {type(ended).__name__}: {ended}", []
+            reason = f"the harness failed: {type(ended).__name__}: {ended}"
+            return End(Verdict.HARNESS_ERROR, reason, [])
