@@ -10,7 +10,7 @@ from functools import cache
 from typing import Final
 
 from upheld.families import Family
-from upheld.spec.catalogue import Row
+from upheld.spec.gherkin import Row
 
 # What a sentence says of a fault -> its family; a sentence may speak of several.
 SENTENCES: Final[dict[str, Family]] = {
