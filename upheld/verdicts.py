@@ -25,6 +25,17 @@ class Verdict(StrEnum):
     UPHELD = "upheld"
 
 
+class Reason(StrEnum):
+    """The kinds of reasons for an end that is neither upheld nor violated."""
+
+    MARK_MISSED = "mark-missed"
+    NOT_SHOWN = "not-shown"
+    NOT_OFFERED = "not-offered"
+    MACHINE_LACKS = "machine-lacks"
+    ADAPTER_BREACH = "adapter-breach"
+    HARNESS_FAILED = "harness-failed"
+
+
 class Anomaly(BaseModel):
     """One named way in which an observed history is wrong, with the record that shows it."""
 
@@ -59,6 +70,7 @@ class Outcome(Exception):
     """The end of a scenario other than upheld."""
 
     verdict: Verdict
+    code: Reason | None = None
 
 
 class Violated(Outcome):
@@ -80,53 +92,62 @@ class Inconclusive(Outcome):
     """Nothing is proved: the fault left no mark, or the machine was too slow to time a design."""
 
     verdict = Verdict.INCONCLUSIVE
+    code = Reason.NOT_SHOWN
 
 
 class MarkMissed(Inconclusive):
     """The fault missed its moment; the scenario is tried again with a fresh application id."""
 
+    code = Reason.MARK_MISSED
+
 
 class NotOffered(Outcome):
-    """The design, or this environment, does not offer what the scenario needs."""
+    """The design does not offer what the scenario needs."""
 
     verdict = Verdict.UNSUPPORTED
+    code = Reason.NOT_OFFERED
+
+
+class MachineLacks(NotOffered):
+    """This machine, or the broker that was given, lacks what the scenario needs."""
+
+    code = Reason.MACHINE_LACKS
 
 
 class HarnessError(Outcome):
     """The judging itself failed; the text says whether adapter or harness is to blame."""
 
     verdict = Verdict.HARNESS_ERROR
+    code = Reason.HARNESS_FAILED
 
 
 class AdapterBreach(HarnessError):
     """The adapter broke the protocol without a fault; the text says what was expected."""
 
+    code = Reason.ADAPTER_BREACH
 
-class End(NamedTuple):
-    """The end of an attempt: its verdict, the reason, and the anomalies."""
+class Judged(NamedTuple):
+    """The verdict on an attempt."""
 
     verdict: Verdict
-    reason: str
-    anomalies: list[Anomaly]
+    code: Reason | None = None
+    reason: str = ""
+    anomalies: tuple[Anomaly, ...] = ()
 
 
-def judged(ended: BaseException | None) -> End:
-    """Return the verdict that the end of an attempt means.
-
-    Args:
-        ended: The exception that ended it; None if it came to its end.
-    """
+def judged(ended: BaseException | None) -> Judged:
+    """Return the verdict that the end of an attempt means, and why."""
     match ended:
         case None:
-            return End(Verdict.UPHELD, "", [])
+            return Judged(Verdict.UPHELD)
         case Violated():
-            return End(Verdict.VIOLATED, "", ended.anomalies)
+            return Judged(Verdict.VIOLATED, anomalies=tuple(ended.anomalies))
         case MarkMissed():
-            return End(Verdict.INCONCLUSIVE, f"in {ATTEMPTS} attempts: {ended}", [])
-        case Inconclusive() | NotOffered() | HarnessError() | Outcome():
-            return End(ended.verdict, str(ended), [])
+            return Judged(ended.verdict, ended.code, f"in {ATTEMPTS} attempts: {ended}")
+        case Outcome():
+            return Judged(ended.verdict, ended.code, str(ended))
         case Problem():
-            return End(Verdict.HARNESS_ERROR, str(ended), [])
+            return Judged(Verdict.HARNESS_ERROR, Reason.HARNESS_FAILED, str(ended))
         case _:
-            reason = f"the harness failed: {type(ended).__name__}: {ended}"
-            return End(Verdict.HARNESS_ERROR, reason, [])
+            said = f"the harness failed: {type(ended).__name__}: {ended}"
+            return Judged(Verdict.HARNESS_ERROR, Reason.HARNESS_FAILED, said)
