@@ -16,7 +16,10 @@ ATTEMPTS = 5  # at a row, if its fault missed its moment
 
 
 class Verdict(StrEnum):
-    """The five ends of a scenario, worst first: if a scenario has several, the worst counts."""
+    """The five ends of a scenario, worst first.
+
+    If a scenario has several, the worst counts.
+    """
 
     HARNESS_ERROR = "harness-error"
     VIOLATED = "violated"
@@ -37,7 +40,7 @@ class Reason(StrEnum):
 
 
 class Anomaly(BaseModel):
-    """One named way in which an observed history is wrong, with the record that shows it."""
+    """One named way in which a history is wrong, with the record that shows it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -89,14 +92,20 @@ class Violated(Outcome):
 
 
 class Inconclusive(Outcome):
-    """Nothing is proved: the fault left no mark, or the machine was too slow to time a design."""
+    """Nothing is proved.
+
+    The fault left no mark, or the machine was too slow to time a design.
+    """
 
     verdict = Verdict.INCONCLUSIVE
     code = Reason.NOT_SHOWN
 
 
 class MarkMissed(Inconclusive):
-    """The fault missed its moment; the scenario is tried again with a fresh application id."""
+    """The fault missed its moment.
+
+    The scenario is tried again with a fresh application id.
+    """
 
     code = Reason.MARK_MISSED
 
@@ -115,16 +124,20 @@ class MachineLacks(NotOffered):
 
 
 class HarnessError(Outcome):
-    """The judging itself failed; the text says whether adapter or harness is to blame."""
+    """The judging itself failed; the text says if adapter or harness is to blame."""
 
     verdict = Verdict.HARNESS_ERROR
     code = Reason.HARNESS_FAILED
 
 
 class AdapterBreach(HarnessError):
-    """The adapter broke the protocol without a fault; the text says what was expected."""
+    """The adapter broke the protocol, and no fault was made.
+
+    The text says what was expected.
+    """
 
     code = Reason.ADAPTER_BREACH
+
 
 class Judged(NamedTuple):
     """The verdict on an attempt."""

@@ -8,7 +8,7 @@ from typing import Self
 
 
 class Capability(StrEnum):
-    """What a design offers beyond reading, applying and writing, said in a sentence."""
+    """An offer of a design beyond reading, applying and writing, with a sentence."""
 
     sentence: str
 

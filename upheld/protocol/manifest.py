@@ -1,7 +1,7 @@
 """The manifest: what a design says of itself in its `design.toml`, before it runs.
 
 It is read once and never changed. Every mistake that a user can make in it is found here, before a
-broker is started, and said in one sentence that names the file and the field.
+broker is started. One sentence names the file and the field.
 """
 
 import os

@@ -1,8 +1,8 @@
-"""The adapter protocol, version 1: JSON lines between the harness and one instance of a design.
+"""The adapter protocol, version 1, between the harness and a design's instance.
 
-The harness writes one request a line to the instance's standard input; the instance answers with
-one line on its standard output before the next request comes. ``failed`` alone may come unasked.
-Standard error is the design's log.
+The messages are JSON lines. The harness writes one request a line to the instance's standard input.
+The instance answers with one line on its standard output, before the next request comes. ``failed``
+alone may come unasked. Standard error is the design's log.
 
 The JSON Schema of these models (``upheld schema``) is the documentation of the wire format. Times
 are in milliseconds, and a design never sees an expected answer.
@@ -20,7 +20,10 @@ Parameter = int | str
 
 
 class Message(BaseModel):
-    """One line of the protocol; an unknown field is refused, so that a misspelt one is seen."""
+    """One line of the protocol.
+
+    An unknown field is refused, so that a misspelt one is seen at once.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -176,9 +179,9 @@ class Lag(Message):
 
 
 class Lagging(Message):
-    """The number of offsets of its input that are not committed, of all partitions together.
+    """The number of offsets that are not committed, of all partitions together.
 
-    These lie at or above the offsets that the design's group has committed.
+    They are the offsets of the design's input at or above those that its group has committed.
     """
 
     type: Literal["lagging"] = "lagging"
@@ -218,7 +221,7 @@ class Deactivate(Message):
 
 
 class Deactivated(Message):
-    """The positions (``topic-partition`` -> offset) up to which the design has emitted.
+    """The positions up to which the design has emitted: ``topic-partition`` -> offset.
 
     The outputs of all input below them are visible, and of no input at or above them.
     """
@@ -228,14 +231,17 @@ class Deactivated(Message):
 
 
 class Stop(Message):
-    """Close gracefully: finish, commit and release. The deadline is ``deadline_ms`` plus 5 s."""
+    """Close gracefully: finish, commit, release. Deadline: ``deadline_ms`` plus 5 s."""
 
     type: Literal["stop"] = "stop"
     deadline_ms: int
 
 
 class Stopped(Message):
-    """The program is closed; a ``reusable`` design may be started again, any other design exits."""
+    """The program is closed.
+
+    A ``reusable`` design may be started again, any other design exits.
+    """
 
     type: Literal["stopped"] = "stopped"
 

@@ -1,4 +1,4 @@
-"""The wire format as JSON Schema, for designs in any language; `upheld schema` prints it."""
+"""The wire format as JSON Schema, for designs in any language: `upheld schema`."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,7 @@ from upheld.protocol.messages import PROTOCOL_VERSION, REPLIES_TO, REPLY, REQUES
 
 
 def schema() -> Mapping[str, object]:
-    """Return one document: the schemas of a request and of a reply, and the replies to each."""
+    """Return the schemas of requests and replies, and the replies to each request."""
     return {
         "title": "The adapter protocol of upheld",
         "description": "One JSON object a line: requests on standard input, replies on standard output.",

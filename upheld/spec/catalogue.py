@@ -1,4 +1,4 @@
-"""The catalogue: the guarantees of guarantees.toml, and the scenarios that judge them."""
+"""The catalogue: guarantees of guarantees.toml, and the scenarios that judge them."""
 
 import tomllib
 from collections.abc import Collection, Iterable, Mapping

@@ -1,4 +1,4 @@
-"""What `upheld list` and `upheld explain` tell of the catalogue, as data and as text."""
+"""The output of `upheld list` and `upheld explain`, as data and as text."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import NotRequired, TypedDict
@@ -74,7 +74,7 @@ class ExplainedScenario(BaseModel):
 
 
 class Explanation(Guarantee):
-    """A guarantee with its source's title and its scenarios, as `upheld explain` prints it."""
+    """A guarantee with its source's title and scenarios, for `upheld explain`."""
 
     title: str | None
     broken_by: list[str]

@@ -1,7 +1,7 @@
-"""Features: what the `.feature` files say, as scenarios and the rows on which they are judged.
+"""The features, read from `.feature` files into scenarios and rows.
 
 The files are read without pytest. So `list`, `explain`, `lint`, the plugin and the reports agree on
-what a run has to judge, and on the name of each row.
+the rows to be judged and on their names.
 """
 
 import re
@@ -81,7 +81,7 @@ class Row:
         return depth_of(self.tags)
 
     def offered(self, programs: Collection[str], modes: Collection[str]) -> bool:
-        """Return whether a design with these programs and modes has promised to uphold the row."""
+        """Return whether a design with these programs and modes has promised the row."""
         return bool(self.needs) and all(
             program in programs and mode in modes for program, mode in self.needs
         )
@@ -266,7 +266,9 @@ def _table(step: PickleStep) -> Table:
 
 
 def _row(pickle: Pickle, scenario: str, cells: Mapping[str, str], lines: Mapping[str, int]) -> Row:
-    """Make a row; its first sentence that runs a program names program and mode, unless cells do.
+    """Make a row.
+
+    Its cells name program and mode; if they do not, its first sentence that runs a program does.
 
     Args:
         pickle: The scenario with the row's cells filled in.

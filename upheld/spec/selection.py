@@ -1,4 +1,4 @@
-"""The choice of rows: of all that a design has promised, those that the options of a run choose."""
+"""The choice of rows: those of a design's promised rows that the options choose."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ def promised(
     chosen: Chosen = is_usual,
     modes: Collection[str] = MODES,
 ) -> tuple[Row, ...]:
-    """Return the chosen rows that a design has promised: of its programs, in its modes.
+    """Return the chosen rows that a design has promised, of its programs and modes.
 
     A scenario that is judged in one mode, or on one program, has one row of those that differ in
     nothing else.
@@ -78,9 +78,10 @@ def promised(
 
 
 def chooser(found: Catalogue, *, only: str | None = None, guarantees: Iterable[str] = ()) -> Chosen:
-    """Turn `--only` (a Cucumber tag expression) and `--guarantee` into one question to a row.
+    """Turn `--only` and `--guarantee` into one question to a row.
 
-    A tag may be written without its @, and a guarantee's id stands for all its usual scenarios.
+    `--only` is a Cucumber tag expression. A tag may be written without its @, and a guarantee's id
+    stands for all its usual scenarios.
 
     Raises:
         UsageProblem: The expression is none, or names a tag or guarantee that does not exist.
@@ -132,10 +133,10 @@ def _demand_tags(found: Catalogue, named: Iterable[str]) -> None:
 
 @dataclass(frozen=True)
 class Request:
-    """The rows that were asked for; an empty request is everything within the usual depth.
+    """The rows that were asked for.
 
-    A request that names tags or guarantees gets every match, whatever its depth, unless it asks for
-    a depth too.
+    An empty request is everything within the usual depth. A request that names tags or guarantees
+    gets every match, whatever its depth, unless it asks for a depth too.
     """
 
     only: str | None = None  # a Cucumber tag expression
@@ -148,7 +149,10 @@ class Request:
 
     @property
     def is_narrowed(self) -> bool:
-        """Whether it names what is to be judged; then a wrong design's own list does not count."""
+        """Whether it names what is to be judged.
+
+        Then a wrong design's own list does not count.
+        """
         return bool(self.only or self.guarantees or self.programs or self.modes)
 
     @property
@@ -200,10 +204,10 @@ def _rows_of(request: Request, found: Catalogue, design: Manifest, by_request: C
 
 
 def rows_of_the_file(path: Path, found: Catalogue, designs: Iterable[Manifest]) -> Rows:
-    """Read which rows of which design are chosen, from lines of a design and a row's id.
+    """Read the chosen rows from lines of a design and a row's id.
 
     Raises:
-        UsageProblem: The file cannot be read, or names a row that no design has promised.
+        UsageProblem: The file cannot be read, or names a row that its design has not promised.
     """
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
@@ -228,10 +232,10 @@ def rows_of_the_file(path: Path, found: Catalogue, designs: Iterable[Manifest]) 
 
 
 def rows_of_the_mutant(found: Catalogue, design: Manifest, depth: Depth = "full") -> set[str]:
-    """Find the rows on which a wrong design has to be caught, and the control that it has to pass.
+    """Find the rows that have to catch a wrong design, and its control.
 
-    At full depth that is the first row of each program of each scenario that the design names, and
-    each row that it names. Below full depth those rows of its `core` are enough that the depth
+    At full depth these are the first row of each program of each scenario that the design names,
+    and each row that it names. Below full depth those rows of its `core` are enough that the depth
     holds. If the depth holds none of them, the design is not judged.
     """
     sin = design.sin
