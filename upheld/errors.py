@@ -3,11 +3,25 @@
 Each is one sentence for the user and an exit code for a script.
 """
 
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """The exit code of a command; `upheld.cli.EXIT_CODES` says what each means."""
+
+    UPHELD = 0
+    VIOLATED = 1
+    INCONCLUSIVE = 2
+    HARNESS_FAILED = 3
+    USAGE = 4
+    NOTHING_JUDGED = 5
+    INTERRUPTED = 130
+
 
 class Problem(Exception):
     """A problem that the user can act on; its text is one clear sentence."""
 
-    exit_code = 3
+    exit_code = ExitCode.HARNESS_FAILED
 
 
 class MachineProblem(Problem):
@@ -20,7 +34,7 @@ class MachineProblem(Problem):
 class UsageProblem(Problem):
     """The command line or a file of the user cannot be understood (exit 4)."""
 
-    exit_code = 4
+    exit_code = ExitCode.USAGE
 
 
 def is_interrupt(error: BaseException) -> bool:
