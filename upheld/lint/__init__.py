@@ -17,21 +17,19 @@ from pytest_bdd.steps import StepFunctionContext, step_function_context_registry
 
 import upheld
 from upheld.lint.cover import breaches
+from upheld.programs import PROGRAMS
 from upheld.protocol.manifest import Manifest, shipped
 from upheld.protocol.manifest import load as load_design
+from upheld.protocol.messages import MODES
 from upheld.spec.catalogue import (
     EVERY_PROGRAM,
     FEATURES,
     FILE_NAME,
-    ID_TAG,
-    MODES,
-    PROGRAMS,
     Catalogue,
-    Scenario,
-    Step,
     load,
 )
 from upheld.spec.depths import DEPTH_TAGS
+from upheld.spec.gherkin import ID_TAG, Scenario, Step
 
 LAST_STEP: Final = "nothing else changes on the broker"
 STEP_DEFINITIONS_MAX: Final = 40

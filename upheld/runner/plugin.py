@@ -42,9 +42,10 @@ from upheld.report import (
     median_seconds,
 )
 from upheld.spec import durations
-from upheld.spec.catalogue import Catalogue, Row, Scenario
+from upheld.spec.catalogue import Catalogue
 from upheld.spec.depths import Depth
 from upheld.spec.durations import Durations
+from upheld.spec.gherkin import Row, Scenario
 from upheld.supervisor.costs import Look, cost, look
 from upheld.supervisor.host import Memory
 from upheld.trial.rig import Rig
