@@ -98,8 +98,8 @@ class Coordinated:
         self.trial: Any = SimpleNamespace(
             rig=SimpleNamespace(broker=cluster),
             reading=SimpleNamespace(raw=raw, reconnect=self.tell("reconnect")),
-            resume=lambda _: self.told.append("resume"),
-            wait=lambda _, reached: reached(),
+            instances=SimpleNamespace(resume=lambda _: self.told.append("resume")),
+            recorder=SimpleNamespace(wait=lambda _, reached: reached()),
             mark=lambda code, **evidence: self.marks.append(evidence | {"code": code}),
         )
 

@@ -134,6 +134,7 @@ class Run:
             end_cluster=lambda: None,
             out=self.out,
             seed=7,
+            time_scale=1.0,
         )
         choice = Choice([manifest], self.found, {"fake": set(self.found.by_row)}, **options)
         self.gate = Plugin(rig, choice, console=Console(file=self.said, width=1000))
