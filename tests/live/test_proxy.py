@@ -13,8 +13,9 @@ from confluent_kafka.admin import AdminClient
 from kio.schema.errors import ErrorCode
 
 from upheld.brokers import Broker
-from upheld.injectors.proxy import Exchange, Proxy, Rule
 from upheld.injectors.proxy.errors import Moment
+from upheld.injectors.proxy.proxy import Proxy
+from upheld.injectors.proxy.rules import Exchange, Rule
 from upheld.kafka.reader import Reading
 
 DEADLINE_S = 20.0

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from upheld.cli import parser
-from upheld.injectors.disk import Disk
+from upheld.injectors.disk.watcher import Disk
 from upheld.sweep.journal import Journal, Plan
 from upheld.sweep.points import LEFT, SIDES, CrashPoint
 

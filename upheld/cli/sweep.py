@@ -6,7 +6,7 @@ import json
 from upheld.cli.choices import given, manifests
 from upheld.cli.machine import opened_rig, out_folder
 from upheld.errors import UsageProblem
-from upheld.injectors.disk import Disk
+from upheld.injectors.disk.watcher import Disk
 from upheld.spec.depths import DEFAULT
 from upheld.sweep.journal import Journal, Plan
 from upheld.sweep.points import LATER, LEFT, SIDES, Side

@@ -10,9 +10,9 @@ from typing import Final
 from upheld.families import Family
 from upheld.generators.ledger import Send, ledger
 from upheld.history import events
-from upheld.injectors.disk import Hold
-from upheld.injectors.proxy import Rule
+from upheld.injectors.disk.watcher import Hold
 from upheld.injectors.proxy.errors import Moment
+from upheld.injectors.proxy.rules import Rule
 from upheld.nemesis import disks
 from upheld.nemesis.requests import arrive, evidence_of
 from upheld.protocol.manifest import Manifest

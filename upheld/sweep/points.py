@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from upheld.injectors.proxy import EFFECTS, TRANSACTION
+from upheld.injectors.proxy.rules import EFFECTS, TRANSACTION
 from upheld.spec.depths import Depth
 from upheld.verdicts import Anomaly, Verdict
 

@@ -9,8 +9,8 @@ from functools import cached_property
 from pathlib import Path
 
 from upheld.brokers import Broker
-from upheld.injectors.disk import Disk
-from upheld.injectors.proxy import Proxy
+from upheld.injectors.disk.watcher import Disk
+from upheld.injectors.proxy.proxy import Proxy
 from upheld.kafka.feed import Feed
 from upheld.kafka.reader import Pace, Reading
 from upheld.protocol.manifest import Manifest

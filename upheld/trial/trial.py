@@ -28,7 +28,7 @@ from upheld.errors import MachineProblem
 from upheld.families import Family
 from upheld.generators.ledger import Send, facts
 from upheld.history import History, events
-from upheld.injectors.proxy import EFFECTS
+from upheld.injectors.proxy.rules import EFFECTS
 from upheld.kafka.raw import RawClient, is_left_open
 from upheld.kafka.reader import Position, recorded
 from upheld.programs import DEAD_LETTERS, PROGRAMS
