@@ -17,8 +17,8 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from upheld.brokers import open_broker
 from upheld.injectors.proxy.proxy import Proxy
-from upheld.kafka.raw import RawConnection
-from upheld.kafka.reader import Reading
+from upheld.kafka.connection import RawConnection
+from upheld.kafka.reading import Reading
 from upheld.supervisor.reaper import RunScope
 
 TOPIC, VALUE = "bench", b"x" * 1_000

@@ -16,7 +16,7 @@ from upheld.brokers import Broker
 from upheld.injectors.proxy.errors import Moment
 from upheld.injectors.proxy.proxy import Proxy
 from upheld.injectors.proxy.rules import Exchange, Rule
-from upheld.kafka.reader import Reading
+from upheld.kafka.reading import Reading
 
 DEADLINE_S = 20.0
 INVALID_PRODUCER_EPOCH, PRODUCER_FENCED = 47, 90

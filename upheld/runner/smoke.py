@@ -20,7 +20,7 @@ from upheld.generators.ledger import Send, ledger
 from upheld.generators.pulse import signals
 from upheld.generators.tables import Tables
 from upheld.generators.visits import visits
-from upheld.kafka.reader import Reading
+from upheld.kafka.reading import Reading
 from upheld.programs import PROGRAMS
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import Mode, Ready, Start, Stopped

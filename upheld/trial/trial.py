@@ -29,8 +29,10 @@ from upheld.families import Family
 from upheld.generators.ledger import Send, facts
 from upheld.history import History, events
 from upheld.injectors.proxy.rules import EFFECTS
-from upheld.kafka.raw import RawClient, is_left_open
-from upheld.kafka.reader import Position, recorded
+from upheld.kafka.batches import is_left_open
+from upheld.kafka.consumers import Position
+from upheld.kafka.raw import RawClient
+from upheld.kafka.reader import recorded
 from upheld.programs import DEAD_LETTERS, PROGRAMS
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import (
