@@ -20,7 +20,7 @@ from upheld.kafka.reading import Reading
 from upheld.protocol.manifest import Manifest
 from upheld.report import Writer
 from upheld.stores import GIVEN
-from upheld.supervisor.instance import prepare
+from upheld.supervisor.environment import prepare
 from upheld.supervisor.reaper import RunScope
 from upheld.trial.rig import Rig
 from upheld.ui.console import waiting

@@ -24,7 +24,7 @@ from upheld.kafka.reading import Reading
 from upheld.programs import PROGRAMS
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import Mode, Ready, Start, Stopped
-from upheld.supervisor.instance import Instance
+from upheld.supervisor.instance import Instance, Options
 from upheld.supervisor.reaper import RunScope
 from upheld.ui.progress import Progress
 from upheld.ui.timeleft import Mean
@@ -153,7 +153,9 @@ class _Turn:
         try:
             self.reading.create(dict.fromkeys(topics.values(), PARTITIONS))
             began = time.monotonic()
-            instance = Instance(self.manifest, self.run, self.log_dir, time_scale=self.time_scale)
+            instance = Instance(
+                self.manifest, self.run, self.log_dir, Options(time_scale=self.time_scale)
+            )
             self._begins(0)
             for number, step in enumerate(self._steps(instance, broker, topics, began), 1):
                 yield step
