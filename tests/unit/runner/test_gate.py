@@ -19,7 +19,8 @@ from upheld.errors import MachineProblem
 from upheld.history import read as read_history
 from upheld.protocol.manifest import Manifest
 from upheld.report import Summary, read
-from upheld.runner.plugin import Choice, Plugin, arguments
+from upheld.runner.choice import Choice
+from upheld.runner.plugin import Plugin, arguments
 from upheld.spec import catalogue
 from upheld.spec.durations import Durations, Recorded
 from upheld.verdicts import (
@@ -317,7 +318,7 @@ def test_a_red_card_is_printed_at_once(run: Run) -> None:
 
 def test_a_limit_of_memory_fails_the_run(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """The peak of the whole process tree counts."""
-    monkeypatch.setattr("upheld.runner.plugin.Memory.stop", lambda _: 300)
+    monkeypatch.setattr("upheld.runner.account.Memory.stop", lambda _: 300)
 
     verdicts, summary = run.judge(max_memory_mb=200)
 
