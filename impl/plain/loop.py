@@ -28,9 +28,12 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from upheld.adapter import Design, Failed
-from upheld.impl.answered import ONE_UNDER_WAY, answered, heard
-from upheld.impl.lag import lag
-from upheld.impl.outside import Outside
+from upheld.impl.common.clients import ONE_IN_FLIGHT, forward_errors, with_timeout
+from upheld.impl.common.effects import Effects
+from upheld.impl.common.lag import lag
+from upheld.impl.common.stores import open_store
+from upheld.impl.common.table import Table
+from upheld.impl.common.topics import topic_ids
 from upheld.impl.plain.programs import (
     Batcher,
     Branches,
@@ -43,9 +46,6 @@ from upheld.impl.plain.programs import (
     Row,
     Tickers,
 )
-from upheld.impl.stores import open_store
-from upheld.impl.tables import Table
-from upheld.impl.topics import topic_ids
 
 CHUNK = 500  # records applied together; what they change is sent once
 LEAST = dict.fromkeys(
@@ -147,12 +147,12 @@ class Plain(Design):
             else None
         )
         self.refused: KafkaError | None = None
-        self.outside = Outside(start)
+        self.effects = Effects(start)
         settings = {
             "partitioner": "murmur2_random",
             "enable.idempotence": True,
             "linger.ms": 5,
-            **ONE_UNDER_WAY,
+            **ONE_IN_FLIGHT,
         }
         if self.exactly_once:
             settings["transactional.id"] = self.transactional_id()
@@ -188,7 +188,8 @@ class Plain(Design):
         self.monitor = Consumer(self.client | {"group.id": self.group})
         self.in_transaction, self.dirty, self.assigned = False, False, False
         called = {
-            name: heard(getattr(self, name), self.give_up) for name in ("on_assign", "on_revoke")
+            name: forward_errors(getattr(self, name), self.give_up)
+            for name in ("on_assign", "on_revoke")
         }
         self.consumer.subscribe([start["topics"][role] for role in self.program.reads], **called)
         deadline = time.monotonic() + 50
@@ -430,9 +431,9 @@ class Plain(Design):
         """Hand rows to the producer; a refusal shows at the next commit."""
         if rows:
             self.begin()
-        heard = None if self.exactly_once else self.delivered
+        on_delivery = None if self.exactly_once else self.delivered
         for key, value, headers, timestamp_ms in rows:
-            self.outside.tell(key, value)
+            self.effects.report(key, value)
             while True:
                 try:
                     self.producer.produce(
@@ -441,7 +442,7 @@ class Plain(Design):
                         key,
                         headers=headers,
                         timestamp=timestamp_ms,
-                        on_delivery=heard,
+                        on_delivery=on_delivery,
                     )
                     break
                 except BufferError:  # the queue is full: let deliveries make room
@@ -473,7 +474,7 @@ class Plain(Design):
         before, self.kept = self.kept, self.keep()
         positions = self.positions()
         if self.exactly_once:
-            answered(
+            with_timeout(
                 10, self.producer.send_offsets_to_transaction, positions, self.membership(), 10
             )
             self.producer.commit_transaction(30)

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
+from upheld.impl.common.stores import Store
 from upheld.impl.spark import ledger
-from upheld.impl.stores import Store
 
 READS, BESIDE, WRITES = ("entries",), (), "totals"
 MADE_UP, BATCH_RECORDS, ARROW_RECORDS = ledger.MADE_UP, ledger.BATCH_RECORDS, ledger.ARROW_RECORDS

@@ -19,10 +19,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from upheld.generators.envelope_pb2 import Envelope, Posting
+from upheld.impl.common.stores import Store
 from upheld.impl.spark.accounts import Accounts, apply, output
 from upheld.impl.spark.envelopes import decode
 from upheld.impl.spark.rows import OUTPUT
-from upheld.impl.stores import Store
 
 READS, BESIDE, WRITES = ("entries",), (), "balances"
 MADE_UP = Envelope(postings=[Posting(account="a", amount_cents=1)]).SerializeToString()

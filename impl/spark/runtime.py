@@ -27,7 +27,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from upheld.adapter import Design, Failed
 from upheld.generators.envelope_pb2 import Envelope
-from upheld.impl.lag import lag
+from upheld.impl.common.lag import lag
+from upheld.impl.common.stores import Store, open_store
+from upheld.impl.common.table import Table
+from upheld.impl.common.topics import topic_ids
 from upheld.impl.spark import batcher, branches, dead_letters, ledger, pulse, relay
 from upheld.impl.spark.checkpoint import Checkpoint, Positions
 from upheld.impl.spark.clock import Clock
@@ -36,9 +39,6 @@ from upheld.impl.spark.joins import JOINS
 from upheld.impl.spark.rows import NO_HEADERS
 from upheld.impl.spark.session import can_have_workers, open_session, use_local_disk, workers_of
 from upheld.impl.spark.writer import Writer
-from upheld.impl.stores import Store, open_store
-from upheld.impl.tables import Table
-from upheld.impl.topics import topic_ids
 
 PROGRAMS: dict[str, Any] = {
     "relay": relay,

@@ -15,8 +15,8 @@ import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from upheld.adapter import Failed
-from upheld.impl.answered import ONE_UNDER_WAY, answered
-from upheld.impl.outside import Outside
+from upheld.impl.common.clients import ONE_IN_FLIGHT, with_timeout
+from upheld.impl.common.effects import Effects
 from upheld.impl.spark.checkpoint import Positions
 
 BROKER_DEADLINE_S = 30
@@ -41,13 +41,13 @@ class Writer:
         self.group = f"{start['application_id']}-group"
         self.exactly_once = start["mode"] == "exactly_once"
         self.refused: KafkaError | None = None
-        self.outside = Outside(start)
+        self.effects = Effects(start)
         again = {"retry.backoff.ms": 20, "reconnect.backoff.max.ms": 1_000}
         self.client = {"bootstrap.servers": start["bootstrap"], **again, **start["client"]}
         settings = {
             "partitioner": "murmur2_random",  # where Kafka's Java clients put a key
             "enable.idempotence": True,
-            **ONE_UNDER_WAY,
+            **ONE_IN_FLIGHT,
             "linger.ms": 5,
             "queue.buffering.max.messages": 1_000_000,
             "compression.type": "lz4",
@@ -119,7 +119,7 @@ class Writer:
             self._send(rows)
         if self.exactly_once:
             group = self.offsets.consumer_group_metadata()
-            answered(
+            with_timeout(
                 OFFSETS_S,
                 self.producer.send_offsets_to_transaction,
                 _partitions(ends, token),
@@ -145,7 +145,7 @@ class Writer:
         for number, (*role, key, value, headers, timestamp_ms) in enumerate(
             zip(*columns, strict=True)
         ):
-            self.outside.tell(key, value)
+            self.effects.report(key, value)
             pairs = [(header["key"], header["value"]) for header in headers] if headers else None
             # Several stages say whose a row is.
             topic = self.topics[role[0]] if role else self.topic

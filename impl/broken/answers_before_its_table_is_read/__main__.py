@@ -7,8 +7,8 @@ the first.
 from typing import Any
 
 from upheld.adapter import serve
+from upheld.impl.common.table import Table
 from upheld.impl.plain import Plain
-from upheld.impl.tables import Table
 
 
 class AnswersBeforeItsTableIsRead(Plain):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from upheld.adapter import serve
-from upheld.impl.answered import answered
+from upheld.impl.common.clients import with_timeout
 from upheld.impl.plain import Plain, Row
 
 
@@ -32,7 +32,7 @@ class BelievesWhatItHasNotCommitted(Plain):
         super().send(rows)
 
     def commit(self) -> None:
-        answered(self.patience_s, super().commit)
+        with_timeout(self.patience_s, super().commit)
 
 
 serve(BelievesWhatItHasNotCommitted())

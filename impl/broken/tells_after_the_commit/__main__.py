@@ -16,15 +16,15 @@ class TellsAfterTheCommit(Plain):
 
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
         ready, self.due = super().open(start), list[Any]()
-        self.tell = self.outside.tell
-        self.outside.tell = lambda *said: self.due.append(said)  # type: ignore[method-assign]
+        self.report = self.effects.report
+        vars(self.effects)["report"] = lambda *said: self.due.append(said)
         return ready
 
     def commit(self) -> None:
         super().commit()
         time.sleep(0.2 if self.due else 0)
         while self.due:
-            self.tell(*self.due.pop(0))
+            self.report(*self.due.pop(0))
 
 
 serve(TellsAfterTheCommit())
