@@ -18,7 +18,9 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from upheld.impl.spark.joins import Table
 from upheld.impl.spark.rows import OUTPUT
 
-READS, BESIDE, WRITES = ("visits",), (), "batches"
+READS: tuple[str, ...] = ("visits",)
+BESIDE: tuple[str, ...] = ()
+WRITES = "batches"
 MADE_UP = b'{"customerId": "a", "visitorId": "a", "action": "a"}'
 BATCH_RECORDS = 1_000_000
 ARROW_RECORDS = 100_000
@@ -29,8 +31,9 @@ VISITS = Table("visits", customerId="text", visitorId="text", action="text")
 BAD = "concat_ws('', 'poison: ', topic, '-', partition, '@', offset, ' holds no visit')"
 
 
-def build(records: DataFrame, ticks: DataFrame, start: dict[str, Any]) -> DataFrame:
+def build(records: DataFrame, ticks: DataFrame | None, start: dict[str, Any]) -> DataFrame:
     """Bring events and ticks to the pages; a null is no event, and what is no visit is poison."""
+    assert ticks is not None
     visits = (
         records.where("value is not null")
         .withColumns({"name": sf.expr("cast(key as string)"), "visits": sf.expr(VISITS.read)})

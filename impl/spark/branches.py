@@ -7,7 +7,6 @@ Downstream is stored first all the same.
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,11 +15,15 @@ from pyspark.sql import DataFrame
 from upheld.impl.common.stores import Store
 from upheld.impl.spark import ledger
 
-READS, BESIDE, WRITES = ("entries",), (), "totals"
-MADE_UP, BATCH_RECORDS, ARROW_RECORDS = ledger.MADE_UP, ledger.BATCH_RECORDS, ledger.ARROW_RECORDS
+READS: tuple[str, ...] = ("entries",)
+BESIDE: tuple[str, ...] = ()
+WRITES = "totals"
+MADE_UP = ledger.MADE_UP
+BATCH_RECORDS = ledger.BATCH_RECORDS
+ARROW_RECORDS = ledger.ARROW_RECORDS
 
 
-def build(records: DataFrame, *_: Any) -> DataFrame:
+def build(records: DataFrame, *_: object) -> DataFrame:
     """Fold entries into runs of both stages; all the rest is the driver's."""
     return records.drop("headers").mapInArrow(fold_into_runs, f"{ledger.RUN}, stage string")
 

@@ -14,7 +14,7 @@ moved is found by the new ticker only, and of a deletion nothing has to be remem
 import json
 from collections.abc import Callable, Iterable, Iterator
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as sf
@@ -48,6 +48,19 @@ TEXTS = ("positionId", "client", "ticker", "exchange", "name", "surname", "email
 
 Said = tuple[Any, ...]
 Turn = Callable[[dict[str, Any], Iterable[Said]], Iterator[Said]]
+
+
+class Step(NamedTuple):
+    """A step from rows to rows, in pages of many keys."""
+
+    takes: tuple[str, ...]
+    """The columns of the rows that come."""
+
+    turn: Turn
+    """The fold of a batch into a page."""
+
+    gives: tuple[str, ...]
+    """The columns of the rows that go."""
 
 
 class Table:
@@ -141,31 +154,31 @@ def tickers(positions: DataFrame, whole: DataFrame) -> DataFrame:
 
 def clients(sides: DataFrame) -> DataFrame:
     """Bring both sides of a client to one page."""
-    return in_pages(sides, "name", CHANGE, match, RESULT)
+    return in_pages(sides, "name", Step(CHANGE, match, RESULT))
 
 
 def holdings(sides: DataFrame) -> DataFrame:
     """Bring positions to the pages that follow them, and what those say to the pages of the
     tickers.
     """
-    subscriptions = in_pages(sides, "name", CHANGE, follow, SUBSCRIPTION)
-    return in_pages(subscriptions, "coalesce(ticker, position)", SUBSCRIPTION, notify, RESULT)
+    subscriptions = in_pages(sides, "name", Step(CHANGE, follow, SUBSCRIPTION))
+    told = Step(SUBSCRIPTION, notify, RESULT)
+    return in_pages(subscriptions, "coalesce(ticker, position)", told)
 
 
-def in_pages(  # noqa: PLR0913, PLR0917 (what comes in, how it is turned, what goes out)
-    rows: DataFrame, key: str, takes: Said, turn: Turn, gives: Said, pages: int = PAGES
-) -> DataFrame:
-    """Bring rows to the pages of their keys, in no order, and give on what the pages say."""
-    paged = rows.selectExpr(f"pmod(hash({key}), {pages}) as page", *takes).groupBy("page")
-    schema = ", ".join(f"{name} {TYPES.get(name, 'string')}" for name in gives)
-    return paged.transformWithState(Pages(turn, gives), schema, "Append", "None")
+def in_pages(rows: DataFrame, key: str, step: Step, pages: int = PAGES) -> DataFrame:
+    """Bring rows to the pages of their keys, in no order, and return what the pages make of them."""
+    paged = rows.selectExpr(f"pmod(hash({key}), {pages}) as page", *step.takes).groupBy("page")
+    schema = ", ".join(f"{name} {TYPES.get(name, 'string')}" for name in step.gives)
+    return paged.transformWithState(Pages(step.turn, step.gives), schema, "Append", "None")
 
 
 class Pages(StatefulProcessor):
     """What is remembered of a page's keys, as JSON, and what the page makes of a batch."""
 
-    def __init__(self, turn: Turn, gives: Said) -> None:
-        self.turn, self.gives = turn, Row(*gives)
+    def __init__(self, turn: Turn, gives: tuple[str, ...]) -> None:
+        self.turn = turn
+        self.gives = Row(*gives)
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Name the state."""
@@ -256,7 +269,8 @@ class Join:
     right one is read whole.
     """
 
-    WRITES, ARROW_RECORDS = "joined", 100_000
+    WRITES = "joined"
+    ARROW_RECORDS = 100_000
     MADE_UP = json.dumps(
         {"positions": [1], "amount": 1, "founded": 1} | dict.fromkeys(TEXTS, "a")
     ).encode()
@@ -271,8 +285,8 @@ class Join:
         is_broadcast: bool = False,
     ) -> None:
         self.on, self.join = (left, right, on), join
-        self.READS = (left.role,) if is_broadcast else (left.role, right.role)
-        self.BESIDE = (right.role,) if is_broadcast else ()
+        self.READS: tuple[str, ...] = (left.role,) if is_broadcast else (left.role, right.role)
+        self.BESIDE: tuple[str, ...] = (right.role,) if is_broadcast else ()
         # A stop waits for the batch under way.
         self.BATCH_RECORDS = 250_000 if is_broadcast else 50_000
 

@@ -10,7 +10,6 @@ trips for every key of a batch: a key here is a page, not an account.
 
 import json
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +23,9 @@ from upheld.impl.spark.accounts import Accounts, apply, output
 from upheld.impl.spark.envelopes import decode
 from upheld.impl.spark.rows import OUTPUT
 
-READS, BESIDE, WRITES = ("entries",), (), "balances"
+READS: tuple[str, ...] = ("entries",)
+BESIDE: tuple[str, ...] = ()
+WRITES = "balances"
 MADE_UP = Envelope(postings=[Posting(account="a", amount_cents=1)]).SerializeToString()
 BATCH_RECORDS = 1_000_000
 ARROW_RECORDS = 100_000  # the more entries fold together, the less is shuffled
@@ -37,7 +38,7 @@ RUN = (
 )
 
 
-def build(records: DataFrame, *_: Any) -> DataFrame:
+def build(records: DataFrame, *_: object) -> DataFrame:
     """Fold entries into runs, and runs into the pages of accounts."""
     return (
         runs_of(records)

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from upheld.adapter import Failed, serve
-from upheld.impl.spark.runtime import PROGRAMS, Spark
+from upheld.impl.spark.design import Spark
+from upheld.impl.spark.program import PROGRAMS
 
 
 class Arguments(argparse.ArgumentParser):
@@ -117,7 +118,7 @@ if __name__ == "__main__":
         if alone:
             design.boot()
             design.open(alone)
-            does = "runs" if design.is_leading else "stands by"
+            does = "runs" if design.running.is_leading else "stands by"
             print(
                 f"{alone['program']} {does} as {alone['application_id']}; Ctrl-C ends it",
                 file=sys.stderr,
@@ -131,7 +132,7 @@ if __name__ == "__main__":
     except KeyboardInterrupt:
         pass
     finally:  # asked to end by a signal: finish the batch and leave no transaction open
-        if hasattr(design, "election"):
+        if design.is_open:
             design.close()
         if alone:
             shutil.rmtree(alone["state_dir"], ignore_errors=True)

@@ -12,10 +12,12 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from upheld.impl.spark.joins import Said, Table, in_pages
+from upheld.impl.spark.joins import Said, Step, Table, in_pages
 from upheld.impl.spark.rows import NO_HEADERS
 
-READS, BESIDE, WRITES = ("motors", "grippers", "controllers", "robots"), (), "frequency"
+READS: tuple[str, ...] = ("motors", "grippers", "controllers", "robots")
+BESIDE: tuple[str, ...] = ()
+WRITES = "frequency"
 MADE_UP = b'{"robot": "a", "ts_ms": 1, "points": 1, "name": "a"}'
 BATCH_RECORDS = 250_000
 ARROW_RECORDS = 100_000
@@ -25,7 +27,7 @@ NAMES = Table("names", name="text", is_keyed=False)
 BAD = "concat_ws('', 'poison: ', topic, '-', partition, '@', offset, ' is no record of its topic')"
 
 
-def build(records: DataFrame, _: Any, start: dict[str, Any]) -> DataFrame:
+def build(records: DataFrame, _: object, start: dict[str, Any]) -> DataFrame:
     """Read all four topics, bring a robot's records to its page, and write the rows that change."""
     roles = ", ".join(f"'{start['topics'][role]}', '{role}'" for role in READS)
     is_name = f"topic = '{start['topics']['robots']}'"
@@ -47,7 +49,8 @@ def build(records: DataFrame, _: Any, start: dict[str, Any]) -> DataFrame:
         )
     )
     takes = ("role", "offset", "partition", "robot", "ts_ms", "points", "called")
-    return in_pages(read, "robot", takes, merge, ("robot", "value"), PAGES).selectExpr(
+    step = Step(takes, merge, ("robot", "value"))
+    return in_pages(read, "robot", step, PAGES).selectExpr(
         "cast(robot as binary) as key",
         "cast(value as binary) as value",
         f"{NO_HEADERS} as headers",

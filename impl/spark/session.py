@@ -31,6 +31,9 @@ from pyspark.conf import SparkConf
 from pyspark.serializers import UTF8Deserializer, read_int
 from pyspark.sql import SparkSession
 
+from upheld.impl.spark.program import PROGRAMS
+from upheld.impl.spark.warmup import warm_up
+
 FOLDER = Path(__file__).parent
 JVM_DEADLINE_S = 40
 SOCKET_FOLDER_BYTES = (
@@ -171,8 +174,6 @@ def keep_classes() -> None:
     """Run each program once and archive the classes that it took: already parsed and verified, they
     halve every later start.
     """
-    from upheld.impl.spark.runtime import PROGRAMS, warm_up  # noqa: PLC0415 - the runtime is made of sessions
-
     archive, base = _archive(java := _java()), []
     if _is_fresh(archive, java):
         return
