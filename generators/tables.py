@@ -70,7 +70,8 @@ class Tables:
         self._fake.seed_instance(seed)
         self._clock_ms = EPOCH_MS + seed % 500_000 * 60_000
         if self.is_same_key:
-            self._partners = self._keys = [f"client-{number:05}" for number in range(rows)]
+            self._keys = [f"client-{number:05}" for number in range(rows)]
+            self._partners = self._keys
         else:
             self._keys = [position(number) for number in range(rows)]
             self._partners = [

@@ -1,4 +1,4 @@
-"""A side effect outside of Kafka: each output that is sent becomes a line of a file."""
+"""A side effect outside of Kafka: each output becomes a line of a file."""
 
 import json
 from pathlib import Path

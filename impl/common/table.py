@@ -1,4 +1,4 @@
-"""A topic that is read as a table: its last rows, as readers of committed data see them.
+"""A topic that is read as a table, by its last committed row of each key.
 
 A design that answers queries from here shows nothing that is not committed, and nothing before all
 of the topic was read. Every instance has all of the table, so each can answer for another one that

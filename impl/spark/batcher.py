@@ -1,10 +1,11 @@
-"""batcher: events of `visits` wait per customer in `batches` until they fill one, or the clock
-sends them.
+"""batcher: events of `visits` wait per customer until they fill a batch.
 
-The clock is input: ticks of a source of its own, which Spark logs with each batch like the records.
-So a batch that runs again flushes what it flushed before, and a clock that somebody sets moves
-nothing. A tick goes to every page of customers and sends all that waits there; so does the one that
-closes. Each page says whether something waits, because else nobody has to tick.
+The clock sends the rest to `batches` too. The clock is input: ticks of a source of its own, which
+Spark logs with each batch like the records. So a batch that runs again flushes what it flushed
+before, and a jump of the wall clock moves nothing.
+
+A tick goes to every page of customers and sends all that waits there; so does the one that closes.
+Each page says whether something waits, because else there is no need for a tick.
 """
 
 import json
@@ -32,7 +33,10 @@ BAD = "concat_ws('', 'poison: ', topic, '-', partition, '@', offset, ' holds no 
 
 
 def build(records: DataFrame, ticks: DataFrame | None, start: dict[str, Any]) -> DataFrame:
-    """Bring events and ticks to the pages; a null is no event, and what is no visit is poison."""
+    """Bring events and ticks to the pages.
+
+    A null is no event, and a record that holds no visit is poison.
+    """
     assert ticks is not None
     visits = (
         records.where("value is not null")
@@ -65,8 +69,9 @@ class Customers(StatefulProcessor):
         self.page = handle.getValueState("page", "customers string")
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:  # noqa: ARG002, N802, N803
-        """Fill batches in the order of the log, send the rest if there was a tick, and say whether
-        something waits.
+        """Fill batches in the order of the log, and send the rest if there was a tick.
+
+        The last row has no key. It says whether something waits.
         """
         stored = self.page.get()
         waiting: Waiting = json.loads(stored[0]) if stored else {}
@@ -81,7 +86,10 @@ class Customers(StatefulProcessor):
 
 
 def fill(waiting: Waiting, events: list[tuple[str, str, str]], threshold: int) -> Iterator[Row]:
-    """Put events into their customers' batches; a full one goes, and the next begins empty."""
+    """Put events into their customers' batches, and yield the batches that are full.
+
+    After a full batch the next one begins empty.
+    """
     for customer, *event in events:
         batch = waiting.setdefault(customer, [])
         batch.append(event)
@@ -90,7 +98,7 @@ def fill(waiting: Waiting, events: list[tuple[str, str, str]], threshold: int) -
 
 
 def output(customer: str, batch: list[list[str]]) -> Row:
-    """A customer's batch."""
+    """Return the row of a customer's batch."""
     events = [{"visitorId": visitor, "action": action} for visitor, action in batch]
     value = json.dumps({"customerId": customer, "events": events})
     return Row(key=customer.encode(), value=value.encode(), headers=[], timestamp_ms=0)

@@ -49,8 +49,8 @@ class Spark(Design):
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
         """Lead or follow; return the fields of `ready`.
 
-        All that needs no right to write is prepared before an election, so that an instance that
-        has yet to be elected is ready with that.
+        All that needs no right to write is prepared before an election. So an instance that has yet
+        to be elected is ready with that.
         """
         check_parameters(start["parameters"])
         if reason := self.refusal(start):

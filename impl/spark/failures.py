@@ -1,4 +1,4 @@
-"""What a query can die of, as the protocol names it."""
+"""The failures that a query can die of, as the protocol names them."""
 
 import re
 from typing import Final

@@ -1,8 +1,8 @@
-"""pulse: the signals of `motors`, `grippers` and `controllers` are one stream, summed once per
-robot into `frequency`.
+"""pulse: all signals, summed once per robot into `frequency`.
 
-One operator takes signals and names alike, so a row is whole when it leaves, and neither a join nor
-a table of its own is needed: the result topic is what queries are answered from.
+Those of `motors`, `grippers` and `controllers` are one stream. One operator takes signals and names
+alike, so a row is whole when it leaves. There is neither a join nor a table of its own: queries are
+answered from the result topic.
 """
 
 import json
@@ -28,7 +28,10 @@ BAD = "concat_ws('', 'poison: ', topic, '-', partition, '@', offset, ' is no rec
 
 
 def build(records: DataFrame, _: object, start: dict[str, Any]) -> DataFrame:
-    """Read all four topics, bring a robot's records to its page, and write the rows that change."""
+    """Read all four topics, and bring a robot's records to its page.
+
+    Returns the rows that change.
+    """
     roles = ", ".join(f"'{start['topics'][role]}', '{role}'" for role in READS)
     is_name = f"topic = '{start['topics']['robots']}'"
     is_legal = (
@@ -59,13 +62,15 @@ def build(records: DataFrame, _: object, start: dict[str, Any]) -> DataFrame:
 
 
 def merge(page: dict[str, Any], said: Iterable[Said]) -> Iterator[Said]:
-    """The page {robot: its row}: count a batch in, and give each row that changes and has had a
-    signal.
+    """Count a batch into the page {robot: its row}.
+
+    Yields each row that changes, if its robot has had a signal.
     """
     touched = {}
     # A shuffle promises no order.
     for role, offset, partition, robot, ts_ms, points, called in sorted(said):
-        row = touched[robot] = page.setdefault(robot, {"robot": robot, "name": None, "applied": {}})
+        row = page.setdefault(robot, {"robot": robot, "name": None, "applied": {}})
+        touched[robot] = row
         row["applied"][role] = {"partition": partition, "offset": offset}
         if role == "robots":
             row["name"] = called
@@ -77,7 +82,10 @@ def merge(page: dict[str, Any], said: Iterable[Said]) -> Iterator[Said]:
 
 
 def count_in(row: dict[str, Any], ts_ms: int, points: int) -> None:
-    """Add a signal, which may be older than the robot's first one so far, or of the same moment."""
+    """Add a signal to a row.
+
+    The signal may be older than the robot's first one so far, or of the same moment.
+    """
     row["points"] = row.get("points", 0) + points
     first = {"first_ts_ms": ts_ms, "first_points": points}
     if (age_ms := ts_ms - row.get("first_ts_ms", ts_ms + 1)) < 0:

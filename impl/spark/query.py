@@ -38,16 +38,16 @@ from upheld.impl.spark.session import use_local_disk
 from upheld.impl.spark.source import read
 from upheld.impl.spark.standby import Standby
 from upheld.impl.spark.warmup import LOOK_S, WARM_UP_RECORDS, look_at, warm_up
-from upheld.impl.spark.writer import Writer
+from upheld.impl.spark.writer import Token, Writer
 
 EARLIEST: Final = -2  # among offsets from which Spark is to read
 CLOSE_DEADLINE_S: Final = 5
 
 
 class Query:
-    """The query of one start: its place in Kafka and in the checkpoint, and each batch.
+    """The query of one start, and its place in Kafka and in the checkpoint.
 
-    Several instances of an application have one each. One of them leads, the others follow.
+    Several instances of an application have a query each. One instance leads, the others follow.
     """
 
     stream: StreamingQuery
@@ -58,7 +58,7 @@ class Query:
     sent: Positions | None  # where the last batch that was sent ends
     settled: Positions  # the offsets of the group
     held_from: Positions  # where Spark had ended when this query began
-    token: dict[str, Any]  # names query and batch beside the offsets of the group
+    token: Token  # names query and batch beside the offsets of the group
     out: int | None  # the batch that Kafka has and Spark has not finished
 
     def __init__(self, session: SparkSession, start: dict[str, Any]) -> None:
@@ -117,7 +117,7 @@ class Query:
         self.wait_for_a_batch()
 
     def plan(self) -> DataFrame:
-        """Return the program's results as a stream, its inputs with their clock or letters."""
+        """Return the results as a stream, with dead letters if there is a topic."""
         start = self.start
         self.clock = None
         records = read(self.session.readStream, start, self.topic_ids, self.program.BATCH_RECORDS)

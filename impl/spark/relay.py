@@ -1,8 +1,7 @@
-"""relay: every record of `input` goes on to `output` with the position it was read from appended to
-its chain.
+"""relay: every record of `input` goes on to `output` with one more hop.
 
-Stateless and native: the hop is appended to the envelope's bytes, so not even unknown fields are
-lost.
+The hop is the position that the record was read from. The program is stateless and native: the hop
+is appended to the envelope's bytes, so not even unknown fields are lost.
 """
 
 from collections.abc import Iterator
@@ -23,7 +22,10 @@ ARROW_RECORDS = 2_000  # Spark takes quadratic time over a column of lists, whic
 
 
 def build(records: DataFrame, *_: object) -> DataFrame:
-    """Append the hop; key, headers, timestamp and the order within a partition stay."""
+    """Append the hop.
+
+    Key, headers, timestamp and the order within a partition stay.
+    """
     return records.mapInArrow(append_hop, OUTPUT)
 
 

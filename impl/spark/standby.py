@@ -1,4 +1,7 @@
-"""The outputs of a cluster that stands by for another one, and is to go on where that one ends."""
+"""The outputs of a cluster that stands by for another one.
+
+It is to go on where the other cluster ends.
+"""
 
 from typing import Any
 
@@ -10,9 +13,10 @@ from upheld.impl.spark.checkpoint import Positions
 
 
 class Standby:
-    """Holds rows back while the cluster stands by, and leaves out what the other one has sent.
+    """Holds rows back while the cluster stands by.
 
-    Rows are told apart by where their last entry was read.
+    Later it leaves out what the other cluster has sent. Rows are told apart by where their last
+    entry was read.
     """
 
     schema: pa.Schema

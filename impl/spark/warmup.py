@@ -1,7 +1,7 @@
-"""What a first batch would wait for, done before it comes.
+"""The warm-up: all that a first batch would wait for is done before it comes.
 
 Class loading, compilation and Python workers take seconds. So a program runs once on made-up
-records, for nobody.
+records, for no reader.
 """
 
 import tempfile
