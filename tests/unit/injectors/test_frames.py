@@ -1,4 +1,4 @@
-"""What the proxy reads of Kafka's frames, and what it refuses to have read."""
+"""The proxy reads some of Kafka's frames, and refuses others."""
 
 import contextlib
 import io
@@ -50,8 +50,9 @@ def place(_node_id: int, _host: str, port: int) -> tuple[str, int]:
 def request(
     api_key: int, version: int, body: bytes = b"", client_id: bytes | None = b"me"
 ) -> bytes:
-    """A request's frame: a flexible header has one byte more, and a client id that is not compact
-    either.
+    """Return the frame of a request.
+
+    A flexible header has one byte more, and a client id that is not compact either.
     """
     named = (
         struct.pack(">h", -1)
@@ -129,7 +130,7 @@ def test_brokers_move(version: int) -> None:
 
 
 def given_by_default(api_key: int, version: int) -> dict[str, Any]:
-    """The fields of an answer that have no default, other than those that name brokers."""
+    """Return an answer's fields without a default that do not name brokers."""
     values = {
         "throttle_time": NEVER,
         "error_code": ErrorCode.none,
@@ -188,8 +189,9 @@ def test_the_cluster_moves(version: int) -> None:
 
 @pytest.mark.parametrize("version", sorted(schema_name_map["api_versions"]))
 def test_no_version_is_offered_that_cannot_be_read(version: int) -> None:
-    """The highest are cut to those that have a schema, unknown APIs are left out, and the lowest
-    stay as the broker says.
+    """The highest versions are cut to those that have a schema.
+
+    Unknown APIs are left out, and the lowest versions stay as the broker says.
     """
     offered = [(PRODUCE, 0, 99), (METADATA, 0, 12), (9999, 0, 1)]
     keys = tuple(
@@ -266,7 +268,7 @@ def test_any_answer_is_read_or_refused(api_key: int, data: st.DataObject) -> Non
 def asking(
     api: str, version: int, where: dict[Any, list[int]] | None = None, **said: Any
 ) -> Request:
-    """A request for these partitions of topics, by name or id; nothing much else is in it."""
+    """Return a request for these partitions of topics, by name or id, and little else."""
     key = next(key for key, name in api_key_map.items() if name == api)
     body = io.BytesIO()
     schema = load_request_schema(key, version)
@@ -276,7 +278,7 @@ def asking(
 
 
 def filled(schema: Any, where: Any, said: dict[str, Any]) -> Any:
-    """A message or a part of one: topics where these are to be listed, partitions in a topic."""
+    """Return a message or a part of one, filled where it lists topics or partitions."""
     plain = {
         i32Timedelta: NEVER,
         i64Timedelta: i64Timedelta.parse(timedelta(0)),
@@ -338,8 +340,9 @@ REFUSALS = [
 def test_a_refusal_repeats_what_it_refuses(
     refused: tuple[str, int, Moment, ErrorCode], data: st.DataObject
 ) -> None:
-    """It answers the request that it is for, in its version: the error at every place that was
-    asked for, and at no other.
+    """A refusal answers its request, in the request's version.
+
+    It has the error at every place that was asked for, and at no other.
     """
     api, version, moment, error = refused
     where = data.draw(WHERE["id" if version >= BY_ID.get(api, version + 1) else "name"])
@@ -404,7 +407,9 @@ def test_no_error_that_no_broker_gives(api: str, moment: Moment, error: ErrorCod
 def test_no_error_that_no_broker_gives_there(
     asked: Request, moment: Moment, error: ErrorCode
 ) -> None:
-    """Nor where the version has no such error, nobody waits for replicas, no coordinator is asked,
+    """No error is given that no broker gives there.
+
+    It is none where the version lacks it, no client waits for replicas, no coordinator is asked,
     or a broker asks another.
     """
     assert not is_given(asked, moment, error)
@@ -433,7 +438,10 @@ def test_where_all_is_well_there_is_no_error() -> None:
 def meets(
     rule: Rule, *asked: tuple[str, str, str], names: dict[Any, str] | None = None
 ) -> list[int]:
-    """The numbers of those that it would strike, of requests of an API, a client and a topic."""
+    """Return the numbers of the requests that a rule meets.
+
+    A request is given as API, client and topic.
+    """
     met = list[int]()
     for number, (api, client_id, topic) in enumerate(asked, 1):
         request = asking(api, max(schema_name_map[api]) if names else 3, {topic: [0]})
@@ -472,7 +480,10 @@ def test_a_topic_is_known_by_its_id() -> None:
 
 
 def test_a_rule_names_a_transaction() -> None:
-    """The n-th from here on; a commit that is asked for again does not end another one."""
+    """A rule names the n-th transaction from here on.
+
+    A commit that is asked for again does not end another one.
+    """
     asked = [
         (api, "x", "t")
         for api in ("produce", "end_txn", "end_txn", "produce", "produce", "end_txn", "produce")

@@ -1,4 +1,4 @@
-"""The consumers that read topics are few, and each of them reads only what it has looked for."""
+"""Few consumers read topics, and each reads only topics that it has looked for."""
 
 import threading
 from typing import Any
@@ -25,8 +25,10 @@ class Log:
         return self.consumers[-1]
 
     def read(self, topic: str) -> tuple[list[int], dict[int, int]]:
-        """Read a topic from its beginning: the offsets of its records, and the position after
-        them.
+        """Read a topic from its beginning.
+
+        Returns:
+            The offsets of its records, and the position after them.
         """
         position = dict.fromkeys(ENDS, 0)
         return [message.offset() or 0 for message in self.readers.read(topic, position)], position
@@ -89,8 +91,9 @@ class _Message:
 
 
 def test_one_after_the_other() -> None:
-    """One consumer reads all topics to their ends, and looks for each of them once, before it is
-    assigned it.
+    """One consumer reads all topics to their ends.
+
+    It looks for each of them once, before it is assigned the topic.
     """
     log = Log()
 
@@ -104,8 +107,9 @@ def test_one_after_the_other() -> None:
 
 
 def test_at_once() -> None:
-    """Whoever reads at the same time has a consumer of its own; each topic goes to the one that
-    knows it afterwards.
+    """A reader at the same time has a consumer of its own.
+
+    Each topic goes to the consumer that knows it afterwards.
     """
     log = Log()
     log.barrier = threading.Barrier(2)

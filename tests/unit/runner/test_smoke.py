@@ -1,6 +1,6 @@
-"""The checks of smoke on miniature designs: each fault of an adapter fails its own check.
+"""Each fault of a miniature design fails its own check of smoke.
 
-No Kafka.
+No Kafka is started.
 """
 
 from collections.abc import Collection
@@ -100,8 +100,9 @@ def test_a_sound_adapter_passes_every_check(broker: Broker, tmp_path: Path) -> N
 def test_a_fault_fails_its_own_check(
     broker: Broker, tmp_path: Path, habit: str, check: str, says: str
 ) -> None:
-    """The check says what was seen, and is the last of its program: what follows would repeat
-    it.
+    """The check says what was seen, and is the last one of its program.
+
+    A later check would repeat it.
     """
     *before, last = checked(habit, broker, tmp_path, time_scale=0.1)
 
@@ -127,7 +128,7 @@ def test_a_worker_that_is_left_is_told(
 
 
 def test_a_manifest_of_another_version_is_told(broker: Broker, tmp_path: Path) -> None:
-    """What is judged has to be what its manifest says."""
+    """A design that is judged has to be the one that its manifest names."""
     (check,) = checked("well_behaved", broker, tmp_path, version="2")
 
     assert (check.ok, check.check) == (False, "relay-at_least_once keeps the protocol")
@@ -169,7 +170,7 @@ def test_a_program_that_nobody_knows_is_told(broker: Broker, tmp_path: Path) -> 
 
 
 def test_new_writes_over_nobodys_files(tmp_path: Path) -> None:
-    """A folder with a file in it, and a folder that cannot be made, are refused in one sentence."""
+    """A folder with a file, or one that cannot be made, is refused in one sentence."""
     (tmp_path / "mine.txt").touch()
 
     with pytest.raises(UsageProblem, match="is not empty; name a new directory"):
