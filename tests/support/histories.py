@@ -1,0 +1,585 @@
+"""Hand-written histories, to be read as a story: entries in, outputs out, a kill, a commit, and
+what a check says of it.
+
+No broker and no design is asked: a story writes down what the harness would have read back from the
+log.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from upheld.checks import CHECKS
+from upheld.generators.envelope_pb2 import Envelope, Hop, Posting
+from upheld.history import History
+from upheld.history.events import (
+    Answer,
+    AnyEvent,
+    Application,
+    Batch,
+    Begun,
+    Claim,
+    Committed,
+    Ended,
+    Ends,
+    Instance,
+    Kept,
+    Mark,
+    Memory,
+    Names,
+    Paused,
+    Record,
+    Stored,
+)
+from upheld.programs import DEAD_LETTERS, PROGRAMS
+from upheld.verdicts import Anomaly
+
+EPOCH_MS = 1_700_000_000_000
+Position = tuple[str, int, int] | tuple[str, int, int, bytes]  # topic, partition, offset, topic id
+Found = tuple[str, str | None, str | None]  # name, key, input position
+
+
+class Story:
+    """One application's part in a history; `beside` opens another one in the same history."""
+
+    def __init__(
+        self,
+        program: str = "ledger",
+        mode: Any = "exactly_once",
+        *,
+        atomic: str = "batch",
+        among: History | None = None,
+        sets_aside: bool = False,
+        **parameters: int,
+    ) -> None:
+        self.program = PROGRAMS[program]
+        self.name = name = "other" if among else "app"
+        topics = {
+            role: f"{name}-{role}"
+            for role in (*self.program.topics, *([DEAD_LETTERS] if sets_aside else []))
+        }
+        self.reads = topics[self.program.reads]
+        self.writes = topics[self.program.writes]
+        self.second = topics.get(self.program.beside, "")
+        self.history = among or History([_begun(atomic)])
+        self._entries = 0
+        self._next: defaultdict[tuple[str, int], int] = defaultdict(int)
+        self._tell(
+            Application(
+                name=name,
+                application_id=name,
+                program=program,
+                mode=mode,
+                topics=topics,
+                parameters=self.program.parameters | parameters,
+                transaction_timeout_ms=3000,
+            )
+        )
+
+    def beside(self, mode: str) -> "Story":
+        """The same program in another mode, in the same history."""
+        return Story(self.program.name, mode, among=self.history)
+
+    def on_a_shared_broker(self) -> "Story":
+        """The same story on a broker that others use too."""
+        begun, *events = self.history.events
+        shared = begun.model_copy(update={"names_are_ours": False})
+        self.history = History([shared, *events])
+        return self
+
+    def edited(self, *changes: tuple[Record, list[Record]]) -> History:
+        """The history with each of these outputs replaced by others, and every output given the
+        offset of its new place.
+        """
+        replaced = {id(record): others for record, others in changes}
+        offsets = [0, 0]
+        events: list[AnyEvent] = []
+        for event in self.history.events:
+            if isinstance(event, Record) and event.topic == self.writes:
+                for record in replaced.get(id(event), [event]):
+                    events.append(record.model_copy(update={"offset": offsets[record.partition]}))
+                    offsets[record.partition] += 1
+            else:
+                events.append(event)
+        return History(events)
+
+    # --- input
+
+    def entry(
+        self,
+        *postings: tuple[str, int],
+        via: Iterable[Position] = (),
+        partition: int = 0,
+        branch: str = "north",
+        headers: Iterable[tuple[str, bytes | None]] = (),
+        visible: bool = True,
+        **amounts: int,
+    ) -> Record:
+        """An entry in the input: postings as pairs or by account, and the chain it came by."""
+        number = self._number()
+        envelope = Envelope(
+            id=f"e{number}",
+            timestamp_ms=EPOCH_MS + number,
+            chain=[_hop(*position) for position in via],
+            postings=[Posting(account=a, amount_cents=c) for a, c in (*postings, *amounts.items())],
+        )
+        record = Record(
+            topic=self.reads,
+            partition=partition,
+            offset=0,
+            timestamp_ms=EPOCH_MS + number,
+            key=branch.encode(),
+            value=envelope.SerializeToString(),
+            headers=tuple(headers),
+            visible=visible,
+        )
+        return self._append(record)
+
+    def aborted(self, *postings: tuple[str, int], **amounts: Any) -> Record:
+        """An entry whose transaction was aborted upstream."""
+        return self.entry(*postings, visible=False, **amounts)
+
+    def spoiled(self, value: bytes | None = b"\xff", **changes: Any) -> Record:
+        """A record in the input that is no entry."""
+        record = Record(
+            topic=self.reads,
+            partition=0,
+            offset=0,
+            timestamp_ms=EPOCH_MS,
+            key=b"north",
+            value=value,
+        ).model_copy(update=changes)
+        return self._append(record)
+
+    def again(self, record: Record) -> Record:
+        """The same envelope once more, as a relay upstream sends it that stepped back."""
+        return self._append(record)
+
+    def left(self, key: str, /, *cells: Any, partition: int = 0, **changes: Any) -> Record:
+        """A row of a join's first table: the ticker of a position, or the positions of a client."""
+        number = self._number()
+        if self.program.name == "clients":
+            row: dict[str, Any] = {"client": key, "positions": list(cells)}
+        else:
+            row = {
+                "positionId": key,
+                "client": "c",
+                "ticker": cells[0] if cells else None,
+                "amount": number,
+            }
+        return self._row_of(self.reads, key, row, {"partition": partition} | changes)
+
+    def right(self, key: str, /, *, partition: int = 0, **changes: Any) -> Record:
+        """A row of its second table."""
+        name = f"n{self._number()}"
+        if self.program.name == "clients":
+            row: dict[str, Any] = {"client": key, "name": name, "surname": "s", "email": "e"}
+        else:
+            row = {"ticker": key, "exchange": "LON", "name": name, "founded": 1900}
+        return self._row_of(self.second, key, row, {"partition": partition} | changes)
+
+    def gone(self, row: Record, *, visible: bool = True) -> Record:
+        """A row of either table is deleted."""
+        return self._append(row.model_copy(update={"value": None, "visible": visible}))
+
+    def gap(self, offsets: int = 1, partition: int = 0) -> None:
+        """Offsets of the input that hold transaction markers."""
+        self._next[self.reads, partition] += offsets
+
+    # --- output
+
+    def row(self, account: str, cents: Any, postings: int, entry: Record, **changes: Any) -> Record:
+        """A ledger's row: the balance after so many postings, this entry the last one applied.
+
+        `applied` among the changes is the position that the row says was applied last.
+        """
+        row = {"account": account, "balance_cents": cents, "postings": postings}
+        return self._folded(account, row, entry, changes)
+
+    def total(
+        self, branch: str, cents: int, postings: int, entry: Record, **changes: Any
+    ) -> Record:
+        """The total of a branch after so many postings, this entry the last one applied."""
+        row = {"branch": branch, "balance_cents": cents, "postings": postings}
+        return self._folded(branch, row, entry, changes)
+
+    def _folded(
+        self, key: str, row: dict[str, Any], entry: Record, changes: dict[str, Any]
+    ) -> Record:
+        envelope = Envelope.FromString(entry.value or b"")
+        chain = [*envelope.chain, _hop(entry.topic, entry.partition, entry.offset)]
+        applied = changes.pop("applied", (chain[0].topic, chain[0].partition, chain[0].offset))
+        row["applied"] = dict(zip(("topic", "partition", "offset"), applied, strict=False))
+        headers = (
+            ("id", envelope.id.encode()),
+            ("chain", Envelope(chain=chain).SerializeToString()),
+        )
+        output = {"key": key.encode(), "value": json.dumps(row).encode(), "headers": headers}
+        return self._emit(entry, output | {"partition": 0} | changes)
+
+    def copy(
+        self, entry: Record, *, hop: Position | None = None, partition: int = 0, **changes: Any
+    ) -> Record:
+        """A relay's output: the entry with the position that it was read from."""
+        envelope = Envelope.FromString(entry.value or b"")
+        envelope.chain.append(_hop(*(hop or (entry.topic, entry.partition, entry.offset))))
+        return self._emit(
+            entry, {"value": envelope.SerializeToString(), "partition": partition} | changes
+        )
+
+    def letter(self, record: Record, *, reason: bytes = b"why", **changes: Any) -> Record:
+        """A dead letter of this record."""
+        where = {"topic": record.topic, "partition": record.partition, "offset": record.offset}
+        added = [("reason", reason), *((name, str(said).encode()) for name, said in where.items())]
+        letter = {
+            "topic": f"{self.name}-{DEAD_LETTERS}",
+            "visible": True,
+            "headers": (*record.headers, *added),
+        }
+        return self._append(record.model_copy(update=letter | changes))
+
+    def visit(
+        self,
+        customer: str,
+        visitor: str | None,
+        *,
+        seen_ms: int = 0,
+        visible: bool = True,
+        **changes: Any,
+    ) -> Record:
+        """An event of a customer; None is a null value."""
+        value = {"customerId": customer, "visitorId": visitor, "action": "click"}
+        record = Record(
+            topic=self.reads,
+            partition=0,
+            offset=0,
+            timestamp_ms=EPOCH_MS,
+            key=customer.encode(),
+            value=None if visitor is None else json.dumps(value).encode(),
+            visible=visible,
+            seen_ms=seen_ms,
+        )
+        return self._append(record.model_copy(update=changes))
+
+    def visits(self, customer: str, visitors: str, *, seen_ms: int = 0) -> None:
+        """An event for each letter."""
+        for visitor in visitors:
+            self.visit(customer, visitor, seen_ms=seen_ms)
+
+    def out(self, customer: str, visitors: str, at_ms: int = 0, **changes: Any) -> Record:
+        """A batch with an event for each letter, appended and seen at this time."""
+        events = [{"visitorId": visitor, "action": "click"} for visitor in visitors]
+        value = json.dumps({"customerId": customer, "events": events}).encode()
+        record = Record(
+            topic=self.writes,
+            partition=0,
+            offset=0,
+            timestamp_ms=EPOCH_MS + at_ms,
+            key=customer.encode(),
+            value=value,
+            seen_ms=at_ms,
+        )
+        return self._append(record.model_copy(update=changes))
+
+    def joined(self, left: Record, right: Record | None = None, **changes: Any) -> Record:
+        """A join's result of these two records."""
+        sides = {"left": left, "right": right}
+        value: dict[str, Any] = {
+            side: record and json.loads(record.value or b"null") for side, record in sides.items()
+        }
+        value["from"] = {
+            side: record and record.at.removeprefix(f"{self.name}-")
+            for side, record in sides.items()
+        }
+        return self._emit(
+            left, {"value": json.dumps(value).encode(), "partition": left.partition} | changes
+        )
+
+    def tombstone(self, left: Record, **changes: Any) -> Record:
+        """A join's result is deleted."""
+        return self._emit(left, {"value": None, "partition": left.partition} | changes)
+
+    def batch(self, first: int, last: int, producer: int, epoch: int = 0, **changes: Any) -> None:
+        """Who wrote the outputs from one offset to another."""
+        self._tell(
+            Batch(
+                topic=self.writes,
+                partition=0,
+                base_offset=first,
+                last_offset=last,
+                producer_id=producer,
+                producer_epoch=epoch,
+                transactional=True,
+            ).model_copy(update=changes)
+        )
+
+    # --- what happens to it
+
+    def start(
+        self,
+        name: str = "a",
+        *,
+        group: str | None = "app-group",
+        internal_topics: tuple[str, ...] = (),
+    ) -> None:
+        """An instance starts and is ready."""
+        self._happens(name, "started", detail=f"{name}.stderr")
+        self._happens(name, "ready", consumer_group=group, internal_topics=internal_topics)
+
+    def kill(self, name: str = "a") -> None:
+        """An instance is killed."""
+        self._happens(name, "killed")
+
+    def stands_by(self, name: str = "green") -> None:
+        """A second cluster is warm."""
+        self._happens(name, "started")
+        self._happens(name, "standing-by")
+
+    def stop(self, name: str = "a", *, at_ms: int = 0) -> None:
+        """An instance is closed."""
+        self._happens(name, "stopped", at_ms=at_ms)
+
+    def resume(self, name: str = "a") -> None:
+        """A paused instance goes on."""
+        self._happens(name, "resumed")
+
+    def settled(
+        self,
+        *below: int,
+        second: Iterable[int] = (),
+        stable_ms: int = 0,
+        down: bool = True,
+        group: bool = True,
+    ) -> None:
+        """Every transaction is decided, and the input below these offsets (one a partition) is
+        committed.
+        """
+        offsets = {f"{self.reads}-{partition}": offset for partition, offset in enumerate(below)}
+        offsets |= {f"{self.second}-{partition}": offset for partition, offset in enumerate(second)}
+        known = offsets if group else None
+        self._tell(
+            Committed(at_ms=0, application=self.name, offsets=known, stable_ms=stable_ms, down=down)
+        )
+
+    def stored(self, *written: tuple[int, str], at_ms: int = 0, **rows: Record) -> None:
+        """What the store holds, as these outputs say it, and when which account was written."""
+        kept = tuple((self.program.writes, a, (r.value or b"").decode()) for a, r in rows.items())
+        writes = tuple((when_ms, self.program.writes, account) for when_ms, account in written)
+        self._tell(Stored(at_ms=at_ms, application=self.name, rows=kept, writes=writes))
+
+    def has_in_memory(self, mib: int) -> None:
+        """What its processes have in memory."""
+        self._tell(Memory(at_ms=0, application=self.name, size_bytes=mib << 20))
+
+    def recovers(self, after_ms: int) -> None:
+        """The first new output after a cold start is seen."""
+        self._tell(Mark(at_ms=after_ms, fault="recovered", evidence={"after_ms": after_ms}))
+
+    def rests(self, looked_ms: int = 500, canary_ms: int = 10, others: float = 0.0) -> None:
+        """The input pauses; the outputs are looked at."""
+        self._tell(
+            Paused(
+                application=self.name,
+                since_ms=0,
+                looked_ms=looked_ms,
+                tolerance_ms=2100,
+                canary_ms=canary_ms,
+                others=others,
+            )
+        )
+
+    def paused_with_a_transaction_open(self, *writers: tuple[int, int], stable: int) -> None:
+        """The mark of the fault: who was writing, and where the outputs were stable."""
+        evidence = {
+            "writers": [list(w) for w in writers],
+            "last_stable": {f"{self.writes}-0": stable},
+        }
+        self._tell(Mark(at_ms=0, fault="with a transaction open", evidence=evidence))
+
+    def ends(self, high_watermark: int, reason: str = "before the zombie resumes") -> None:
+        """The ends of the outputs at a moment."""
+        ends = {f"{self.writes}-0": high_watermark}
+        self._tell(
+            Ends(
+                at_ms=0, application=self.name, reason=reason, last_stable=ends, high_watermark=ends
+            )
+        )
+
+    def names(self, *topics: str, groups: tuple[str, ...] = (), ids: tuple[str, ...] = ()) -> None:
+        """What exists on the broker."""
+        self._tell(Names(at_ms=0, topics=topics, groups=groups, transactional_ids=ids))
+
+    # --- pulse
+
+    def signal(
+        self, robot: str, ts_ms: int, points: int, role: str = "motors", **changes: Any
+    ) -> Record:
+        """A signal in the input."""
+        row = {"robot": robot, "ts_ms": ts_ms, "points": points}
+        return self._row_of(f"{self.name}-{role}", robot, row, changes)
+
+    def called(self, robot: str, name: str) -> Record:
+        """A robot's name in the input."""
+        return self._row_of(f"{self.name}-robots", robot, {"name": name}, {})
+
+    def pulse(
+        self, robot: str, *read: Record, value: dict[str, Any] | None = None, **changes: Any
+    ) -> Record:
+        """The row that these records give; `value` replaces fields of it."""
+        said = [
+            (record.topic.rsplit("-", 1)[1], json.loads(record.value or b""), record)
+            for record in read
+        ]
+        signals = [value for role, value, _ in said if role != "robots"]
+        first, last = (pick(each["ts_ms"] for each in signals) for pick in (min, max))
+        points = sum(each["points"] for each in signals)
+        first_points = sum(each["points"] for each in signals if each["ts_ms"] == first)
+        row = {
+            "robot": robot,
+            "name": next(
+                (value["name"] for role, value, _ in reversed(said) if role == "robots"), None
+            ),
+            "points": points,
+            "first_points": first_points,
+            "first_ts_ms": first,
+            "last_ts_ms": last,
+            "rate_mhz": (points - first_points) * 1_000_000 // (last - first)
+            if last > first
+            else 0,
+            "applied": {
+                role: {"partition": r.partition, "offset": r.offset} for role, _, r in said
+            },
+        }
+        return self._row_of(self.writes, robot, row | (value or {}), changes)
+
+    def answers(
+        self,
+        row: Record | None,
+        *,
+        key: str = "",
+        name: str = "a",
+        seen: bool = True,
+        **changes: Any,
+    ) -> None:
+        """An instance answers with what a row says, or with nothing.
+
+        `seen` is whether readers saw that row by then.
+        """
+        stable = row.offset + seen if row else 0
+        value = (row.value or b"").decode() if row else None
+        key = (row.key or b"").decode() if row else key
+        stables = {f"{self.writes}-0": stable}
+        answer = Answer(
+            at_ms=0,
+            application=self.name,
+            name=name,
+            key=key.encode(),
+            ready=True,
+            value=value,
+            stable=stables,
+        )
+        self._tell(answer.model_copy(update=changes))
+
+    def keeps(
+        self, topic: str, partitions: int = 1, repeated: int = 0, size_bytes: int = 0
+    ) -> None:
+        """What the design keeps on the broker."""
+        size = {"records": 1, "size_bytes": size_bytes}
+        kept = Kept(
+            at_ms=0,
+            application=self.name,
+            topic=topic,
+            partitions=partitions,
+            repeated=repeated,
+            **size,
+        )
+        self._tell(kept)
+
+    # --- the end
+
+    def judged(self, check: str, **arguments: Any) -> list[Anomaly]:
+        """What a check finds, as the history stands."""
+        return CHECKS[check](self.history, self.name, **arguments)
+
+    def found(self, check: str, **arguments: Any) -> list[Found]:
+        """What a check finds, as name, key and input position."""
+        return [(a.name, a.key, a.source) for a in self.judged(check, **arguments)]
+
+    def claims(self, check: str, **arguments: Any) -> None:
+        """A sentence of the feature asks for a check here."""
+        self._tell(
+            Claim(
+                check=check,
+                application=self.name,
+                sentence=f"the {check} holds",
+                arguments=arguments,
+            )
+        )
+
+    def recorded(self, path: Path, verdict: str = "upheld", **ended: Any) -> Path:
+        """The history as a file that ends in this verdict."""
+        with History(
+            [*self.history.events, Ended(verdict=verdict, seconds=1.5, **ended)], path=path
+        ):
+            return path
+
+    def failed(self, detail: str, name: str = "a") -> None:
+        """The instance stops loudly, or refuses to start, and says why."""
+        self._happens(name, "failed", detail=detail)
+
+    def _happens(self, name: str, event: Any, **more: Any) -> None:
+        self._tell(Instance(application=self.name, name=name, event=event, **{"at_ms": 0} | more))
+
+    def _emit(self, entry: Record, output: dict[str, Any]) -> Record:
+        if "offset" in output:
+            self._next[self.writes, output["partition"]] = output["offset"]
+        return self._append(
+            entry.model_copy(update={"topic": self.writes, "visible": True} | output)
+        )
+
+    def _number(self) -> int:
+        self._entries += 1
+        return self._entries - 1
+
+    def _row_of(self, topic: str, key: str, row: dict[str, Any], changes: dict[str, Any]) -> Record:
+        record = Record(
+            topic=topic,
+            partition=0,
+            offset=0,
+            timestamp_ms=EPOCH_MS,
+            key=key.encode(),
+            value=json.dumps(row).encode(),
+        )
+        return self._append(record.model_copy(update=changes))
+
+    def _append(self, record: Record) -> Record:
+        """Give the record the next offset of its partition."""
+        offset = self._next[record.topic, record.partition]
+        self._next[record.topic, record.partition] += 1
+        record = record.model_copy(update={"offset": offset})
+        self._tell(record)
+        return record
+
+    def _tell(self, event: AnyEvent) -> None:
+        self.history.add(event)
+
+
+def _begun(atomic: Any) -> Begun:
+    return Begun(
+        scenario="G1.story",
+        design="hand-written",
+        design_version="1",
+        atomic=atomic,
+        local_state=True,
+        broker="none",
+        seed=1,
+        attempt=0,
+        application_id="app",
+        names_are_ours=True,
+    )
+
+
+def _hop(topic: str, partition: int, offset: int, topic_id: bytes = b"") -> Hop:
+    return Hop(topic=topic, partition=partition, offset=offset, topic_id=topic_id)

@@ -1,0 +1,141 @@
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from upheld.brokers import jars
+from upheld.brokers.jars import Jar, jar_set
+from upheld.errors import MachineProblem, UsageProblem
+
+CONTENT = {"alpha": b"the first jar", "beta": b"the second jar"}
+
+
+@pytest.fixture
+def lock_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A set of two jars, and a cache that is empty."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder = tmp_path / "lock"
+    folder.mkdir()
+    entries = "".join(
+        f'[[dependencies]]\ngroupId = "g"\nartifactId = "{name}"\nversion = "1"\n'
+        f'sha256 = "{hashlib.sha256(content).hexdigest()}"\n'
+        for name, content in CONTENT.items()
+    )
+    (folder / "jgo.lock.toml").write_text(f'[environment]\nname = "pair"\n{entries}')
+    return folder
+
+
+class Repository:
+    """A Maven repository in miniature, which can serve damage a number of times."""
+
+    def __init__(self, damaged_times: int = 0) -> None:
+        self.served: list[str] = []
+        self.damaged_times = damaged_times
+
+    def __call__(self, jar: Jar, folder: Path) -> Path:
+        """Serve one jar into the folder."""
+        self.served.append(jar.artifact)
+        damaged = self.served.count(jar.artifact) <= self.damaged_times
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / jar.file_name
+        path.write_bytes(b"an error page" if damaged else CONTENT[jar.artifact])
+        return path
+
+
+def unreachable(jar: Jar, folder: Path) -> Path:
+    """A repository on a machine without a network."""
+    raise ConnectionError("no route to host")
+
+
+def test_a_set_is_fetched_once(lock_folder: Path) -> None:
+    """The second use takes the cache and asks nobody."""
+    repository = Repository()
+
+    first = jar_set(lock_folder, repository)
+    second = jar_set(lock_folder, unreachable)
+
+    assert [path.read_bytes() for path in first] == [b"the first jar", b"the second jar"]
+    assert first == second
+    assert sorted(repository.served) == ["alpha", "beta"]
+
+
+def test_a_damaged_jar_in_the_cache_is_fetched_again(lock_folder: Path) -> None:
+    """Each use hashes every jar, so damage is found and mended, and only the damaged jar is
+    fetched.
+    """
+    paths = jar_set(lock_folder, Repository())
+    paths[1].write_bytes(b"bit rot")
+    repository = Repository()
+
+    jar_set(lock_folder, repository)
+
+    assert paths[1].read_bytes() == CONTENT["beta"]
+    assert repository.served == ["beta"]
+
+
+def test_damage_on_the_way_is_fetched_once_more(lock_folder: Path) -> None:
+    """One bad transfer is forgiven."""
+    paths = jar_set(lock_folder, Repository(damaged_times=1))
+
+    assert [path.read_bytes() for path in paths] == [b"the first jar", b"the second jar"]
+
+
+def test_lasting_damage_is_named_and_never_enters_the_cache(lock_folder: Path) -> None:
+    """Two bad transfers are a problem of the machine: one sentence with the jar's name."""
+    with pytest.raises(
+        MachineProblem,
+        match=r"^The jar (alpha|beta)-1\.jar has not the content that its lock names",
+    ):
+        jar_set(lock_folder, Repository(damaged_times=2))
+
+    assert list((jars.cache_home()).rglob("*.jar")) == []
+
+
+def test_offline_with_a_damaged_cache_names_the_jar(lock_folder: Path) -> None:
+    """Without a network the sentence says which jar and what to do."""
+    jar_set(lock_folder, Repository())[0].write_bytes(b"bit rot")
+
+    with pytest.raises(MachineProblem) as problem:
+        jar_set(lock_folder, unreachable)
+
+    assert str(problem.value).startswith(
+        "The jar alpha-1.jar cannot be fetched (ConnectionError: no route to host); "
+        "let this machine reach a Maven repository once, or copy "
+    )
+
+
+def test_a_lock_without_checksums_is_refused(lock_folder: Path) -> None:
+    """A lock that would accept any content is not a lock."""
+    lock = lock_folder / "jgo.lock.toml"
+    lock.write_text(
+        "\n".join(line for line in lock.read_text().splitlines() if "sha256" not in line)
+    )
+
+    with pytest.raises(UsageProblem, match="is not a jgo lock with a sha256 for every jar"):
+        jar_set(lock_folder, unreachable)
+
+
+def test_the_command_says_one_sentence_when_there_is_no_lock(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A design calls it as a command: paths on stdout, or a sentence on stderr and an exit code."""
+    code = jars.main([str(tmp_path)])
+
+    out, err = capsys.readouterr()
+    assert (4, "", f"There is no jgo.lock.toml in {tmp_path}; run `jgo lock` there.\n") == (
+        code,
+        out,
+        err,
+    )
+
+
+@pytest.mark.parametrize("folder", ["upheld/brokers/kafka", "impl/spark/jars"])
+def test_our_locks_hold_a_checksum_for_each_jar_and_no_address(folder: str) -> None:
+    """Where a jar comes from is the machine's business; what it is, the lock's."""
+    lock = Path(__file__).parents[3] / folder / "jgo.lock.toml"
+
+    name, locked = jars.read_lock(lock)
+
+    assert name == ("kafka" if "kafka" in folder else "spark")
+    assert all(len(jar.sha256) == 64 for jar in locked)
+    assert "://" not in lock.read_text() + lock.with_name("jgo.toml").read_text()

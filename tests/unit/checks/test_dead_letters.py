@@ -1,0 +1,224 @@
+"""What cannot be read, and where it went, on hand-written histories."""
+
+from typing import Any
+
+import pytest
+from histories import Story
+
+from upheld.history.events import Record
+from upheld.verdicts import Inconclusive, NotOffered
+
+# A letter's own names are no obstacle.
+HEADERS = (
+    ("trace", b"1"),
+    ("reason", b""),
+    ("trace", None),
+    ("offset", b"7"),
+)
+# Of the second one.
+OWN = (
+    ("reason", b"why"),
+    ("topic", b"app-entries"),
+    ("partition", b"0"),
+    ("offset", b"2"),
+)
+
+
+def spoiled(mode: str = "exactly_once", **options: Any) -> tuple[Story, list[Record]]:
+    """A ledger that is fed an entry between three records that cannot be read, and one of which the
+    attempt was aborted.
+    """
+    story = Story("ledger", mode, sets_aside=True, **options)
+    story.start()
+    first = story.spoiled(b"\x0a\x05abc")
+    _ = story.entry(ada=5)
+    second = story.spoiled(None, headers=HEADERS)
+    story.spoiled(b"{}", visible=False)
+    return story, [first, second, story.spoiled(key=None, headers=HEADERS, partition=1)]
+
+
+class TestDeadLetters:
+    """What cannot be read, all of it, as it was, and nothing else."""
+
+    @pytest.mark.parametrize("mode", ["exactly_once", "at_least_once"])
+    def test_all_that_cannot_be_read(self, mode: str) -> None:
+        """Whatever its flaw, in any order, with the headers that it had before those that it
+        got.
+        """
+        story, records = spoiled(mode)
+        for record in reversed(records):
+            story.letter(record)
+
+        assert story.found("dead-letters") == []
+
+    def test_dropped(self) -> None:
+        """What was passed over without a word is lost."""
+        story, (first, second, third) = spoiled()
+        story.letter(second)
+
+        assert story.found("dead-letters") == [("lost", "north", first.at), ("lost", "", third.at)]
+
+    @pytest.mark.parametrize(
+        ("mode", "found"), [("exactly_once", ["duplicated"]), ("at_least_once", [])]
+    )
+    def test_twice(self, mode: str, found: list[str]) -> None:
+        """Once is what exactly_once says."""
+        story, records = spoiled(mode)
+        for record in (*records, records[1]):
+            story.letter(record)
+
+        assert [name for name, *_ in story.found("dead-letters")] == found
+        assert {source for *_, source in story.found("dead-letters")} <= {records[1].at}
+
+    @pytest.mark.parametrize(
+        ("changes", "name"),
+        [
+            ({"key": b"south"}, "phantom"),
+            ({"value": b""}, "phantom"),  # null is null
+            ({"reason": b""}, "lost"),
+            ({"headers": OWN}, "lost"),
+            ({"headers": (*reversed(HEADERS), *OWN)}, "lost"),
+            ({"headers": (*HEADERS[1:], *OWN)}, "lost"),
+            ({"headers": (*HEADERS, ("seen", b"1"), *OWN)}, "phantom"),
+        ],
+    )
+    def test_changed(self, changes: dict[str, Any], name: str) -> None:
+        """A letter is the record, with its headers in their order, and the four."""
+        story, (first, second, third) = spoiled()
+        story.letter(first)
+        story.letter(second, **changes)
+        story.letter(third)
+
+        assert story.found("dead-letters") == [(name, "north", second.at)]
+
+    @pytest.mark.parametrize(
+        "headers",
+        [
+            (),
+            OWN[1:],
+            (*OWN, ("seen", b"1")),
+            tuple(reversed(OWN)),
+            (*OWN[:3], ("offset", b"0x2")),
+            (*OWN[:3], ("offset", None)),
+        ],
+    )
+    def test_from_nowhere(self, headers: tuple[tuple[str, bytes], ...]) -> None:
+        """A letter that does not say where it was read is nobody's, and its record is lost."""
+        story, (first, second, third) = spoiled()
+        story.letter(first)
+        story.letter(third)
+        story.letter(second, headers=headers)
+
+        assert sorted(story.found("dead-letters"), key=str) == [
+            ("lost", "north", second.at),
+            ("phantom", None, None),
+        ]
+
+    def test_readable(self) -> None:
+        """What can be read is no dead letter."""
+        story, records = spoiled()
+        for record in (*records, story.entry(ada=1)):
+            story.letter(record)
+
+        assert story.found("dead-letters") == [("phantom", "north", "app-entries-0@4")]
+
+    def test_aborted(self) -> None:
+        """Nothing comes of what was aborted upstream, and be it that it cannot be read."""
+        story, records = spoiled()
+        for record in (*records, story.spoiled(visible=False), story.aborted(ada=1)):
+            story.letter(record)
+
+        assert story.found("dead-letters") == [
+            ("uncommitted-visible", "north", f"app-entries-0@{at}") for at in (4, 5)
+        ]
+
+    def test_of_an_open_transaction(self) -> None:
+        """A letter that no reader of committed data is given is none."""
+        story, records = spoiled()
+        for record in records:
+            story.letter(record, visible=False)
+
+        assert {name for name, *_ in story.found("dead-letters")} == {"lost"}
+
+    @pytest.mark.parametrize(
+        ("mode", "committed", "letters", "found"),
+        [
+            ("exactly_once", (1, 0), [0], []),
+            ("exactly_once", (2, 0), [0], []),
+            ("exactly_once", (0, 0), [0], ["ahead-of-commit"]),
+            ("exactly_once", (3, 0), [0], ["lost"]),
+            ("exactly_once", (3, 1), [0, 1, 2], []),
+            ("at_least_once", (0, 0), [0, 2], []),
+            ("at_least_once", (3, 0), [1, 2], ["lost"]),
+        ],
+    )
+    def test_with_all_down(
+        self, mode: str, committed: tuple[int, int], letters: list[int], found: list[str]
+    ) -> None:
+        """What was committed is there, and under exactly_once nothing more; when one runs again,
+        all has to come.
+        """
+        story, records = spoiled(mode)
+        for number in letters:
+            story.letter(records[number])
+        story.kill()
+        story.settled(*committed)
+
+        assert [name for name, *_ in story.found("dead-letters")] == found
+
+        story.start()
+        assert len(story.found("dead-letters")) == 3 - len(letters)
+
+    def test_atomic_per_shard(self) -> None:
+        """Then the letters may be ahead, until a restart, and come no second time."""
+        story, records = spoiled(atomic="shard")
+        for record in records:
+            story.letter(record)
+        story.kill()
+        story.settled(0, 0)
+        assert story.found("dead-letters") == []
+
+        story.letter(records[0])
+        assert story.found("dead-letters") == [("duplicated", "north", records[0].at)]
+
+    def test_all_can_be_read(self) -> None:
+        """What was aborted proves nothing."""
+        story = Story(sets_aside=True)
+        story.start()
+        story.entry(ada=5)
+        story.spoiled(visible=False)
+
+        with pytest.raises(Inconclusive):
+            story.found("dead-letters")
+
+    def test_without_a_group(self) -> None:
+        """Nobody can tell how far it had come."""
+        story, _ = spoiled()
+        story.kill()
+        story.settled(0, 0, group=False)
+
+        with pytest.raises(NotOffered):
+            story.found("dead-letters")
+
+
+@pytest.mark.parametrize("program", ["relay", "ledger"])
+def test_nothing_else_comes_of_it(program: str) -> None:
+    """What cannot be read makes no state, and an output that somebody made of it is diagnosed all
+    the same.
+    """
+    story = Story(program, sets_aside=True)
+    story.start()
+    flawed = story.spoiled()
+    entry = story.entry(ada=5)
+    story.spoiled(None, visible=False)
+    story.spoiled(key=None)
+    made = story.row("ada", 5, 1, entry) if program == "ledger" else story.copy(entry)
+    assert story.found("relation") == []
+
+    if program == "ledger":
+        made = story.row("ada", 5, 2, entry, applied=(flawed.topic, 0, flawed.offset))
+    else:
+        made = story.copy(entry, hop=(flawed.topic, 0, flawed.offset))
+    assert [(a.name, made.at in (a.got or "")) for a in story.judged("relation")] == [
+        ("phantom", True)
+    ]

@@ -1,0 +1,176 @@
+"""How far a design is behind, by its own word and by what it commits, on hand-written histories of
+one partition.
+"""
+
+import pytest
+from histories import Story
+
+from upheld.history.events import Committed, Instance, Lag, Mark
+from upheld.history.marks import Happening
+from upheld.verdicts import Inconclusive, NotOffered
+
+
+def asked(*answers: tuple[int, int, int, int]) -> Story:
+    """Five events, one a second from 0 on; then what it says at a time, with what is committed and
+    the end then.
+    """
+    story = Story("batcher", threshold=3, interval_ms=1000)
+    story.start()
+    for number in range(5):
+        story.visits("ada", "abcde"[number], seen_ms=1000 * number)
+    place = f"{story.reads}-0"
+    for at_ms, says, committed, end in answers:
+        at = {"committed": {place: committed}, "high_watermark": {place: end}}
+        story.history.add(Lag(at_ms=at_ms, application="app", name="a", offsets=says, **at))
+    return story
+
+
+BEHIND = (2000, 3, 0, 3)
+DONE = (9000, 0, 5, 5)
+AT_REST = (12000, 0, 5, 5)
+
+
+class TestLag:
+    """Between the records that had waited for a second and all that was not committed a second
+    before.
+    """
+
+    @pytest.mark.parametrize(
+        ("answer", "is_right"),
+        [
+            ((4500, 5, 0, 5), True),
+            ((4500, 4, 0, 5), True),  # the last event is half a second old
+            ((4500, 3, 0, 5), False),
+            ((4500, 6, 0, 5), False),  # so far the input does not go
+            ((4500, 6, 0, 6), True),  # a marker may count
+            ((4500, 0, 5, 5), True),
+            ((4500, 5, 5, 5), True),  # nothing was committed when it was asked a second before
+            ((4500, 0, 3, 5), False),  # read, perhaps, and not committed
+            ((9999, 1, 5, 5), True),
+            ((10000, 1, 5, 5), False),  # all was committed a second before
+        ],
+    )
+    def test_bounds(self, answer: tuple[int, int, int, int], *, is_right: bool) -> None:
+        """An answer may be a second old."""
+        story = asked(*sorted([BEHIND, answer, DONE, AT_REST]))
+
+        assert [name for name, _, _ in story.found("lag")] == ([] if is_right else ["misstated"])
+
+    @pytest.mark.parametrize("answers", [[DONE, AT_REST], [BEHIND], [BEHIND, DONE]])
+    def test_says_nothing(self, answers: list[tuple[int, int, int, int]]) -> None:
+        """Where it was never behind, or always, there is no lie to be caught in."""
+        with pytest.raises(Inconclusive):
+            asked(*answers).found("lag")
+
+    def test_is_not_asked(self) -> None:
+        """A design that cannot tell is unsupported."""
+        with pytest.raises(NotOffered, match="capability lag"):
+            asked().found("lag")
+
+
+def ended(*visible: bool, committed: int, end: int) -> Story:
+    """A start, entries that are visible or aborted, and what is committed at last."""
+    story = Story("ledger")
+    story.start()
+    for each in visible:
+        story.entry(ada=1, visible=each)
+    place = f"{story.reads}-0"
+    look = {"offsets": {place: committed}, "high_watermark": {place: end}}
+    story.history.add(Committed(at_ms=9, application="app", stable_ms=0, down=False, **look))
+    return story
+
+
+class TestCaughtUp:
+    """The end of the log is what counts, not the last record."""
+
+    @pytest.mark.parametrize(
+        ("visible", "committed", "is_right"),
+        [
+            ((True, False), 3, True),  # a record, an aborted one, its marker
+            ((True, False), 2, False),
+            ((True, False), 1, False),  # the offset after the last record
+            ((True, True), 2, False),
+            ((), 3, True),  # nothing but what was aborted
+            ((), 0, False),
+        ],
+    )
+    def test_bounds(self, visible: tuple[bool, ...], committed: int, *, is_right: bool) -> None:
+        """Whoever stays before a marker stays behind."""
+        story = ended(*visible, committed=committed, end=3)
+
+        assert [name for name, _, _ in story.found("caught-up")] == ([] if is_right else ["stuck"])
+
+    def test_says_nothing(self) -> None:
+        """Where the log ends in a record, the offset after it is its end."""
+        with pytest.raises(Inconclusive, match="nothing to pass"):
+            ended(True, True, committed=2, end=2).found("caught-up")
+
+
+class TestGapNamed:
+    """Who finds that some of its input is gone stops, and says where."""
+
+    @pytest.mark.parametrize(
+        ("said", "found"),
+        [
+            ("offset-lost: app-entries-1 has nothing at 3", []),
+            ("Fetch position 3 is out of range for partition app-entries-1", []),
+            ("offset-lost: app-entries-12 has nothing at 3", ["stuck"]),  # another partition
+            ("offset-lost: some data may have been lost", ["stuck"]),
+            (None, ["lost"]),
+        ],
+    )
+    def test_what_is_said(self, said: str | None, found: list[str]) -> None:
+        """Going on without a word is a loss, stopping without a place is of no help."""
+        story = Story("ledger")
+        story.start()
+        story.history.add(
+            Mark(
+                at_ms=1,
+                fault=Happening.INPUT_TRUNCATED.text,
+                evidence={"gaps": {"app-entries-1": [3, 5]}},
+            )
+        )
+        if said:
+            story.history.add(
+                Instance(at_ms=2, application="app", name="a", event="failed", detail=said)
+            )
+
+        assert [name for name, _, _ in story.found("gap-named")] == found
+
+
+class TestFileNamed:
+    """Who finds half a file goes on, or says which file it is."""
+
+    @pytest.mark.parametrize(
+        ("torn", "said", "found"),
+        [
+            ("durable/waiting-7.json", "storage: waiting-7.json cannot be read", []),
+            ("durable/waiting-7.json", "storage: waiting-77.json cannot be read", ["stuck"]),
+            ("durable/waiting-7.json", "storage: a file cannot be read", ["stuck"]),
+            (
+                "durable/checkpoint/offsets/3",
+                "storage: Incomplete log file in file:/d/checkpoint/offsets/3",
+                [],
+            ),
+            (
+                "durable/checkpoint/offsets/3",
+                "storage: batch 3 cannot be read",
+                ["stuck"],
+            ),  # a number says nothing
+            ("durable/waiting-7.json", None, []),
+        ],
+    )
+    def test_what_is_said(self, torn: str, said: str | None, found: list[str]) -> None:
+        """What was said before the file was torn is about something else."""
+        story = Story("batcher")
+        story.start()
+        story.history.add(
+            Instance(at_ms=1, application="app", name="a", event="failed", detail="storage: 3")
+        )
+        story.history.add(Mark(at_ms=2, fault=Happening.FILE_TORN.text, evidence={"file": torn}))
+        if said:
+            story.history.add(
+                Instance(at_ms=3, application="app", name="a", event="failed", detail=said)
+            )
+
+        assert [name for name, _, _ in story.found("file-named")] == found

@@ -1,0 +1,90 @@
+"""What a process does to its disk is seen before it happens, and does not happen where it is
+held.
+"""
+
+import sys
+from pathlib import Path
+
+import pytest
+from miniatures import until
+
+from upheld.injectors.disk import Disk, Hold
+
+pytestmark = pytest.mark.skipif(
+    bool(Disk.lacking()), reason=f"nobody can be watched here: {Disk.lacking()}"
+)
+WORKS = """
+import os, subprocess
+with open("a/x", "w") as file:
+    file.write("synced")
+    file.flush()
+    os.fsync(file.fileno())
+    file.write(", and not")
+with open("a/y", "w") as file:
+    file.write("not")
+with open("durable/.7.tmp", "w") as file:
+    file.write("whole")
+os.rename("durable/.7.tmp", "durable/7")
+open("durable/.7.crc", "w").close()
+print(open("durable/7").read())
+subprocess.run(["rm", "durable/7"])
+os.rename("a/x", "a/z")
+"""
+DONE = ["fsync:a/x", "close:a/x", "close:a/y", "rename:durable/N", "unlink:durable/N", "rename:a/z"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """An application's folder: an instance's own, and shared storage."""
+    folder = tmp_path / "app"
+    for name in ("a", "durable"):
+        (folder / name).mkdir(parents=True)
+    return folder
+
+
+def test_what_is_seen(folder: Path) -> None:
+    """Changes alone, of children too, with unlike numbers alike; no checksums, and no close of what
+    is renamed then.
+    """
+    disk = Disk(folder.parent)
+
+    process = disk.launch([sys.executable, "-c", WORKS], cwd=folder)
+
+    assert process.wait() == 0
+    assert [effect.api for effect in disk.of(folder)] == DONE
+    assert disk.of(folder.parent / "other") == []
+
+
+@pytest.mark.parametrize("number", range(len(DONE)))
+def test_what_is_held(folder: Path, number: int) -> None:
+    """It has not happened, and all that comes before it has."""
+    disk = Disk(folder.parent)
+    hold = Hold(folder, DONE[number], 1)
+    disk.arm(hold)
+
+    process = disk.launch([sys.executable, "-c", WORKS], cwd=folder)
+
+    until(hold.struck.is_set)
+    process.kill()
+    process.wait()
+    seen = [effect.api for effect in disk.of(folder)]
+    assert [api for api in seen if api in DONE] == DONE[:number]
+    assert (folder / "durable/7").exists() == (number == 4)
+    assert (folder / "a/x").exists()
+
+
+def test_roll_back(folder: Path) -> None:
+    """A file has what its last fsync left, under its new name too, and one that had none is
+    gone.
+    """
+    disk = Disk(folder.parent)
+    disk.launch([sys.executable, "-c", WORKS], cwd=folder).wait()
+
+    assert disk.roll_back(folder / "a") == (1, 1)
+    assert {file.name: file.read_text() for file in (folder / "a").iterdir()} == {"z": "synced"}
+
+
+def test_no_such_command(tmp_path: Path) -> None:
+    """It is told as `subprocess.Popen` does."""
+    with pytest.raises(FileNotFoundError):
+        Disk(tmp_path).launch(["no-such-command"])

@@ -1,0 +1,474 @@
+"""The judge inside pytest on a suite of two scenarios whose ends are written here: attempts,
+verdicts, codes, no Kafka.
+"""
+
+import errno
+import io
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from upheld.cli.run import closing
+from upheld.errors import MachineProblem
+from upheld.history import read as read_history
+from upheld.protocol.manifest import Manifest
+from upheld.report import Summary, read
+from upheld.runner.plugin import Choice, Plugin, arguments
+from upheld.spec import catalogue
+from upheld.spec.durations import Durations, Recorded
+from upheld.verdicts import (
+    ATTEMPTS,
+    AdapterBreach,
+    Inconclusive,
+    MarkMissed,
+    NotOffered,
+    Verdict,
+    Violated,
+)
+
+GUARANTEES = """
+[tags]
+replay = "a family"
+[sources]
+article = "An article"
+[G1]
+promise = "Something is kept."
+family = "replay"
+programs = ["relay"]
+source = "article"
+section = "A section"
+strength = "documented"
+since = "0.1.0"
+status = "specified"
+"""
+FEATURE = """
+@replay
+Feature: Two ends
+  @G1.first
+  Scenario: the first end is what was written
+    Given relay waits in mode exactly_once
+    When the end of G1.first comes
+  @G1.second
+  Scenario: the second end is what was written
+    Given relay waits in mode exactly_once
+    When the end of G1.second comes
+"""
+SUITE = """
+import sys
+from pytest_bdd import given, parsers, scenarios, when
+scenarios(FOLDER)
+@given("relay waits in mode exactly_once")
+def waits(): pass
+@when(parsers.re("the end of (?P<name>.+) comes"))
+def comes(name, trial): sys.modules[MODULE].come(name, trial.application_id)
+"""
+FIRST = "G1.first[relay-exactly_once]"
+SECOND = "G1.second[relay-exactly_once]"
+COMING: dict[str, list[BaseException | Callable[[], object] | None]] = {}
+SEEN: list[tuple[str, str]] = []  # scenario and application id of each attempt
+
+
+def come(name: str, application_id: str) -> None:
+    """Let the next end of a scenario come; the last one written stays."""
+    SEEN.append((name, application_id))
+    ends = COMING.get(name, [None])
+    end = ends.pop(0) if len(ends) > 1 else ends[0]
+    if isinstance(end, BaseException):
+        raise end
+    if end is not None:
+        end()
+
+
+class Run:
+    """A run over the two scenarios, on a rig where nothing is real."""
+
+    def __init__(self, folder: Path) -> None:
+        features = folder / "features"
+        self.out = folder / "out"
+        features.mkdir()
+        (self.out / "logs").mkdir(parents=True)
+        (features / "guarantees.toml").write_text(GUARANTEES)
+        (features / "two.feature").write_text(FEATURE)
+        self.suite = folder / "suite.py"
+        self.suite.write_text(
+            SUITE.replace("FOLDER", repr(str(features))).replace("MODULE", repr(__name__))
+        )
+        self.found = catalogue.load(features)
+        self.broker_ends = False
+        self.delete: Callable[[object], None] = lambda _: None
+        self.said = io.StringIO()
+        self.gate: Plugin
+
+    def judge(
+        self, *, known: dict[str, tuple[str, str]] | None = None, **options: Any
+    ) -> tuple[dict[str, str], Summary]:
+        """Row -> verdict, and the summary, as they stand in the report."""
+        manifest = Manifest(
+            folder=self.out,
+            name="fake",
+            version="1",
+            command=("true",),
+            programs=("relay",),
+            modes=("exactly_once",),
+            known_failures=known or {},
+        )
+        rig: Any = SimpleNamespace(
+            run=SimpleNamespace(run_id="0" * 12, scratch=self.out),
+            broker=SimpleNamespace(
+                kind="no",
+                version="1",
+                why="a test",
+                ours=True,
+                ended=lambda _: self.broker_ends,
+                pids=[],
+            ),
+            reading=SimpleNamespace(delete=self.delete, sizes=lambda _: {}),
+            pool=lambda _: SimpleNamespace(prepare=lambda: None, rest=lambda: None),
+            cluster=None,
+            end_cluster=lambda: None,
+            out=self.out,
+            seed=7,
+            time_scale=1.0,
+        )
+        choice = Choice([manifest], self.found, {"fake": set(self.found.by_row)}, **options)
+        self.gate = Plugin(rig, choice, console=Console(file=self.said, width=1000))
+        # Every test's suite has the same name; and the run of all tests looks for unraisable
+        # exceptions, five times a run.
+        own = ["--import-mode", "importlib", "--assert", "plain", "-p", "no:unraisableexception"]
+        pytest.main([str(self.suite), *arguments(self.out)[1:], *own], plugins=[self.gate])
+        rows, summary = read(self.out / "report.jsonl")
+        assert summary == self.gate.summary
+        return {row.id: row.verdict for row in rows}, summary
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """A run whose ends the test writes into COMING."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):
+        monkeypatch.delenv(name, raising=False)
+    COMING.clear()
+    SEEN.clear()
+    return Run(tmp_path)
+
+
+def test_a_mark_that_is_never_left_is_inconclusive_after_five_attempts(run: Run) -> None:
+    """No mark, no green, and no endless trying either; every attempt is under an application id of
+    its own.
+    """
+    COMING["G1.first"] = [MarkMissed("the fault did not happen")]
+
+    verdicts, summary = run.judge()
+
+    rows, _ = read(run.out / "report.jsonl")
+    assert verdicts == {FIRST: "inconclusive", SECOND: "upheld"}
+    assert (rows[0].attempts, rows[0].reason) == (
+        ATTEMPTS,
+        "in 5 attempts: the fault did not happen",
+    )
+    assert len({application for name, application in SEEN if name == "G1.first"}) == ATTEMPTS == 5
+    assert (summary.exit_code, summary.partial) == (2, False)
+
+
+def test_a_mark_that_is_left_at_the_second_attempt_is_enough(run: Run) -> None:
+    """The verdict is that of the attempt whose fault happened, and the history is that attempt's
+    alone.
+    """
+    COMING["G1.first"] = [MarkMissed("not yet"), None]
+
+    verdicts, summary = run.judge()
+
+    rows, _ = read(run.out / "report.jsonl")
+    assert (verdicts[FIRST], rows[0].attempts, summary.exit_code) == ("upheld", 2, 0)
+    assert read_history(run.out / rows[0].history).begun.attempt == 1
+
+
+@pytest.mark.parametrize(
+    ("end", "verdict", "code"),
+    [
+        (None, "upheld", 0),
+        (NotOffered("not in this design"), "unsupported", 0),
+        (Inconclusive("the canary was slow"), "inconclusive", 2),
+        (Violated.one("lost", "one is missing"), "violated", 1),
+        (AdapterBreach("said nonsense"), "harness-error", 3),
+        (MachineProblem("no port"), "harness-error", 3),
+        (ZeroDivisionError("ours"), "harness-error", 3),
+    ],
+)
+def test_how_a_scenario_ends_is_its_verdict(
+    run: Run, end: BaseException | None, verdict: str, code: int
+) -> None:
+    """One attempt each: only a missed mark is tried again."""
+    COMING["G1.first"] = [end, None]
+
+    verdicts, summary = run.judge()
+
+    assert (verdicts, summary.exit_code) == ({FIRST: verdict, SECOND: "upheld"}, code)
+    assert read(run.out / "report.jsonl")[0][0].attempts == 1
+
+
+def test_fail_fast_stops_at_the_first_row_that_fails(run: Run) -> None:
+    """What was not judged is counted: the run is partial."""
+    COMING["G1.first"] = [Violated.one("lost", "one is missing")]
+
+    verdicts, summary = run.judge(fail_fast=True)
+
+    assert verdicts == {FIRST: "violated"}
+    assert (summary.exit_code, summary.partial, summary.judged, summary.chosen) == (
+        1,
+        True,
+        {"fake": 1},
+        {"fake": 2},
+    )
+
+
+def test_fail_fast_passes_a_known_failure_and_stops_where_it_is_upheld(run: Run) -> None:
+    """A known failure fails no run; the day it passes it does."""
+    COMING["G1.first"] = [Violated.one("lost", "one is missing")]
+
+    verdicts, summary = run.judge(
+        fail_fast=True, known={"G1.first": ("hard", "link"), "G1.second": ("odd", "link")}
+    )
+
+    assert verdicts == {FIRST: "violated", SECOND: "upheld"}
+    assert (summary.exit_code, summary.known_failures) == (1, 2)
+    assert run.said.getvalue().count("(known failure)") == 2
+
+
+def test_a_limit_of_time_stops_the_run_and_fails_it(run: Run) -> None:
+    """It says which limit, though all that was judged was upheld."""
+    verdicts, summary = run.judge(max_seconds=1e-9)
+
+    assert verdicts == {FIRST: "upheld"}
+    assert (summary.exit_code, summary.partial) == (1, True)
+    (broken,) = summary.limits_broken
+    assert re.fullmatch(r"\d+ s of at most 0 s", broken)
+
+
+def test_the_cheapest_row_comes_first(run: Run) -> None:
+    """Whatever its place in the file; each row is a line with its number."""
+    durations = Durations(designs={"fake": Recorded(rows_s={FIRST: 2, SECOND: 1})})
+
+    run.judge(durations=durations)
+
+    rows, _ = read(run.out / "report.jsonl")
+    assert [row.id for row in rows] == [SECOND, FIRST]
+    lines = [line for line in run.said.getvalue().splitlines() if line.startswith("[")]
+    assert [line.rpartition(" 0.")[0] for line in lines] == [
+        f"[1/2] upheld {SECOND}",
+        f"[2/2] upheld {FIRST}",
+    ]
+    assert run.gate.left_out() == ""
+
+
+@pytest.mark.parametrize(
+    ("end", "options", "said"),
+    [
+        (
+            None,
+            {"max_seconds": 1e-9},
+            "--max-seconds: 1 of 2 rows left out; every guarantee has a verdict",
+        ),
+        (KeyboardInterrupt(), {}, "Ctrl-C: 2 of 2 rows left out; no verdict on G1"),
+        (
+            Violated.one("lost", "x"),
+            {"fail_fast": True},
+            "--fail-fast: 1 of 2 rows left out; every guarantee has a verdict",
+        ),
+    ],
+    ids=["limit", "ctrl-c", "fail-fast"],
+)
+def test_what_a_run_left_out_is_said(
+    run: Run, end: Any, options: dict[str, Any], said: str
+) -> None:
+    """How many rows of how many, why, and on which guarantees there is no verdict thereby."""
+    COMING["G1.first"] = [end]
+
+    _, summary = run.judge(**options)
+
+    assert run.gate.left_out() == said
+    assert summary.partial
+    judged = len(run.gate.choice.results)
+    assert f"partial: {judged} of 2 rows were judged" in closing(summary, run.out).splitlines()
+
+
+def test_a_red_card_is_printed_at_once(run: Run) -> None:
+    """Below its row's line, before the next row is judged; the design is named where there are
+    several.
+    """
+    seen: list[str] = []
+    COMING["G1.first"] = [Violated.one("lost", "one is missing")]
+    COMING["G1.second"] = [lambda: seen.append(run.said.getvalue())]
+
+    run.judge(known={"G1.second": ("odd", "link")})
+
+    (before,) = seen
+    assert f"[1/2] violated {FIRST} 0." in before
+    assert f"VIOLATED  {FIRST}  fake\n" in before
+    assert f"[2/2] upheld {SECOND} 0." in run.said.getvalue()
+    assert " s  (known failure)\n" in run.said.getvalue()
+
+
+def test_a_limit_of_memory_fails_the_run(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The peak of the whole process tree counts."""
+    monkeypatch.setattr("upheld.runner.plugin.Memory.stop", lambda _: 300)
+
+    verdicts, summary = run.judge(max_memory_mb=200)
+
+    assert len(verdicts) == 2
+    assert (summary.exit_code, summary.limits_broken) == (1, ["300 MiB of at most 200 MiB"])
+
+
+def in_a_call_of_the_client() -> None:
+    """What Python makes of Ctrl-C there."""
+    raise SystemError(
+        "<built-in method> returned a result with an exception set"
+    ) from KeyboardInterrupt()
+
+
+@pytest.mark.parametrize("end", [KeyboardInterrupt(), in_a_call_of_the_client])
+def test_an_interrupt_leaves_a_report_that_says_partial(run: Run, end: Any) -> None:
+    """What was judged stays, the summary says that it is not all, and the code is the shell's; the
+    client hides none.
+    """
+    COMING["G1.second"] = [end]
+
+    verdicts, summary = run.judge()
+
+    assert verdicts == {FIRST: "upheld"}
+    assert (summary.exit_code, summary.partial, run.gate.interrupted) == (130, True, True)
+
+
+def test_an_interrupt_while_it_is_cleaned_up_finds_the_summary_written(run: Run) -> None:
+    """Who presses Ctrl-C twice loses nothing that was judged."""
+    COMING["G1.second"] = [KeyboardInterrupt()]
+    deleted: list[object] = []
+
+    def delete(topics: object) -> None:
+        deleted.append(topics)
+        if len(deleted) == 2:
+            raise KeyboardInterrupt
+
+    run.delete = delete
+
+    with pytest.raises(KeyboardInterrupt):
+        run.judge()
+
+    rows, summary = read(run.out / "report.jsonl")
+    assert len(deleted) == 2
+    assert ([row.id for row in rows], summary.exit_code, summary.partial) == ([FIRST], 130, True)
+
+
+@pytest.mark.parametrize(
+    "end", [Violated.one("stuck", "it exited with 1"), OSError(errno.ENOSPC, "No space left")]
+)
+def test_a_full_disk_blames_no_design(
+    run: Run, monkeypatch: pytest.MonkeyPatch, end: BaseException
+) -> None:
+    """A design that dies because its log cannot be written has violated nothing: the run ends with
+    exit 3 and one sentence.
+    """
+    COMING["G1.first"] = [end]
+    if isinstance(end, Violated):
+        monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=100))
+
+    verdicts, summary = run.judge()
+
+    assert verdicts == {FIRST: "harness-error"}
+    assert (summary.exit_code, summary.partial) == (3, True)
+    assert run.gate.problem is not None
+    assert run.gate.problem.endswith("; make room there.")
+
+
+def test_a_broker_that_ended_blames_no_design(run: Run) -> None:
+    """Nobody processes anything without a broker; what was judged before it ended stays."""
+
+    def end() -> None:
+        run.broker_ends = True
+        raise Violated.one("stuck", "it processes no more")
+
+    COMING["G1.second"] = [end]
+
+    verdicts, summary = run.judge()
+
+    assert verdicts == {FIRST: "upheld", SECOND: "harness-error"}
+    assert summary.exit_code == 3
+    assert "The broker ended by itself" in (run.gate.problem or "")
+
+
+def test_a_report_that_cannot_be_written_keeps_what_was(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk is full at the second row: the first stays, and nobody sees a traceback."""
+    written: list[str] = []
+
+    def write(self: Any, line: Any) -> None:
+        if written:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written.append(line.model_dump_json())
+        (run.out / "report.jsonl").write_text(written[0] + "\n")
+
+    monkeypatch.setattr("upheld.report.Writer.write", write)
+
+    with pytest.raises(OSError, match="No space left"):
+        run.judge()
+
+    assert json.loads((run.out / "report.jsonl").read_text())["id"] == FIRST
+    assert (
+        run.gate.problem
+        == f"The output folder {run.out} cannot be written (No space left on device)."
+    )
+    assert run.gate.summary is not None
+    assert run.gate.summary.exit_code == 3
+
+
+def test_a_fault_of_ours_is_told_in_a_sentence_and_its_traceback_kept(
+    run: Run, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A harness that fails says so, exits 3, and keeps the traceback beside the logs instead of on
+    the screen.
+    """
+    monkeypatch.setattr(Plugin, "report", lambda *_: 1 / 0)
+
+    rows, summary = run.judge()
+
+    assert (rows, summary.exit_code, summary.partial) == ({}, 3, True)
+    assert (run.gate.problem or "").startswith(
+        "The harness failed (ZeroDivisionError: division by zero); "
+    )
+    assert "Traceback" in (run.out / "logs" / "harness.txt").read_text()
+    assert "Traceback" not in "".join(capfd.readouterr())
+
+
+def test_each_repetition_keeps_its_history(run: Run) -> None:
+    """The one that is red may not be the last."""
+    COMING["G1.first"] = [None, Violated.one("lost", "one is missing"), None]
+
+    _, summary = run.judge(repeat=3)
+
+    rows, _ = read(run.out / "report.jsonl")
+    told = [read_history(run.out / row.history) for row in rows]
+    assert [next(reversed(history.events)).verdict for history in told] == [
+        row.verdict for row in rows
+    ]  # type: ignore[union-attr]
+    assert [row.verdict for row in rows].count(Verdict.VIOLATED) == 1
+    assert (summary.promised, summary.chosen, summary.exit_code) == ({"fake": 2}, {"fake": 6}, 1)
+
+
+def test_a_red_row_ends_with_the_command_that_shows_it_again(run: Run) -> None:
+    """Row, anomaly, and how to see it once more."""
+    COMING["G1.first"] = [Violated.one("lost", "one is missing")]
+
+    run.judge(again="upheld run --broker embedded", specs={"fake": "path/to/fake"})
+
+    assert "  anomaly   lost: one is missing\n" in run.said.getvalue()
+    assert (
+        "  again     upheld run --broker embedded --design path/to/fake --only '@G1.first' --seed "
+        "7\n" in run.said.getvalue()
+    )

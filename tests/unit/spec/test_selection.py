@@ -1,0 +1,113 @@
+from pathlib import Path
+
+import pytest
+
+from upheld.errors import UsageProblem
+from upheld.protocol.manifest import load
+from upheld.spec import catalogue
+from upheld.spec.depths import Share
+from upheld.spec.selection import Request, chosen_rows, promised, rows_of_the_mutant
+
+FOUND = catalogue.load()
+PLAIN = load("plain")
+PROMISED = {row.id: row for row in promised(FOUND, PLAIN)}
+
+
+def chosen(request: Request) -> set[str]:
+    """The rows of plain that a request chooses."""
+    return chosen_rows(request, FOUND, [PLAIN])["plain"]
+
+
+def test_core_is_what_is_judged_unless_something_else_is_asked_for() -> None:
+    """Without a word, the rows of quick and core are chosen, and no others."""
+    assert chosen(Request()) == {
+        row.id for row in PROMISED.values() if row.depth in {"quick", "core"}
+    }
+    assert chosen(Request(depth="quick")) == {
+        row.id for row in PROMISED.values() if row.depth == "quick"
+    }
+    assert chosen(Request(depth="full")) == set(PROMISED)
+
+
+@pytest.mark.parametrize("request_", [Request(only="@G22"), Request(guarantees=["G22"])])
+def test_who_names_what_to_judge_gets_every_match(request_: Request) -> None:
+    """Tags and guarantees choose at any depth: a card's last line judges its row again."""
+    assert chosen(request_) == {row for row in PROMISED if row.startswith("G22.")}
+
+
+def test_a_depth_narrows_what_is_named() -> None:
+    """A depth that is asked for counts beside tags and guarantees."""
+    rows = chosen(Request(only="@G22", depth="core"))
+
+    assert rows == {row for row in PROMISED if row.startswith("G22.")} & chosen(Request())
+    assert rows < chosen(Request(only="@G22"))
+
+
+def test_a_program_narrows_the_usual_depth() -> None:
+    """A program and a mode choose among the rows of core."""
+    rows = chosen(Request(programs=["relay"], modes=["exactly_once"]))
+
+    assert rows == {row for row in chosen(Request()) if "[relay-exactly_once" in row}
+
+
+def test_the_tag_of_a_depth_counts_per_row() -> None:
+    """A tag expression sees the tags above a row's own Examples table."""
+    assert chosen(Request(only="@quick")) == chosen(Request(depth="quick"))
+    assert chosen(Request(only="not @full")) == chosen(Request())
+
+
+def test_eight_slices_are_all_of_it() -> None:
+    """Each slice adds its part of the rows that core leaves out, and together they leave none."""
+    slices = [chosen(Request(share=Share(number, 8))) - chosen(Request()) for number in range(1, 9)]
+
+    assert set.union(*slices) == set(PROMISED) - chosen(Request())
+    assert sum(map(len, slices)) == len(set.union(*slices))
+
+
+def test_a_slice_of_nothing_left_out() -> None:
+    """At full depth a slice adds nothing, which whoever asks for it does not mean."""
+    with pytest.raises(UsageProblem, match="--slice adds to a depth below full"):
+        chosen(Request(depth="full", share=Share(1, 8)))
+
+
+def test_a_file_names_rows(tmp_path: Path) -> None:
+    """A line is a design and a row of it, as in a report; blank lines are passed over."""
+    row = next(iter(PROMISED))
+    file = tmp_path / "rows.txt"
+    file.write_text(f"plain {row}\n\n")
+
+    assert chosen(Request(file=file)) == {row}
+
+
+@pytest.mark.parametrize("text", ["plain G99.none[relay]", "spark G22", "\x00", "plain"])
+def test_a_file_of_something_else(tmp_path: Path, text: str) -> None:
+    """A line that is no promised row of a chosen design is named."""
+    file = tmp_path / "rows.txt"
+    file.write_text(f"\n{text}\n")
+
+    with pytest.raises(UsageProblem, match="line 2 names no row"):
+        chosen(Request(file=file))
+
+
+@pytest.mark.parametrize("name", ["missing", "binary"])
+def test_a_file_that_cannot_be_read(tmp_path: Path, name: str) -> None:
+    """It is said which, before anything is started."""
+    (tmp_path / "binary").write_bytes(b"\xff\xfe")
+
+    with pytest.raises(UsageProblem, match=f"{name} cannot be read"):
+        chosen(Request(file=tmp_path / name))
+
+
+def test_a_wrong_design_is_judged_on_one_row_below_full_depth() -> None:
+    """The first row of core that it names catches it, and its control is passed; at full depth all
+    that it names count.
+    """
+    design = load("broken/reads_uncommitted")
+    assert design.sin
+    core = rows_of_the_mutant(FOUND, design, "core")
+    full = rows_of_the_mutant(FOUND, design)
+
+    assert core <= full
+    assert len(core) == 2
+    assert design.sin.control in core
+    assert core - {design.sin.control} <= chosen(Request())

@@ -1,0 +1,107 @@
+"""What a run takes of the machine is told apart from what others take."""
+
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import psutil
+import pytest
+
+from upheld.supervisor import host
+from upheld.supervisor.session import Session
+
+WORKER = """
+import time
+while time.process_time() < 0.3:
+    pass
+print("worked", flush=True)
+time.sleep(60)
+"""
+PARENT = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {WORKER!r}])"
+
+
+def test_what_was_killed_with_its_parent_stays_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The CPU-seconds of an instance's workers do not become somebody else's when it is killed."""
+    with subprocess.Popen(
+        [sys.executable, "-c", PARENT], stdout=subprocess.PIPE, start_new_session=True
+    ) as parent:
+        session = Session.of(parent.pid, "nobody else's")
+        assert parent.stdout
+        parent.stdout.readline()
+        # What other tests have left behind may end meanwhile.
+        its = psutil.Process(parent.pid)
+        tree = host._tree
+        asked = {psutil.Process(), its, *its.children(recursive=True)}
+        monkeypatch.setattr(
+            host, "_tree", lambda: (process for process in tree() if process in asked)
+        )
+        *_, ours_s = host.cpu_s()
+
+        session.kill()
+        parent.wait()
+
+        assert round(host.cpu_s()[2] - ours_s, 3) >= 0  # sums of ticks, added in another order
+
+
+def test_a_moment_says_nothing() -> None:
+    """Processes are charged by ticks, so a share of a few of them is chance."""
+    assert host.Cores().others() == 0
+
+
+def test_what_may_be_killed_on_a_design_s_word() -> None:
+    """A process that has begun since; one that has ended is passed over, and what was there before
+    is refused.
+    """
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        assert [process.pid for process in host.younger([child.pid])] == [child.pid]
+    assert host.younger([child.pid]) == []
+
+    for pid in (os.getpid(), os.getppid(), 1):
+        with pytest.raises(ValueError, match=f"^{pid}$"):
+            host.younger([pid])
+
+
+class _Process:
+    """A process of the tree, as far as its memory is looked at."""
+
+    def __init__(self, rss_mb: int, pss_mb: int) -> None:
+        self.rss_mb = rss_mb
+        self.pss_mb = pss_mb
+        self.walks = 0
+
+    def memory_info(self) -> SimpleNamespace:
+        """Return what is resident."""
+        return SimpleNamespace(rss=self.rss_mb << 20)
+
+    def memory_full_info(self) -> SimpleNamespace:
+        """Return its share as well, for which page tables are walked."""
+        self.walks += 1
+        return SimpleNamespace(rss=self.rss_mb << 20, pss=self.pss_mb << 20)
+
+
+class _Ended(_Process):
+    """One that has ended meanwhile."""
+
+    def memory_info(self) -> SimpleNamespace:
+        """Find nothing."""
+        raise psutil.NoSuchProcess(1)
+
+    memory_full_info = memory_info
+
+
+def test_page_tables_are_walked_when_more_is_resident_than_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """So that the peak is found, and a tree that keeps its size costs nothing."""
+    process = _Process(10, 7)
+    memory = host.Memory()
+    monkeypatch.setattr(host, "_tree", lambda: iter([process, _Ended(0, 0)]))
+    seen = []
+    for rss_mb, pss_mb in ((10, 7), (10, 7), (9, 6), (12, 9), (11, 8)):
+        process.rss_mb = rss_mb
+        process.pss_mb = pss_mb
+        memory.look()
+        seen.append((memory.peak_mb, process.walks))
+
+    assert seen == [(7, 1), (7, 1), (7, 1), (9, 2), (9, 2)]

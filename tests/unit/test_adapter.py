@@ -1,0 +1,130 @@
+"""The serve loop for designs in Python keeps the protocol, whatever the design does."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from miniatures import START, Run, Spawn, manifest, until
+
+from upheld.protocol.messages import (
+    Deactivated,
+    Error,
+    Failed,
+    Query,
+    Ready,
+    StandingBy,
+    Stopped,
+    Unsupported,
+)
+from upheld.supervisor.instance import Instance
+
+
+@pytest.fixture
+def spawn(tmp_path: Path) -> Iterator[Spawn]:
+    """Greeted miniatures that stand on the serve loop."""
+    spawned = []
+
+    def of(habit: str) -> Instance:
+        design = manifest(
+            "", command=[sys.executable, "serves.py", habit], capabilities=["reusable"]
+        )
+        spawned.append(instance := Instance(design, Run(), tmp_path))
+        instance.greet()
+        return instance
+
+    yield of
+    for instance in spawned:
+        instance.kill()
+
+
+def test_stray_prints_go_to_the_log(spawn: Spawn) -> None:
+    """What a design prints lands in its log, and a reusable one starts again after stop."""
+    instance = spawn("")
+
+    for _ in range(2):
+        assert instance.start(START) == Ready()
+        assert instance.ask(Query(table="t", key="k"), 5).type == "error"
+        assert instance.stop(1000) == Stopped()
+    assert instance.stderr_path.read_text() == "a stray line\n" * 2
+
+
+def test_stop_that_is_not_heard(spawn: Spawn) -> None:
+    """A worker that did not end within the deadline is never reported as stopped."""
+    instance = spawn("hears_no_stop")
+    instance.start(START)
+
+    assert instance.stop(50) == Error(definite=False, message="not closed after 50 ms")
+
+
+def test_stdin_ends_while_working(spawn: Spawn) -> None:
+    """A design whose harness has gone exits, though its worker still works."""
+    instance = spawn("hears_no_stop")
+    instance.start(START)
+
+    instance._hang_up()
+
+    assert instance.wait_exit(5) == 1
+
+
+def test_refusal_and_loud_stop_at_start(spawn: Spawn) -> None:
+    """`open` may refuse, after which stop is answered, or fail loudly, after which it exits, unless
+    it is sound.
+    """
+    refusing = spawn("refuses")
+    failing = spawn("storage")
+    sound = spawn("offset-lost")
+    refusal = refusing.start(START)
+
+    assert refusal == Unsupported(reason="tired")
+    assert refusing.stop(1000) == Stopped()
+    assert failing.start(START) == Failed(kind="storage", message="it cannot begin")
+    assert failing.wait_exit(5) == 1
+    for _ in range(2):
+        assert sound.start(START) == Failed(
+            kind="offset-lost", message="it cannot begin", again=True
+        )
+        assert sound.takes_another_start()
+
+
+def test_loud_stop_while_it_works(spawn: Spawn) -> None:
+    """One that has let go of everything says so and takes another start; one whose runtime is
+    spoiled exits.
+    """
+    sound = spawn("poison")
+    spoiled = spawn("fenced")
+    for _ in range(2):
+        sound.start(START)
+        until(lambda: sound.failed is not None)
+        assert sound.failed == Failed(kind="poison", message="it cannot go on", again=True)
+        assert sound.takes_another_start()
+    spoiled.start(START)
+
+    assert spoiled.wait_exit(5) == 1
+    assert spoiled.failed == Failed(kind="fenced", message="it cannot go on")
+    assert not spoiled.takes_another_start()
+
+
+def test_two_clusters(spawn: Spawn) -> None:
+    """One that stands by begins to work when it is activated, hands over when it is told to, and
+    can be started again.
+    """
+    instance = spawn("")
+
+    assert instance.start(START.model_copy(update={"standing_by": True})) == StandingBy()
+    assert instance.activate({"in-0": 7}) == Ready()
+    assert instance.deactivate() == Deactivated(emitted_through={"in-0": 7})
+    assert instance.stop(1000) == Stopped()
+    assert instance.start(START) == Ready()
+
+
+@pytest.mark.parametrize("habit", ["breaks", "breaks_in_c"])
+def test_broken_worker(spawn: Spawn, habit: str) -> None:
+    """A worker that raises ends the process and leaves its traceback in the log, also where that is
+    no exception.
+    """
+    instance = spawn(habit)
+    instance.start(START)
+
+    assert instance.wait_exit(5) == 1
+    assert "the engine broke" in instance.stderr_path.read_text()
