@@ -1,4 +1,4 @@
-"""`upheld sweep`: kill a design at each of its requests, and judge what comes of it."""
+"""`upheld sweep`: kill a design at each of its requests, and judge the recovery."""
 
 import argparse
 import json
@@ -30,7 +30,8 @@ def sweep_design(arguments: argparse.Namespace) -> int:
         if asked not in offered:
             raise UsageProblem(f"{design.name} has no {what} {asked}; it has {', '.join(offered)}.")
     arguments.disk = disks_of(arguments.disk)
-    out, say = out_folder(arguments.out), console(stderr=arguments.json)
+    out = out_folder(arguments.out)
+    say = console(stderr=arguments.json)
     sides: tuple[Side, ...] = (*SIDES, *(side for side in LATER if getattr(arguments, side)))
     journal = Journal(
         out,
@@ -74,7 +75,11 @@ def sweep_design(arguments: argparse.Namespace) -> int:
 
 
 def disks_of(text: str | None) -> tuple[str, ...]:
-    """Return what is to become of an instance's own disk, as `--disk` lists it."""
+    """Return the fates of an instance's own disk, as `--disk` lists them.
+
+    Raises:
+        UsageProblem: There is no such fate.
+    """
     asked = () if text is None else tuple(dict.fromkeys(text.split(",")))
     if unknown := [each for each in asked if each not in LEFT]:
         raise UsageProblem(f"--disk: there is no disk {unknown[0]!r}; there are {', '.join(LEFT)}")

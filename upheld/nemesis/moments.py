@@ -8,14 +8,14 @@ whole input without giving the moment raises MarkMissed, and the scenario is tri
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from upheld.checks.delivery import cut
 from upheld.checks.view import view_of
 from upheld.history.events import Offsets
 from upheld.history.marks import Happening
 from upheld.kafka.consumers import Position
-from upheld.programs import DEAD_LETTERS, Program, States, Unreadable
+from upheld.programs import DEAD_LETTERS, Place, Program, States, Unreadable
 from upheld.trial.application import Application
 from upheld.trial.trial import Trial
 from upheld.verdicts import MarkMissed, NotOffered, Violated
@@ -326,8 +326,8 @@ def _applied(program: Program, rows: Iterable[tuple[str, str, str]]) -> Iterator
     assert program.stored_value
     for stage, key, value in rows:
         if stage == program.writes:
-            *_, (topic, partition, offset) = program.stored_value(key, value)
-            yield f"{topic}-{partition}", offset
+            applied = cast(Place, program.stored_value(key, value)[-1])
+            yield f"{applied.topic}-{applied.partition}", applied.offset
 
 
 def stored_before_the_commit(trial: Trial, application: Application) -> Aim:
