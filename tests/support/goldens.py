@@ -1,7 +1,7 @@
-"""The golden files: what the specification and the protocol are, less what may be reworded.
+"""The golden files: the specification and the protocol without their wording.
 
-A redesign moves code and rewords titles; it changes no row, no promise of a design, no anomaly
-that a scenario can find and no message of the protocol. `python tools/golden.py` writes the files.
+A redesign moves code and rewords titles. It changes no row, no promise of a design, no anomaly that
+a scenario can find and no message of the protocol. `python tools/golden.py` writes the files.
 """
 
 import json
@@ -14,7 +14,8 @@ from transcripts import transcript
 from upheld.judging.claims import anomalies_of
 from upheld.protocol.manifest import load, shipped
 from upheld.protocol.schema import schema
-from upheld.spec import catalogue
+from upheld.spec import catalogue, explain
+from upheld.spec.selection import promised
 
 FOLDER = Path(__file__).parents[1] / "data" / "golden"
 WORDING = frozenset({"title", "description"})
@@ -23,33 +24,33 @@ OF_A_ROW = ("guarantee", "scenario", "program", "mode", "depth")
 
 def rows() -> dict[str, Any]:
     """Return each row by its id."""
-    listing = catalogue.load().listing([])
+    listing = explain.listing(catalogue.load())
     return {row["id"]: {key: row[key] for key in OF_A_ROW} for row in listing["rows"]}
 
 
 def promises() -> dict[str, Any]:
     """Return the number of rows that each shipped design promises."""
     found = catalogue.load()
-    return {name: len(found.promised(load(name))) for name in shipped()}
+    return {name: len(promised(found, load(name))) for name in shipped()}
 
 
 def explanations() -> dict[str, Any]:
     """Return the rows and the anomalies of each scenario."""
     found = catalogue.load()
-    explained = {}
+    entries = {}
     for guarantee in found.guarantees:
-        explanation = found.explanation(guarantee, anomalies_of)
-        for scenario in explanation["scenarios"]:
-            explained[scenario["id"]] = {
+        explained = explain.explanation(found, guarantee, anomalies_of)
+        for scenario in explained.scenarios:
+            entries[scenario.id] = {
                 "guarantee": guarantee,
-                "rows": sorted(scenario["rows"]),
-                "anomalies": scenario["anomalies"],
+                "rows": sorted(scenario.rows),
+                "anomalies": scenario.anomalies,
             }
-    return explained
+    return entries
 
 
 def protocol() -> dict[str, Any]:
-    """Return the protocol's JSON Schema by its parts, one for each message, without wording."""
+    """Return the protocol's JSON Schema by message, without wording."""
     parts = {}
     for name, part in schema().items():
         if not isinstance(part, Mapping):
@@ -85,7 +86,10 @@ TRANSCRIPT = (
 
 
 def as_text(entries: Mapping[str, Any]) -> str:
-    """Write one entry a line, sorted by key, so that a diff shows the entries that changed."""
+    """Write one entry a line, sorted by key.
+
+    A diff then shows the entries that changed.
+    """
     lines = (f"{json.dumps(key)}: {json.dumps(entries[key])}" for key in sorted(entries))
     return "{\n" + ",\n".join(lines) + "\n}\n"
 

@@ -1,6 +1,6 @@
-"""Hand-written histories, to be read as a story: entries in, outputs out, a kill, a commit, and
-what a check says of it.
+"""Hand-written histories that read as a story.
 
+Entries come in, outputs go out, an instance is killed, a position is committed, and a check judges.
 No broker and no design is asked: a story writes down what the harness would have read back from the
 log.
 """
@@ -42,28 +42,31 @@ Found = tuple[str, str | None, str | None]  # name, key, input position
 
 
 class Story:
-    """One application's part in a history; `beside` opens another one in the same history."""
+    """The part of one application in a history.
 
-    def __init__(  # noqa: PLR0913 (each is what one test is about)
+    `beside` opens the part of another one in the same history.
+    """
+
+    def __init__(
         self,
         program: str = "ledger",
         mode: Any = "exactly_once",
         *,
-        name: str = "app",
         atomic: str = "batch",
-        names_are_ours: bool = True,
         among: History | None = None,
         sets_aside: bool = False,
         **parameters: int,
     ) -> None:
-        self.program, self.name = PROGRAMS[program], name
+        self.program = PROGRAMS[program]
+        self.name = name = "other" if among else "app"
         topics = {
             role: f"{name}-{role}"
             for role in (*self.program.topics, *([DEAD_LETTERS] if sets_aside else []))
         }
-        self.reads, self.writes = topics[self.program.reads], topics[self.program.writes]
+        self.reads = topics[self.program.reads]
+        self.writes = topics[self.program.writes]
         self.second = topics.get(self.program.beside, "")
-        self.history = among or History([_begun(atomic, names_are_ours)])
+        self.history = among or History([_begun(atomic)])
         self._entries = 0
         self._next: defaultdict[tuple[str, int], int] = defaultdict(int)
         self._tell(
@@ -78,13 +81,21 @@ class Story:
             )
         )
 
-    def beside(self, mode: str, name: str = "other") -> "Story":
+    def beside(self, mode: str) -> "Story":
         """The same program in another mode, in the same history."""
-        return Story(self.program.name, mode, name=name, among=self.history)
+        return Story(self.program.name, mode, among=self.history)
+
+    def on_a_shared_broker(self) -> "Story":
+        """The same story on a broker that others use too."""
+        begun, *events = self.history.events
+        shared = begun.model_copy(update={"names_are_ours": False})
+        self.history = History([shared, *events])
+        return self
 
     def edited(self, *changes: tuple[Record, list[Record]]) -> History:
-        """The history with each of these outputs replaced by others, and every output given the
-        offset of its new place.
+        """Return the history with each of these outputs replaced by others.
+
+        Every output is given the offset of its new place.
         """
         replaced = {id(record): others for record, others in changes}
         offsets = [0, 0]
@@ -110,7 +121,10 @@ class Story:
         visible: bool = True,
         **amounts: int,
     ) -> Record:
-        """An entry in the input: postings as pairs or by account, and the chain it came by."""
+        """Append an entry to the input.
+
+        Postings are given as pairs or by account; `via` is the chain that the entry came by.
+        """
         number = self._number()
         envelope = Envelope(
             id=f"e{number}",
@@ -151,7 +165,10 @@ class Story:
         return self._append(record)
 
     def left(self, key: str, /, *cells: Any, partition: int = 0, **changes: Any) -> Record:
-        """A row of a join's first table: the ticker of a position, or the positions of a client."""
+        """Append a row of a join's first table.
+
+        Its cells are the ticker of a position, or the positions of a client.
+        """
         number = self._number()
         if self.program.name == "clients":
             row: dict[str, Any] = {"client": key, "positions": list(cells)}
@@ -183,34 +200,35 @@ class Story:
 
     # --- output
 
-    def row(  # noqa: PLR0913 (each is what one test is about)
-        self,
-        account: str,
-        cents: Any,
-        postings: int,
-        entry: Record,
-        *,
-        applied: Position | None = None,
-        partition: int = 0,
-        of: str = "account",
-        **changes: Any,
+    def row(self, account: str, cents: Any, postings: int, entry: Record, **changes: Any) -> Record:
+        """Append a ledger's row: the balance after so many postings.
+
+        The entry is the one applied last. `applied` among the changes is the position that the row
+        says was applied last.
+        """
+        row = {"account": account, "balance_cents": cents, "postings": postings}
+        return self._folded(account, row, entry, changes)
+
+    def total(
+        self, branch: str, cents: int, postings: int, entry: Record, **changes: Any
     ) -> Record:
-        """A ledger's row: the balance after so many postings, this entry the last one applied."""
+        """The total of a branch after so many postings, this entry the last one applied."""
+        row = {"branch": branch, "balance_cents": cents, "postings": postings}
+        return self._folded(branch, row, entry, changes)
+
+    def _folded(
+        self, key: str, row: dict[str, Any], entry: Record, changes: dict[str, Any]
+    ) -> Record:
         envelope = Envelope.FromString(entry.value or b"")
         chain = [*envelope.chain, _hop(entry.topic, entry.partition, entry.offset)]
-        first = applied or (chain[0].topic, chain[0].partition, chain[0].offset)
-        value = {
-            of: account,
-            "balance_cents": cents,
-            "postings": postings,
-            "applied": dict(zip(("topic", "partition", "offset"), first, strict=False)),
-        }
+        applied = changes.pop("applied", (chain[0].topic, chain[0].partition, chain[0].offset))
+        row["applied"] = dict(zip(("topic", "partition", "offset"), applied, strict=False))
         headers = (
             ("id", envelope.id.encode()),
             ("chain", Envelope(chain=chain).SerializeToString()),
         )
-        output = {"key": account.encode(), "value": json.dumps(value).encode(), "headers": headers}
-        return self._emit(entry, output | {"partition": partition} | changes)
+        output = {"key": key.encode(), "value": json.dumps(row).encode(), "headers": headers}
+        return self._emit(entry, output | {"partition": 0} | changes)
 
     def copy(
         self, entry: Record, *, hop: Position | None = None, partition: int = 0, **changes: Any
@@ -295,7 +313,7 @@ class Story:
         return self._emit(left, {"value": None, "partition": left.partition} | changes)
 
     def batch(self, first: int, last: int, producer: int, epoch: int = 0, **changes: Any) -> None:
-        """Who wrote the outputs from one offset to another."""
+        """Note the producer that wrote the outputs from one offset to another."""
         self._tell(
             Batch(
                 topic=self.writes,
@@ -346,8 +364,9 @@ class Story:
         down: bool = True,
         group: bool = True,
     ) -> None:
-        """Every transaction is decided, and the input below these offsets (one a partition) is
-        committed.
+        """Note that every transaction is decided.
+
+        The input below these offsets (one a partition) is committed.
         """
         offsets = {f"{self.reads}-{partition}": offset for partition, offset in enumerate(below)}
         offsets |= {f"{self.second}-{partition}": offset for partition, offset in enumerate(second)}
@@ -357,13 +376,13 @@ class Story:
         )
 
     def stored(self, *written: tuple[int, str], at_ms: int = 0, **rows: Record) -> None:
-        """What the store holds, as these outputs say it, and when which account was written."""
+        """Note the rows of the store, as these outputs say them, and each write's time."""
         kept = tuple((self.program.writes, a, (r.value or b"").decode()) for a, r in rows.items())
         writes = tuple((when_ms, self.program.writes, account) for when_ms, account in written)
         self._tell(Stored(at_ms=at_ms, application=self.name, rows=kept, writes=writes))
 
     def has_in_memory(self, mib: int) -> None:
-        """What its processes have in memory."""
+        """Note the memory of the application's processes."""
         self._tell(Memory(at_ms=0, application=self.name, size_bytes=mib << 20))
 
     def recovers(self, after_ms: int) -> None:
@@ -401,7 +420,7 @@ class Story:
         )
 
     def names(self, *topics: str, groups: tuple[str, ...] = (), ids: tuple[str, ...] = ()) -> None:
-        """What exists on the broker."""
+        """Note the names that exist on the broker."""
         self._tell(Names(at_ms=0, topics=topics, groups=groups, transactional_ids=ids))
 
     # --- pulse
@@ -447,38 +466,38 @@ class Story:
         }
         return self._row_of(self.writes, robot, row | (value or {}), changes)
 
-    def answers(  # noqa: PLR0913 (each is what one test is about)
+    def answers(
         self,
         row: Record | None,
         *,
         key: str = "",
         name: str = "a",
-        ready: bool = True,
-        at_ms: int = 0,
         seen: bool = True,
+        **changes: Any,
     ) -> None:
-        """An instance answers with what a row says, or with nothing; `seen` is whether readers saw
-        that row by then.
+        """An instance answers with what a row says, or with nothing.
+
+        `seen` is whether readers saw that row by then.
         """
         stable = row.offset + seen if row else 0
         value = (row.value or b"").decode() if row else None
         key = (row.key or b"").decode() if row else key
         stables = {f"{self.writes}-0": stable}
         answer = Answer(
-            at_ms=at_ms,
+            at_ms=0,
             application=self.name,
             name=name,
             key=key.encode(),
-            ready=ready,
+            ready=True,
             value=value,
             stable=stables,
         )
-        self._tell(answer)
+        self._tell(answer.model_copy(update=changes))
 
     def keeps(
         self, topic: str, partitions: int = 1, repeated: int = 0, size_bytes: int = 0
     ) -> None:
-        """What the design keeps on the broker."""
+        """Note a topic that the design keeps on the broker."""
         size = {"records": 1, "size_bytes": size_bytes}
         kept = Kept(
             at_ms=0,
@@ -493,11 +512,11 @@ class Story:
     # --- the end
 
     def judged(self, check: str, **arguments: Any) -> list[Anomaly]:
-        """What a check finds, as the history stands."""
+        """Return the anomalies that a check finds, as the history stands."""
         return CHECKS[check](self.history, self.name, **arguments)
 
     def found(self, check: str, **arguments: Any) -> list[Found]:
-        """What a check finds, as name, key and input position."""
+        """Return name, key and input position of each anomaly that a check finds."""
         return [(a.name, a.key, a.source) for a in self.judged(check, **arguments)]
 
     def claims(self, check: str, **arguments: Any) -> None:
@@ -559,7 +578,7 @@ class Story:
         self.history.add(event)
 
 
-def _begun(atomic: Any, names_are_ours: bool) -> Begun:
+def _begun(atomic: Any) -> Begun:
     return Begun(
         scenario="G1.story",
         design="hand-written",
@@ -570,7 +589,7 @@ def _begun(atomic: Any, names_are_ours: bool) -> Begun:
         seed=1,
         attempt=0,
         application_id="app",
-        names_are_ours=names_are_ours,
+        names_are_ours=True,
     )
 
 

@@ -8,15 +8,15 @@ input without giving the moment, MarkMissed is raised, and the scenario is tried
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from upheld.checks.delivery import cut
 from upheld.checks.view import view_of
 from upheld.history.events import Offsets
 from upheld.history.marks import Happening
-from upheld.kafka.reader import Position
+from upheld.kafka.consumers import Position
 from upheld.nemesis.visible import Visible
-from upheld.programs import DEAD_LETTERS, Program
+from upheld.programs import DEAD_LETTERS, Place, Program
 from upheld.trial.application import Application
 from upheld.trial.trial import Trial
 from upheld.verdicts import MarkMissed, Violated
@@ -383,8 +383,8 @@ def _applied(program: Program, rows: Iterable[tuple[str, str, str]]) -> Iterator
     assert program.stored_value
     for stage, key, value in rows:
         if stage == program.writes:
-            *_, (topic, partition, offset) = program.stored_value(key, value)
-            yield f"{topic}-{partition}", offset
+            applied = cast(Place, program.stored_value(key, value)[-1])
+            yield f"{applied.topic}-{applied.partition}", applied.offset
 
 
 def stored_before_the_commit(trial: Trial, application: Application) -> Moment:

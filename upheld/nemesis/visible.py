@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from confluent_kafka import Message
-
 from upheld.checks.view import view_of
-from upheld.kafka.reader import Position, recorded
+from upheld.kafka.consumers import Position, ReadMessage
+from upheld.kafka.reader import recorded
 from upheld.programs import States, Unreadable
 from upheld.trial.application import Application
 from upheld.trial.trial import Trial
@@ -55,7 +54,7 @@ class Visible:
             for number, state in enumerate(each, 1):
                 self._places.setdefault((key, state.value), number)
 
-    def _items_of(self, messages: Iterable[Message]) -> Iterator[tuple[bytes, list[Value]]]:
+    def _items_of(self, messages: Iterable[ReadMessage]) -> Iterator[tuple[bytes, list[Value]]]:
         """Yield the key of each output and the states that it shows; skip unreadable ones."""
         program = self._application.program
         for record in recorded(messages, lambda _partition, _offset: 0):

@@ -1,6 +1,4 @@
-"""Two stages in one application: the totals of `branches`, and what a store holds of either
-stage.
-"""
+"""Two stages in one application: `branches` and its store."""
 
 import gc
 import json
@@ -14,22 +12,25 @@ from upheld.history.events import Record, Stored
 
 
 def two_entries() -> tuple[Story, list[Record]]:
-    """A branch with three postings of two accounts; an entry without any changes nothing."""
+    """Tell a branch with three postings of two accounts.
+
+    An entry without postings changes nothing.
+    """
     story = Story("branches", "at_least_once", persistence_interval_ms=500)
     story.start()
     entries = story.entry(ada=5, bob=-2), story.entry(), story.entry(ada=7)
     return story, [entries[0], entries[2]]
 
 
-class TestOutputs:
-    """What the two output topics may say."""
+class TestRelation:
+    """The rows that the two output topics may hold."""
 
     def test_all_postings_of_an_entry_are_its_branch_s(self) -> None:
-        """Whoever they are for; and each account has its own."""
+        """A branch has all postings of its entries, and each account has its own."""
         story, (first, second) = two_entries()
         accounts(story, first, second)
-        story.row("north", 3, 2, first, of="branch")
-        story.row("north", 10, 3, second, of="branch")
+        story.total("north", 3, 2, first)
+        story.total("north", 10, 3, second)
 
         assert story.found("relation") == []
 
@@ -37,14 +38,14 @@ class TestOutputs:
         """A total that lacks an entry is short by its postings."""
         story, (first, second) = two_entries()
         accounts(story, first, second)
-        story.row("north", 7, 1, second, of="branch")
+        story.total("north", 7, 1, second)
 
         assert {(name, key) for name, key, _ in story.found("relation")} == {("lost", "north")}
 
     def test_the_first_stage_is_silent(self) -> None:
         """Right totals do not make up for accounts that nobody sees."""
         story, (_, second) = two_entries()
-        story.row("north", 10, 3, second, of="branch")
+        story.total("north", 10, 3, second)
 
         assert story.found("relation") == [
             ("lost", "ada", second.at),
@@ -55,7 +56,7 @@ class TestOutputs:
         """An account is no branch."""
         story, (first, second) = two_entries()
         accounts(story, first, second)
-        story.row("north", 10, 3, second, of="branch")
+        story.total("north", 10, 3, second)
         story.row("bob", -2, 1, first)
 
         assert story.found("relation") == [("phantom", "bob", None)]
@@ -82,8 +83,9 @@ def accounts(story: Story, first: Record, second: Record) -> None:
     ],
 )
 def test_the_last_states(ada: int | None, north: int | None, missing: list[str]) -> None:
-    """A state of either stage that is old, or not there, is late, and was not stored before the
-    commit.
+    """An old or missing state of either stage is late.
+
+    It was not stored before the commit either.
     """
     story, (first, second) = two_entries()
     states = {  # stage, key and balance -> postings, last entry
@@ -114,8 +116,9 @@ def test_the_last_states(ada: int | None, north: int | None, missing: list[str])
 
 
 def test_nothing_holds_a_history_that_is_done_with() -> None:
-    """Not even itself: a run has hundreds, of tens of megabytes each, and none waits for the
-    collector of cycles.
+    """Nothing holds a history once it is done with, not even the history itself.
+
+    A run has hundreds, of tens of megabytes each, and none waits for the collector of cycles.
     """
     story, _ = two_entries()
     story.found("relation")

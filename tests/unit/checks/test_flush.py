@@ -1,20 +1,18 @@
-"""The checks of `batcher` on hand-written histories: a customer's letters are its events, in
-order.
+"""The checks of `batcher` on hand-written histories.
+
+A customer's letters are its events, in order.
 """
 
 import json
-from typing import Any
 
 import pytest
 from histories import Story
 from hypothesis import given
 from hypothesis import strategies as st
+from stories import BOTH_MODES, names
 
-from upheld.generators.visits import facts, visits
 from upheld.history.events import Instance
 from upheld.verdicts import Inconclusive
-
-BOTH_MODES = pytest.mark.parametrize("mode", ["exactly_once", "at_least_once"])
 
 
 def batcher(mode: str = "exactly_once", threshold: int = 3, interval_ms: int = 1000) -> Story:
@@ -22,11 +20,6 @@ def batcher(mode: str = "exactly_once", threshold: int = 3, interval_ms: int = 1
     story = Story("batcher", mode, threshold=threshold, interval_ms=interval_ms)
     story.start()
     return story
-
-
-def names(found: list[tuple[str, Any, Any]]) -> list[str]:
-    """The anomalies alone."""
-    return [name for name, _, _ in found]
 
 
 class TestRelation:
@@ -90,7 +83,7 @@ class TestRelation:
         ],
     )
     def test_no_batch_of_the_contract(self, value: bytes | None) -> None:
-        """What cannot be read as a batch is phantom, and no traceback."""
+        """An output that cannot be read as a batch is phantom, and no traceback."""
         story = batcher()
         story.visits("ada", "a")
         story.out("ada", "a")
@@ -169,7 +162,7 @@ class TestFilled:
         assert names(story.found("filled")) == anomalies
 
     def test_others_took_the_cores(self) -> None:
-        """What is late on a machine in use by others is nobody's known fault, here too."""
+        """A late batch on a machine in use by others proves nothing, here too."""
         story = batcher()
         story.visits("ada", "abc")
         story.rests(others=0.5)
@@ -179,8 +172,9 @@ class TestFilled:
 
 
 class TestInTime:
-    """No event waits longer than the tolerance (2100 ms here), from the later of append and
-    ready.
+    """No event waits longer than the tolerance, which is 2100 ms here.
+
+    The wait begins at the later of append and ready.
     """
 
     @pytest.mark.parametrize(("at_ms", "anomalies"), [(2600, []), (2601, ["late"])])
@@ -207,7 +201,10 @@ class TestInTime:
 
     @pytest.mark.parametrize(("looked_ms", "anomalies"), [(2599, []), (2600, ["late"])])
     def test_never_seen(self, looked_ms: int, anomalies: list[str]) -> None:
-        """What is not out when its time is over is late; before that nothing is known."""
+        """An event that is not out when its time is over is late.
+
+        Before that nothing is known.
+        """
         story = batcher()
         story.visits("ada", "a", seen_ms=500)
         story.rests(looked_ms=looked_ms)
@@ -256,8 +253,9 @@ class TestBounded:
 
     @pytest.mark.parametrize(("appended_ms", "anomalies"), [(250, []), (251, ["early"])])
     def test_a_clock_of_its_own(self, appended_ms: int, anomalies: list[str]) -> None:
-        """What has waited for the interval may go, however new the batch before it is: that may
-        have come late.
+        """An event that has waited for the interval may go.
+
+        It may, however new the batch before it is: that batch may have come late.
         """
         story = batcher()
         story.visits("ada", "a")
@@ -268,7 +266,7 @@ class TestBounded:
         assert names(story.found("bounded")) == anomalies
 
     def test_a_close_may_follow_at_once(self) -> None:
-        """What closes an instance waits for no clock, and neither does the next life."""
+        """Neither the close of an instance nor its next life waits for a clock."""
         story = batcher()
         story.visits("ada", "abcd")
         story.out("ada", "a", 0)
@@ -290,31 +288,18 @@ class TestBounded:
         assert story.found("bounded") == []
 
 
-class TestNoTopics:
-    """A topic of the application beside its program's is one too many."""
-
-    @pytest.mark.parametrize(
-        ("topic", "anomalies"), [("app-changelog", ["leaked-topic"]), ("theirs", [])]
-    )
-    def test_declared_or_not(self, topic: str, anomalies: list[str]) -> None:
-        """Names of others are not the application's."""
-        story = Story("batcher")
-        story.names("app-visits", "app-batches")
-        story.start(internal_topics=(topic,))
-        story.names("app-visits", "app-batches", topic)
-
-        assert names(story.found("no-topics")) == anomalies
-
-
 @given(data=st.data(), threshold=st.integers(1, 4), count=st.integers(1, 12))
 def test_a_legal_batcher_is_never_caught(data: st.DataObject, threshold: int, count: int) -> None:
-    """Whatever a right design does with threshold and clock passes every check; one more, fewer or
-    moved event does not.
+    """Each legal use of threshold and clock passes every check.
+
+    If an event is added, missing or moved, a check finds it.
     """
     story = batcher("exactly_once", threshold)
     letters = "abcdefghijkl"[:count]
     story.visits("ada", letters)
-    now_ms, left, outs = 0, letters, []
+    now_ms = 0
+    left = letters
+    outs = []
     while left:
         size = data.draw(st.integers(1, min(threshold, len(left))))
         now_ms += 1 if size == threshold else 1000
@@ -333,31 +318,3 @@ def test_a_legal_batcher_is_never_caught(data: st.DataObject, threshold: int, co
     found = story.found("relation") + story.found("bounded")
 
     assert bool(found) == (sin != "none")
-
-
-def test_the_workload() -> None:
-    """One seed, the same bytes; every customer has an event, nulls and aborted ones stand between,
-    a wave brings new ones.
-    """
-    first, again, next_wave = visits(7), visits(7), visits(7, wave=1)
-    counted = facts(first)
-
-    assert first == again
-    assert counted["entries"] == 4000
-    assert counted["accounts"] == 40
-    assert counted["nulls"] > 40
-    assert counted["aborted"] >= 6
-    assert {send.partition for send in first} == set(range(4))
-    assert len({send.value for send in [*first, *next_wave] if send.value}) == sum(
-        bool(s.value) for s in [*first, *next_wave]
-    )
-    assert {send.key for send in first} == {send.key for send in next_wave}
-    assert facts(visits(7, events=1, customers=1, plain=True)) == {
-        "records": 1,
-        "entries": 1,
-        "accounts": 1,
-        "nulls": 0,
-        "aborted": 0,
-    }
-    with pytest.raises(ValueError, match="3 events are not enough for 4 customers"):
-        visits(7, events=3, customers=4)

@@ -1,14 +1,17 @@
 import struct
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from upheld.errors import MachineProblem
+from upheld.kafka.batches import HEADER, BatchHeader, is_left_open, parse
+from upheld.kafka.connection import Coordinator
 from upheld.kafka.offsets import Committed
-from upheld.kafka.raw import HEADER, BatchHeader, RawClient, is_left_open, parse
+from upheld.kafka.raw import RawClient
 
-TRANSACTIONAL, CONTROL = 0x10, 0x20
+TRANSACTIONAL = 0x10
+CONTROL = 0x20
 COMPRESSED = 0x03
 
 
@@ -22,26 +25,29 @@ def varint(number: int) -> bytes:
     return bytes([*parts, number])
 
 
-def batch(  # noqa: PLR0913 (a header has these fields)
-    base: int,
-    count: int,
-    records: bytes,
-    *,
-    attributes: int = 0,
-    producer: int = -1,
-    epoch: int = -1,
+class Writer(NamedTuple):
+    """The producer of a batch."""
+
+    producer: int
+    epoch: int
+
+
+NO_WRITER = Writer(-1, -1)
+
+
+def batch(
+    base: int, count: int, records: bytes, *, attributes: int = 0, writer: Writer = NO_WRITER
 ) -> bytes:
     """One record batch of the second format."""
     length = HEADER.size - 12 + len(records)
-    fields = (base, length, 0, 2, 0, attributes, count - 1, 0, 0, producer, epoch, -1, count)
+    fields = (base, length, 0, 2, 0, attributes, count - 1, 0, 0, *writer, -1, count)
     return HEADER.pack(*fields) + records
 
 
-def marker(
-    base: int, kind: int, *, timestamp_delta: int = 0, producer: int = 7, epoch: int = 3
-) -> bytes:
+def marker(base: int, kind: int, *, timestamp_delta: int = 0) -> bytes:
     """A control batch: one record whose key is version and type, 0 abort and 1 commit."""
-    key, value = struct.pack(">hh", 0, kind), struct.pack(">hi", 0, 5)
+    key = struct.pack(">hh", 0, kind)
+    value = struct.pack(">hi", 0, 5)
     body = (
         b"\0"
         + varint(timestamp_delta)
@@ -53,13 +59,14 @@ def marker(
         + varint(0)
     )
     record = varint(len(body)) + body
-    return batch(
-        base, 1, record, attributes=TRANSACTIONAL | CONTROL, producer=producer, epoch=epoch
-    )
+    return batch(base, 1, record, attributes=TRANSACTIONAL | CONTROL, writer=Writer(7, 3))
 
 
 def test_normal() -> None:
-    """A batch of no producer id is no transaction; compressed bytes are not looked into."""
+    """A batch of no producer id is no transaction.
+
+    Compressed bytes are not looked into.
+    """
     found = list(parse(batch(5, 3, b"\xff" * 40, attributes=COMPRESSED)))
 
     assert found == [BatchHeader(5, 7, -1, -1, transactional=False, control=None)]
@@ -68,7 +75,7 @@ def test_normal() -> None:
 def test_transactional() -> None:
     """Producer id, epoch and the flag tell who wrote it."""
     found = list(
-        parse(batch(0, 2, b"records", attributes=TRANSACTIONAL, producer=1 << 40, epoch=9))
+        parse(batch(0, 2, b"records", attributes=TRANSACTIONAL, writer=Writer(1 << 40, 9)))
     )
 
     assert found == [BatchHeader(0, 1, 1 << 40, 9, transactional=True, control=None)]
@@ -76,7 +83,7 @@ def test_transactional() -> None:
 
 def test_idempotent() -> None:
     """A producer id alone makes no transaction."""
-    (found,) = parse(batch(0, 1, b"record", producer=7, epoch=0))
+    (found,) = parse(batch(0, 1, b"record", writer=Writer(7, 0)))
 
     assert (found.producer_id, found.transactional) == (7, False)
 
@@ -93,7 +100,7 @@ def test_control(kind: int, name: str, timestamp_delta: int) -> None:
 def three() -> tuple[bytes, list[BatchHeader]]:
     """A transaction and its marker, and one record behind it."""
     data = (
-        batch(0, 2, b"ab", attributes=TRANSACTIONAL, producer=7, epoch=3)
+        batch(0, 2, b"ab", attributes=TRANSACTIONAL, writer=Writer(7, 3))
         + marker(2, 1)
         + batch(3, 1, b"c")
     )
@@ -112,8 +119,9 @@ def test_several() -> None:
 
 
 def test_truncated() -> None:
-    """A last batch that is cut short anywhere is not read: a marker without its kind would pass for
-    an output.
+    """A last batch that is cut short anywhere is not read.
+
+    A marker without its kind would pass for an output.
     """
     data, expected = three()
     ends = [HEADER.size + 2, HEADER.size + 2 + len(marker(2, 1)), len(data)]
@@ -146,20 +154,26 @@ def header(producer_id: int, control: str | None = None) -> BatchHeader:
     ],
 )
 def test_what_a_dead_writer_left_open(above: list[BatchHeader], expected: bool) -> None:
-    """Producer 7 is undecided: all is of it alone, or readers may still come to see something."""
+    """Producer 7 is undecided, so all open records are its own.
+
+    If not, readers may still come to see some.
+    """
     assert is_left_open(above, {7}) is expected
 
 
 class Nodes:
-    """A cluster of nodes 1 to 3, of which some are dead, that lead partitions 0 to 2; metadata may
-    be older than the truth.
+    """A cluster of nodes 1 to 3 that lead partitions 0 to 2.
+
+    Some nodes are dead, and metadata may be older than the truth.
     """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.dead = set[int]()
         self.leads = {0: 1, 1: 2, 2: 3}
         self.believed = [self.leads]  # what metadata says, the last word for good
-        self.coordinator, self.group_error, self.is_unstable = 2, 0, False
+        self.coordinator = 2
+        self.group_error = 0
+        self.is_unstable = False
         self.asked = list[dict[int, int]]()  # of a Fetch: partition -> offset
         self.ids = {1: {"one": 7}, 2: {"two": 8, "another": 9}, 3: {}}
         monkeypatch.setattr(
@@ -170,7 +184,8 @@ class Nodes:
 
 class _Node:
     def __init__(self, nodes: Nodes, number: int) -> None:
-        self._nodes, self._number = nodes, number
+        self._nodes = nodes
+        self._number = number
         self._demand_alive()
 
     def _demand_alive(self) -> None:
@@ -202,9 +217,10 @@ class _Node:
             for p, e in errors.items()
         }
 
-    def coordinator(self, _: str) -> tuple[int, str]:
+    def coordinator(self, _: str) -> Coordinator:
         self._demand_alive()
-        return (0, f"no:{self._nodes.coordinator}") if self._nodes.coordinator else (15, "no:0")
+        number = self._nodes.coordinator
+        return Coordinator(0 if number else 15, f"no:{number}")
 
     def committed(self, _: str, topics: dict[str, int], *, stable: bool) -> Committed:
         self._demand_alive()
@@ -231,8 +247,9 @@ def test_each_partition_is_asked_of_its_leader(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_ends_are_asked_for_where_a_log_ended_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that no records come with the answer; of a log that is shorter now, they are asked for
-    from its beginning.
+    """The end is asked for at the last known end, so that no records come with it.
+
+    If the log is shorter now, it is asked for from the beginning.
     """
     nodes = Nodes(monkeypatch)
     first = nodes.wires.ends("topic", {0: 0, 2: 0})
@@ -253,7 +270,8 @@ def test_another_leader_is_found_when_one_has_died_or_leads_no_more(
     nodes = Nodes(monkeypatch)
     nodes.wires.ends("topic", {0: 0, 1: 0, 2: 0})
 
-    nodes.dead, nodes.leads = {3}, {0: 2, 1: 2, 2: 1}
+    nodes.dead = {3}
+    nodes.leads = {0: 2, 1: 2, 2: 1}
     nodes.believed = [{0: 2, 1: 2, 2: 3}, {0: 2, 1: 2}, nodes.leads]
 
     assert nodes.wires.ends("topic", {0: 0, 1: 0, 2: 0})[1] == {0: 0, 1: 1, 2: 2}
@@ -278,8 +296,9 @@ def test_a_partition_without_a_leader_and_a_cluster_without_a_node_are_the_machi
 
 
 def test_a_group_is_asked_for_at_its_coordinator(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it has committed, and 0 where it has not; nothing while a transaction may still change
-    it, if that is asked.
+    """The coordinator tells the committed offsets of a group, and 0 if there is none.
+
+    If asked so, it tells nothing while a transaction may still change them.
     """
     nodes = Nodes(monkeypatch)
 
@@ -311,8 +330,9 @@ def test_a_group_that_moves_is_found_again(monkeypatch: pytest.MonkeyPatch, has_
 def test_a_group_that_is_being_loaded_is_waited_for_and_another_refusal_is_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The first passes; the second is for the user of the broker, in Kafka's word, or as a number
-    that has none.
+    """The loading of a group passes; another refusal is told to the broker's user.
+
+    It is told in Kafka's word, or as a number that has none.
     """
     nodes = Nodes(monkeypatch)
     nodes.group_error = 14

@@ -1,5 +1,6 @@
-"""The wrong designs are short, name what is there, and leave no anomaly without somebody who shows
-it.
+"""The wrong designs are short, and name scenarios that are there.
+
+Each anomaly has a wrong design that shows it.
 """
 
 import ast
@@ -10,9 +11,9 @@ import pytest
 from upheld.checks import ANOMALIES
 from upheld.errors import UsageProblem
 from upheld.judging.claims import anomalies_of
-from upheld.protocol.manifest import Manifest, Sin, load, shipped
+from upheld.protocol.manifest import ExpectedViolation, Manifest, load, shipped
 from upheld.spec import catalogue
-from upheld.spec.selection import Request, chosen_rows, rows_of_the_sin
+from upheld.spec.selection import Request, chosen_rows, rows_of_the_mutant
 
 SINS = [name for name in shipped() if name.startswith("broken/")]
 LINES_MAX = 40
@@ -21,7 +22,7 @@ EVERYTHING = Request(depth="full")
 FOUND = catalogue.load()
 
 
-def sinful(name: str) -> tuple[Manifest, Sin]:
+def sinful(name: str) -> tuple[Manifest, ExpectedViolation]:
     """A wrong design, and its sin."""
     design = load(name)
     assert design.sin
@@ -30,8 +31,9 @@ def sinful(name: str) -> tuple[Manifest, Sin]:
 
 @pytest.mark.parametrize("name", SINS)
 def test_one_short_module(name: str) -> None:
-    """One module of at most 40 lines says what is wrong, who does it and what shows it, and derives
-    from a right one.
+    """A wrong design is one module of at most 40 lines that derives from a right one.
+
+    The module says what is wrong, which design does it and what shows it.
     """
     design, _ = sinful(name)
     modules = [file for file in Path(design.folder).glob("**/*.py") if file.read_text()]
@@ -40,15 +42,18 @@ def test_one_short_module(name: str) -> None:
     assert design.name == name
     assert len(modules) == 1
     assert len(text.splitlines()) <= LINES_MAX
-    assert all(word in (ast.get_docstring(ast.parse(text)) or "") for word in ("Whoever", "show"))
+    assert all(word in (ast.get_docstring(ast.parse(text)) or "") for word in ("mistake", "show"))
     assert "from upheld.impl.plain import" in text
 
 
 @pytest.mark.parametrize("name", SINS)
 def test_names_what_is_there(name: str) -> None:
-    """Its scenarios can find its anomaly, and it is judged on them and on its control alone."""
+    """Its scenarios can find its anomaly.
+
+    It is judged on them and on its control alone.
+    """
     design, sin = sinful(name)
-    rows = rows_of_the_sin(FOUND, design)
+    rows = rows_of_the_mutant(FOUND, design)
 
     assert chosen_rows(EVERYTHING, FOUND, [design]) == {name: rows}
     assert sin.control in rows
@@ -58,7 +63,7 @@ def test_names_what_is_there(name: str) -> None:
 
 
 def test_every_anomaly_is_shown() -> None:
-    """Each anomaly that a check can name has a wrong design, or a reason why it has none."""
+    """Each anomaly that a check can name has a wrong design, or a reason for none."""
     known = {anomaly for anomalies in ANOMALIES.values() for anomaly in anomalies}
 
     assert {sinful(name)[1].anomaly for name in SINS} == known - set(UNSHOWN)
@@ -85,11 +90,15 @@ def test_judged_on_more_where_asked() -> None:
     ],
 )
 def test_a_sin_that_nothing_can_show(scenarios: tuple[str, ...], says: str) -> None:
-    """A scenario that is not there, or is not judged on the design, is refused before a broker is
-    started.
+    """A scenario that is missing, or not judged on the design, is refused.
+
+    It is refused before a broker is started.
     """
     design = load("plain").model_copy(
-        update={"modes": ("at_least_once",), "sin": Sin(scenarios=scenarios, anomaly="lost")}
+        update={
+            "modes": ("at_least_once",),
+            "sin": ExpectedViolation(scenarios=scenarios, anomaly="lost"),
+        }
     )
 
     with pytest.raises(UsageProblem, match=says):
@@ -97,13 +106,14 @@ def test_a_sin_that_nothing_can_show(scenarios: tuple[str, ...], says: str) -> N
 
 
 def test_one_row_of_each_program() -> None:
-    """Of a scenario that a sin names the first row of each program is judged, and whichever rows it
-    names besides.
+    """The first row of each program is judged, of a scenario that a sin names.
+
+    Rows that it names besides are judged too.
     """
     design, _ = sinful("broken/reads_uncommitted")
 
     assert {
-        row for row in rows_of_the_sin(FOUND, design) if row.startswith("G40.aborted-upstream")
+        row for row in rows_of_the_mutant(FOUND, design) if row.startswith("G40.aborted-upstream")
     } == {
         "G40.aborted-upstream[ledger-at_least_once]",
         "G40.aborted-upstream[relay-at_least_once]",
