@@ -11,7 +11,7 @@ from pathlib import Path
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from upheld.brokers import Broker, open_broker
+from upheld.brokers import Asked, Broker, open_broker
 from upheld.programs import PROGRAMS
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import Mode, Ready, Start
@@ -49,7 +49,7 @@ def staged(
 ) -> Iterator[Stage]:
     """Set it up, with topics of such settings (by role), and end all of it afterwards."""
     with RunScope() as run, tempfile.TemporaryDirectory() as logs:
-        broker = open_broker("embedded", run=run, log_dir=Path(logs))
+        broker = open_broker(Asked("embedded"), run=run, log_dir=Path(logs))
         topics = {role: f"bench-{role}" for role in PROGRAMS[program].topics}
         admin = AdminClient({"bootstrap.servers": broker.bootstrap, **broker.client})
         settings = {topics[role]: config for role, config in (configs or {}).items()}
