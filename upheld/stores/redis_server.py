@@ -149,7 +149,7 @@ class Redis:
         self._monitor: Any = None
         self._listener: threading.Thread | None = None
         self._word = uuid4().hex
-        self._is_heard = threading.Event()
+        self._has_caught_up = threading.Event()
         try:
             self._serve()
         except BaseException:
@@ -189,7 +189,7 @@ class Redis:
                 line = str(monitor.read_response())
                 words = _WORD.findall(line)
                 if words[:2] == ["ECHO", self._word]:
-                    self._is_heard.set()
+                    self._has_caught_up.set()
                 if (
                     len(words) > 3
                     and words[0].lower() in _WRITES
@@ -243,9 +243,9 @@ class Redis:
             raise NotOffered(f"the store at {shown(self.address)} is not ours to kill")
         self._client.client_pause(_HELD_MS, all=False)
         self._kept = self.rows()
-        self._hear_all()
+        self._catch_up()
         self._server.kill()
-        self._unheard()
+        self._stop_listening()
         try:
             yield
         finally:
@@ -261,22 +261,22 @@ class Redis:
             self._server.close()
         else:
             self._client.delete(*self._client.scan_iter(f"{self._prefix}*"), self._prefix)
-        self._unheard()
+        self._stop_listening()
         self._client.close()
 
-    def _hear_all(self) -> None:
+    def _catch_up(self) -> None:
         """Wait until the listener has heard all that the server has.
 
         A kill would take with it what is still on its way.
         """
-        self._is_heard.clear()
+        self._has_caught_up.clear()
         self._client.echo(self._word)
-        if not self._is_heard.wait(_UP_S):
+        if not self._has_caught_up.wait(_UP_S):
             raise MachineProblem(
                 f"The store at {shown(self.address)} does not tell what is written there"
             )
 
-    def _unheard(self) -> None:
+    def _stop_listening(self) -> None:
         """Stop listening."""
         if self._monitor:
             self._monitor.disconnect()
