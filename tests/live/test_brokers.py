@@ -14,7 +14,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from upheld.brokers import Broker, open_broker
+from upheld.brokers import Asked, Broker, open_broker
 from upheld.brokers.cluster import open_cluster
 from upheld.brokers.container import kafka_image
 from upheld.brokers.embedded import EmbeddedBroker, open_embedded
@@ -204,7 +204,7 @@ def test_auto_takes_a_container_where_an_engine_has_the_image(
 
     Closing the broker removes the container.
     """
-    broker = open_broker("auto", run=run, log_dir=tmp_path)
+    broker = open_broker(Asked("auto"), run=run, log_dir=tmp_path)
 
     assert transacted(broker) == [(b"key", b"committed")]
     assert (broker.kind, broker.why) == ("container", f"a container engine answers and has {image}")

@@ -17,11 +17,11 @@ DEADLINE_S = 120.0
 HARNESS = """
 import signal, sys
 from pathlib import Path
-from upheld.brokers import open_broker
+from upheld.brokers import Asked, open_broker
 from upheld.supervisor.reaper import RunScope
 
 run = RunScope()
-broker = open_broker(sys.argv[1], run=run, log_dir=Path(sys.argv[2]))
+broker = open_broker(Asked(sys.argv[1]), run=run, log_dir=Path(sys.argv[2]))
 print(run.run_id, run._reaper.pid, flush=True)
 signal.pause()
 """

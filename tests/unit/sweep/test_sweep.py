@@ -260,7 +260,7 @@ def swept(
     monkeypatch.setattr(
         Sweep, "golden", lambda *_: (TRACE if golden is Verdict.UPHELD else [], lived)
     )
-    monkeypatch.setattr(Sweep, "die", lambda _, point, __: result(Verdict.UPHELD, point))
+    monkeypatch.setattr(Sweep, "crash", lambda _, point, __: result(Verdict.UPHELD, point))
     nothing: Any = SimpleNamespace(seed=7)
     return run(nothing, nothing, journal, Progress(Console(quiet=True)), Choice(points))
 
