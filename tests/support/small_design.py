@@ -57,7 +57,7 @@ def plans(
     kinds: Iterable[str] = ("aborted", "again", "move", "gap"),
     lives: int = 2,
 ) -> st.SearchStrategy[Plan]:
-    """Small ones: up to a dozen inputs, up to two kills."""
+    """Return small plans: up to a dozen inputs, up to two kills."""
     kind = st.sampled_from(["entry"] * 4 + list(kinds))
     first = st.tuples(st.just("entry"), st.integers(0, 1), POSTINGS)
     others = st.lists(
@@ -180,8 +180,9 @@ class Design:
         return self
 
     def _process(self, batch: Batch) -> list[tuple[Any, ...]]:
-        """Take the next records; the arguments of the outputs that they make, or None where a
-        record makes none.
+        """Take the next records, and return the arguments of the outputs that they make.
+
+        A record that makes no output gives None.
         """
         made: list[tuple[Any, ...]] = []
         taken = False
@@ -245,14 +246,14 @@ class Edit:
 
     @property
     def outputs(self) -> list[Record]:
-        """Every output in the order of the history."""
+        """Return every output in the order of the history."""
         story = self.design.story
         return [
             e for e in story.history.events if isinstance(e, Record) and e.topic == story.writes
         ]
 
     def by_key(self) -> dict[bytes, list[Record]]:
-        """The outputs of each key."""
+        """Return the outputs of each key."""
         keys: dict[bytes, list[Record]] = {}
         for record in self.outputs:
             keys.setdefault(record.key or b"", []).append(record)
@@ -267,5 +268,5 @@ class Edit:
 
 
 def played(plan: Plan, sin: Sin = Sin()) -> Edit:
-    """The history of this plan."""
+    """Return the history of this plan."""
     return Edit(Design(plan, sin).play())

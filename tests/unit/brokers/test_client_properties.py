@@ -150,7 +150,7 @@ def test_options_that_contradict_each_other_are_refused(
     choice = str(options.pop("choice"))
 
     with RunScope() as run, pytest.raises(UsageProblem, match=message):
-        open_broker(choice, run=run, log_dir=tmp_path, **options)  # type: ignore[arg-type]
+        open_broker(choice, run=run, log_dir=tmp_path, **options)
 
 
 def test_no_java_says_how_to_get_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,7 +76,7 @@ STEPS = (
 
 
 def change(byte: int) -> Change:
-    """One byte as a change: drawn together they are drawn fast."""
+    """Read one byte as a change: drawn together they are drawn fast."""
     kind = KINDS[byte % 5]
     number = byte // 5 % 4 // 3
     is_aborted = byte >= 120 and byte % 3 == 0
@@ -92,7 +92,7 @@ LIFE = st.binary(min_size=8, max_size=24).map(
 def plans(
     programs: Iterable[str] = PROGRAMS, modes: Iterable[str] = MODES, *, lives: int = 2
 ) -> st.SearchStrategy[Plan]:
-    """Small ones: a dozen changes of two rows and as many partners, up to two kills."""
+    """Return small plans: a dozen changes of two rows and partners, up to two kills."""
     return st.builds(
         Plan,
         program=st.sampled_from(list(programs)),
@@ -119,7 +119,7 @@ class State:
     told: frozenset[str] = frozenset()  # every deletion that has had a tombstone
 
     def after(self, record: Record, *, left: bool) -> "State":
-        """With this record read."""
+        """Return the state with this record read."""
         place = (0 if left else 2) + record.partition
         positions = (*self.positions[:place], record.offset + 1, *self.positions[place + 1 :])
         if not record.visible:
@@ -255,16 +255,16 @@ class Design:
 
     @property
     def outputs(self) -> list[Record]:
-        """Every result in the order of the history."""
+        """Return every result in the order of the history."""
         return [e for e in self.story.history.of(Record) if e.topic == self.story.writes]
 
     def of(self, key: bytes) -> list[Record]:
-        """The results of one key."""
+        """Return the results of one key."""
         return [output for output in self.outputs if output.key == key]
 
     @property
     def pairs(self) -> list[Record]:
-        """The results of two records, of which no other state says the same."""
+        """Return the results of two records of which no other state says the same."""
         return [output for output in self.outputs if _places(output)["right"]]
 
     def history(self, *changes: tuple[Record, list[Record]]) -> History:
@@ -283,7 +283,7 @@ def _places(output: Record) -> dict[str, str | None]:
 
 
 def played(plan: Plan) -> Design:
-    """The history of this plan."""
+    """Return the history of this plan."""
     return Design(plan).play()
 
 

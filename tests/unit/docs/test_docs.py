@@ -31,20 +31,20 @@ OTHER_PROGRAMS = {"tox"}  # bootstrap.py passes these on
 
 
 def commands() -> dict[str, argparse.ArgumentParser]:
-    """Every command with its parser."""
+    """Return every command with its parser."""
     (subparsers,) = (a for a in parser()._actions if isinstance(a, argparse._SubParsersAction))
     return dict(subparsers.choices)
 
 
 def options_of(*parsers: argparse.ArgumentParser) -> set[str]:
-    """Every option that these know."""
+    """Return every option that these parsers know."""
     return {
         option for one in parsers for action in one._actions for option in action.option_strings
     }
 
 
 def code_in(document: Path) -> list[str]:
-    """The document's code, in blocks and in lines."""
+    """Return the document's code, in blocks and in lines."""
     return CODE.findall(document.read_text(encoding="utf-8"))
 
 
