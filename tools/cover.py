@@ -24,7 +24,8 @@ from upheld.lint.cover import EVERYTHING, Demand, alternates, core_demands, quic
 from upheld.protocol.manifest import Manifest, load, shipped
 from upheld.spec import catalogue, kills
 from upheld.spec.depths import DEPTHS, Depth
-from upheld.spec.selection import rows_of_the_sin
+from upheld.spec.gherkin import Scenario
+from upheld.spec.selection import promised, rows_of_the_mutant
 
 FEATURES = Path(__file__).parents[1] / "features"
 UNKNOWN_S = 3.0  # of a row that no report has: not chosen without need
@@ -73,7 +74,7 @@ class Cover:
         self.matrix = matrix
         self.solver = highspy.Highs()
         self.solver.setOptionValue("output_flag", False)
-        usual = [row.id for row in found.promised(EVERYTHING)]
+        usual = [row.id for row in promised(found, EVERYTHING)]
         self.rows = {row: self.solver.addBinary(obj=self.cost(row)) for row in usual}
         self.stands_in = {
             other: row for row, others in alternates(found).items() for other in others
@@ -99,7 +100,7 @@ class Cover:
         assert design.sin
         judged = self.matrix.designs.get(design.name, kills.Judged())
         as_told = design.model_copy(update={"sin": design.sin.model_copy(update={"core": ()})})
-        named = rows_of_the_sin(self.found, as_told) - {design.sin.control}
+        named = rows_of_the_mutant(self.found, as_told) - {design.sin.control}
         caught = {
             row: kill.seconds
             for row, kill in judged.killed.items()
@@ -219,7 +220,7 @@ def write_features(found: catalogue.Catalogue, depth: Mapping[str, Depth]) -> No
         path.write_text("\n".join(lines), encoding="utf-8")
 
 
-def _split(lines: list[str], scenario: catalogue.Scenario, depth: Mapping[str, Depth]) -> None:
+def _split(lines: list[str], scenario: Scenario, depth: Mapping[str, Depth]) -> None:
     """Write the Examples of one scenario anew; lines are counted from 1."""
     rows = sorted(scenario.rows, key=lambda row: row.line)
     last = rows[-1].line

@@ -20,6 +20,7 @@ from pathlib import Path
 import upheld
 from upheld.protocol.manifest import Manifest, load, shipped
 from upheld.spec import catalogue, kills
+from upheld.spec.selection import promised
 
 UNKNOWN_S = 60.0  # of a row that the report lacks
 # Rows, or one design: more of them share the start of the brokers, fewer lose less where a run is
@@ -103,7 +104,7 @@ def due(
     named, programs = named_by(found, design)
     rows = [
         row.id
-        for row in found.promised(design)
+        for row in promised(found, design)
         if row.id in cheap.keys() - named - known.rows() and (everywhere or row.program in programs)
     ]
     return sorted(rows, key=cheap.__getitem__)

@@ -20,6 +20,7 @@ from typing import NamedTuple
 from upheld import report
 from upheld.protocol import manifest
 from upheld.spec import catalogue
+from upheld.spec.selection import promised
 from upheld.verdicts import Reason, Verdict
 
 README = Path(__file__).resolve().parent.parent / "README.md"
@@ -156,7 +157,7 @@ def promised_rows() -> dict[Place, set[str]]:
     known = catalogue.load()
     found: dict[Place, set[str]] = {}
     for design in DESIGNS:
-        for row in known.promised(manifest.load(design)):
+        for row in promised(known, manifest.load(design)):
             found.setdefault(Place(known.by_row[row.id].guarantee, design), set()).add(row.id)
     return found
 

@@ -1,5 +1,6 @@
-"""`python -m upheld`, and the installed command: thin, so that Ctrl-C is heard while the rest is
-still imported.
+"""The entry of `python -m upheld`, and of the installed command.
+
+It is thin, so that Ctrl-C is heard while the rest is still imported.
 """
 
 import sys
@@ -8,7 +9,7 @@ import sys
 def main() -> int:
     """Run one command; returns its exit code."""
     try:
-        from upheld.cli import main as command  # noqa: PLC0415 - half a second, on a busy machine several
+        from upheld.cli import main as command  # noqa: PLC0415 - it takes half a second or more
 
         return command()
     except KeyboardInterrupt:

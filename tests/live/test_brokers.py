@@ -20,7 +20,7 @@ from upheld.brokers.container import kafka_image
 from upheld.brokers.embedded import EmbeddedBroker, open_embedded
 from upheld.brokers.engine import NoContainerError
 from upheld.errors import MachineProblem
-from upheld.kafka.reader import Reading
+from upheld.kafka.reading import Reading
 from upheld.nemesis.brokers import id_in, log_of
 from upheld.supervisor.reaper import RUN_LABEL, RunScope, members
 

@@ -10,7 +10,7 @@ from cassandra import OperationTimedOut
 from cassandra.query import BatchStatement
 from servers import hear
 
-from upheld.impl.stores import Cassandra as Client
+from upheld.impl.common.stores import Cassandra as Client
 from upheld.stores import Cassandra
 from upheld.stores.cassandra_server.process import server_of
 from upheld.supervisor.reaper import RunScope

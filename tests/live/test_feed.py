@@ -8,7 +8,7 @@ import pytest
 from upheld.brokers import Broker
 from upheld.generators.ledger import Send, ledger
 from upheld.kafka.feed import Feed
-from upheld.kafka.reader import Reading
+from upheld.kafka.reading import Reading
 
 PARTITIONS = 4
 

@@ -14,9 +14,10 @@ from confluent_kafka.admin import AdminClient
 from kio.schema.errors import ErrorCode
 
 from upheld.brokers import Broker
-from upheld.injectors.proxy import Exchange, Proxy, Rule
 from upheld.injectors.proxy.errors import Moment
-from upheld.kafka.reader import Reading
+from upheld.injectors.proxy.proxy import Proxy
+from upheld.injectors.proxy.rules import Exchange, Rule
+from upheld.kafka.reading import Reading
 
 DEADLINE_S = 20.0
 INVALID_PRODUCER_EPOCH = 47

@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from upheld.brokers import Broker
-from upheld.kafka.reader import Reading
+from upheld.kafka.reading import Reading
 
 DEADLINE_S = 30.0
 

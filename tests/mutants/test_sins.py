@@ -18,7 +18,7 @@ from upheld.protocol.manifest import load, shipped
 from upheld.report import RowResult
 from upheld.spec import catalogue
 from upheld.spec.depths import Depth
-from upheld.spec.selection import rows_of_the_sin
+from upheld.spec.selection import rows_of_the_mutant
 from upheld.verdicts import Verdict
 
 RUN_S = 1800
@@ -28,7 +28,7 @@ SINS = {name: load(name) for name in shipped() if name.startswith("broken/")}
 
 def rows_at(depth: Depth) -> dict[str, set[str]]:
     """Return the rows of each wrong design that is judged at a depth."""
-    rows = {name: rows_of_the_sin(FOUND, design, depth) for name, design in SINS.items()}
+    rows = {name: rows_of_the_mutant(FOUND, design, depth) for name, design in SINS.items()}
     return {name: ids for name, ids in rows.items() if ids}
 
 

@@ -14,7 +14,7 @@ from upheld.brokers import Broker
 from upheld.brokers.jars import jar_set
 from upheld.generators.envelope_pb2 import Envelope, Posting
 from upheld.impl.spark import main
-from upheld.kafka.reader import Reading
+from upheld.kafka.reading import Reading
 from upheld.supervisor.reaper import RunScope
 
 DEADLINE_S = 240.0

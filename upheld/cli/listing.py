@@ -1,4 +1,4 @@
-"""`list`, `explain` and `schema`: what is promised, and what a design has to speak. No broker."""
+"""`list`, `explain` and `schema`: the promises, and the protocol. No broker."""
 
 import argparse
 import json
@@ -8,18 +8,19 @@ from dataclasses import replace
 from upheld.cli.choices import manifests, request_of
 from upheld.judging.claims import anomalies_of
 from upheld.protocol.schema import schema
-from upheld.spec import catalogue
+from upheld.spec import catalogue, explain
 from upheld.spec.depths import DEPTHS
 from upheld.spec.selection import Request, chosen_rows
 
 
 def list_rows(arguments: argparse.Namespace) -> int:
     """Print the rows that are chosen, and what each design has promised of them."""
-    found, designs = catalogue.load(), manifests(arguments)
+    found = catalogue.load()
+    designs = manifests(arguments)
     request = request_of(arguments)
-    if not arguments.depth:  # whoever lists wants to see what there is
+    if not arguments.depth:  # a list without a depth shows all rows
         request = replace(request, depth="full")
-    listing = found.listing(designs, request.chooser(found))
+    listing = explain.listing(found, designs, request.chooser(found))
     everything = chosen_rows(Request(depth="full"), found, designs)
     for name, ids in chosen_rows(request, found, designs).items():
         listing["designs"][name] = {
@@ -34,7 +35,8 @@ def list_rows(arguments: argparse.Namespace) -> int:
         print(f"{row['depth']:<5} {row['id']:<70} {row['name']}")
     for untested in listing["untested"]:
         print(f"{'-':<5} {untested['id']:<70} untested: {untested['why']}")
-    counts, depths = listing["guarantees"], Counter(row["depth"] for row in listing["rows"])
+    counts = listing["guarantees"]
+    depths = Counter(row["depth"] for row in listing["rows"])
     each = ", ".join(f"{depths[depth]} {depth}" for depth in DEPTHS)
     print(
         f"{counts['all']} guarantees, {counts['specified']} specified, {counts['untested']} "
@@ -50,11 +52,11 @@ def list_rows(arguments: argparse.Namespace) -> int:
 
 def explain_guarantee(arguments: argparse.Namespace) -> int:
     """Print what a guarantee promises, and what breaks it."""
-    explanation = catalogue.load().explanation(arguments.guarantee, anomalies_of)
-    print(
-        json.dumps(explanation, indent=2) if arguments.json else catalogue.as_text(explanation),
-        end="",
-    )
+    explained = explain.explanation(catalogue.load(), arguments.guarantee, anomalies_of)
+    if arguments.json:
+        print(json.dumps(explained.model_dump(mode="json"), indent=2), end="")
+    else:
+        print(explain.as_text(explained), end="")
     return 0
 
 

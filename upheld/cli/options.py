@@ -1,6 +1,6 @@
 """The options of each command.
 
-What needs a broker, a design or Kafka's client is imported elsewhere.
+Modules that need a broker, a design or Kafka's client are imported elsewhere.
 """
 
 import argparse
@@ -8,7 +8,7 @@ import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
-from upheld.spec.catalogue import MODES
+from upheld.protocol.messages import MODES
 from upheld.spec.depths import DEPTHS
 
 SWEPT = ("ledger", "relay")  # the programs that a sweep has an input for

@@ -1,52 +1,54 @@
-"""What the depths below full have to hold, so that judging less leaves no kind of promise, fault or
-mistake unjudged.
+"""The demands on the depths below full.
 
-A demand is a name and the rows of which one has to be chosen. The lint refuses a specification that
-breaks one; `tools/cover.py` finds the cheapest rows that meet them all and writes their depth into
+Because of them, judging less leaves no kind of promise, fault or mistake unjudged. A demand is a
+name and the rows of which one has to be chosen. The lint refuses a specification that breaks a
+demand. `tools/cover.py` finds the cheapest rows that meet all demands, and writes their depth into
 the features.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from upheld.errors import UsageProblem
 from upheld.judging.claims import anomalies_of, claims_of
+from upheld.programs import PROGRAMS
 from upheld.protocol.manifest import Manifest
-from upheld.spec.catalogue import MODES, PROGRAMS, Catalogue, Row, Scenario
+from upheld.protocol.messages import MODES
+from upheld.spec.catalogue import Catalogue
 from upheld.spec.depths import is_within
 from upheld.spec.fault_families import families
-from upheld.spec.selection import rows_of_the_sin
+from upheld.spec.gherkin import Row, Scenario
+from upheld.spec.selection import promised, rows_of_the_mutant
 
-
-@dataclass(frozen=True)
-class Everything:
-    """A design that promises all there is."""
-
-    name: str = "everything"
-    programs: Collection[str] = PROGRAMS
-    modes: Collection[str] = MODES
-
-
-EVERYTHING: Final = Everything()
+# A design that promises all there is.
+EVERYTHING: Final = Manifest(
+    folder=Path(),
+    name="everything",
+    version="0",
+    command=("true",),
+    programs=tuple(PROGRAMS),
+    modes=MODES,
+)
 
 
 @dataclass(frozen=True)
 class Demand:
-    """Of these rows one has to be chosen."""
+    """A demand: at least one of these rows has to be chosen."""
 
     name: str
     rows: frozenset[str]
 
     def is_met(self, chosen: Collection[str]) -> bool:
-        """Whether one of them is among the chosen."""
+        """Return whether one of its rows is among the chosen."""
         return not self.rows.isdisjoint(chosen)
 
 
 def core_demands(found: Catalogue) -> list[Demand]:
-    """List what the rows of `core` have to meet together, wrong designs aside."""
-    rows = found.promised(EVERYTHING)
+    """List the demands on the rows of `core` together, without those of mutants."""
+    rows = promised(found, EVERYTHING)
     kinds: tuple[Callable[[Scenario, Row], Iterable[str]], ...] = (
         _promises,
         _checks,
@@ -64,11 +66,12 @@ def core_demands(found: Catalogue) -> list[Demand]:
 
 
 def quick_demands(found: Catalogue) -> list[Demand]:
-    """List what `quick` has to meet: a row of each documented guarantee, struck by a fault if one
-    of its rows is.
+    """List the demands on `quick`: a row of each documented guarantee.
+
+    If a fault strikes a row of the guarantee, it has to be such a row.
     """
     by_guarantee = defaultdict[str, list[Row]](list)
-    for row in found.promised(EVERYTHING):
+    for row in promised(found, EVERYTHING):
         by_guarantee[found.by_row[row.id].guarantee].append(row)
     demands = []
     for guarantee in found.guarantees.values():
@@ -111,13 +114,12 @@ def _mode_and_family(_: Scenario, row: Row) -> Iterable[str]:
 
 
 def alternates(found: Catalogue) -> Mapping[str, Sequence[str]]:
-    """Map each row that a design with everything promises to those that others promise in its
-    place.
+    """Map each row that a complete design promises to the rows that stand in for it.
 
     A scenario that is judged in one mode, or on one program, has rows for designs that lack the
     usual one.
     """
-    usual = {row.id for row in found.promised(EVERYTHING)}
+    usual = {row.id for row in promised(found, EVERYTHING)}
     instead = defaultdict[str, list[str]](list)
     for scenario in found.scenarios:
         mine = [row for row in scenario.rows if row.id in usual]
@@ -150,10 +152,10 @@ def breaches(found: Catalogue, wrong: Iterable[Manifest]) -> list[str]:
 
 
 def _of_the_wrong(found: Catalogue, design: Manifest, core: Collection[str]) -> Iterable[str]:
-    """A wrong design is caught by a row of core, and passes one."""
+    """Demand that a row of core catches a wrong design, and that it passes one."""
     assert design.sin
     try:
-        rows = rows_of_the_sin(found, design, "core")
+        rows = rows_of_the_mutant(found, design, "core")
     except UsageProblem as problem:
         yield str(problem).rstrip(".")
         return

@@ -15,7 +15,7 @@ from confluent_kafka import KafkaException, Producer
 from upheld.brokers.cluster import Cluster
 from upheld.brokers.node import SETTINGS
 from upheld.history.marks import Happening
-from upheld.nemesis.moments import AIMS, hold
+from upheld.nemesis.moments import MOMENTS, pause_at
 from upheld.trial.application import Application
 from upheld.trial.trial import Trial
 from upheld.verdicts import HarnessError, Inconclusive, MarkMissed, NotOffered
@@ -39,11 +39,11 @@ def restart(trial: Trial, application: Application) -> None:
     if not broker.ours:
         raise NotOffered("a cluster of somebody else is not killed")
     with control(trial) as beside:
-        evidence = hold(trial, application, AIMS[OPEN](trial, application))
+        evidence = pause_at(trial, application, MOMENTS[OPEN](trial, application))
         beside.begin(0)
         began = time.monotonic()
         broker.kill()
-        trial.resume(application)
+        trial.instances.resume(application)
         broker.revive()
         away_ms = round((time.monotonic() - began) * 1000)
         reading.reconnect()
@@ -70,7 +70,7 @@ def move_coordinator(trial: Trial, application: Application) -> None:
             "one broker alone coordinates everything; the sentence is for a cluster of three"
         )
     with control(trial) as beside:
-        evidence = hold(trial, application, AIMS[OPEN](trial, application))
+        evidence = pause_at(trial, application, MOMENTS[OPEN](trial, application))
         producers = {producer for producer, _ in evidence["writers"]}
         transactional_id, old = next(_coordinators(reading.raw.coordinated(), producers), ("", 0))
         own_id = beside.begin(log_of(transactional_id))
@@ -93,8 +93,8 @@ def move_coordinator(trial: Trial, application: Application) -> None:
             return new is not None
 
         try:
-            trial.resume(application)
-            if not trial.wait(MOVED_S, is_moved):
+            trial.instances.resume(application)
+            if not trial.recorder.wait(MOVED_S, is_moved):
                 raise MarkMissed(
                     f"no node was seen to coordinate the open transaction after node {old} died"
                 )
@@ -134,7 +134,7 @@ class Control:
 
     def __init__(self, trial: Trial) -> None:
         self.topic = f"upheld-control-{uuid4().hex[:8]}"
-        self._reading, self._wait = trial.reading, trial.wait
+        self._reading, self._wait = trial.reading, trial.recorder.wait
         self._reading.create({self.topic: 1})
         # A client waits longer and longer before it looks again for a broker that was away: up to
         # 10 s, if it may.

@@ -3,7 +3,7 @@
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource  # type: ignore[attr-defined]
 
 from upheld.history.marks import Happening
-from upheld.nemesis.moments import AIMS, Evidence, hold
+from upheld.nemesis.moments import MOMENTS, Evidence, pause_at
 from upheld.trial.application import Application
 from upheld.trial.trial import Trial
 from upheld.verdicts import MarkMissed
@@ -33,11 +33,11 @@ def refuse_outputs(trial: Trial, application: Application) -> None:
         for future in admin.incremental_alter_configs([resource]).values():
             future.result(10)
 
-    evidence = hold(trial, application, AIMS["with a transaction open"](trial, application))
+    evidence = pause_at(trial, application, MOMENTS["with a transaction open"](trial, application))
     limit(MARKER_FITS_BYTES)
     instance = application.running["a"]
-    trial.resume(application)
-    ended = trial.wait(trial.rig.progress_s, lambda: instance.is_over)
+    trial.instances.resume(application)
+    ended = trial.recorder.wait(trial.rig.progress_s, lambda: instance.is_over)
     limit(None)
     if not ended:
         raise MarkMissed(
@@ -49,9 +49,9 @@ def refuse_outputs(trial: Trial, application: Application) -> None:
         if instance.failed
         else f"exit {instance.exit_code}"
     )
-    trial.let_go(application, "a")
-    trial.happened(application, "a", "failed", said)
-    trial.settle(application, since_ms=ended_ms)
+    trial.instances.let_go(application, "a")
+    trial.recorder.happened(application, "a", "failed", said)
+    trial.waits.settle(application, since_ms=ended_ms)
     if _fate(trial, application, evidence) != "abort":
         raise MarkMissed(
             f"{trial.manifest.name} had sent the whole of its open transaction when outputs were "

@@ -1,4 +1,4 @@
-"""The programs: engine-neutral dataflows that the guarantees are stated on, one file each."""
+"""The programs: the dataflows on which the guarantees are stated, for any engine."""
 
 from upheld.programs.batcher import BATCHER
 from upheld.programs.branches import BRANCHES
@@ -9,10 +9,13 @@ from upheld.programs.contract import (
     Diagnose,
     Diagnosis,
     Merge,
+    Place,
     Program,
+    Progress,
     State,
     States,
     Unreadable,
+    Value,
 )
 from upheld.programs.joins import CLIENTS, HOLDINGS, TICKERS
 from upheld.programs.ledger import LEDGER
@@ -21,7 +24,7 @@ from upheld.programs.relay import RELAY
 
 PROGRAMS: dict[str, Program] = {
     program.name: program
-    for program in (RELAY, LEDGER, BRANCHES, BATCHER, CLIENTS, TICKERS, HOLDINGS, PULSE)
+    for program in (RELAY, LEDGER, BRANCHES, PULSE, BATCHER, CLIENTS, TICKERS, HOLDINGS)
 }
 
 __all__ = [
@@ -32,8 +35,11 @@ __all__ = [
     "Diagnose",
     "Diagnosis",
     "Merge",
+    "Place",
     "Program",
+    "Progress",
     "State",
     "States",
     "Unreadable",
+    "Value",
 ]

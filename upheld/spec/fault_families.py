@@ -1,8 +1,7 @@
-"""The families of faults, and which of them strike a row: told by its sentences, before anything
-runs.
+"""The families of faults that strike a row, found in its sentences.
 
-A mark that a fault leaves bears its family as its code; the depths ask for each family on each
-program and in each mode.
+So they are known before anything runs. A mark that a fault leaves has its family as its code. The
+depths ask for each family on each program and in each mode.
 """
 
 import re
@@ -10,9 +9,9 @@ from functools import cache
 from typing import Final
 
 from upheld.families import Family
-from upheld.spec.catalogue import Row
+from upheld.spec.gherkin import Row
 
-# What a sentence says of a fault -> its family; a sentence may speak of several.
+# The words of a sentence for a fault -> its family; a sentence may speak of several.
 SENTENCES: Final[dict[str, Family]] = {
     r"\b(it|the relay|worker|[a-d]) is killed\b": Family.PROCESS,
     r"\bit is paused\b": Family.PROCESS,
@@ -38,14 +37,14 @@ SENTENCES: Final[dict[str, Family]] = {
 
 @cache
 def families_of(sentence: str) -> frozenset[Family]:
-    """The families that a sentence speaks of; none where it makes no fault."""
+    """Return the families that a sentence speaks of; none if it makes no fault."""
     return frozenset(
         family for pattern, family in SENTENCES.items() if re.search(pattern, sentence)
     )
 
 
 def families(row: Row) -> frozenset[Family]:
-    """The families of faults that strike a row."""
+    """Return the families of faults that strike a row."""
     return frozenset(
         family for step in row.steps for family in families_of(step.text) if step.type != "then"
     )

@@ -12,7 +12,7 @@ import pytest
 from upheld import cli
 from upheld.cli import run
 from upheld.report import Summary
-from upheld.runner.plugin import Choice
+from upheld.runner.choice import Choice
 
 
 @pytest.fixture

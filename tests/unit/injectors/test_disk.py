@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from miniatures import until
 
-from upheld.injectors.disk import Disk, Hold
+from upheld.injectors.disk.watcher import Disk, Hold
 
 pytestmark = pytest.mark.skipif(
     bool(Disk.lacking()), reason=f"nobody can be watched here: {Disk.lacking()}"

@@ -18,7 +18,6 @@ from kio.schema.types import BrokerId, ProducerId
 from kio.serial import entity_writer
 from kio.static.primitive import i16, i32, i32Timedelta, i64, i64Timedelta
 
-from upheld.injectors.proxy import PLACED, Exchange, Rule
 from upheld.injectors.proxy.errors import FIRST, GIVEN, LAST, Moment, is_given, refusal
 from upheld.injectors.proxy.frames import (
     ADDRESSED,
@@ -35,8 +34,9 @@ from upheld.injectors.proxy.frames import (
     parse,
     parts,
     places,
-    told,
+    rewrite,
 )
+from upheld.injectors.proxy.rules import PLACED, Exchange, Rule
 
 NEVER = i32Timedelta.parse(timedelta(0))
 ALL = [(key, version) for key, name in api_key_map.items() for version in schema_name_map[name]]
@@ -121,7 +121,7 @@ def test_brokers_move(version: int) -> None:
     frame = answer(METADATA, version, brokers=(broker,), **given_by_default(METADATA, version))
     asked = parse(request(METADATA, version))
 
-    header, message = decode(asked, told(asked, frame, place))
+    header, message = decode(asked, rewrite(asked, frame, place))
 
     assert header.correlation_id == 7
     assert [(node.node_id, node.host, node.port) for node in message.brokers] == [
@@ -160,7 +160,7 @@ def test_coordinators_move(version: int) -> None:
         frames = [answer(FIND_COORDINATOR, version, coordinators=tuple(both), **fields)]
     asked = parse(request(FIND_COORDINATOR, version))
 
-    messages = [decode(asked, told(asked, frame, place))[1] for frame in frames]
+    messages = [decode(asked, rewrite(asked, frame, place))[1] for frame in frames]
 
     nodes = messages if version < 4 else messages[0].coordinators
     assert [(node.host, node.port) for node in nodes] == [("127.0.0.1", 9093), ("", -1)]
@@ -184,7 +184,7 @@ def test_the_cluster_moves(version: int) -> None:
     )
     asked = parse(request(DESCRIBE_CLUSTER, version))
 
-    assert [node.port for node in decode(asked, told(asked, frame, place))[1].brokers] == [9093]
+    assert [node.port for node in decode(asked, rewrite(asked, frame, place))[1].brokers] == [9093]
 
 
 @pytest.mark.parametrize("version", sorted(schema_name_map["api_versions"]))
@@ -208,7 +208,7 @@ def test_no_version_is_offered_that_cannot_be_read(version: int) -> None:
     frame = answer(API_VERSIONS, version, api_keys=keys, **given_by_default(API_VERSIONS, version))
     asked = parse(request(API_VERSIONS, version))
 
-    found = decode(asked, told(asked, frame, place))[1].api_keys
+    found = decode(asked, rewrite(asked, frame, place))[1].api_keys
 
     newest = max(schema_name_map["produce"])
     assert [(api.api_key, api.min_version, api.max_version) for api in found] == [
@@ -222,7 +222,7 @@ def test_an_unknown_version_is_answered_in_the_oldest() -> None:
     frame = answer(API_VERSIONS, 0, error_code=ErrorCode.unsupported_version, api_keys=())
     asked = parse(request(API_VERSIONS, 4))
 
-    assert told(asked, frame, place) == frame
+    assert rewrite(asked, frame, place) == frame
 
 
 def test_what_names_no_broker_travels_as_it_is() -> None:
@@ -230,7 +230,7 @@ def test_what_names_no_broker_travels_as_it_is() -> None:
     for api_key, version in ALL:
         if api_key not in {*ADDRESSED, API_VERSIONS}:
             assert (
-                told(Request(api_key, version, 7, None, b"", 0), b"\0\0\0\7rest", place)
+                rewrite(Request(api_key, version, 7, None, b"", 0), b"\0\0\0\7rest", place)
                 == b"\0\0\0\7rest"
             )
 
@@ -260,7 +260,9 @@ def test_any_answer_is_read_or_refused(api_key: int, data: st.DataObject) -> Non
     """No bytes make it fall over."""
     version = data.draw(st.sampled_from(sorted(schema_name_map[api_key_map[api_key]])))
     with contextlib.suppress(UnreadableError):
-        told(Request(api_key, version, 7, None, b"", 0), data.draw(st.binary(max_size=200)), place)
+        rewrite(
+            Request(api_key, version, 7, None, b"", 0), data.draw(st.binary(max_size=200)), place
+        )
 
 
 def asking(

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode
 
-from upheld.injectors.proxy import Proxy, Rule
+from upheld.injectors.proxy.proxy import Proxy
+from upheld.injectors.proxy.rules import Rule
 from upheld.trial.rig import Rig
 from upheld.verdicts import NotOffered
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from upheld.kafka.reader import Readers
+from upheld.kafka.consumers import ConsumerPool
 
 ENDS = {0: 2, 1: 0}  # partition -> how many records there are
 
@@ -18,7 +18,7 @@ class Log:
         self.consumers = list[_Consumer]()
         self.is_broken = False
         self.barrier: threading.Barrier | None = None
-        self.readers = Readers(self._new)
+        self.readers = ConsumerPool(self._new)
 
     def _new(self) -> Any:
         self.consumers.append(_Consumer(self))

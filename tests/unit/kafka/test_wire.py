@@ -5,8 +5,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from upheld.errors import MachineProblem
+from upheld.kafka.batches import HEADER, BatchHeader, is_left_open, parse
+from upheld.kafka.connection import Coordinator
 from upheld.kafka.offsets import Committed
-from upheld.kafka.raw import HEADER, BatchHeader, RawClient, is_left_open, parse
+from upheld.kafka.raw import RawClient
 
 TRANSACTIONAL = 0x10
 CONTROL = 0x20
@@ -218,9 +220,10 @@ class _Node:
             for p, e in errors.items()
         }
 
-    def coordinator(self, _: str) -> tuple[int, str]:
+    def coordinator(self, _: str) -> Coordinator:
         self._demand_alive()
-        return (0, f"no:{self._nodes.coordinator}") if self._nodes.coordinator else (15, "no:0")
+        number = self._nodes.coordinator
+        return Coordinator(0 if number else 15, f"no:{number}")
 
     def committed(self, _: str, topics: dict[str, int], *, stable: bool) -> Committed:
         self._demand_alive()

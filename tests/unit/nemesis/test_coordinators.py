@@ -95,8 +95,10 @@ class Coordinated:
 
         monkeypatch.setattr(Cluster, "kill", kill)
         monkeypatch.setattr(Cluster, "revive", lambda _: self.told.append("revive"))
-        monkeypatch.setattr(brokers, "AIMS", {brokers.OPEN: lambda *_: None})
-        monkeypatch.setattr(brokers, "hold", lambda *_: {"writers": [(7, 0)], "open_records": 5})
+        monkeypatch.setattr(brokers, "MOMENTS", {brokers.OPEN: lambda *_: None})
+        monkeypatch.setattr(
+            brokers, "pause_at", lambda *_: {"writers": [(7, 0)], "open_records": 5}
+        )
         ours = {name: self.tell(name) for name in ("commit", "demand_kept")}
         monkeypatch.setattr(
             brokers,
@@ -107,8 +109,8 @@ class Coordinated:
         self.trial: Any = SimpleNamespace(
             rig=SimpleNamespace(broker=cluster),
             reading=SimpleNamespace(raw=raw, reconnect=self.tell("reconnect")),
-            resume=lambda _: self.told.append("resume"),
-            wait=lambda _, reached: reached(),
+            instances=SimpleNamespace(resume=lambda _: self.told.append("resume")),
+            recorder=SimpleNamespace(wait=lambda _, reached: reached()),
             mark=lambda code, **evidence: self.marks.append(evidence | {"code": code}),
         )
 

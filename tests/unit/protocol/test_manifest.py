@@ -91,13 +91,14 @@ def test_relative_path(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert load(folder.name).folder == folder
 
 
-def test_sin_and_known_failures(folder: Path) -> None:
-    """A known failure of a design is read with reason and link.
+@pytest.mark.parametrize("key", ["sin", "mutant"])
+def test_sin_and_known_failures(folder: Path, key: str) -> None:
+    """A design's own mistake is read under both names of its table.
 
-    A reason may hold commas.
+    A known failure is read with reason and link. A reason may hold commas.
     """
     (folder / "known").write_text("# known\n\nG22.crash, slow, and old, https://example.org/1\n")
-    extra = '\nknown_failures = "known"\n[sin]\nscenarios = ["G22.crash"]\nanomaly = "lost"\n'
+    extra = f'\nknown_failures = "known"\n[{key}]\nscenarios = ["G22.crash"]\nanomaly = "lost"\n'
     (folder / "design.toml").write_text(GOOD + extra)
 
     manifest = load(str(folder))
@@ -120,6 +121,11 @@ def test_sin_and_known_failures(folder: Path) -> None:
             "\n",
             "\nlanguage = 'C'\n",
             "`language` is not a field of a design; known are name, version, command",
+        ),
+        (
+            "\n",
+            "\nmutant.scenarios = ['G22.crash']\nmutant.anomaly = 'lost'\nmutant.x = 1\n",
+            "`mutant.x` is not a field of a design; known are scenarios, core, anomaly, control",
         ),
         (
             '"exactly_once"',

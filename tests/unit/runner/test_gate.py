@@ -20,7 +20,8 @@ from upheld.errors import MachineProblem
 from upheld.history import read as read_history
 from upheld.protocol.manifest import Manifest
 from upheld.report import Summary, read
-from upheld.runner.plugin import Choice, Plugin, arguments
+from upheld.runner.choice import Choice
+from upheld.runner.plugin import Plugin, arguments
 from upheld.spec import catalogue
 from upheld.spec.durations import Durations, Recorded
 from upheld.verdicts import (
@@ -135,6 +136,7 @@ class Run:
             end_cluster=lambda: None,
             out=self.out,
             seed=7,
+            time_scale=1.0,
         )
         choice = Choice([manifest], self.found, {"fake": set(self.found.by_row)}, **options)
         self.gate = Plugin(rig, choice, console=Console(file=self.said, width=1000))
@@ -326,7 +328,7 @@ def test_a_red_card_is_printed_at_once(run: Run) -> None:
 
 def test_a_limit_of_memory_fails_the_run(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """The peak of the whole process tree counts."""
-    monkeypatch.setattr("upheld.runner.plugin.Memory.stop", lambda _: 300)
+    monkeypatch.setattr("upheld.runner.account.Memory.stop", lambda _: 300)
 
     verdicts, summary = run.judge(max_memory_mb=200)
 

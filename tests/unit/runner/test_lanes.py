@@ -18,8 +18,8 @@ from rich.console import Console
 from upheld.cli import main
 from upheld.errors import UsageProblem
 from upheld.report import RowResult, read
+from upheld.runner.choice import Choice
 from upheld.runner.lanes import Lane, LanePlugin, Lanes
-from upheld.runner.plugin import Choice
 from upheld.spec.durations import Durations, Recorded
 from upheld.supervisor.reaper import RunScope
 from upheld.verdicts import Verdict

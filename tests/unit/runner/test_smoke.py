@@ -13,7 +13,7 @@ from miniatures import manifest
 
 from upheld.errors import UsageProblem
 from upheld.runner import smoke as module
-from upheld.runner.smoke import Check, smoke
+from upheld.runner.smoke import Check, Site, smoke
 from upheld.scaffold import new
 from upheld.supervisor import instance
 from upheld.supervisor.reaper import RunScope
@@ -75,7 +75,7 @@ def checked(
 ) -> list[Check]:
     """Smoke a miniature."""
     with RunScope() as run:
-        return smoke(manifest(habit, **fields), broker, run, folder, time_scale)
+        return smoke(manifest(habit, **fields), Site(broker, run, folder, time_scale))
 
 
 def test_a_sound_adapter_passes_every_check(broker: Broker, tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_a_program_that_nobody_knows_is_told(broker: Broker, tmp_path: Path) -> 
     unknown: Any = SimpleNamespace(programs=["relax"], modes=["exactly_once"])
     nothing: Any = SimpleNamespace()
 
-    (check,) = smoke(unknown, broker, nothing, tmp_path)
+    (check,) = smoke(unknown, Site(broker, nothing, tmp_path))
 
     assert not check.ok
     assert check.text.startswith("there is no program relax; known are relay, ")

@@ -11,9 +11,9 @@ import pytest
 from upheld.checks import ANOMALIES
 from upheld.errors import UsageProblem
 from upheld.judging.claims import anomalies_of
-from upheld.protocol.manifest import Manifest, Sin, load, shipped
+from upheld.protocol.manifest import ExpectedViolation, Manifest, load, shipped
 from upheld.spec import catalogue
-from upheld.spec.selection import Request, chosen_rows, rows_of_the_sin
+from upheld.spec.selection import Request, chosen_rows, rows_of_the_mutant
 
 SINS = [name for name in shipped() if name.startswith("broken/")]
 LINES_MAX = 40
@@ -22,7 +22,7 @@ EVERYTHING = Request(depth="full")
 FOUND = catalogue.load()
 
 
-def sinful(name: str) -> tuple[Manifest, Sin]:
+def sinful(name: str) -> tuple[Manifest, ExpectedViolation]:
     """Return a wrong design, and its sin."""
     design = load(name)
     assert design.sin
@@ -42,7 +42,7 @@ def test_one_short_module(name: str) -> None:
     assert design.name == name
     assert len(modules) == 1
     assert len(text.splitlines()) <= LINES_MAX
-    assert all(word in (ast.get_docstring(ast.parse(text)) or "") for word in ("Whoever", "show"))
+    assert all(word in (ast.get_docstring(ast.parse(text)) or "") for word in ("mistake", "show"))
     assert "from upheld.impl.plain import" in text
 
 
@@ -53,7 +53,7 @@ def test_names_what_is_there(name: str) -> None:
     It is judged on them and on its control alone.
     """
     design, sin = sinful(name)
-    rows = rows_of_the_sin(FOUND, design)
+    rows = rows_of_the_mutant(FOUND, design)
 
     assert chosen_rows(EVERYTHING, FOUND, [design]) == {name: rows}
     assert sin.control in rows
@@ -95,7 +95,10 @@ def test_a_sin_that_nothing_can_show(scenarios: tuple[str, ...], says: str) -> N
     It is refused before a broker is started.
     """
     design = load("plain").model_copy(
-        update={"modes": ("at_least_once",), "sin": Sin(scenarios=scenarios, anomaly="lost")}
+        update={
+            "modes": ("at_least_once",),
+            "sin": ExpectedViolation(scenarios=scenarios, anomaly="lost"),
+        }
     )
 
     with pytest.raises(UsageProblem, match=says):
@@ -110,7 +113,7 @@ def test_one_row_of_each_program() -> None:
     design, _ = sinful("broken/reads_uncommitted")
 
     assert {
-        row for row in rows_of_the_sin(FOUND, design) if row.startswith("G40.aborted-upstream")
+        row for row in rows_of_the_mutant(FOUND, design) if row.startswith("G40.aborted-upstream")
     } == {
         "G40.aborted-upstream[ledger-at_least_once]",
         "G40.aborted-upstream[relay-at_least_once]",

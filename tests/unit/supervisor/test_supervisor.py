@@ -17,7 +17,8 @@ from miniatures import MINIATURES, START, Run, Spawn, manifest, until
 from upheld.errors import UsageProblem
 from upheld.protocol.messages import Failed, Ready, Stopped
 from upheld.supervisor import instance as instances
-from upheld.supervisor.instance import Instance, Silence, prepare
+from upheld.supervisor.environment import prepare
+from upheld.supervisor.instance import Instance, Options, Silence
 from upheld.supervisor.pool import Pool
 from upheld.verdicts import AdapterBreach
 
@@ -54,7 +55,9 @@ def spawn(tmp_path: Path) -> Iterator[Spawn]:
     spawned = []
 
     def of(habit: str, time_scale: float = 1.0) -> Instance:
-        instance = Instance(manifest(habit), Run(), tmp_path, name="it", time_scale=time_scale)
+        instance = Instance(
+            manifest(habit), Run(), tmp_path, Options(name="it", time_scale=time_scale)
+        )
         spawned.append(instance)
         return instance
 
@@ -352,7 +355,7 @@ def test_prepare_that_fails(
 
     The sentence names its log.
     """
-    monkeypatch.setattr(instances, "PREPARE_S", 0.5)
+    monkeypatch.setattr("upheld.supervisor.environment.PREPARE_S", 0.5)
 
     with pytest.raises(UsageProblem, match=f"`prepare` {says}.*miniature-prepare.txt says why"):
         prepare(manifest("", prepare=[sys.executable, "-c", script]), Run(), tmp_path)
