@@ -8,7 +8,7 @@ killed, and goes on from its last commit.
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from histories import Story
@@ -26,8 +26,14 @@ MODES = ("exactly_once", "at_least_once")
 ROWS = ("ada", "bob")
 TICKERS = ("A", "B", None, "UNKNOWN")
 
-# What befalls a row or a partner, which one, its ticker, and whether it is visible.
-Change = tuple[str, int, int, bool]
+
+class Change(NamedTuple):
+    """A change of a row or a partner, and whether it is visible."""
+
+    kind: str
+    number: int
+    ticker: int
+    visible: bool
 
 
 @dataclass(frozen=True)
@@ -53,9 +59,8 @@ KINDS = (
     "row goes",
     "partner goes",
 )
-# Take a record of one of the four partitions; show what has come of all that was taken, and commit
-# all of it, or nothing,
-# or what had been taken when this was kept in mind.
+# A number takes a record of that partition. "show" shows the results of all taken records. All of
+# them are committed then, or those that had been taken at the last "keep in mind", or none.
 STEPS = (
     0,
     2,
@@ -80,7 +85,7 @@ def change(byte: int) -> Change:
     kind = KINDS[byte % 5]
     number = byte // 5 % 4 // 3
     is_aborted = byte >= 120 and byte % 3 == 0
-    return kind, number, max(0, byte // 20 % 6 - 2), not is_aborted
+    return Change(kind, number, max(0, byte // 20 % 6 - 2), not is_aborted)
 
 
 INPUTS = st.binary(min_size=9, max_size=14).map(lambda drawn: tuple(map(change, drawn)))
