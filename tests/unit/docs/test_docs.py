@@ -154,7 +154,7 @@ def test_every_option_of_every_command_is_explained() -> None:
 
 
 def test_the_table_of_capabilities_is_the_protocol_s() -> None:
-    """The page for designs lists each capability with the sentence that the code has for it."""
+    """The page for designs lists each capability with its sentence in the code."""
     page = (ROOT / "docs" / "gate-your-own-design.md").read_text(encoding="utf-8")
 
     assert re.findall(r"^   \| `(.+)` \| (.+) \|$", page, re.MULTILINE) == [
