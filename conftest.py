@@ -33,7 +33,7 @@ LONGEST = (
     "live/test_reference_submitted.py",
     "live/test_cassandra.py",
     "unit/impl/test_spark_reference.py",
-    "unit/runner/test_gate.py",
+    "unit/runner/test_plugin.py",
     "unit/checks/test_checks_properties.py",
     "unit/generators/test_tables.py",
 )

@@ -60,7 +60,7 @@ def test_a_killed_harness_leaves_no_broker_and_no_folder(kind: str, tmp_path: Pa
 
 
 def skip_without_an_image() -> None:
-    """Where no engine answers there is no container to leave behind."""
+    """Skip the test where no engine answers: there is no container to leave behind."""
     try:
         kafka_image(None)
     except NoContainerError as reason:

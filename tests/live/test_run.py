@@ -135,7 +135,7 @@ def ran(folder: Path, *options: str, **environment: str) -> Judged:
 
 
 def verdicts(out: Path) -> tuple[dict[str, str], Summary]:
-    """Row -> verdict, and the summary."""
+    """Return the verdict of each row, and the summary."""
     rows, summary = read(out / "report.jsonl")
     return {row.id: row.verdict for row in rows}, summary
 
@@ -250,7 +250,7 @@ class Started:
         ]
 
     def end(self, number: signal.Signals) -> int:
-        """Interrupt it, and see that nothing of it is left."""
+        """Interrupt the run, and see that nothing of it is left."""
         (scratch,) = (p for p in self.temporary.iterdir() if p.name.startswith("upheld-"))
         self.process.send_signal(number)
         code = self.process.wait(DEADLINE_S)

@@ -146,7 +146,7 @@ def test_options_that_contradict_each_other_are_refused(
     It comes before anything is started.
     """
     with RunScope() as run, pytest.raises(UsageProblem, match=message):
-        open_broker(Asked(**options), run=run, log_dir=tmp_path)  # type: ignore[arg-type]
+        open_broker(Asked(**options), run=run, log_dir=tmp_path)
 
 
 def test_no_java_says_how_to_get_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

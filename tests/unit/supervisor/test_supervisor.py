@@ -67,7 +67,7 @@ def spawn(tmp_path: Path) -> Iterator[Spawn]:
 
 
 def message(breach: AdapterBreach, instance: Instance) -> str:
-    """The text of a breach without what differs from run to run."""
+    """Return the text of a breach without what differs from run to run."""
     text = (
         str(breach)
         .replace(str(instance.stderr_path), "LOG")
