@@ -33,9 +33,9 @@ def test_a_difference_names_the_row_and_its_first_other_call() -> None:
 
 def test_waits_that_follow_each_other_are_one() -> None:
     """Five seconds and then two are seven; those of another application, or later, are not."""
-    calls = ["trial.watch(a,5000)", "trial.watch(a,2000)", "trial.watch(b,1)", "trial.watch(a,1)"]
+    calls = [f"trial.watch({each} ms)" for each in ("a,5000", "a,2000", "b,1", "a,1")]
 
-    assert normal(calls) == ["trial.watch(a,7000)", "trial.watch(b,1)", "trial.watch(a,1)"]
+    assert normal(calls) == [f"trial.watch({each} ms)" for each in ("a,7000", "b,1", "a,1")]
 
 
 def test_each_sentence_calls_the_check_of_its_claim() -> None:

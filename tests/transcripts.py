@@ -2,7 +2,8 @@
 
 Each sentence of a row runs against a trial that records the calls made on it. Two sets of sentences
 are the same specification if the transcripts of their rows are. The normal form sorts dicts and
-sets, and sums the waits that follow each other.
+sets, sums the waits that follow each other, and leaves out what says nothing: a wait of no time, an
+attribute that is set to what it is, an option that is off, and the text of a claim.
 """
 
 import contextlib
@@ -37,14 +38,14 @@ PARAMETERS = {
 }
 # What the step modules import to act on a trial: each is replaced by a stub of that name.
 ACTS = (
-    *("brokers", "disks", "membership", "topics", "rejections", "stores"),
+    *("brokers", "disks", "membership", "topics", "rejections"),
     *("hold", "meet", "arrive", "give_up", "out_of_reach", "WallClock", "written"),
 )
 RACES = {
     "rows have gone right after they came": 3,
     "rows have moved across the partitions of their partners": 3,
 }
-WATCH = re.compile(r"trial\.watch\((?P<application>[^,]+),(?P<until_ms>\d+)\)")
+WATCH = re.compile(r"trial\.watch\((?P<application>[^,]+),(?P<for_ms>\d+) ms\)")
 
 Transcript = dict[str, list[str]]  # row id -> calls
 Log = list[str]
@@ -126,17 +127,30 @@ class Stub:
 
 
 class StubApplication(Stub):
-    """An application of which each attribute that is set is recorded."""
+    """An application of which each attribute that changes is recorded."""
 
     def __setattr__(self, name: str, value: object) -> None:
+        if self.__dict__[name] != value:
+            self._log.append(f"{self._name}.{name} = {show(value)}")
         self.__dict__[name] = value
-        self._log.append(f"{self._name}.{name} = {show(value)}")
+
+
+class StubStores(Stub):
+    """Outages of a store, which take the time that they say."""
+
+    def disturb(
+        self, trial: "StubTrial", application: StubApplication, how: str, length_ms: int
+    ) -> None:
+        """Record the outage, and let its time pass."""
+        self._log.append(f"stores.disturb(trial,{application},{how!r},{length_ms})")
+        trial.now_ms += length_ms
 
 
 class StubTrial(Stub):
-    """A trial that declares stub applications and never waits."""
+    """A trial that declares stub applications; its time passes at once."""
 
     applications: dict[str, StubApplication]
+    now_ms: int
 
     def __init__(self, log: Log) -> None:
         manifest = Stub(log, "manifest", capabilities=CAPABILITIES, name="x", atomic="batch")
@@ -165,7 +179,11 @@ class StubTrial(Stub):
             inputs=inputs,
             reads=played.reads,
             event=Stub(self._log, "event", parameters=parameters, topics=topics),
-            running={"a": Stub(self._log, "instance a")},
+            several=False,
+            workers=0,
+            through_proxy=False,
+            lag_due_ms=None,
+            running={},
             store=Stub(self._log, "store") if "store" in parameters else None,
             wave=None,
             tables=None,
@@ -190,6 +208,48 @@ class StubTrial(Stub):
         self._log.append(f"feeding {application} every {apart_s}")
         yield
         self._log.append(f"fed {application}")
+
+    def start(self, application: StubApplication, name: str = "a", **options: object) -> Stub:
+        """Record the start of an instance, which runs from now on."""
+        self._called("start", application, name, options)
+        application.running[name] = Stub(self._log, f"instance {name}")
+        return application.running[name]
+
+    def stop(self, application: StubApplication, name: str = "a", **options: object) -> None:
+        """Record the end of an instance."""
+        self._called("stop", application, name, options)
+        del application.running[name]
+
+    def kill(self, application: StubApplication, name: str = "a") -> None:
+        """Record the death of an instance."""
+        self._called("kill", application, name, {})
+        del application.running[name]
+
+    def _called(
+        self, method: str, application: StubApplication, name: str, options: dict[str, object]
+    ) -> None:
+        chosen = {option: value for option, value in options.items() if value}
+        shown = ",".join([show(application), name, *_named(chosen)])
+        self._log.append(f"trial.{method}({shown})")
+
+    def watch(self, application: StubApplication, until_ms: int) -> None:
+        """Record how long outputs are looked for."""
+        if until_ms > self.now_ms:
+            self._log.append(f"trial.watch({application},{until_ms - self.now_ms} ms)")
+            self.__dict__["now_ms"] = until_ms
+
+    def look_outside(self, application: StubApplication) -> None:
+        """Record a look at effects outside of Kafka; without any there is nothing to see."""
+        if "effects" in application.event.parameters:
+            self._log.append(f"trial.look_outside({application})")
+
+    def claim(
+        self, check: str, application: StubApplication, sentence: str, **arguments: object
+    ) -> None:
+        """Record what is claimed, in whatever words."""
+        assert sentence
+        shown = ",".join([repr(check), show(application), *_named(arguments)])
+        self._log.append(f"trial.claim({shown})")
 
     def wait(self, seconds: float, reached: object) -> bool:
         """Record the wait; what is waited for has come."""
@@ -234,6 +294,7 @@ def _modules() -> list[ModuleType]:
 def _replacements(log: Log) -> dict[str, object]:
     return {name: Stub(log, name) for name in ACTS} | {
         "AIMS": StubAims(log),
+        "stores": StubStores(log, "stores"),
         "races": lambda _history, _application: Counter(RACES),
         "Tables": StubTables,
     }
@@ -276,8 +337,8 @@ def normal(calls: Log) -> list[str]:
         this = WATCH.fullmatch(call)
         before = WATCH.fullmatch(summed[-1]) if summed else None
         if this and before and this["application"] == before["application"]:
-            until_ms = int(this["until_ms"]) + int(before["until_ms"])
-            summed[-1] = f"trial.watch({this['application']},{until_ms})"
+            for_ms = int(this["for_ms"]) + int(before["for_ms"])
+            summed[-1] = f"trial.watch({this['application']},{for_ms} ms)"
         else:
             summed.append(call)
     return summed
