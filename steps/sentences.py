@@ -10,12 +10,12 @@ from functools import partial
 from kio.schema.errors import ErrorCode
 from pytest_bdd import given, parsers, step, then, when
 
-from upheld.families import Family
 from upheld.generators.ledger import ledger
 from upheld.generators.pulse import facts as signal_facts
 from upheld.generators.pulse import names, signals
 from upheld.generators.visits import facts as visit_facts
 from upheld.generators.visits import visits
+from upheld.history.marks import Happening, Look
 from upheld.injectors.clock import WallClock
 from upheld.injectors.proxy import Fault
 from upheld.injectors.proxy.errors import Moment
@@ -250,8 +250,7 @@ def visits_trickle(
             trial.watch(application, due_ms)
         if clock and seconds:
             trial.mark(
-                "the wall clock jumps",
-                Family.CLOCK,
+                Happening.CLOCK_JUMPED,
                 **clock.evidence(application.running["a"].pids()),
             )
 
@@ -431,7 +430,7 @@ def goes_on(trial: Trial) -> None:
     """SIGCONT the zombie, and give it the settle time to emit, or to end itself."""
     for application in subjects(trial):
         zombie = application.running["a"]
-        trial.ends(application, "before the zombie resumes")
+        trial.ends(application, Look.BEFORE_ZOMBIE)
         trial.resume(application)
         trial.wait(SETTLE_S, lambda zombie=zombie: zombie.is_over)  # type: ignore[misc]
         # Nothing may follow within the settle time, whether it lives or not.

@@ -8,6 +8,7 @@ from pytest_bdd import given, parsers, step, then, when
 from upheld.checks.joins import races
 from upheld.generators.ledger import FLAWS, Send, unreadable
 from upheld.generators.tables import Tables, facts, spoiled, written
+from upheld.history.marks import Happening
 from upheld.nemesis import topics
 from upheld.steps.sentences import subjects
 from upheld.trial.application import Application
@@ -20,6 +21,9 @@ FLAW = (
     f"|{'|'.join(FLAWS)})"
 )
 FORGOTTEN_WITHIN_MS = 2_000
+RACES = {
+    happening.text: happening for happening in (Happening.ROWS_GONE_SOON, Happening.ROWS_MOVED)
+}
 MORE_CHANGES = 400  # for designs that forget when something else comes
 TIMES = 2
 
@@ -114,10 +118,11 @@ def raced(trial: Trial, what: str) -> None:
     shown.
     """
     for application in subjects(trial):
-        count = races(trial.history, application.name)[what]
+        happening = RACES[what]
+        count = races(trial.history, application.name)[happening]
         if not count:
             raise MarkMissed(f"of the changes that were written, no {what}")
-        trial.mark(what, times=count)
+        trial.mark(happening, times=count)
 
 
 @when("it says how much it holds")

@@ -13,10 +13,10 @@ import test_stores
 from histories import Found, Story
 
 from upheld.checks import ANOMALIES, CHECKS
-from upheld.checks.fencing import HANDED_OVER
 from upheld.checks.registry import check
 from upheld.generators.envelope_pb2 import Envelope, Hop
 from upheld.history.events import Record
+from upheld.history.marks import Look
 from upheld.programs import States, ledger
 from upheld.programs.ledger import LEDGER
 from upheld.verdicts import Inconclusive, NotOffered
@@ -1492,7 +1492,7 @@ class TestHandedOver:
             if number == first:
                 story.stands_by()
             if number == at:
-                story.ends(number, HANDED_OVER)
+                story.ends(number, Look.HANDED_OVER.text)
             story.row("ada", number + 1, number + 1, story.entry(ada=1))
             story.batch(number, number, producer)
         return story
@@ -1516,7 +1516,7 @@ class TestHandedOver:
     def test_one_wrote_nothing(self) -> None:
         """A cluster that never wrote was silent, and shows nothing."""
         story = self.switched(7, 7)
-        story.ends(2, HANDED_OVER)
+        story.ends(2, Look.HANDED_OVER.text)
 
         with pytest.raises(Inconclusive):
             story.judged("handed-over")

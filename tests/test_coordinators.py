@@ -99,7 +99,7 @@ class Coordinated:
             reading=SimpleNamespace(raw=raw, reconnect=self.tell("reconnect")),
             resume=lambda _: self.told.append("resume"),
             wait=lambda _, reached: reached(),
-            mark=lambda _, code, **evidence: self.marks.append(evidence | {"code": code}),
+            mark=lambda code, **evidence: self.marks.append(evidence | {"code": code}),
         )
 
     def tell(self, what: str) -> Callable[[], None]:
@@ -122,7 +122,7 @@ def test_the_mark_says_from_where_to_where(monkeypatch: pytest.MonkeyPatch) -> N
         mark["new_node"],
         mark["open_records"],
     ) == (
-        "broker",
+        "coordinator-moved",
         "design",
         1,
         3,

@@ -14,6 +14,7 @@ from histories import Story
 from upheld.checks.joins import SOON, races
 from upheld.checks.view import view_of
 from upheld.history.events import Measured, Record
+from upheld.history.marks import Happening
 from upheld.programs import CLIENTS, GONE, HOLDINGS, Unreadable
 from upheld.verdicts import Inconclusive
 
@@ -794,8 +795,8 @@ def test_races(reads: str, gone: int, moved: int) -> None:
             story.left(*name, **change)
     count = races(story.history, "app")
 
-    assert count["rows have gone right after they came"] == gone
-    assert count["rows have moved across the partitions of their partners"] == moved
+    assert count[Happening.ROWS_GONE_SOON] == gone
+    assert count[Happening.ROWS_MOVED] == moved
 
 
 @pytest.mark.parametrize(("between", "possible"), [(SOON - 1, 1), (SOON, 0)])
@@ -810,8 +811,8 @@ def test_a_race_is_soon(between: int, possible: int) -> None:
         story.left(key, "B", **then)
     count = races(story.history, "app")
 
-    assert count["rows have gone right after they came"] == possible
-    assert count["rows have moved across the partitions of their partners"] == possible
+    assert count[Happening.ROWS_GONE_SOON] == possible
+    assert count[Happening.ROWS_MOVED] == possible
 
 
 def test_roles() -> None:

@@ -5,8 +5,8 @@ one partition.
 import pytest
 from histories import Story
 
-from upheld.checks.lag import TORN
 from upheld.history.events import Committed, Instance, Lag, Mark
+from upheld.history.marks import Happening
 from upheld.verdicts import Inconclusive, NotOffered
 
 
@@ -122,7 +122,11 @@ class TestGapNamed:
         story = Story("ledger")
         story.start()
         story.history.add(
-            Mark(at_ms=1, fault="a gap", evidence={"gaps": {"app-entries-1": [3, 5]}})
+            Mark(
+                at_ms=1,
+                fault=Happening.INPUT_TRUNCATED.text,
+                evidence={"gaps": {"app-entries-1": [3, 5]}},
+            )
         )
         if said:
             story.history.add(
@@ -161,7 +165,7 @@ class TestFileNamed:
         story.history.add(
             Instance(at_ms=1, application="app", name="a", event="failed", detail="storage: 3")
         )
-        story.history.add(Mark(at_ms=2, fault=TORN, evidence={"file": torn}))
+        story.history.add(Mark(at_ms=2, fault=Happening.FILE_TORN.text, evidence={"file": torn}))
         if said:
             story.history.add(
                 Instance(at_ms=3, application="app", name="a", event="failed", detail=said)

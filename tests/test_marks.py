@@ -5,61 +5,89 @@ import pytest
 
 import upheld
 from upheld.families import Family
-from upheld.history.events import EVENT, Mark
+from upheld.history.events import EVENT, Ends, Mark
+from upheld.history.marks import Happening, Look, happening_of
 
 PACKAGE = Path(upheld.__file__).parent
-NO_FAULTS = {  # marks of what had to happen besides: their texts
-    "the input is shared",
-    "refused to start",
-    "stopped in the middle of its input",
-    "recovered",
-    "COLD",
-    "what",  # a race in the input, by what was written
-}
+FILES = [*PACKAGE.rglob("*.py"), *(PACKAGE / "steps").glob("*.py")]
+# What takes its code from a table, or from the moment at which an instance is struck.
+NAMES = {"happening", "aim.happening", "DISTURBED[how]"}
 
 
-def marks() -> list[tuple[str, str, bool]]:
-    """Each place that marks something: where, what, and whether it says a family."""
+def marks() -> list[tuple[str, str]]:
+    """Return each place that marks something, and the code that it says."""
     found = []
-    files = [*PACKAGE.rglob("*.py"), *(PACKAGE / "steps").glob("*.py")]
-    for file in files:
+    for file in FILES:
         for node in ast.walk(ast.parse(file.read_text())):
             if (
                 isinstance(node, ast.Call)
                 and isinstance(node.func, ast.Attribute)
                 and node.func.attr == "mark"
+                and node.args
+                and ast.unparse(node.func.value) not in {"pytest", "item"}
             ):
-                if not node.args or ast.unparse(node.func.value) in {"pytest", "item"}:
-                    continue
-                text = ast.unparse(node.args[0]).strip("'")
-                is_coded = len(node.args) > 1 and ast.unparse(node.args[1]).startswith("Family.")
-                found.append((f"{file.name}:{node.lineno}", text, is_coded))
+                found.append((f"{file.name}:{node.lineno}", ast.unparse(node.args[0])))
     return found
 
 
-def test_every_fault_has_a_code() -> None:
-    """A mark says the family of the fault that it is evidence of, or is known to be none."""
+def test_every_mark_says_a_code() -> None:
+    """A mark is made with a code of the table, never with a text alone."""
     found = marks()
 
     assert len(found) > 25
     assert [
-        (where, text) for where, text, is_coded in found if not is_coded and text not in NO_FAULTS
+        (where, code)
+        for where, code in found
+        if not code.startswith("Happening.") and code not in NAMES
     ] == []
-    assert {text for _, text, is_coded in found if not is_coded} == NO_FAULTS
 
 
-@pytest.mark.parametrize("line", ['{"kind":"mark","at_ms":1,"fault":"wiped","evidence":{}}'])
-def test_an_older_mark_is_read(line: str) -> None:
-    """A history that was recorded before marks had codes stays readable."""
-    assert EVENT.validate_json(line) == Mark(at_ms=1, fault="wiped", evidence={})
+def test_every_code_is_in_use() -> None:
+    """Nothing stands in the table that no part of the harness marks."""
+    harness = "".join(file.read_text() for file in FILES)
+
+    assert [each.name for each in Happening if f"Happening.{each.name}" not in harness] == []
 
 
-def test_a_code_is_a_word() -> None:
-    """A history holds the code as text."""
-    mark = Mark(at_ms=1, code=Family.DISK, fault="wiped", evidence={})
+@pytest.mark.parametrize("happening", Happening)
+def test_an_older_mark_is_read_by_its_text(happening: Happening) -> None:
+    """A history that was recorded before marks had codes gives the same code by its text."""
+    words = {"which": "another worker", "api": "EndTxn", "side": "after", "request": "EndTxn"}
+    text = happening.text.format(**words)
 
-    assert (
-        mark.model_dump_json()
-        == '{"kind":"mark","at_ms":1,"code":"disk","fault":"wiped","evidence":{}}'
+    assert happening_of(text) is happening
+    assert Mark(at_ms=1, fault=text, evidence={}).happening is happening
+
+
+@pytest.mark.parametrize("look", Look)
+def test_older_ends_are_read_by_their_reason(look: Look) -> None:
+    """Ends that were recorded before there were codes have the code of their reason."""
+    line = (
+        '{"kind":"ends","at_ms":1,"application":"a",'
+        f'"reason":"{look.text}","last_stable":{{}},"high_watermark":{{}}}}'
+    )
+    ends = EVENT.validate_json(line)
+
+    assert isinstance(ends, Ends)
+    assert ends.look is look
+
+
+def test_an_unknown_text_has_no_code() -> None:
+    """A mark of another version stays readable."""
+    line = '{"kind":"mark","at_ms":1,"fault":"made up","evidence":{}}'
+    mark = EVENT.validate_json(line)
+
+    assert isinstance(mark, Mark)
+    assert mark.happening is None
+
+
+def test_codes_are_words() -> None:
+    """A history holds the codes as text, and is read as it was written."""
+    wiped = Happening.DISK_WIPED
+    mark = Mark(at_ms=1, code=Family.DISK, happening=wiped, fault=wiped.text, evidence={})
+
+    assert mark.model_dump_json() == (
+        '{"kind":"mark","at_ms":1,"code":"disk","happening":"disk-wiped","fault":"wiped",'
+        '"evidence":{}}'
     )
     assert EVENT.validate_json(mark.model_dump_json()) == mark

@@ -166,7 +166,7 @@ def test_a_limit_that_one_shard_broke_fails_the_whole(tmp_path: Path) -> None:
         ({"shard": "1/2"}, "are both shard 1/2"),
         ({"shard": "3/3"}, "Here are shards of 2 and of 3"),
         ({"shard": "4/3"}, "the shard '4/3' is not K/N"),
-        ({"format": 4}, "has format 4, and this version reads 3 at most"),
+        ({"format": 5}, "has format 5, and this version reads 4 at most"),
     ],
 )
 def test_what_does_not_fit_together_is_refused(
@@ -254,7 +254,9 @@ def test_shards_share_a_seed(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--shard needs a --seed" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("number", "depth", "chosen"), [(1, "full", 203), (2, "core", 146)])
+@pytest.mark.parametrize(
+    ("number", "depth", "chosen"), [(1, "full", 203), (2, "core", 146), (3, "core", 146)]
+)
 def test_an_older_report_is_read(number: int, depth: str, chosen: int) -> None:
     """A report is read as the version wrote it that had its format; the first promised all it
     chose.

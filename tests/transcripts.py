@@ -19,6 +19,7 @@ from typing import Any, Self
 from unittest import mock
 
 from upheld import steps
+from upheld.history.marks import Happening
 from upheld.lint import matches, step_definitions
 from upheld.programs import PROGRAMS
 from upheld.protocol.messages import Mode
@@ -42,8 +43,8 @@ ACTS = (
     *("hold", "meet", "arrive", "give_up", "out_of_reach", "WallClock", "written"),
 )
 RACES = {
-    "rows have gone right after they came": 3,
-    "rows have moved across the partitions of their partners": 3,
+    Happening.ROWS_GONE_SOON: 3,
+    Happening.ROWS_MOVED: 3,
 }
 WATCH = re.compile(r"trial\.watch\((?P<application>[^,]+),(?P<for_ms>\d+) ms\)")
 

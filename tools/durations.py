@@ -22,10 +22,9 @@ from upheld.errors import Problem, UsageProblem
 from upheld.report import RowResult
 from upheld.spec import catalogue, durations
 from upheld.spec.durations import Durations, Recorded
-from upheld.verdicts import Verdict
+from upheld.verdicts import Reason, Verdict
 
 JUDGED = (Verdict.UPHELD, Verdict.UNSUPPORTED, Verdict.VIOLATED)
-LACKING = "this machine has no"  # so begins the reason of a row that cannot be judged here
 
 
 class Observed(NamedTuple):
@@ -49,7 +48,7 @@ def observed(report: Path) -> Iterator[Observed]:
         else:
             is_first = False
         is_usual = row.verdict in JUDGED and row.attempts == 1 and row.known is None
-        if is_usual and not row.reason.startswith(LACKING):
+        if is_usual and row.code is not Reason.MACHINE_LACKS:
             is_unsupported = row.verdict is Verdict.UNSUPPORTED
             yield Observed(row.design, row.id, row.seconds, is_first, is_unsupported)
 

@@ -25,9 +25,9 @@ from pydantic import BaseModel, ConfigDict
 from rich.table import Table
 
 from upheld.errors import UsageProblem
-from upheld.families import Family
 from upheld.generators.ledger import Send, ledger
 from upheld.history import events
+from upheld.history.marks import Happening
 from upheld.injectors.disk import Hold
 from upheld.injectors.proxy import EFFECTS, TRANSACTION, Rule
 from upheld.injectors.proxy.errors import Moment
@@ -273,21 +273,24 @@ class _Life:
             ended = error
         finally:
             self.trial.close()
-        verdict, reason, anomalies = judged(ended or self.trial.not_offered)
-        if isinstance(ended, MarkMissed):
-            reason = str(ended)
+        found = judged(ended or self.trial.not_offered)
+        reason = str(ended) if isinstance(ended, MarkMissed) else found.reason
         seconds, path = self.trial.now_ms / 1000, self.trial.path
         self.trial.history.add(
             events.Ended(
-                verdict=verdict, reason=reason, anomalies=tuple(anomalies), seconds=seconds
+                verdict=found.verdict,
+                code=found.code,
+                reason=reason,
+                anomalies=found.anomalies,
+                seconds=seconds,
             )
         )
         self.trial.history.close()
         return Result(
             cut=cut,
-            verdict=None if isinstance(ended, MarkMissed) else verdict,
+            verdict=None if isinstance(ended, MarkMissed) else found.verdict,
             reason=reason,
-            anomalies=anomalies[:20],
+            anomalies=list(found.anomalies[:20]),
             evidence=self.evidence,
             recovery=[api for api in self.recovery if is_effect(api)],
             seconds=seconds,
@@ -434,7 +437,8 @@ class _Life:
                 "file": str(rule.effect.path.relative_to(rule.folder)),
                 "pid": rule.effect.pid,
             }
-        trial.mark(f"struck at its {cut.api}: {cut.side}", Family.PROCESS, **self.evidence)
+        said = Happening.CRASH_POINT.text.format(api=cut.api, side=cut.side)
+        trial.mark(Happening.CRASH_POINT, said, **self.evidence)
         self._leave(cut.left)
         return rule
 
@@ -442,9 +446,7 @@ class _Life:
         """Do to the instance's own disk what is to have become of it, and mark what there was."""
         if left == "rolled-back" and self.rig.disk:
             kept, lost = self.rig.disk.roll_back(self.application.directory / OWN)
-            self.trial.mark(
-                "rolled back to what was synced", Family.DISK, files=kept + lost, lost=lost
-            )
+            self.trial.mark(Happening.UNSYNCED_LOST, files=kept + lost, lost=lost)
         elif left == "wiped":
             disks.wipe(self.trial, self.application, OWN, may_be_empty=True)
 

@@ -5,6 +5,7 @@ so.
 from collections import Counter
 from collections.abc import Iterable
 from enum import StrEnum
+from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
@@ -21,6 +22,17 @@ class Verdict(StrEnum):
     INCONCLUSIVE = "inconclusive"
     UNSUPPORTED = "unsupported"
     UPHELD = "upheld"
+
+
+class Reason(StrEnum):
+    """The kinds of reasons for an end that is neither upheld nor violated."""
+
+    MARK_MISSED = "mark-missed"
+    NOT_SHOWN = "not-shown"
+    NOT_OFFERED = "not-offered"
+    MACHINE_LACKS = "machine-lacks"
+    ADAPTER_BREACH = "adapter-breach"
+    HARNESS_FAILED = "harness-failed"
 
 
 class Anomaly(BaseModel):
@@ -55,6 +67,7 @@ class Outcome(Exception):
     """The end of a scenario other than upheld."""
 
     verdict: Verdict
+    code: Reason | None = None
 
 
 class Violated(Outcome):
@@ -76,6 +89,7 @@ class Inconclusive(Outcome):
     """Nothing can be said: the fault left no mark, or the machine was too slow to time a design."""
 
     verdict = Verdict.INCONCLUSIVE
+    code = Reason.NOT_SHOWN
 
 
 class MarkMissed(Inconclusive):
@@ -83,35 +97,57 @@ class MarkMissed(Inconclusive):
     application id.
     """
 
+    code = Reason.MARK_MISSED
+
 
 class NotOffered(Outcome):
-    """The design, or this environment, does not offer what the scenario needs."""
+    """The design does not offer what the scenario needs."""
 
     verdict = Verdict.UNSUPPORTED
+    code = Reason.NOT_OFFERED
+
+
+class MachineLacks(NotOffered):
+    """This machine, or the broker that was given, lacks what the scenario needs."""
+
+    code = Reason.MACHINE_LACKS
 
 
 class HarnessError(Outcome):
     """The judging itself failed; the text says whether the adapter or the harness is to blame."""
 
     verdict = Verdict.HARNESS_ERROR
+    code = Reason.HARNESS_FAILED
 
 
 class AdapterBreach(HarnessError):
     """The adapter broke the protocol with no fault made; the text teaches what was expected."""
 
+    code = Reason.ADAPTER_BREACH
 
-def judged(ended: BaseException | None) -> tuple[Verdict, str, list[Anomaly]]:
-    """The verdict that the end of an attempt means, its reason, and its anomalies."""
+
+class Judged(NamedTuple):
+    """The verdict on an attempt."""
+
+    verdict: Verdict
+    code: Reason | None = None
+    reason: str = ""
+    anomalies: tuple[Anomaly, ...] = ()
+
+
+def judged(ended: BaseException | None) -> Judged:
+    """Return the verdict that the end of an attempt means, and why."""
     match ended:
         case None:
-            return Verdict.UPHELD, "", []
+            return Judged(Verdict.UPHELD)
         case Violated():
-            return Verdict.VIOLATED, "", ended.anomalies
+            return Judged(Verdict.VIOLATED, anomalies=tuple(ended.anomalies))
         case MarkMissed():
-            return Verdict.INCONCLUSIVE, f"in {ATTEMPTS} attempts: {ended}", []
-        case Inconclusive() | NotOffered() | HarnessError() | Outcome():
-            return ended.verdict, str(ended), []
+            return Judged(ended.verdict, ended.code, f"in {ATTEMPTS} attempts: {ended}")
+        case Outcome():
+            return Judged(ended.verdict, ended.code, str(ended))
         case Problem():
-            return Verdict.HARNESS_ERROR, str(ended), []
+            return Judged(Verdict.HARNESS_ERROR, Reason.HARNESS_FAILED, str(ended))
         case _:
-            return Verdict.HARNESS_ERROR, f"the harness failed: {type(ended).__name__}: {ended}", []
+            said = f"the harness failed: {type(ended).__name__}: {ended}"
+            return Judged(Verdict.HARNESS_ERROR, Reason.HARNESS_FAILED, said)

@@ -47,9 +47,23 @@ def topic(reading: Reading, request: pytest.FixtureRequest) -> str:
     return name
 
 
-def committed(reading: Reading, topic: str) -> list[bytes | None]:
-    """The visible values of a topic."""
+def visible(reading: Reading, topic: str) -> list[bytes | None]:
+    """Return the values of a topic that a reader of committed data is given now."""
     return [message.value() for message in reading.records(topic, {0: 0}, committed=True)]
+
+
+def committed(reading: Reading, topic: str) -> list[bytes | None]:
+    """Return the visible values of a topic when its transactions are decided.
+
+    A coordinator answers EndTxn before it has written the markers that make records visible.
+    """
+
+    def is_decided() -> bool:
+        stable, end = reading.ends(topic, 1)
+        return stable == end
+
+    assert wait_for(is_decided), "a transaction is open"
+    return visible(reading, topic)
 
 
 def transactional(door: str, **settings: object) -> Producer:
@@ -200,7 +214,7 @@ def test_a_request_that_the_broker_never_had(proxy: Proxy, topic: str, reading: 
 def test_a_commit_that_is_held(proxy: Proxy, topic: str, reading: Reading) -> None:
     """Nothing is visible until it is released, though whoever asked for it has given up."""
     producer, rule = given_up(proxy, topic)
-    assert committed(reading, topic) == []
+    assert visible(reading, topic) == []
 
     proxy.release(rule)
     producer.commit_transaction(DEADLINE_S)
@@ -242,7 +256,7 @@ def test_what_was_held_is_lost(proxy: Proxy, topic: str, reading: Reading) -> No
     producer.produce(topic, b"1")
     producer.poll(0)
     assert rule.struck.wait(DEADLINE_S)
-    assert committed(reading, topic) == []
+    assert visible(reading, topic) == []
     proxy.release(rule, is_lost=True)
     producer.commit_transaction(DEADLINE_S)
 
@@ -382,4 +396,4 @@ def test_who_waits_for_no_replicas_is_not_told_of_them(
 
     assert rule.exchange
     assert rule.exchange.number == 3
-    assert wait_for(lambda: sorted(committed(reading, topic)) == [b"-1", b"0", b"1"])
+    assert wait_for(lambda: sorted(visible(reading, topic)) == [b"-1", b"0", b"1"])

@@ -9,6 +9,7 @@ from upheld.checks.registry import NO_STATE, RELATION, check
 from upheld.checks.view import Output, View, show, text, view_of
 from upheld.history import History
 from upheld.history.events import Batch, Committed, Instance, Mark, Paused, Record
+from upheld.history.marks import Happening
 from upheld.programs import GONE, NOTHING, State
 from upheld.verdicts import Anomaly, Inconclusive, NotOffered
 
@@ -305,11 +306,15 @@ def recovered(history: History, application: str) -> list[Anomaly]:
     """
     view, paused = view_of(history, application), rest(history, application)
     took_ms = paused.looked_ms - paused.since_ms
-    mark = next((m for m in reversed(list(history.of(Mark))) if m.fault == "recovered"), None)
+    mark = next(
+        (m for m in reversed(list(history.of(Mark))) if m.happening is Happening.RECOVERED), None
+    )
     if mark and mark.at_ms >= paused.since_ms and mark.evidence["after_ms"] <= paused.tolerance_ms:
         return list(view.foreign)
     begun = [
-        m.fault for m in history.of(Mark) if m.at_ms <= paused.since_ms and m.fault != "recovered"
+        m.fault
+        for m in history.of(Mark)
+        if m.at_ms <= paused.since_ms and m.happening is not Happening.RECOVERED
     ]
     said = f"{took_ms} ms after “{begun[-1] if begun else 'started'}” "
     said += "the first new output came" if mark else "no new output is visible"

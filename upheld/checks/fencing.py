@@ -9,9 +9,8 @@ from upheld.checks.registry import NO_STATE, check
 from upheld.checks.view import text, view_of
 from upheld.history import History
 from upheld.history.events import Batch, Committed, Ends, Instance, Mark, Record
+from upheld.history.marks import Happening, Look
 from upheld.verdicts import Anomaly, Inconclusive, NotOffered
-
-HANDED_OVER = "between two clusters"
 
 
 @check("silent", anomalies=("fenced-but-emitting",))
@@ -25,11 +24,9 @@ def silent(history: History, application: str) -> list[Anomaly]:
     """
     view = view_of(history, application)
     topic = view.application.topics[view.program.writes]
-    pause = [m for m in history.of(Mark) if m.fault == "with a transaction open"][-1]
+    pause = [m for m in history.of(Mark) if m.happening is Happening.TRANSACTION_OPEN][-1]
     ends = [
-        e
-        for e in history.of(Ends)
-        if e.application == application and e.reason == "before the zombie resumes"
+        e for e in history.of(Ends) if e.application == application and e.look is Look.BEFORE_ZOMBIE
     ][-1]
     zombies = {tuple(writer) for writer in pause.evidence["writers"]}
     stable: dict[str, int] = pause.evidence["last_stable"]
@@ -88,7 +85,7 @@ def handed_over(history: History, application: str) -> list[Anomaly]:
     """
     view, first, standing = view_of(history, application), set[int](), False
     ends = [
-        e for e in history.of(Ends) if e.application == application and e.reason == HANDED_OVER
+        e for e in history.of(Ends) if e.application == application and e.look is Look.HANDED_OVER
     ][-1].high_watermark
     found, late = list(view.foreign), set[int]()
     for event in history.events:

@@ -11,6 +11,7 @@ from upheld.checks.registry import NO_STATE, RELATION, check
 from upheld.checks.view import text, view_of
 from upheld.history import History
 from upheld.history.events import Instance, Measured, Record
+from upheld.history.marks import Happening
 from upheld.programs.contract import loaded
 from upheld.verdicts import Anomaly, Inconclusive
 
@@ -19,11 +20,11 @@ from upheld.verdicts import Anomaly, Inconclusive
 SOON = 50
 
 
-def races(history: History, application: str) -> Counter[str]:
+def races(history: History, application: str) -> Counter[Happening]:
     """How often what was written let a deletion outrun its insertion, or an older result a newer
     one.
     """
-    view, count = view_of(history, application), Counter[str]()
+    view, count = view_of(history, application), Counter[Happening]()
     rows, partners = (
         [r for r in view.inputs if r.visible and r.topic == view.application.topics[role]]
         for role in view.program.inputs
@@ -36,9 +37,9 @@ def races(history: History, application: str) -> Counter[str]:
         last, was = before.get(record.key, (None, None))
         if last and last.value is not None:
             soon = record.offset - last.offset <= SOON
-            count["rows have gone right after they came"] += soon and record.value is None
+            count[Happening.ROWS_GONE_SOON] += soon and record.value is None
             moved = record.value is not None and lies.get(was, -1) != lies.get(partner, -1)
-            count["rows have moved across the partitions of their partners"] += soon and moved
+            count[Happening.ROWS_MOVED] += soon and moved
         before[record.key] = record, partner
     return count
 

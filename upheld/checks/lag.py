@@ -10,9 +10,9 @@ from upheld.checks.registry import NO_STATE, check
 from upheld.checks.view import view_of
 from upheld.history import History
 from upheld.history.events import Committed, Instance, Lag, Mark
+from upheld.history.marks import Happening
 from upheld.verdicts import Anomaly, Inconclusive, NotOffered
 
-TORN = "a file is torn"
 AGE_MS = 1_000  # how old an answer may be: who asks Kafka once a second is no liar
 
 
@@ -100,7 +100,7 @@ def gap_named(history: History, application: str) -> list[Anomaly]:
     gaps = next(
         mark.evidence["gaps"]
         for mark in reversed(list(history.of(Mark)))
-        if "gaps" in mark.evidence
+        if mark.happening is Happening.INPUT_TRUNCATED
     )
     said = [
         e.detail
@@ -133,7 +133,7 @@ def file_named(history: History, application: str) -> list[Anomaly]:
     at, torn = next(
         (n, e.evidence["file"])
         for n, e in enumerate(events)
-        if isinstance(e, Mark) and e.fault == TORN
+        if isinstance(e, Mark) and e.happening is Happening.FILE_TORN
     )
     failed = (e for e in events[at:] if isinstance(e, Instance) and e.application == application)
     said = next((e.detail for e in failed if e.event == "failed"), None)

@@ -8,14 +8,24 @@ unless a name says otherwise.
 
 from base64 import b64decode
 from binascii import b2a_base64
+from collections.abc import Callable
 from functools import lru_cache
 from json.encoder import encode_basestring as _quoted
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, TypeAdapter
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    TypeAdapter,
+    model_validator,
+)
 
 from upheld.families import Family
-from upheld.verdicts import Anomaly
+from upheld.history.marks import Happening, Look, happening_of, look_of
+from upheld.verdicts import Anomaly, Reason
 
 BINARY = "base64:"
 _CONTROLS = frozenset(bytes([code]) for code in range(32))
@@ -218,6 +228,15 @@ class Instance(Event):
     table: str | None = None
 
 
+def _with_code(
+    fields: object, code: str, text: str, code_of: Callable[[str], str | None]
+) -> object:
+    """Give the fields of an event that was recorded before there were codes the code of its text."""
+    if not isinstance(fields, dict) or code in fields or not isinstance(fields.get(text), str):
+        return fields
+    return {**fields, code: code_of(fields[text])}
+
+
 class Mark(Event):
     """Evidence that a fault happened where it was aimed."""
 
@@ -226,8 +245,16 @@ class Mark(Event):
     code: Family | None = Field(
         default=None, description="the family of the fault; none where it was no fault"
     )
+    happening: Happening | None = Field(
+        default=None, description="the stable code of what happened; `fault` is its text"
+    )
     fault: str
     evidence: dict[str, Any]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_by_text(cls, fields: object) -> object:
+        return _with_code(fields, "happening", "fault", happening_of)
 
 
 class Paused(Event):
@@ -378,9 +405,17 @@ class Ends(Event):
     kind: Literal["ends"] = "ends"
     at_ms: int
     application: str
+    look: Look | None = Field(
+        default=None, description="the stable code of the moment; `reason` is its text"
+    )
     reason: str
     last_stable: Offsets
     high_watermark: Offsets
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_by_text(cls, fields: object) -> object:
+        return _with_code(fields, "look", "reason", look_of)
 
 
 class Names(Event):
@@ -408,6 +443,7 @@ class Ended(Event):
 
     kind: Literal["ended"] = "ended"
     verdict: str
+    code: Reason | None = None
     reason: str = ""
     anomalies: tuple[Anomaly, ...] = ()
     seconds: float

@@ -16,7 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from upheld.verdicts import MarkMissed, NotOffered
+from upheld.verdicts import MachineLacks, MarkMissed
 
 PROBE_S = 10.0
 CLOSE_S = 60  # how far from the clock that was set a probe's may be: it takes a while to start
@@ -64,7 +64,7 @@ class WallClock:
     def evidence(self, pids: Iterable[int]) -> dict[str, Any]:
         """How far off a process with this clock is by now, and how many of these have it.
 
-        MarkMissed where none of them has it; NotOffered where this machine cannot load it at all.
+        MarkMissed where none of them has it; MachineLacks where this machine cannot load it at all.
         """
         code = "import time; print(time.time())"
         probe = [sys.executable, "-S", "-c", code]
@@ -77,7 +77,7 @@ class WallClock:
         )
         ahead_s = round(float(shown.stdout or 0) - time.time())
         if abs(ahead_s - self._ahead_s) > CLOSE_S:
-            raise NotOffered(
+            raise MachineLacks(
                 "libfaketime cannot be loaded on this machine, so no wall clock can be set"
             )
         having = [pid for pid in pids if "libfaketime" in _maps(pid)]

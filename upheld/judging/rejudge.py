@@ -13,7 +13,7 @@ from upheld.history import History, events, read
 from upheld.judging.evidence import illustrate
 from upheld.programs import Unreadable
 from upheld.report import RowResult, card, exit_code
-from upheld.verdicts import Anomaly, Inconclusive, NotOffered, Verdict, worst_first
+from upheld.verdicts import Anomaly, Inconclusive, Judged, NotOffered, Verdict, worst_first
 
 SHRUNK_S = 5.0  # nobody waits for the next row
 
@@ -41,7 +41,8 @@ def judge(path: Path, drawing: Path | None = None) -> Judgement:
     """
     history = read(path)
     begun, ended = history.begun, next(history.of(events.Ended))
-    verdict, anomalies, reason, claims = Verdict.UPHELD, [], "", 0
+    found = Judged(Verdict.UPHELD)
+    claims = 0
     for count, event in enumerate(history.events):
         if not isinstance(event, events.Claim):
             continue
@@ -49,26 +50,23 @@ def judge(path: Path, drawing: Path | None = None) -> Judgement:
         try:
             anomalies = _again(path, event, history.upto(count))
         except NotOffered as error:  # that rule alone; what follows may still be violated
-            verdict, reason = error.verdict, str(error)
+            found = Judged(error.verdict, error.code, str(error))
             continue
         except Inconclusive as error:
-            verdict, reason = error.verdict, str(error)
+            found = Judged(error.verdict, error.code, str(error))
             break
         if anomalies:
-            verdict = Verdict.VIOLATED
+            found = found._replace(verdict=Verdict.VIOLATED, anomalies=tuple(anomalies))
             break
     else:
         # It ended before, between or after claims: the record is the evidence.
-        if ended.verdict not in {
-            Verdict.UPHELD,
-            verdict,
-        }:
+        if ended.verdict not in {Verdict.UPHELD, found.verdict}:
             if ended.verdict not in set(Verdict):
                 raise UsageProblem(
                     f"{path}: there is no verdict {ended.verdict!r}; the history is of another "
                     "version"
                 )
-            verdict, anomalies, reason = Verdict(ended.verdict), list(ended.anomalies), ended.reason
+            found = Judged(Verdict(ended.verdict), ended.code, ended.reason, ended.anomalies)
         elif not claims:
             raise UsageProblem(f"{path} holds no claim, so it proves nothing")
     result = RowResult(
@@ -76,27 +74,28 @@ def judge(path: Path, drawing: Path | None = None) -> Judgement:
         id=begun.scenario,
         guarantee=begun.scenario.partition(".")[0],
         name="; ".join(dict.fromkeys(c.sentence for c in history.of(events.Claim))),
-        verdict=verdict,
-        reason=reason,
-        anomalies=anomalies,
-        totals=Counter(a.name for a in anomalies),
+        verdict=found.verdict,
+        code=found.code,
+        reason=found.reason,
+        anomalies=list(found.anomalies),
+        totals=Counter(a.name for a in found.anomalies),
         marks=[m.model_dump(exclude={"kind"}) for m in history.of(events.Mark)],
         seconds=ended.seconds,
     )
-    if anomalies or drawing:
+    if found.anomalies or drawing:
         _illustrate(history, result, path, drawing)
-    text = f"{verdict}  {begun.scenario}  {begun.design}  ({claims} claims)"
-    if verdict not in {Verdict.UPHELD, Verdict.UNSUPPORTED}:
+    text = f"{found.verdict}  {begun.scenario}  {begun.design}  ({claims} claims)"
+    if found.verdict not in {Verdict.UPHELD, Verdict.UNSUPPORTED}:
         text = card(result, f"upheld judge {path}")
-    if verdict != ended.verdict:
+    if found.verdict != ended.verdict:
         text += f"\n  the run itself recorded: {ended.verdict}"
     return Judgement(
         history=str(path),
         scenario=begun.scenario,
         design=begun.design,
         recorded=ended.verdict,
-        verdict=verdict,
-        anomalies=anomalies,
+        verdict=found.verdict,
+        anomalies=list(found.anomalies),
         claims=claims,
         text=text,
         exit_code=exit_code([result], 1),

@@ -14,7 +14,7 @@ from confluent_kafka import KafkaException, Producer
 
 from upheld.brokers.cluster import Cluster
 from upheld.brokers.node import SETTINGS
-from upheld.families import Family
+from upheld.history.marks import Happening
 from upheld.nemesis.moments import AIMS, hold
 from upheld.trial.application import Application
 from upheld.trial.trial import Trial
@@ -50,8 +50,7 @@ def restart(trial: Trial, application: Application) -> None:
         beside.commit()
         beside.demand_kept()
     trial.mark(
-        "the broker died in the middle of it, and came back",
-        Family.BROKER,
+        Happening.BROKER_DIED,
         away_ms=away_ms,
         open_records=evidence["open_records"],
     )
@@ -107,8 +106,7 @@ def move_coordinator(trial: Trial, application: Application) -> None:
         away_ms = round((time.monotonic() - began) * 1000)
         beside.demand_kept()
     trial.mark(
-        "its coordinator died in the middle of it, and another node coordinates it",
-        Family.BROKER,
+        Happening.COORDINATOR_MOVED,
         transactional_id=transactional_id,
         old_node=old,
         new_node=new,

@@ -12,11 +12,10 @@ import shutil
 import stat
 from pathlib import Path
 
-from upheld.checks.lag import TORN
-from upheld.families import Family
+from upheld.history.marks import Happening
 from upheld.trial.application import Application
 from upheld.trial.trial import Trial
-from upheld.verdicts import MarkMissed, NotOffered
+from upheld.verdicts import MachineLacks, MarkMissed, NotOffered
 
 FULL_S = 3.0
 PIECE_BYTES = 1 << 16
@@ -25,11 +24,11 @@ NO_SETUID_NO_DEVICES = 6
 
 
 def mount(folder: Path, size_mb: int) -> None:
-    """Give a folder a disk of its own, of so many MiB; NotOffered where that is not allowed."""
+    """Give a folder a disk of its own, of so many MiB; MachineLacks where that is not allowed."""
     folder.mkdir(parents=True, exist_ok=True)
     size = f"size={size_mb}m,mode=700".encode()
     if ctypes.CDLL(None).mount(b"tmpfs", bytes(folder), b"tmpfs", NO_SETUID_NO_DEVICES, size):
-        raise NotOffered("a small disk is mounted by root alone")
+        raise MachineLacks("a small disk is mounted by root alone")
 
 
 def run_full(trial: Trial, application: Application) -> None:
@@ -54,7 +53,7 @@ def run_full(trial: Trial, application: Application) -> None:
     finally:
         filler.unlink(missing_ok=True)
     said = instance.failed.message if instance.failed else ""
-    trial.mark("no room is left on its disks", Family.DISK, filled_bytes=filled_bytes, said=said)
+    trial.mark(Happening.DISK_FULL, filled_bytes=filled_bytes, said=said)
 
 
 def tear(trial: Trial, application: Application) -> None:
@@ -71,7 +70,7 @@ def tear(trial: Trial, application: Application) -> None:
     _, torn = max(files)
     size_bytes = (path := application.directory / torn).stat().st_size
     os.truncate(path, size_bytes // 2)
-    trial.mark(TORN, Family.DISK, file=torn, size_bytes=size_bytes, left_bytes=size_bytes // 2)
+    trial.mark(Happening.FILE_TORN, file=torn, size_bytes=size_bytes, left_bytes=size_bytes // 2)
 
 
 def start_torn(trial: Trial, application: Application) -> None:
@@ -126,8 +125,7 @@ def wipe(
             "byte"
         )
     trial.mark(
-        "wiped",
-        Family.DISK,
+        Happening.DISK_WIPED,
         files=len(files),
         size_bytes=size,
         local_state=trial.manifest.local_state,
@@ -155,8 +153,7 @@ def set_back(trial: Trial, application: Application) -> None:
     shutil.rmtree(application.directory)
     shutil.copytree(application.kept, application.directory)
     trial.mark(
-        "disks set back",
-        Family.DISK,
+        Happening.DISK_SET_BACK,
         files_before=len(then),
         changed=len(now ^ then),
         local_state=trial.manifest.local_state,

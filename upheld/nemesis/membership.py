@@ -6,19 +6,17 @@ from itertools import chain
 
 import psutil
 
-from upheld.checks.fencing import HANDED_OVER
-from upheld.families import Family
 from upheld.history import events
+from upheld.history.marks import Happening, Look
 from upheld.protocol.messages import Deactivated, Ready, WorkersReply
 from upheld.supervisor.host import younger
 from upheld.trial.application import Application
-from upheld.trial.trial import SWITCHED, Trial
+from upheld.trial.trial import Trial
 from upheld.verdicts import AdapterBreach, Violated
 
 MOVES = 3  # how often all of a shared input is seen to move on
 NOTICED_S = 10.0  # two deployments under the same ids have noticed by then
 BESIDE_MS = 1_000  # how long two clusters run beside each other before one takes over, and after it
-DIED = "an instance died beside others"
 
 
 def kill_worker(trial: Trial, application: Application, which: str) -> None:
@@ -51,9 +49,8 @@ def kill_worker(trial: Trial, application: Application, which: str) -> None:
     struck = min(there, key=psutil.Process.create_time)
     struck.kill()
     trial.kills += 1
-    trial.mark(
-        f"{which} is killed", Family.PROCESS, pid=struck.pid, of=[process.pid for process in there]
-    )
+    said = Happening.WORKER_KILLED.text.format(which=which)
+    trial.mark(Happening.WORKER_KILLED, said, pid=struck.pid, of=[process.pid for process in there])
 
 
 def lose(trial: Trial, application: Application, name: str, within_ms: int) -> None:
@@ -61,7 +58,7 @@ def lose(trial: Trial, application: Application, name: str, within_ms: int) -> N
     took.
     """
     before = trial.committed(application, stable=False) or {}
-    trial.mark(DIED, Family.MEMBERSHIP)
+    trial.mark(Happening.MEMBER_DIED)
     since_ms = trial.now_ms
     trial.kill(application, name)
     trial.recovers(
@@ -106,7 +103,7 @@ def share(trial: Trial, application: Application) -> None:
             "stuck",
             f"{len(application.running)} instances of {trial.manifest.name} run, and {said}",
         )
-    trial.mark("the input is shared", held=held)
+    trial.mark(Happening.INPUT_SHARED, held=held)
 
 
 def start_another(trial: Trial, application: Application) -> None:
@@ -130,8 +127,7 @@ def start_another(trial: Trial, application: Application) -> None:
             trial.look_after(application)
         trial.gave_up(application, name)
     trial.mark(
-        "two deployments under the same ids",
-        Family.MEMBERSHIP,
+        Happening.SECOND_DEPLOYMENT,
         second_refused=second is None,
         first_failed=bool(first.failed),
     )
@@ -146,14 +142,14 @@ def switch_clusters(trial: Trial, application: Application, within_ms: int) -> N
     """
     old, new = application.running["a"], application.running["green"]
     trial.watch(application, trial.now_ms + BESIDE_MS)
-    trial.mark(SWITCHED, Family.MEMBERSHIP)
+    trial.mark(Happening.CLUSTERS_SWITCHED)
     handed_over = old.deactivate()
     if not isinstance(handed_over, Deactivated):
         raise AdapterBreach(
             f"{trial.manifest.name} answered deactivate with an error: {handed_over}"
         )
     trial.happened(application, "a", "inactive", str(handed_over.emitted_through))
-    trial.ends(application, HANDED_OVER)
+    trial.ends(application, Look.HANDED_OVER)
     trial.observe(application)
     known = trial.outputs_seen(application)
     ready = new.activate(handed_over.emitted_through)

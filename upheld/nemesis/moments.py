@@ -12,8 +12,8 @@ from typing import Any
 
 from upheld.checks.delivery import cut
 from upheld.checks.view import view_of
-from upheld.families import Family
 from upheld.history.events import Offsets
+from upheld.history.marks import Happening
 from upheld.kafka.reader import Position
 from upheld.programs import DEAD_LETTERS, Program, States, Unreadable
 from upheld.trial.application import Application
@@ -43,7 +43,7 @@ class Aim:
     when all stands still.
     """
 
-    fault: str
+    happening: Happening
     glimpse: Callable[[], bool]
     evidence: Callable[[], Evidence | None]
 
@@ -69,7 +69,7 @@ def hold(trial: Trial, application: Application, aim: Aim) -> Evidence:
             evidence = aim.evidence()
             if evidence:
                 trial.happened(application, "a", "paused", f"{len(pids)} processes")
-                trial.mark(aim.fault, Family.PROCESS, processes=len(pids), **evidence)
+                trial.mark(aim.happening, processes=len(pids), **evidence)
                 return evidence
             instance.resume()
         elif time.monotonic() - looked > DRAINED_S:
@@ -83,7 +83,7 @@ def hold(trial: Trial, application: Application, aim: Aim) -> Evidence:
                         # A moment that is told by right outputs never comes with wrong ones.
                         raise Violated(foreign)
                     raise MarkMissed(
-                        f"{trial.manifest.name} drained its input, and was not seen {aim.fault}"
+                        f"{trial.manifest.name} drained its input, and was not seen {aim.happening.text}"
                     )
                 waves += 1
                 trial.feed_more(application)
@@ -93,11 +93,11 @@ def hold(trial: Trial, application: Application, aim: Aim) -> Evidence:
     trial.look_after(application)
     if moved > deadline - patience_s / 2:
         raise MarkMissed(
-            f"{trial.manifest.name} was not seen {aim.fault} in {trial.rig.progress_s:g} s"
+            f"{trial.manifest.name} was not seen {aim.happening.text} in {trial.rig.progress_s:g} s"
         )
     raise Violated.one(
         "stuck",
-        f"{trial.manifest.name} neither drained its input nor was seen {aim.fault} in "
+        f"{trial.manifest.name} neither drained its input nor was seen {aim.happening.text} in "
         f"{trial.rig.progress_s:g} s",
     )
 
@@ -149,7 +149,7 @@ def transaction_open(trial: Trial, application: Application) -> Aim:
             **_open_letters(trial, application),
         }
 
-    return Aim("with a transaction open", glimpse, evidence)
+    return Aim(Happening.TRANSACTION_OPEN, glimpse, evidence)
 
 
 def _open_letters(trial: Trial, application: Application) -> Evidence:
@@ -171,7 +171,7 @@ def before_its_offsets(trial: Trial, application: Application) -> Aim:
         pending = application.group is not None and trial.committed(application) is None
         return None if pending else found
 
-    return Aim(first.fault, first.glimpse, evidence)
+    return Aim(first.happening, first.glimpse, evidence)
 
 
 def outputs_beyond_the_commit(trial: Trial, application: Application) -> Aim:
@@ -204,7 +204,7 @@ def outputs_beyond_the_commit(trial: Trial, application: Application) -> Aim:
         before, known = known, sum(trial.ends(application)[1].values())
         return known > before
 
-    return Aim("between output and commit", glimpse, evidence)
+    return Aim(Happening.BETWEEN_OUTPUT_AND_COMMIT, glimpse, evidence)
 
 
 def second_transaction_open(trial: Trial, application: Application) -> Aim:
@@ -221,7 +221,7 @@ def second_transaction_open(trial: Trial, application: Application) -> Aim:
         stable, end = trial.ends(application)
         return stable != end and any(stable.values())
 
-    return Aim("with a second transaction open", glimpse, evidence)
+    return Aim(Happening.SECOND_TRANSACTION_OPEN, glimpse, evidence)
 
 
 def just_committed(trial: Trial, application: Application) -> Aim:
@@ -287,7 +287,7 @@ def just_committed(trial: Trial, application: Application) -> Aim:
             "unheard": unheard,
         }
 
-    return Aim("after a commit", glimpse, evidence)
+    return Aim(Happening.AFTER_COMMIT, glimpse, evidence)
 
 
 def events_waiting(trial: Trial, application: Application) -> Aim:
@@ -310,7 +310,7 @@ def events_waiting(trial: Trial, application: Application) -> Aim:
         )
         return {"waiting": waiting, "committed": trial.committed(application)} if waiting else None
 
-    return Aim("with events waiting", glimpse, evidence)
+    return Aim(Happening.EVENTS_WAITING, glimpse, evidence)
 
 
 def _applied(program: Program, rows: Iterable[tuple[str, str, str]]) -> Iterator[tuple[str, int]]:
@@ -354,7 +354,7 @@ def stored_before_the_commit(trial: Trial, application: Application) -> Aim:
                 beyond[place] = max(beyond.get(place, -1), offset)
         return {"beyond": beyond, "committed": committed} if beyond else None
 
-    return Aim("between store and commit", glimpse, evidence)
+    return Aim(Happening.BETWEEN_STORE_AND_COMMIT, glimpse, evidence)
 
 
 def between_the_stages(trial: Trial, application: Application) -> Aim:
@@ -374,7 +374,9 @@ def between_the_stages(trial: Trial, application: Application) -> Aim:
         first, second = through.values()
         return {"stored": through} if first != second else None
 
-    return Aim("between its stages", stored_before_the_commit(trial, application).glimpse, evidence)
+    return Aim(
+        Happening.BETWEEN_STAGES, stored_before_the_commit(trial, application).glimpse, evidence
+    )
 
 
 AIMS = {

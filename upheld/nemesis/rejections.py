@@ -2,7 +2,7 @@
 
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource  # type: ignore[attr-defined]
 
-from upheld.families import Family
+from upheld.history.marks import Happening
 from upheld.nemesis.moments import AIMS, Evidence, hold
 from upheld.trial.application import Application
 from upheld.trial.trial import Trial
@@ -57,7 +57,7 @@ def refuse_outputs(trial: Trial, application: Application) -> None:
             f"{trial.manifest.name} had sent the whole of its open transaction when outputs were "
             "refused"
         )
-    trial.mark("its outputs refused", Family.BROKER, said=said)
+    trial.mark(Happening.OUTPUTS_REFUSED, said=said)
 
 
 def _fate(trial: Trial, application: Application, evidence: Evidence) -> str | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from upheld.families import Family
+from upheld.history.marks import Happening
 from upheld.injectors.proxy import Exchange, Fault, Rule
 from upheld.injectors.proxy.errors import Moment
 from upheld.nemesis.moments import WAVES
@@ -21,7 +21,18 @@ from upheld.trial.application import Application
 from upheld.trial.trial import Trial
 from upheld.verdicts import AdapterBreach, MarkMissed, NotOffered, Violated
 
-WHAT: dict[Fault, str] = {"close": "lost", "silence": "lost", "hold": "held", "refuse": "refused"}
+BEFORE: dict[Fault, Happening] = {
+    "close": Happening.REQUEST_LOST,
+    "silence": Happening.REQUEST_LOST,
+    "hold": Happening.REQUEST_HELD,
+    "refuse": Happening.REQUEST_REFUSED,
+}
+AFTER: dict[Fault, Happening] = {
+    "close": Happening.ANSWER_LOST,
+    "silence": Happening.ANSWER_LOST,
+    "hold": Happening.ANSWER_HELD,
+    "refuse": Happening.APPLIED_AND_REFUSED,
+}
 LOOK_S = 0.05
 ARRIVED_S = 5.0  # what was held is answered by then
 SILENT_S = 90.0  # half as much again as the longest request timeout that clients come with
@@ -70,14 +81,9 @@ def meet(  # noqa: PLR0913, PLR0917 (what the sentence says)
             raise MarkMissed(
                 f"{trial.manifest.name} left before it was told that its {request} is refused"
             )
-    what = f"its {request} is {WHAT[fault]}"
-    if moment == "after":
-        what = (
-            f"its {request} is applied, and refused"
-            if fault == "refuse"
-            else f"the answer to {what}"
-        )
-    trial.mark(what, Family.REQUEST, **evidence_of(rule.exchange))
+    happening = (BEFORE if moment == "before" else AFTER)[fault]
+    said = happening.text.format(request=request)
+    trial.mark(happening, said, **evidence_of(rule.exchange))
     return rule
 
 
@@ -93,8 +99,7 @@ def arrive(trial: Trial, rule: Rule) -> None:
     ):
         raise MarkMissed(f"the broker did not answer the {rule.api} that arrived late")
     trial.mark(
-        "what was held arrives late",
-        Family.REQUEST,
+        Happening.ARRIVED_LATE,
         **evidence_of(rule.exchange),
         error=rule.exchange.error,
     )
@@ -115,11 +120,8 @@ def give_up(trial: Trial, application: Application, rule: Rule) -> None:
             "stuck",
             f"{trial.manifest.name} waits on a silent connection for more than {SILENT_S:g} s",
         )
-    trial.mark(
-        "a silent connection is given up",
-        Family.REQUEST,
-        after_ms=round(1000 * (time.monotonic() - began)),
-    )
+    after_ms = round(1000 * (time.monotonic() - began))
+    trial.mark(Happening.SILENCE_GIVEN_UP, after_ms=after_ms)
 
 
 @contextmanager
@@ -138,9 +140,7 @@ def out_of_reach(trial: Trial, application: Application) -> Iterator[None]:
         trial.weigh(application)
     finally:
         turned_away = proxy.unbar(door)
-    trial.mark(
-        "the broker is out of reach", Family.BROKER, connections=lost, turned_away=turned_away
-    )
+    trial.mark(Happening.BROKER_OUT_OF_REACH, connections=lost, turned_away=turned_away)
 
 
 def _never(trial: Trial, rule: Rule, request: str) -> None:

@@ -1,7 +1,7 @@
 """A store that is locked, slow or down for a while."""
 
-from upheld.families import Family
 from upheld.history import events
+from upheld.history.marks import Happening
 from upheld.trial.application import Application
 from upheld.trial.trial import Trial
 from upheld.verdicts import MarkMissed
@@ -11,6 +11,11 @@ HELD_MS, FREE_MS = (
     1_000,
     300,
 )
+DISTURBED = {
+    "locked": Happening.STORE_LOCKED,
+    "slow": Happening.STORE_SLOW,
+    "down": Happening.STORE_DOWN,
+}
 
 
 def disturb(trial: Trial, application: Application, how: str, length_ms: int) -> None:
@@ -54,4 +59,4 @@ def disturb(trial: Trial, application: Application, how: str, length_ms: int) ->
             f"{trial.manifest.name} sent nothing while its store took nothing, so it had nothing "
             "to store"
         )
-    trial.mark(f"the store is {how}", Family.STORE, outputs_meanwhile=new, committed=offsets)
+    trial.mark(DISTURBED[how], outputs_meanwhile=new, committed=offsets)

@@ -2,8 +2,8 @@
 gone before they were read.
 """
 
-from upheld.families import Family
 from upheld.history import events
+from upheld.history.marks import Happening
 from upheld.trial.application import Application
 from upheld.trial.trial import Trial
 from upheld.verdicts import MarkMissed, Violated
@@ -22,7 +22,7 @@ def grow(trial: Trial, application: Application) -> None:
     for committed in (True, False):
         position = application.positions.setdefault((topic, committed), {})
         position |= {partition: position.get(partition, 0) for partition in range(partitions)}
-    trial.mark("partitions were added to its input", Family.INPUT, partitions=partitions)
+    trial.mark(Happening.PARTITIONS_ADDED, partitions=partitions)
 
 
 def make_anew(trial: Trial, application: Application) -> None:
@@ -40,9 +40,7 @@ def make_anew(trial: Trial, application: Application) -> None:
     for place in (f"{topic}-{partition}" for partition in range(partitions)):
         application.input_ends.pop(place, None)
         application.appended.pop(place, None)
-    trial.mark(
-        "its input was deleted and made anew", Family.INPUT, committed=trial.committed(application)
-    )
+    trial.mark(Happening.INPUT_REMADE, committed=trial.committed(application))
 
 
 def cut(trial: Trial, application: Application) -> None:
@@ -63,7 +61,7 @@ def cut(trial: Trial, application: Application) -> None:
     if not gaps:
         raise MarkMissed("nothing was left that had not been read")
     trial.reading.cut({place: end for place, (_, end) in gaps.items()})
-    trial.mark("some of its input fell off the log before it was read", Family.INPUT, gaps=gaps)
+    trial.mark(Happening.INPUT_TRUNCATED, gaps=gaps)
 
 
 def expect_gap(trial: Trial, application: Application) -> None:

@@ -18,11 +18,11 @@ from rich.table import Table
 from rich.text import Text
 
 from upheld.errors import UsageProblem
-from upheld.verdicts import Anomaly, Verdict
+from upheld.verdicts import Anomaly, Reason, Verdict
 
-# Of report.jsonl. Format 2 calls the version by the package's former name; format 1, which has no
-# number, has no depths and shards either.
-FORMAT = 3
+# Of report.jsonl. Format 3 has no codes of reasons; format 2 calls the version by the package's
+# former name; format 1, which has no number, has no depths and shards either.
+FORMAT = 4
 DEPTHS_SINCE = 2
 COLOURS = {
     Verdict.UPHELD: "green",
@@ -60,6 +60,7 @@ class RowResult(BaseModel):
     name: str
     repetition: int = 0
     verdict: Verdict
+    code: Reason | None = None  # the kind of the reason; `reason` is its text
     reason: str = ""
     known: str | None = None
     anomalies: list[Anomaly] = []  # the worst ones, worst first

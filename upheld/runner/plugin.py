@@ -51,12 +51,7 @@ from upheld.trial.rig import Rig
 from upheld.trial.trial import ON_A_CLUSTER, Trial
 from upheld.ui.progress import Progress
 from upheld.ui.timeleft import RowKey, TimeLeft
-from upheld.verdicts import (
-    ATTEMPTS,
-    MarkMissed,
-    Verdict,
-    judged,
-)
+from upheld.verdicts import ATTEMPTS, Judged, MarkMissed, Reason, Verdict, judged
 
 # Another row waits, and so many cards nobody reads; `judge` draws any.
 SHRUNK_S, ILLUSTRATED = (
@@ -444,12 +439,12 @@ class Plugin(RunAccount):
         scenario, row = self.row(item)
         manifest = self.design_of(item)
         ended, trial = item.stash[ENDED], item.stash.get(TRIAL, None)
-        verdict, reason, anomalies = judged(ended or (trial.not_offered if trial else None))
-        if verdict not in {Verdict.UPHELD, Verdict.UNSUPPORTED} and (
+        found = judged(ended or (trial.not_offered if trial else None))
+        if found.verdict not in {Verdict.UPHELD, Verdict.UNSUPPORTED} and (
             trouble := self.trouble(ended)
         ):
-            self.problem = reason = trouble
-            verdict, anomalies = Verdict.HARNESS_ERROR, []
+            self.problem = trouble
+            found = Judged(Verdict.HARNESS_ERROR, Reason.HARNESS_FAILED, trouble)
         known = manifest.known_failures.get(row.id) or manifest.known_failures.get(scenario.id)
         result = RowResult(
             design=manifest.name,
@@ -457,11 +452,12 @@ class Plugin(RunAccount):
             guarantee=scenario.guarantee,
             name=scenario.name,
             repetition=item.callspec.params["repetition"],  # type: ignore[arg-type]
-            verdict=verdict,
-            reason=reason,
+            verdict=found.verdict,
+            code=found.code,
+            reason=found.reason,
             known=" ".join(known) if known else None,
-            anomalies=anomalies[:20],
-            totals=Counter(a.name for a in anomalies),
+            anomalies=list(found.anomalies[:20]),
+            totals=Counter(a.name for a in found.anomalies),
             attempts=item.stash[ATTEMPT] + 1,
             seconds=round(seconds, 2),
         )
@@ -471,18 +467,19 @@ class Plugin(RunAccount):
             result.entries = sum(a.workload.get("entries", 0) for a in trial.applications.values())
             result.keys = sum(a.workload.get("accounts", 0) for a in trial.applications.values())
             result.partitions = max((a.partitions for a in trial.applications.values()), default=0)
-            result.waited_ms = trial.waited_ms() if verdict is Verdict.UPHELD else {}
+            result.waited_ms = trial.waited_ms() if found.verdict is Verdict.UPHELD else {}
             result.cost = self.cost(trial)
             result.history = str(trial.path.relative_to(self.rig.out))
             trial.history.add(
                 events.Ended(
-                    verdict=verdict,
-                    reason=reason,
-                    anomalies=tuple(anomalies),
+                    verdict=found.verdict,
+                    code=found.code,
+                    reason=found.reason,
+                    anomalies=found.anomalies,
                     seconds=result.seconds,
                 )
             )
-            if verdict is Verdict.VIOLATED and self.illustrated < ILLUSTRATED:
+            if found.verdict is Verdict.VIOLATED and self.illustrated < ILLUSTRATED:
                 self.illustrated += 1
                 drawing = trial.path.with_suffix(".svg")
                 with suppress(OSError):  # without it nothing is lost

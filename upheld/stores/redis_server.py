@@ -25,7 +25,7 @@ from redis.exceptions import RedisError
 from upheld.brokers.node import free_ports
 from upheld.errors import MachineProblem, UsageProblem
 from upheld.supervisor.reaper import RunScope
-from upheld.verdicts import NotOffered
+from upheld.verdicts import MachineLacks, NotOffered
 
 _UP_S = 10.0
 _HELD_MS = 60_000
@@ -103,7 +103,7 @@ class _Process:
 
 
 def _server(run: RunScope, folder: Path) -> _Server:
-    """A server of our own; NotOffered where the machine has neither the program nor a container of
+    """A server of our own; MachineLacks where the machine has neither the program nor a container of
     it.
     """
     if binary := shutil.which("redis-server"):
@@ -112,7 +112,7 @@ def _server(run: RunScope, folder: Path) -> _Server:
 
     image, reason = redis_image()
     if reason:
-        raise NotOffered(
+        raise MachineLacks(
             "this machine has no Redis to keep a state in: there is no redis-server on PATH, and "
             f"{reason}"
         )

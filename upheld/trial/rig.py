@@ -18,7 +18,7 @@ from upheld.supervisor.instance import Instance
 from upheld.supervisor.pool import Pool
 from upheld.supervisor.reaper import RunScope
 from upheld.ui.console import waiting
-from upheld.verdicts import HarnessError, NotOffered
+from upheld.verdicts import HarnessError, MachineLacks
 
 PROGRESS_S = 40.0  # an input that moves no further for so long is stuck
 SESSION_TIMEOUT_MS = 2_000
@@ -47,9 +47,9 @@ class Rig:
 
     def on_a_cluster(self) -> "Rig":
         """The same on a cluster of three brokers, started for the first row that wants them; on a
-        broker that is not ours NotOffered."""
+        broker that is not ours MachineLacks."""
         if not self.broker.ours:
-            raise NotOffered("no node of somebody else's cluster is killed")
+            raise MachineLacks("no node of somebody else's cluster is killed")
         if self.cluster is None:
             from upheld.brokers.cluster import open_cluster  # noqa: PLC0415  (a run may have no such row)
 
@@ -123,11 +123,11 @@ class Rig:
         """Return the proxy before the broker, which the first call starts.
 
         Raises:
-            NotOffered: The broker's connections are secured, so no request on them can be read.
+            MachineLacks: The broker's connections are secured, so no request on them can be read.
             HarnessError: The proxy has failed.
         """
         if self.broker.client.get("security.protocol", "plaintext") != "plaintext":
-            raise NotOffered(
+            raise MachineLacks(
                 "what a secured connection carries cannot be read, and no request on it can be met"
             )
         if self.proxy is None:

@@ -25,9 +25,9 @@ from upheld.checks.delivery import waits_of
 from upheld.checks.stores import unsettled
 from upheld.checks.view import view_of
 from upheld.errors import MachineProblem
-from upheld.families import Family
 from upheld.generators.ledger import Send, facts
 from upheld.history import History, events
+from upheld.history.marks import Happening, Look
 from upheld.injectors.proxy import EFFECTS
 from upheld.kafka.raw import RawClient, is_left_open
 from upheld.kafka.reader import Position, recorded
@@ -73,8 +73,6 @@ BLIND_MS = 1_500  # what is visible is seen later by so much, at most
 CLEANED_MS = 500  # how often the cleaner has a look on our brokers
 SHARES = {"50 %": 0.5, "99 %": 0.99, "99.99 %": 0.9999}
 ASKED_AT_ONCE = 16  # keys of a table, when an instance has just said that it is ready
-COLD = "started with nothing prepared"
-SWITCHED = "another cluster takes over"
 TRANSACTION_TIMEOUT_MS = 3_000
 ON_A_CLUSTER = ", on a cluster of three brokers"  # a row with these words runs on one
 
@@ -370,18 +368,20 @@ class Trial:
             events.Memory(at_ms=self.now_ms, application=application.name, size_bytes=size_bytes)
         )
 
-    def ends(self, application: Application, reason: str = "") -> tuple[Position, Position]:
-        """Last stable offsets and high watermarks of the outputs; recorded where a reason is
-        given.
+    def ends(self, application: Application, look: Look | None = None) -> tuple[Position, Position]:
+        """Return last stable offsets and high watermarks of the outputs.
+
+        They are recorded if a check is to look at this moment.
         """
         stable, end = self.reading.ends(application.writes, application.partitions)
-        if reason:
+        if look:
             named = {f"{application.writes}-{p}": p for p in range(application.partitions)}
             self.history.add(
                 events.Ends(
                     at_ms=self.now_ms,
                     application=application.name,
-                    reason=reason,
+                    look=look,
+                    reason=look.text,
                     last_stable={n: stable[p] for n, p in named.items()},
                     high_watermark={n: end[p] for n, p in named.items()},
                 )
@@ -430,7 +430,7 @@ class Trial:
         clock = application.wall_clock
         if cold:
             self.rig.pool(self.manifest).rest()
-            self.mark(COLD)
+            self.mark(Happening.STARTED_COLD)
         instance = self.rig.take(
             self.manifest, clock.environment if clock else {} if cold else None
         )
@@ -484,7 +484,7 @@ class Trial:
             case Unsupported() | Failed() | Error() if may_refuse:
                 said = reply.reason if isinstance(reply, Unsupported) else reply.message
                 self.happened(application, name, "failed", said)
-                self.mark("refused to start", said=said)
+                self.mark(Happening.START_REFUSED, said=said)
                 return None
             case Unsupported():
                 raise NotOffered(f"{self.manifest.name} does not offer this: {reply.reason}")
@@ -537,11 +537,23 @@ class Trial:
             )
         )
 
-    def mark(self, fault: str, code: Family | None = None, **evidence: Any) -> None:
-        """Record that a fault of this family happened where it was aimed; or, without one, what
-        else had to happen.
+    def mark(self, happening: Happening, text: str = "", /, **evidence: Any) -> None:
+        """Record that a fault happened where it was aimed, or what else had to happen.
+
+        Args:
+            happening: What happened; it knows the family of its fault.
+            text: What a person reads, where the usual words lack a name.
+            evidence: What was seen of it.
         """
-        self.history.add(events.Mark(at_ms=self.now_ms, code=code, fault=fault, evidence=evidence))
+        self.history.add(
+            events.Mark(
+                at_ms=self.now_ms,
+                code=happening.family,
+                happening=happening,
+                fault=text or happening.text,
+                evidence=evidence,
+            )
+        )
 
     def pause(self, application: Application, name: str = "a") -> list[int]:
         """Stop every process of an instance."""
@@ -646,7 +658,7 @@ class Trial:
         )
         if not left:
             raise MarkMissed(f"{self.manifest.name} had drained its input before it was stopped")
-        self.mark("stopped in the middle of its input", offsets_left=left)
+        self.mark(Happening.INPUT_LEFT, offsets_left=left)
 
     # --- waiting for the design
 
@@ -907,8 +919,7 @@ class Trial:
             raise MarkMissed(f"{len(left)} of {written} rows of {application.writes} are left")
         size_bytes = sum(len(row.key() or b"") + len(row.value() or b"") for row in left)
         self.mark(
-            "its table was compacted",
-            Family.INPUT,
+            Happening.TABLE_COMPACTED,
             rows_written=written,
             rows_left=len(left),
             bytes_left=size_bytes,
@@ -1075,7 +1086,7 @@ class Trial:
         since_ms = next(
             m.at_ms
             for m in reversed(list(self.history.of(events.Mark)))
-            if m.fault in {COLD, SWITCHED}
+            if m.happening in {Happening.STARTED_COLD, Happening.CLUSTERS_SWITCHED}
         )
         known = self.outputs_seen(application) if known is None else known
 
@@ -1097,7 +1108,7 @@ class Trial:
             time.sleep(POLL_S)
         looked_ms = self.now_ms
         if is_back:
-            self.mark("recovered", after_ms=looked_ms - since_ms)
+            self.mark(Happening.RECOVERED, after_ms=looked_ms - since_ms)
         self._look_ends(application, since_ms, looked_ms, within_ms, canary_ms, cores)
 
     def outputs_seen(self, application: Application) -> int:

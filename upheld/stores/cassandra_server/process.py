@@ -21,7 +21,7 @@ from upheld.errors import MachineProblem, Problem
 from upheld.stores.cassandra_server.query_log import QueryLog
 from upheld.supervisor.reaper import RunScope
 from upheld.ui.console import waiting
-from upheld.verdicts import NotOffered
+from upheld.verdicts import MachineLacks
 
 NEWEST_JAVA = 19  # above, the query log of Cassandra 5 does not find its way into Java any more
 _READY_S = 90.0
@@ -102,14 +102,14 @@ class Server:
 
 @functools.cache
 def server_of(run: RunScope) -> Server:
-    """The run's one server, started for who asks first; NotOffered where the machine has not what
+    """The run's one server, started for who asks first; MachineLacks where the machine has not what
     it needs.
     """
     try:
         java = find_java(NEWEST_JAVA)
         jars = jar_set(Path(__file__).parent)
     except Problem as problem:
-        raise NotOffered(f"this machine has no Cassandra to keep a state in: {problem}") from None
+        raise MachineLacks(f"this machine has no Cassandra to keep a state in: {problem}") from None
     with waiting("Cassandra boots"):
         return _Launch(run, java, jars).start()
 
