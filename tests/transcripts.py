@@ -8,22 +8,24 @@ attribute that is set to what it is, an option that is off, and the text of a cl
 
 import contextlib
 import functools
-import importlib
 import inspect
-import pkgutil
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from types import ModuleType
-from typing import Any, Self
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Self, cast
 from unittest import mock
 
-from upheld import steps
+from pytest_bdd.steps import StepFunctionContext
+
 from upheld.history.marks import Happening
 from upheld.lint import matches, step_definitions
 from upheld.programs import PROGRAMS
 from upheld.protocol.messages import Mode
 from upheld.spec import catalogue
+from upheld.spec.catalogue import Step
+from upheld.steps import modules
+from upheld.steps.scene import Scene
+from upheld.trial.trial import Trial
 
 CAPABILITIES = frozenset(
     (
@@ -153,9 +155,11 @@ class StubTrial(Stub):
     applications: dict[str, StubApplication]
     now_ms: int
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: Log, tags: frozenset[str]) -> None:
         manifest = Stub(log, "manifest", capabilities=CAPABILITIES, name="x", atomic="batch")
-        super().__init__(log, "trial", applications={}, seed=7, now_ms=0, manifest=manifest)
+        super().__init__(
+            log, "trial", applications={}, seed=7, now_ms=0, manifest=manifest, tags=tags
+        )
 
     def application(
         self, program: str, mode: Mode, partitions: int, **told: Any
@@ -287,11 +291,6 @@ class StubTables:
         return self._made
 
 
-def _modules() -> list[ModuleType]:
-    found = pkgutil.iter_modules(steps.__path__, f"{steps.__name__}.")
-    return [importlib.import_module(module.name) for module in found]
-
-
 def _replacements(log: Log) -> dict[str, object]:
     return {name: Stub(log, name) for name in ACTS} | {
         "AIMS": StubAims(log),
@@ -307,28 +306,27 @@ def transcript() -> Transcript:
     log: Log = []
     calls: Transcript = {}
     with contextlib.ExitStack() as replaced:
-        for module in _modules():
+        for module in modules():
             for name, stub in _replacements(log).items():
                 if hasattr(module, name):
                     replaced.enter_context(mock.patch.object(module, name, stub))
         for scenario in catalogue.load().scenarios:
             for row in scenario.rows:
                 log.clear()
-                trial = StubTrial(log)
+                scene = Scene(cast(Trial, StubTrial(log, row.tags)))
                 for step in row.steps:
-                    _run(step, definitions, trial)
+                    _run(step, definitions, scene)
                 calls[row.id] = normal(log)
     return calls
 
 
-def _run(step: Any, definitions: list[Any], trial: StubTrial) -> None:
+def _run(step: Step, definitions: Sequence[StepFunctionContext], scene: Scene) -> None:
     (definition,) = (each for each in definitions if matches(each, step))
-    told = definition.parser.parse_arguments(step.text) or {}
+    said = definition.parser.parse_arguments(step.text) or {}
+    said |= {"scene": scene, "datatable": [list(cells) for cells in step.table]}
     wanted = inspect.signature(definition.step_func).parameters
-    arguments = {name: value for name, value in told.items() if name in wanted}
-    if "datatable" in wanted:
-        arguments["datatable"] = step.table
-    definition.step_func(trial=trial, **arguments)
+    scene.sentence = step.text
+    definition.step_func(**{name: said[name] for name in wanted})
 
 
 def normal(calls: Log) -> list[str]:

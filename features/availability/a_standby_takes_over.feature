@@ -7,16 +7,24 @@ Feature: With somebody who stands by, a death is over in seconds
 
   @G30.a-death-is-short
   Scenario Outline: after a death beside others all of the input goes on in half of the time that a start may take
-    Given <program> in mode <mode> on 4 partitions, in several instances, committing every 500 ms
+    Given <program> in mode <mode>
+    And it runs in several instances
+    And its configuration is:
+      | partitions      | 4      |
+      | commit interval | 500 ms |
     # small waves, one after the other: every partition has something to do all the time
-    And 400 entries over 64 accounts wait in its input
-    When it starts and drains its input
+    And 400 records over 64 keys are in its input
+    When the application starts
+    And the application drains its input
     # its session lasts 2000 ms, and it leaves no transaction that its successor would have to wait for; who starts with nothing prepared has 20 seconds (@G48)
-    And b joins and a is killed while more of them arrive
-    And it drains its input
-    Then all of the input went on within 10 seconds
+    And records keep arriving
+    And instance b joins
+    And instance a is killed
+    And the arrivals end
+    And the application drains its input
+    Then all of the input moves on within 10 seconds of the death
     # what the dead one knew was rebuilt by the other
-    And the outputs are the model's, in the order and as often as <mode> allows
+    And the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @quick

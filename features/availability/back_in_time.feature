@@ -7,12 +7,12 @@ Feature: A recovery takes a limited time, and the report says how long
 
   @G48.back-in-time @one-mode
   Scenario Outline: a design that died is back in time
-    Given <program> in mode <mode> on 4 partitions
-    And 4000 entries over 64 accounts wait in its input
-    When it starts
-    And it is killed <moment>
-    And 1000 entries over 64 accounts arrive in its input
-    And it starts again with nothing prepared
+    Given <program> in mode <mode>
+    And 4000 records over 64 keys are in its input
+    When the application starts
+    And the application is killed <moment>
+    And 1000 records over 64 keys arrive
+    And the application starts with nothing prepared
     Then its first new output is visible within 20 seconds
     And nothing else changes on the broker
 

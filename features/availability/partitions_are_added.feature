@@ -7,13 +7,16 @@ Feature: The input may get more partitions while somebody reads it
 
   @G44.from-their-start
   Scenario Outline: what lies in a new partition before anybody has heard of it is counted
-    Given <program> in mode <mode> on 4 partitions
-    And 4000 entries over 64 accounts wait in its input
-    When it starts and drains its input
+    Given <program> in mode <mode>
+    And its configuration is:
+      | partitions | 4 |
+    And 4000 records over 64 keys are in its input
+    When the application starts
+    And the application drains its input
     And its input gets twice as many partitions
-    And 4000 entries over 64 accounts arrive in its input
-    And it drains its input
-    Then the outputs are the model's, in the order and as often as <mode> allows
+    And 4000 records over 64 keys arrive
+    And the application drains its input
+    Then the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @core
@@ -28,16 +31,22 @@ Feature: The input may get more partitions while somebody reads it
 
   @G44.state-stays-with-its-keys
   Scenario Outline: an account whose entries come in a new partition goes on from its balance, whoever reads that
-    Given <program> in mode <mode> on 4 partitions, in several instances, committing every 500 ms
+    Given <program> in mode <mode>
+    And it runs in several instances
+    And its configuration is:
+      | partitions      | 4      |
+      | commit interval | 500 ms |
     # small waves, one after the other: what arrives meanwhile is what counts
-    And 400 entries over 64 accounts wait in its input
-    When it starts
-    And b joins while more of them arrive
-    And it drains its input
+    And 400 records over 64 keys are in its input
+    When the application starts
+    And records keep arriving
+    And instance b joins
+    And the arrivals end
+    And the application drains its input
     And its input gets twice as many partitions
-    And 4000 entries over 64 accounts arrive in its input
-    And it drains its input
-    Then the outputs are the model's, in the order and as often as <mode> allows
+    And 4000 records over 64 keys arrive
+    And the application drains its input
+    Then the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @core

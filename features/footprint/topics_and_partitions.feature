@@ -7,12 +7,15 @@ Feature: What a design keeps on the broker is little, and none of it twice
 
   @G13.a-tenth @one-mode
   Scenario Outline: what a design keeps has a tenth of the input's partitions
-    Given <program> in mode <mode> on 20 partitions
+    Given <program> in mode <mode>
+    And its configuration is:
+      | partitions | 20 |
     # few: it is the partitions that count here
-    And 400 signals of 40 robots wait in its inputs
-    When it starts and drains its input
-    Then beside its table it keeps 1 topic of 2 partitions at most
-    And the outputs are the model's, in the order and as often as <mode> allows
+    And 400 records over 40 keys are in its input
+    When the application starts
+    And the application drains its input
+    Then it keeps at most 1 topic of 2 partitions beside its table
+    And the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @quick
@@ -23,13 +26,14 @@ Feature: What a design keeps on the broker is little, and none of it twice
 
   @G14.lookup @one-mode
   Scenario Outline: to look a name up costs no topic
-    Given <program> in mode <mode> on 4 partitions
-    And 100 names of 64 robots wait in its inputs
-    When it starts and drains its input
-    And 2000 signals of 64 robots arrive in its inputs
-    And it drains its input
+    Given <program> in mode <mode>
+    And 100 names over 64 keys are in its input
+    When the application starts
+    And the application drains its input
+    And 2000 records over 64 keys arrive
+    And the application drains its input
     Then the last row of every robot has its name
-    And beside its table it keeps 1 topic of 1 partition at most
+    And it keeps at most 1 topic of 1 partition beside its table
     And nothing else changes on the broker
 
     @core
@@ -40,14 +44,15 @@ Feature: What a design keeps on the broker is little, and none of it twice
 
   @G14.one-stage @one-mode
   Scenario Outline: what is aggregated is what is asked, in one stage
-    Given <program> in mode <mode> on 4 partitions
-    And 4000 signals of 64 robots wait in its inputs
-    When it starts and drains its input
-    Then for every robot it answers with the last row of its table within 2 seconds
-    When 2000 signals of 64 robots arrive in its inputs
-    And it drains its input
-    Then for every robot it answers with the last row of its table within 2 seconds
-    And beside its table it keeps 1 topic of 1 partition at most
+    Given <program> in mode <mode>
+    And 4000 records over 64 keys are in its input
+    When the application starts
+    And the application drains its input
+    Then it answers every key with the last row of its table within 2 seconds
+    When 2000 records over 64 keys arrive
+    And the application drains its input
+    Then it answers every key with the last row of its table within 2 seconds
+    And it keeps at most 1 topic of 1 partition beside its table
     And nothing else changes on the broker
 
     @core
@@ -58,12 +63,13 @@ Feature: What a design keeps on the broker is little, and none of it twice
 
   @G14.merged
   Scenario Outline: all kinds of signal are one stream, aggregated once
-    Given <program> in mode <mode> on 4 partitions
-    And 100 names of 64 robots wait in its inputs
-    And 4000 signals of 64 robots wait in its inputs
-    When it starts and drains its input
-    Then the outputs are the model's, in the order and as often as <mode> allows
-    And beside its table it keeps 1 topic of 1 partition at most
+    Given <program> in mode <mode>
+    And 100 names over 64 keys are in its input
+    And 4000 records over 64 keys are in its input
+    When the application starts
+    And the application drains its input
+    Then the outputs match the model under <mode>
+    And it keeps at most 1 topic of 1 partition beside its table
     And nothing else changes on the broker
 
     @quick
@@ -78,11 +84,12 @@ Feature: What a design keeps on the broker is little, and none of it twice
 
   @G15.no-copy @one-mode
   Scenario Outline: the table's own topic is read as the table, and there is no second one
-    Given <program> in mode <mode> on 4 partitions
-    And 2000 signals of 64 robots wait in its inputs
-    When it starts and drains its input
-    And it is stopped gracefully
-    Then beside its table it keeps 1 topic of 1 partition at most
+    Given <program> in mode <mode>
+    And 2000 records over 64 keys are in its input
+    When the application starts
+    And the application drains its input
+    And the application is stopped gracefully
+    Then it keeps at most 1 topic of 1 partition beside its table
     And the visible outputs are the fold of the committed input
     And nothing else changes on the broker
 

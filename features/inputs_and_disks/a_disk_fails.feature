@@ -7,16 +7,20 @@ Feature: A disk that fails is said aloud, and costs nothing once it is mended
 
   @G57.torn-file
   Scenario Outline: who finds half a file where events wait goes on rightly, or says which file it is
-    Given <program> in mode <mode> on 4 partitions, with batches of 50 events or 2000 ms
-    And 4000 events of 40 customers wait in its input
-    When it starts
-    And it is killed with events waiting
-    And its disks are kept as they are
+    Given <program> in mode <mode>
+    And its configuration is:
+      | batch size     | 50 records |
+      | batch interval | 2000 ms    |
+    And 4000 records over 40 keys are in its input
+    When the application starts
+    And the application is killed with events waiting
+    And its disks are copied
     And the file that it wrote last is torn
-    And 4000 events of 40 customers arrive in its input
-    And it starts again and drains its input, from mended disks if it stops loudly
-    Then it has gone on, or said which file is torn
-    And the outputs are the model's, in the order and as often as <mode> allows
+    And 4000 records over 40 keys arrive
+    And the application starts from the torn file
+    And the application drains its input
+    Then it goes on or names the torn file
+    And the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @core
@@ -31,16 +35,17 @@ Feature: A disk that fails is said aloud, and costs nothing once it is mended
 
   @G57.torn-checkpoint
   Scenario Outline: who finds half a file where its state or its positions are goes on rightly, or says which file it is
-    Given <program> in mode <mode> on 4 partitions
-    And 4000 entries over 64 accounts wait in its input
-    When it starts
-    And it is <down>
-    And its disks are kept as they are
+    Given <program> in mode <mode>
+    And 4000 records over 64 keys are in its input
+    When the application starts
+    And the application is <down>
+    And its disks are copied
     And the file that it wrote last is torn
-    And 1000 entries over 64 accounts arrive in its input
-    And it starts again and drains its input, from mended disks if it stops loudly
-    Then it has gone on, or said which file is torn
-    And the outputs are the model's, in the order and as often as <mode> allows
+    And 1000 records over 64 keys arrive
+    And the application starts from the torn file
+    And the application drains its input
+    Then it goes on or names the torn file
+    And the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @core
@@ -55,15 +60,21 @@ Feature: A disk that fails is said aloud, and costs nothing once it is mended
 
   @G57.full-disk
   Scenario Outline: who has no room left on its disk stops loudly or waits, and when there is room again nothing is lost
-    Given <program> in mode <mode> on 4 partitions, with batches of 50 events or 2000 ms, on disks of 64 MB
+    Given <program> in mode <mode>
+    And its configuration is:
+      | batch size     | 50 records |
+      | batch interval | 2000 ms    |
+      | disk size      | 64 MB      |
     # a few events a wave: some of them always wait, and are written down
-    And 400 events of 40 customers wait in its input
-    When it starts
-    And its disks run full until it stops loudly or is killed, while more of them arrive
-    And it starts again
-    And 4000 events of 40 customers arrive in its input
-    And it drains its input
-    Then the outputs are the model's, in the order and as often as <mode> allows
+    And 400 records over 40 keys are in its input
+    When the application starts
+    And records keep arriving
+    And its disks run full
+    And the arrivals end
+    And the application starts
+    And 4000 records over 40 keys arrive
+    And the application drains its input
+    Then the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @core

@@ -7,11 +7,14 @@ Feature: What cannot be read is set aside, or stops the design
 
   @G46.set-aside
   Scenario Outline: what cannot be read is a dead letter, and all else is counted
-    Given <program> in mode <mode> on 4 partitions, with a dead-letter topic
-    And 4000 entries over 64 accounts wait in its input, and some between them cannot be read
-    When it starts and drains its input
-    Then the dead letters are what cannot be read of the committed input, as often as <mode> allows
-    And the outputs are the model's, in the order and as often as <mode> allows
+    Given <program> in mode <mode>
+    And it has a dead-letter topic
+    And some records of its input cannot be read
+    And 4000 records over 64 keys are in its input
+    When the application starts
+    And the application drains its input
+    Then the dead letters match the unreadable records under <mode>
+    And the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @core
@@ -28,16 +31,19 @@ Feature: What cannot be read is set aside, or stops the design
 
   @G46.set-aside-through-a-crash
   Scenario Outline: what was set aside before a crash is a dead letter as often as the mode allows
-    Given <program> in mode <mode> on 4 partitions, with a dead-letter topic
+    Given <program> in mode <mode>
+    And it has a dead-letter topic
+    And some records of its input cannot be read
     # 20000 accounts: one transaction has to stay open long enough to be met
-    And 20000 entries over 20000 accounts wait in its input, and some between them cannot be read
-    When it starts
-    And it is killed <moment>
-    Then the dead letters are what cannot be read of the committed input, as often as <mode> allows
+    And 20000 records over 20000 keys are in its input
+    When the application starts
+    And the application is killed <moment>
+    Then the dead letters match the unreadable records under <mode>
     And the visible outputs are the fold of the committed input
-    When it starts again and drains its input
-    Then the dead letters are what cannot be read of the committed input, as often as <mode> allows
-    And the outputs are the model's, in the order and as often as <mode> allows
+    When the application starts
+    And the application drains its input
+    Then the dead letters match the unreadable records under <mode>
+    And the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @core
@@ -53,11 +59,12 @@ Feature: What cannot be read is set aside, or stops the design
 
   @G46.loud-without-one
   Scenario Outline: without a dead-letter topic, what cannot be read stops the design loudly
-    Given <program> in mode <mode> on 4 partitions
-    And 4000 entries over 64 accounts wait in its input
-    When it starts and drains its input
+    Given <program> in mode <mode>
+    And 4000 records over 64 keys are in its input
+    When the application starts
+    And the application drains its input
     And a record <flaw> arrives in its input
-    Then it stops loudly and names the record
+    Then its loud stop names the unreadable record
     And the visible outputs are the fold of the committed input
     And nothing else changes on the broker
 

@@ -7,14 +7,14 @@ Feature: A lost acknowledgement leads to another try, and to no second copy
 
   @G21.acknowledgement-lost @wire
   Scenario Outline: what the broker has and nobody was told of does not stand there twice
-    Given <program> in mode <mode> on 4 partitions, with a proxy in between
-    And 4000 entries over 64 accounts wait in its input
-    When it starts
+    Given <program> in mode <mode>
+    And 4000 records over 64 keys are in its input
+    When the application starts
     # its connection goes with it: TCP loses nothing out of the middle
-    And the answer to its next Produce is lost with its connection
-    And it drains its input
-    Then no output stands there twice
-    And the outputs are the model's, in the order and as often as <mode> allows
+    And the response to its next Produce is lost with its connection
+    And the application drains its input
+    Then no output is duplicated
+    And the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @full
@@ -26,13 +26,13 @@ Feature: A lost acknowledgement leads to another try, and to no second copy
   @G21.connection-silent @wire
   Scenario Outline: where nothing is heard any more, the client gives the connection up, and sends again what is not acknowledged
     # an open connection is waited on for the client's own request timeout
-    Given <program> in mode <mode> on 4 partitions, with a proxy in between
-    And 4000 entries over 64 accounts wait in its input
-    When it starts
-    And the answer to its next Produce is lost and nothing follows on its connection
-    And it drains its input
-    Then no output stands there twice
-    And the outputs are the model's, in the order and as often as <mode> allows
+    Given <program> in mode <mode>
+    And 4000 records over 64 keys are in its input
+    When the application starts
+    And its connection falls silent after its next Produce
+    And the application drains its input
+    Then no output is duplicated
+    And the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @full
@@ -42,13 +42,13 @@ Feature: A lost acknowledgement leads to another try, and to no second copy
 
   @G21.request-lost @wire
   Scenario Outline: what the broker never had is sent again
-    Given <program> in mode <mode> on 4 partitions, with a proxy in between
-    And 4000 entries over 64 accounts wait in its input
-    When it starts
+    Given <program> in mode <mode>
+    And 4000 records over 64 keys are in its input
+    When the application starts
     And its next Produce is lost with its connection
-    And it drains its input
-    Then no output stands there twice
-    And the outputs are the model's, in the order and as often as <mode> allows
+    And the application drains its input
+    Then no output is duplicated
+    And the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @quick
@@ -63,14 +63,14 @@ Feature: A lost acknowledgement leads to another try, and to no second copy
 
   @G21.applied-and-refused @wire
   Scenario Outline: what the broker has, though it was refused for want of acknowledgements, does not stand there twice
-    Given <program> in mode <mode> on 4 partitions, with a proxy in between
-    And 4000 entries over 64 accounts wait in its input
-    When it starts
+    Given <program> in mode <mode>
+    And 4000 records over 64 keys are in its input
+    When the application starts
     # the leader has it, and by the time that it is acknowledged too few replicas are left: nobody can tell whether it stays
-    And its next Produce is applied, and refused as if too few replicas had it
-    And it drains its input
-    Then no output stands there twice
-    And the outputs are the model's, in the order and as often as <mode> allows
+    And the response to its next Produce is turned into NOT_ENOUGH_REPLICAS_AFTER_APPEND
+    And the application drains its input
+    Then no output is duplicated
+    And the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @core

@@ -8,11 +8,12 @@ Feature: Lag reaches zero where the log ends in markers
 
   @G41.ends-in-markers @one-program
   Scenario Outline: all of the log is committed, although its last offsets are no records
-    Given <program> in mode <mode> on 4 partitions
-    And 4000 entries over 64 accounts wait in its input
-    When it starts and drains its input
+    Given <program> in mode <mode>
+    And 4000 records over 64 keys are in its input
+    When the application starts
+    And the application drains its input
     # one transaction: what comes last are its markers
-    And 100 aborted entries over 64 accounts arrive in its input
+    And 100 aborted records over 64 keys arrive
     Then its committed offsets reach the end of the log within 5 seconds
     And nothing else changes on the broker
 

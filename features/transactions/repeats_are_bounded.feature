@@ -7,14 +7,15 @@ Feature: At least once repeats at most one commit interval
 
   @G47.repeats-above-the-commit
   Scenario Outline: no output comes again whose input was committed at the crash
-    Given <program> in mode <mode> on 4 partitions
-    And 4000 entries over 64 accounts wait in its input
-    When it starts
-    And it is killed between output and commit
+    Given <program> in mode <mode>
+    And 4000 records over 64 keys are in its input
+    When the application starts
+    And the application is killed between output and commit
     Then the visible outputs are the fold of the committed input
-    When it starts again and drains its input
-    Then nothing comes again whose input was committed at the kill
-    And the outputs are the model's, in the order and as often as <mode> allows
+    When the application starts
+    And the application drains its input
+    Then no output is repeated whose input was committed at the kill
+    And the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @full
@@ -25,15 +26,16 @@ Feature: At least once repeats at most one commit interval
 
   @G47.commits-what-came-out
   Scenario Outline: what was committed at the crash had come out before
-    Given <program> in mode <mode> on 4 partitions
-    And 4000 entries over 64 accounts wait in its input
-    When it starts
-    And it is killed after a commit
+    Given <program> in mode <mode>
+    And 4000 records over 64 keys are in its input
+    When the application starts
+    And the application is killed after a commit
     Then the visible outputs are the fold of the committed input
-    When 1000 entries over 64 accounts arrive in its input
-    And it starts again and drains its input
-    Then nothing comes again whose input was committed at the kill
-    And the outputs are the model's, in the order and as often as <mode> allows
+    When 1000 records over 64 keys arrive
+    And the application starts
+    And the application drains its input
+    Then no output is repeated whose input was committed at the kill
+    And the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @core

@@ -26,7 +26,6 @@ from rich.console import Console
 import upheld
 from upheld.errors import MachineProblem, is_interrupt
 from upheld.history import events
-from upheld.judging.claims import claims_of
 from upheld.judging.evidence import illustrate
 from upheld.protocol.manifest import Manifest
 from upheld.report import (
@@ -42,13 +41,13 @@ from upheld.report import (
     median_seconds,
 )
 from upheld.spec import durations
-from upheld.spec.catalogue import Catalogue, Row, Scenario
+from upheld.spec.catalogue import ON_A_CLUSTER, TIMED, Catalogue, Row, Scenario
 from upheld.spec.depths import Depth
 from upheld.spec.durations import Durations
 from upheld.supervisor.costs import Look, cost, look
 from upheld.supervisor.host import Memory
 from upheld.trial.rig import Rig
-from upheld.trial.trial import ON_A_CLUSTER, Trial
+from upheld.trial.trial import Trial
 from upheld.ui.progress import Progress
 from upheld.ui.timeleft import RowKey, TimeLeft
 from upheld.verdicts import ATTEMPTS, Judged, MarkMissed, Reason, Verdict, judged
@@ -272,11 +271,11 @@ class Plugin(RunAccount):
         """Bring the sentences; one that fails leaves Python's own traceback, since pytest's parses
         the source of every frame.
         """
-        from upheld.steps import sentences, tables  # noqa: PLC0415  (steps register themselves where they are imported)
+        from upheld.steps import modules  # noqa: PLC0415  (steps register themselves where they are imported)
 
         config.option.tbstyle = "native"
-        config.pluginmanager.register(sentences, "upheld-sentences")
-        config.pluginmanager.register(tables, "upheld-sentences-on-tables")
+        for module in modules():
+            config.pluginmanager.register(module, module.__name__)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_bdd_apply_tag(self) -> bool:
@@ -374,14 +373,16 @@ class Plugin(RunAccount):
         # Each repetition keeps its history: one of them may be red.
         nth = f"-{repetition + 1}" if repetition else ""
         rig = self.rig
-        if any(ON_A_CLUSTER in step.text for step in self.row(item)[1].steps):
+        row = self.row(item)[1]
+        if ON_A_CLUSTER in row.tags:
             rig = rig.on_a_cluster()
         else:
             rig.end_cluster()
-        trial = Trial(rig, design, self.row(item)[1].id, attempt, nth)
+        trial = Trial(rig, design, row.id, attempt, nth)
+        trial.tags = row.tags
         item.stash[TRIAL] = trial
         pool = self.rig.pool(design)
-        if any(claim.is_timed for claim in claims_of(self.row(item)[1])):
+        if TIMED in row.tags:
             pool.rest()
         else:  # the instance that the next fault will ask for boots while this row is judged
             pool.prepare()

@@ -40,6 +40,9 @@ EVERY_PROGRAM: Final = "all"
 ASKED_FOR: Final = "@soak"  # judged only by who asks for it
 ONE_MODE: Final = "@one-mode"  # judged in the stricter mode that a design has
 ONE_PROGRAM: Final = "@one-program"  # judged on the later in PROGRAMS that a design has
+THROUGH_PROXY: Final = "@wire"  # its instances reach the broker through the proxy
+ON_A_CLUSTER: Final = "@cluster"  # it runs on a cluster of three brokers
+TIMED: Final = "@timed"  # it judges milliseconds, so nothing may boot meanwhile
 ID_TAG: Final = re.compile(
     r"@(?P<id>(?P<guarantee>G[1-9]\d*|SLA)\.(?P<slug>[a-z0-9]+(-[a-z0-9]+)*))"
 )
@@ -103,6 +106,11 @@ class Step:
     text: str
     line: int
     table: tuple[tuple[str, ...], ...] = ()  # the rows of cells below it, the head first
+
+    @property
+    def whole(self) -> str:
+        """The text, and that of each cell below it."""
+        return " ".join([self.text, *(cell for cells in self.table for cell in cells)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -525,7 +533,7 @@ def _scenario(
         ),
         example_tags=tuple(tag["name"] for example in node["examples"] for tag in example["tags"]),
         steps=tuple(
-            Step(kind, step["text"], step["location"]["line"])
+            Step(kind, step["text"], step["location"]["line"], _cells(step.get("dataTable", {})))
             for kind, step in zip(types, node["steps"], strict=True)
         ),
         rows=tuple(
@@ -535,9 +543,8 @@ def _scenario(
     )
 
 
-def _table(step: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
-    rows = step.get("argument", {}).get("dataTable", {}).get("rows", ())
-    return tuple(tuple(cell["value"] for cell in row["cells"]) for row in rows)
+def _cells(table: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(cell["value"] for cell in row["cells"]) for row in table.get("rows", ()))
 
 
 def _row(
@@ -549,7 +556,7 @@ def _row(
             _STEP_TYPES.get(step["type"]),
             step["text"],
             lines.get(step["astNodeIds"][0], line),
-            _table(step),
+            _cells(step.get("argument", {}).get("dataTable", {})),
         )
         for step in pickle["steps"]
     )

@@ -74,7 +74,6 @@ CLEANED_MS = 500  # how often the cleaner has a look on our brokers
 SHARES = {"50 %": 0.5, "99 %": 0.99, "99.99 %": 0.9999}
 ASKED_AT_ONCE = 16  # keys of a table, when an instance has just said that it is ready
 TRANSACTION_TIMEOUT_MS = 3_000
-ON_A_CLUSTER = ", on a cluster of three brokers"  # a row with these words runs on one
 
 
 class Trial:
@@ -85,6 +84,7 @@ class Trial:
     ) -> None:
         self.rig, self.manifest, self.scenario, self.attempt = rig, manifest, scenario, attempt
         self.reading = rig.reading
+        self.tags: frozenset[str] = frozenset()  # of the row: what it needs of the machine
         # The same for every row: what one has made of it is there for the next.
         self.seed = int.from_bytes(sha256(f"{rig.seed}:{attempt}".encode()).digest()[:6])
         stem = sha256(
