@@ -28,7 +28,7 @@ LONGEST = (
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Take how much the wrong designs are judged on."""
     parser.addoption(
-        "--depth", choices=DEPTHS, default=DEFAULT, help="of tests/broken: quick, core or full"
+        "--depth", choices=DEPTHS, default=DEFAULT, help="of tests/mutants: quick, core or full"
     )
 
 

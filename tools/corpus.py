@@ -2,7 +2,7 @@
 
 python tools/corpus.py collect CORPUS RUN…     one history a design and row, compressed
 python tools/corpus.py judge CORPUS            exit 1 where one gives something else than it gave
-python tools/corpus.py choose CORPUS           its smallest part that shows all: tests/corpus
+python tools/corpus.py choose CORPUS           its smallest part that shows all: tests/data/corpus
 """
 
 import argparse
@@ -11,7 +11,7 @@ import sys
 from math import inf
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 from corpora import FOLDER, collect, differences, read_index, smallest, write_index
 

@@ -1,4 +1,4 @@
-"""Write the golden files of tests/golden anew, after a change that was meant.
+"""Write the golden files of tests/data/golden anew, after a change that was meant.
 
     python tools/golden.py
 
@@ -8,7 +8,7 @@ The diff shows each entry that changed; the commit's message says why.
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 from goldens import write
 

@@ -16,7 +16,7 @@ SECONDS = st.dictionaries(
     st.text("abcdef", min_size=1, max_size=4), st.floats(0, 100), min_size=4, max_size=40
 )
 
-REPORTS = Path(__file__).parent / "reports"  # one of each format that was
+REPORTS = Path(__file__).parents[2] / "data" / "reports"  # one of each format that was
 
 
 def dealt(seconds: dict[str, float], count: int) -> list[set[str]]:

@@ -1,7 +1,8 @@
 """A corpus of recorded histories, and what judging each of them gives.
 
 A redesign proves by it that no verdict changed: `tools/corpus.py` collects one history a design and
-row from the folders of runs, and judges all of them again. A small corpus stands in tests/corpus.
+row from the folders of runs, and judges all of them again. A small corpus stands in
+tests/data/corpus.
 """
 
 import hashlib
@@ -22,7 +23,7 @@ from upheld.history import History, events, read
 from upheld.judging import rejudge
 from upheld.verdicts import Inconclusive, NotOffered
 
-FOLDER = Path(__file__).parent / "corpus"
+FOLDER = Path(__file__).parents[1] / "data" / "corpus"
 INDEX = "index.json"
 SUFFIX = ".jsonl.xz"
 # Of paths on a machine: such a history stays out.

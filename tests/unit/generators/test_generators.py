@@ -407,7 +407,7 @@ def test_one_seed_makes_the_same_bytes_in_any_process() -> None:
     questions have the same answers.
     """
     script = (
-        "import sys; sys.path.insert(0, 'tests'); from test_generators import all_workloads; "
+        "import sys; sys.path.insert(0, 'tests/unit/generators'); from test_generators import all_workloads; "
         "print(*all_workloads())"
     )
     other = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"

@@ -16,7 +16,7 @@ from upheld.protocol.manifest import load, shipped
 from upheld.protocol.schema import schema
 from upheld.spec import catalogue
 
-FOLDER = Path(__file__).parent / "golden"
+FOLDER = Path(__file__).parents[1] / "data" / "golden"
 WORDING = frozenset({"title", "description"})
 OF_A_ROW = ("guarantee", "scenario", "program", "mode", "depth")
 

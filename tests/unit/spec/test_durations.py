@@ -17,7 +17,7 @@ from upheld.spec import catalogue, durations
 from upheld.spec.durations import Durations, Recorded, most_news_first
 from upheld.verdicts import Verdict
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[3]
 MADE = Durations(
     designs={
         "plain": Recorded(boot_s=1, rows_s={"G1.a[x]": 2, "G1.a[y]": 4, "G2.b": 1}),

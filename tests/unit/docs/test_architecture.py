@@ -6,7 +6,7 @@ import re
 from configparser import ConfigParser
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 ARROW = re.compile(r"^ +(?P<above>[\w& ]+) --> (?P<below>[\w& ]+)$", re.MULTILINE)
 PLACE = re.compile(r"`((?:upheld|features|steps|generators|impl|tools)/[\w./]*)`")

@@ -17,7 +17,7 @@ def test_commands_beside_each_other(tmp_path: Path) -> None:
     ]
 
     done = subprocess.run(
-        [sys.executable, Path(__file__).parents[1] / "tools" / "beside.py", *commands],
+        [sys.executable, Path(__file__).parents[3] / "tools" / "beside.py", *commands],
         capture_output=True,
         text=True,
         timeout=60,

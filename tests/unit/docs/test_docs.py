@@ -14,7 +14,7 @@ from upheld.errors import MachineProblem, UsageProblem
 from upheld.report import RowResult
 from upheld.verdicts import Verdict
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[3]
 DOCUMENTS = sorted(
     [
         ROOT / "README.md",

@@ -11,7 +11,7 @@ import pytest
 
 from upheld.spec import catalogue
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "docs" / "adr"
 TITLE_MAX, WIDTH_MAX = 72, 100
 CODE = re.compile(r"`[^`]+`")

@@ -32,7 +32,7 @@ def test_the_progress_is_seen_past_capturing_and_the_cards_are_not(tmp_path: Pat
         "--rootdir",
         str(tmp_path),
     ]
-    options = ["-c", "/dev/null", "-o", f"pythonpath={Path(__file__).parent}"]
+    options = ["-c", "/dev/null", "-o", f"pythonpath={Path(__file__).parents[2] / 'support'}"]
 
     done = subprocess.run(
         [*command, *options], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False

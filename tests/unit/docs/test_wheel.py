@@ -14,7 +14,7 @@ import pytest
 
 import upheld
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[3]
 SOURCES = (
     "upheld",
     "features",

@@ -131,7 +131,7 @@ def test_the_command_says_one_sentence_when_there_is_no_lock(
 @pytest.mark.parametrize("folder", ["upheld/brokers/kafka", "impl/spark/jars"])
 def test_our_locks_hold_a_checksum_for_each_jar_and_no_address(folder: str) -> None:
     """Where a jar comes from is the machine's business; what it is, the lock's."""
-    lock = Path(__file__).parents[1] / folder / "jgo.lock.toml"
+    lock = Path(__file__).parents[3] / folder / "jgo.lock.toml"
 
     name, locked = jars.read_lock(lock)
 

@@ -14,7 +14,9 @@ from clocks import Clock
 from upheld.spec.durations import Durations, Recorded
 from upheld.ui.timeleft import RowKey, TimeLeft
 
-RECORDED = json.loads((Path(__file__).parent / "recorded_runs.json").read_text(encoding="utf-8"))
+RECORDED = json.loads(
+    (Path(__file__).parents[2] / "data" / "recorded_runs.json").read_text(encoding="utf-8")
+)
 NEAR = 0.25  # of the time that is really left
 SOON = 0.03  # of a run; less is neither near nor far: one row decides it
 FROM = 1 / 3  # of a run
