@@ -34,7 +34,7 @@ STATE_TIMES = 2  # how many times its first size a state may have
 @then(parsers.parse("no answer holds uncommitted data"))
 @then(parsers.parse("the other instances answer all the time"))
 @then(parsers.parse("every side effect happened at least once and some more than once"))
-@then(parsers.parse("its reported lag is Kafka's of at most one second before"))
+@then(parsers.parse("its reported lag is never more than one second behind Kafka's"))
 @then(parsers.parse("it goes on or names the torn file"))
 @then(parsers.parse("it refuses to start or its outputs match the model"))
 def holds(scene: Scene) -> None:
@@ -70,7 +70,7 @@ def holds_of_the_scenario(scene: Scene) -> None:
 
 @then(
     parsers.parse(
-        "every outcome is visible within the commit interval and {duration:Duration}",
+        "every outcome is visible within the commit interval plus {duration:Duration}",
         extra_types=TYPES,
     )
 )
@@ -81,7 +81,7 @@ def is_prompt(scene: Scene, duration: int) -> None:
 
 @then(
     parsers.parse(
-        "its store is current within the persistence interval and {duration:Duration}",
+        "its store is current within the persistence interval plus {duration:Duration}",
         extra_types=TYPES,
     )
 )
@@ -92,7 +92,7 @@ def is_stored(scene: Scene, duration: int) -> None:
 
 @then(
     parsers.parse(
-        "no record waits longer than the batch interval and {duration:Duration}", extra_types=TYPES
+        "no record waits longer than the batch interval plus {duration:Duration}", extra_types=TYPES
     )
 )
 def is_in_time(scene: Scene, duration: int) -> None:

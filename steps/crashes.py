@@ -10,12 +10,10 @@ from upheld.nemesis import membership
 from upheld.nemesis.moments import AIMS, hold
 from upheld.nemesis.requests import arrive, meet
 from upheld.steps.lifecycle import WENT_ON_WITHIN_MS
-from upheld.steps.parameters import TYPES
+from upheld.steps.parameters import BEFORE_ITS_OFFSETS, TYPES
 from upheld.steps.scene import Restarts, Scene
 from upheld.trial.application import Application
 from upheld.trial.trial import SETTLE_S
-
-BEFORE_ITS_OFFSETS = "with a transaction open, before its offsets"
 
 
 @when(parsers.parse("{actor:Actor} is killed {moment:Moment}", extra_types=TYPES))

@@ -43,7 +43,7 @@ def starts_otherwise(scene: Scene, how: str) -> None:
             scene.refused.add(application.name)
 
 
-@when(parsers.parse("the application starts from the torn file"))
+@when(parsers.parse("the application starts on the torn disk"))
 def starts_torn(scene: Scene) -> None:
     """Start instance a; if it stops loudly, set its disks back to the copy and start it again."""
     for application in scene.subjects():

@@ -61,7 +61,7 @@ LIVES = 3  # of a first death whose recoveries are to be died in: the shortest i
 LOOK_S = 0.02
 CLAIMS = {
     "fold": "the visible outputs are the fold of the committed input",
-    "relation": "the outputs are the model's, in the order and as often as the mode allows",
+    "relation": "the outputs match the model under the mode",
     "side-effects": "nothing else changes on the broker",
 }
 

@@ -1,9 +1,9 @@
 @availability
 Feature: A recovery takes a limited time, and the report says how long
-  Whoever starts a dead design anew, with nothing prepared, sees new outputs within the stated time.
-  Documented in: beyond the articles. A design that is right and away for a minute is no good either.
-  Broken by: a dead member that is waited for until a long session ends, state that is read back by replaying everything.
-  Costs: a session timeout that is short enough, and what it takes to read the state.
+  A dead design that is started again with nothing prepared shows new outputs within the stated time.
+  Documented in: beyond the articles. A design that is right and absent for a minute is of no use either.
+  Broken by: a long session of the dead member, which the group waits for; a state that is read back by replaying everything.
+  Costs: a session timeout that is short enough, and the time to read the state.
 
   @G48.back-in-time @one-mode
   Scenario Outline: a design that died is back in time

@@ -1,9 +1,9 @@
 @availability
 Feature: Instances share the partitions, and none of them is needed
-  Whoever joins takes a part, whoever leaves or dies leaves its part to the others, and nothing is lost or counted twice.
+  An instance that joins takes over partitions; one that leaves or dies leaves them to the others. Nothing is lost or counted twice.
   Documented in: TransferWise, "Achieving high availability with stateful Kafka Streams applications", "Kafka: Consumer Group Rebalancing".
-  Broken by: state that stays with its instance, work that goes on after the partition has gone, one identity for all.
-  Costs: a pause at every change while the state of what was gained is read; after a death, the session timeout before it.
+  Broken by: state that stays with its instance, work on a partition that was revoked, one transactional id for all instances.
+  Costs: a pause at every rebalance while state is restored; after a death, the session timeout before it.
 
   @G28.joins-and-leaves @one-mode
   Scenario Outline: instances share the partitions, and work goes on when one joins or leaves
@@ -12,7 +12,7 @@ Feature: Instances share the partitions, and none of them is needed
     And its configuration is:
       | partitions      | 4      |
       | commit interval | 500 ms |
-    # small waves, one after the other: what arrives meanwhile is what counts
+    # small waves: the records that arrive meanwhile count
     And 400 records over 64 keys are in its input
     When the application starts
     And records keep arriving
@@ -37,7 +37,7 @@ Feature: Instances share the partitions, and none of them is needed
     And its configuration is:
       | partitions      | 4      |
       | commit interval | 500 ms |
-    # small waves, one after the other: what arrives meanwhile is what counts
+    # small waves: the records that arrive meanwhile count
     And 400 records over 64 keys are in its input
     When the application starts
     And records keep arriving
@@ -59,14 +59,14 @@ Feature: Instances share the partitions, and none of them is needed
       | ledger  | at_least_once |
 
   @G29.behind-an-open-transaction
-  Scenario Outline: what a dead instance left open hides no state from who takes over
-    # its session ends after 2000 ms: the transaction is still open when another one takes over
+  Scenario Outline: a transaction that a dead instance left open hides no state from its successor
+    # the session ends after 2000 ms: the transaction is still open when another instance takes over
     Given <program> in mode <mode>
     And it runs in several instances
     And its configuration is:
       | partitions          | 4        |
       | transaction timeout | 16000 ms |
-    # small waves, one after the other: what arrives meanwhile is what counts
+    # small waves: the records that arrive meanwhile count
     And 400 records over 64 keys are in its input
     When the application starts
     And the application drains its input
@@ -90,7 +90,7 @@ Feature: Instances share the partitions, and none of them is needed
     And its configuration is:
       | partitions      | 4      |
       | commit interval | 500 ms |
-    # small waves, one after the other: what arrives meanwhile is what counts
+    # small waves: the records that arrive meanwhile count
     And 400 records over 64 keys are in its input
     When the application starts
     And records keep arriving
@@ -119,7 +119,7 @@ Feature: Instances share the partitions, and none of them is needed
     And its configuration is:
       | partitions      | 4      |
       | commit interval | 500 ms |
-    # small waves, one after the other: what arrives meanwhile is what counts
+    # small waves: the records that arrive meanwhile count
     And 400 records over 64 keys are in its input
     When the application starts
     And the application drains its input
@@ -142,7 +142,7 @@ Feature: Instances share the partitions, and none of them is needed
     And its configuration is:
       | partitions      | 4      |
       | commit interval | 500 ms |
-    # small waves, one after the other: what arrives meanwhile is what counts
+    # small waves: the records that arrive meanwhile count
     And 400 records over 64 keys are in its input
     When the application starts
     And the application drains its input

@@ -1,12 +1,12 @@
 @availability
 Feature: A release that goes wrong corrupts nothing
   An upgrade that is rolled back, and a deployment that is started twice, end in the right outputs or in a loud stop.
-  Documented in: beyond the articles. Both happen to whoever releases often, and neither asks the stream processor first.
-  Broken by: a disk that is believed over the committed offsets, ids that are drawn anew at every start.
+  Documented in: beyond the articles. Both happen where releases are frequent, and neither asks the stream processor first.
+  Broken by: a disk that is trusted over the committed offsets, ids that are new at every start.
   Costs: comparing what is on disk with what is committed, at every start.
 
   @G54.rolled-back
-  Scenario Outline: after a release that was rolled back the old version goes on rightly, or refuses to
+  Scenario Outline: after a release that was rolled back the old version goes on right, or refuses to start
     Given <program> in mode <mode>
     And 4000 records over 64 keys are in its input
     When the application starts
@@ -14,7 +14,7 @@ Feature: A release that goes wrong corrupts nothing
     And the application is stopped gracefully
     And its disks are copied
     And 1000 records over 64 keys arrive
-    # what the new version does until it is taken back
+    # the new version runs until it is rolled back
     And the application starts
     And the application drains its input
     And the application is stopped gracefully
@@ -39,7 +39,7 @@ Feature: A release that goes wrong corrupts nothing
   @G55.deployed-twice
   Scenario Outline: two deployments under the same ids are noticed, and do no harm
     Given <program> in mode <mode>
-    # small waves, one after the other: both have something to do
+    # small waves: both deployments always have something to do; they have 10 seconds to notice, and both are ended then
     And 400 records over 64 keys are in its input
     When the application starts
     And the application drains its input
@@ -60,9 +60,9 @@ Feature: A release that goes wrong corrupts nothing
 
   @G55.noticed
   Scenario Outline: without transactions, two deployments under the same ids are noticed
-    # that is all: nothing keeps out what the displaced one has sent already, and it may be the last word on an account
+    # no more than that: outputs that the displaced deployment sent already stay, and one may be the last of its account
     Given <program> in mode <mode>
-    # small waves, one after the other: both have something to do
+    # small waves: both deployments always have something to do; they have 10 seconds to notice, and both are ended then
     And 400 records over 64 keys are in its input
     When the application starts
     And the application drains its input

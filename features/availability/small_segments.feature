@@ -2,7 +2,7 @@
 Feature: A changelog in small segments is short when it is read back
   Only closed segments are compacted. Small ones close soon, and a restore reads little more than the last row of each key.
   Documented in: TransferWise, "Reducing segment size on change-log topics".
-  Broken by: a restore that counts on every row to be there, or on offsets without gaps.
+  Broken by: a restore that expects every row to be there, or offsets without gaps.
   Costs: more files, and a cleaner that has more to do.
 
   @G32.restored-from-what-is-left
@@ -10,7 +10,7 @@ Feature: A changelog in small segments is short when it is read back
     Given <program> in mode <mode>
     And its configuration is:
       | segments of its table | 1000 ms |
-    # small waves, one after the other: its table grows by few rows at a time
+    # small waves: the table grows by few rows at a time
     And 400 records over 64 keys are in its input
     When the application starts
     And the application drains its input
@@ -35,7 +35,7 @@ Feature: A changelog in small segments is short when it is read back
     Given <program> in mode <mode>
     And its configuration is:
       | segments of its table | 1000 ms |
-    # small waves, one after the other: its table grows by few rows at a time
+    # small waves: the table grows by few rows at a time
     And 400 records over 16 keys are in its input
     When the application starts
     And the application drains its input

@@ -1,12 +1,12 @@
 @availability
-Feature: A design that is told to end does so in time
-  It finishes what it has begun, commits it, and ends; being told again does no harm.
-  Documented in: beyond the articles. Every release, and every cluster that moves its load, tells a design to end.
-  Broken by: a close that waits for an empty input, or a second one that closes what is closed.
+Feature: A design that is told to stop stops in time
+  It finishes the work that it has begun, commits it, and stops; being told again does no harm.
+  Documented in: beyond the articles. Every release, and every cluster that moves its load, tells a design to stop.
+  Broken by: a close that waits for an empty input, or a second close that fails.
   Costs: one commit.
 
   @G51.in-the-middle-of-its-input
-  Scenario Outline: a design stops while entries arrive, and goes on from there
+  Scenario Outline: a design stops while records arrive, and goes on from there
     Given <program> in mode <mode>
     And 4000 records over 64 keys are in its input
     When the application starts

@@ -1,15 +1,15 @@
 @availability
 Feature: A release switches between two clusters, and no reader notices
-  A second cluster, with an id of its own, gets warm beside the first, is told where that one ended, and goes on from there.
+  A second cluster, with an id of its own, warms up beside the first. It is told where the first one ended, and goes on from there.
   Documented in: TransferWise, "Aiming for stars: High availability with Kafka Streams".
   Broken by: a cluster that emits while it stands by, or goes on after it has handed over; a position that is off by one.
-  Costs: twice the memory and the reading for as long as both run.
+  Costs: twice the memory and twice the reading while both run.
 
   @G31.only-the-active
   Scenario Outline: of two clusters only the active one emits
     Given <program> in mode <mode>
     And it runs in two clusters
-    # small waves, one after the other: both clusters have something to do all the time
+    # small waves: both clusters always have something to do
     And 400 records over 64 keys are in its input
     When the application starts
     And the application drains its input
@@ -29,7 +29,7 @@ Feature: A release switches between two clusters, and no reader notices
   Scenario Outline: a switch between two clusters loses nothing and repeats nothing
     Given <program> in mode <mode>
     And it runs in two clusters
-    # small waves, one after the other: what arrives meanwhile is what counts
+    # small waves: the records that arrive meanwhile count
     And 400 records over 64 keys are in its input
     When the application starts
     And the application drains its input
@@ -51,7 +51,7 @@ Feature: A release switches between two clusters, and no reader notices
   Scenario Outline: the old cluster is silent before the new one emits
     Given <program> in mode <mode>
     And it runs in two clusters
-    # small waves, one after the other: both clusters have something to do all the time
+    # small waves: both clusters always have something to do
     And 400 records over 64 keys are in its input
     When the application starts
     And the application drains its input
@@ -71,7 +71,7 @@ Feature: A release switches between two clusters, and no reader notices
   Scenario Outline: readers wait no longer than 5 seconds for the new cluster
     Given <program> in mode <mode>
     And it runs in two clusters
-    # small waves, one after the other: there is something to emit all the time
+    # small waves: there is always something to emit
     And 400 records over 64 keys are in its input
     When the application starts
     And the application drains its input

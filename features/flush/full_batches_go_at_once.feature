@@ -1,8 +1,8 @@
 @flush
 Feature: A full batch goes out at once
-  A customer's batch goes out when it holds as many events as the threshold says, and holds just as many.
+  A customer's batch goes out when it holds as many events as the batch size says, and no more.
   Documented in: Kafka Streams Stateful Ingestion with Processor API, "The Problem".
-  Broken by: waiting for the clock with a full batch, sending a whole read at once, or sending every event alone.
+  Broken by: a full batch that waits for the clock, a whole read that is sent at once, or events that are sent alone.
   Costs: a count for each customer.
 
   @G17.full-batches @one-mode @timed

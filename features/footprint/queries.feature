@@ -1,12 +1,12 @@
 @footprint
 Feature: The table can be asked by key while the design runs
-  Every instance is asked all along, for one robot after the other: it says that it is not ready, or what is true.
+  Every instance is asked all the time, for one robot after the other: it answers that it is not ready, or the truth.
   Documented in: The Kafka Streams Experience Pt. 1, "What And Why?" and "Coming Soon…".
   Broken by: answers from a state that is still being read, or not yet committed, or kept by one instance alone.
-  Costs: who answers for others holds their part of the table too.
+  Costs: an instance that answers for others holds their part of the table too.
 
   @G16.says-when-it-is-ready @one-mode
-  Scenario Outline: a design answers when its table is whole, and says so as long as it is not
+  Scenario Outline: a design answers when its table is whole, and says that it is not ready until then
     Given <program> in mode <mode>
     And 4000 records over 64 keys are in its input
     When the application starts
@@ -52,7 +52,7 @@ Feature: The table can be asked by key while the design runs
     And its configuration is:
       | partitions      | 4      |
       | commit interval | 500 ms |
-    # small waves, one after the other: what arrives meanwhile is what counts
+    # small waves: the records that arrive meanwhile count
     And 400 records over 16 keys are in its input
     When the application starts
     And the application drains its input
@@ -72,11 +72,11 @@ Feature: The table can be asked by key while the design runs
       | pulse   | at_least_once |
 
   @G53.committed-only
-  Scenario Outline: no answer shows what is not committed
+  Scenario Outline: no answer shows uncommitted data
     Given <program> in mode <mode>
     And its configuration is:
       | commit interval | 500 ms |
-    # small waves, one after the other: rows change all the time
+    # small waves: rows change all the time
     And 200 records over 8 keys are in its input
     When the application starts
     And the application drains its input

@@ -3,14 +3,14 @@ Feature: What a design keeps on the broker is little, and none of it twice
   Topics and partitions are paid for by the broker, by every client and at every start, however little is in them.
   Documented in: The Kafka Streams Experience Pt. 1, "Challenge: Topic/Partition Explosion".
   Broken by: internal topics as wide as the input, a stage and a topic for each lookup, a table that is published once more.
-  Costs: signals have to be made small before they are moved to fewer partitions.
+  Costs: signals have to be made smaller before they are moved to fewer partitions.
 
   @G13.a-tenth @one-mode
   Scenario Outline: what a design keeps has a tenth of the input's partitions
     Given <program> in mode <mode>
     And its configuration is:
       | partitions | 20 |
-    # few: it is the partitions that count here
+    # few: the partitions count here
     And 400 records over 40 keys are in its input
     When the application starts
     And the application drains its input
@@ -25,7 +25,7 @@ Feature: What a design keeps on the broker is little, and none of it twice
       | pulse   | exactly_once  |
 
   @G14.lookup @one-mode
-  Scenario Outline: to look a name up costs no topic
+  Scenario Outline: the lookup of a name costs no topic
     Given <program> in mode <mode>
     And 100 names over 64 keys are in its input
     When the application starts
@@ -43,7 +43,7 @@ Feature: What a design keeps on the broker is little, and none of it twice
       | pulse   | exactly_once  |
 
   @G14.one-stage @one-mode
-  Scenario Outline: what is aggregated is what is asked, in one stage
+  Scenario Outline: the table that is aggregated is the one that is asked, in one stage
     Given <program> in mode <mode>
     And 4000 records over 64 keys are in its input
     When the application starts
@@ -85,6 +85,7 @@ Feature: What a design keeps on the broker is little, and none of it twice
   @G15.no-copy @one-mode
   Scenario Outline: the table's own topic is read as the table, and there is no second one
     Given <program> in mode <mode>
+    # few: the topics count here
     And 2000 records over 64 keys are in its input
     When the application starts
     And the application drains its input

@@ -1,12 +1,12 @@
 @inputs_and_disks @beyond
-Feature: A disk that fails is said aloud, and costs nothing once it is mended
-  Of a file that was written when the power went only the beginning may be there, and a disk may have no room for the next one.
+Feature: A disk that fails is reported, and costs nothing once it is mended
+  Of a file that was written when the power failed only the beginning may be there, and a disk may have no room for the next one.
   Documented in: beyond the articles.
-  Broken by: a file that cannot be read and is taken for none, a write that failed and is committed all the same.
-  Costs: a check of what is read back, and somebody who mends the disk.
+  Broken by: a file that cannot be read and is treated as missing, a write that failed and is committed all the same.
+  Costs: a check of every file that is read back, and an operator who mends the disk.
 
   @G57.torn-file
-  Scenario Outline: who finds half a file where events wait goes on rightly, or says which file it is
+  Scenario Outline: a design that finds half a file where events wait goes on right, or says which file it is
     Given <program> in mode <mode>
     And its configuration is:
       | batch size     | 50 records |
@@ -17,7 +17,8 @@ Feature: A disk that fails is said aloud, and costs nothing once it is mended
     And its disks are copied
     And the file that it wrote last is torn
     And 4000 records over 40 keys arrive
-    And the application starts from the torn file
+    # if it stops loudly, its disks are mended first: the copy takes their place
+    And the application starts on the torn disk
     And the application drains its input
     Then it goes on or names the torn file
     And the outputs match the model under <mode>
@@ -34,7 +35,7 @@ Feature: A disk that fails is said aloud, and costs nothing once it is mended
       | batcher | exactly_once  |
 
   @G57.torn-checkpoint
-  Scenario Outline: who finds half a file where its state or its positions are goes on rightly, or says which file it is
+  Scenario Outline: a design that finds half a file where its state or its positions are goes on right, or says which file it is
     Given <program> in mode <mode>
     And 4000 records over 64 keys are in its input
     When the application starts
@@ -42,7 +43,8 @@ Feature: A disk that fails is said aloud, and costs nothing once it is mended
     And its disks are copied
     And the file that it wrote last is torn
     And 1000 records over 64 keys arrive
-    And the application starts from the torn file
+    # if it stops loudly, its disks are mended first: the copy takes their place
+    And the application starts on the torn disk
     And the application drains its input
     Then it goes on or names the torn file
     And the outputs match the model under <mode>
@@ -59,13 +61,13 @@ Feature: A disk that fails is said aloud, and costs nothing once it is mended
       | ledger  | at_least_once | stopped gracefully        |
 
   @G57.full-disk
-  Scenario Outline: who has no room left on its disk stops loudly or waits, and when there is room again nothing is lost
+  Scenario Outline: a design with no room left on its disk stops loudly or waits, and loses nothing once there is room again
     Given <program> in mode <mode>
     And its configuration is:
       | batch size     | 50 records |
       | batch interval | 2000 ms    |
       | disk size      | 64 MB      |
-    # a few events a wave: some of them always wait, and are written down
+    # small waves: some events always wait, and are written to disk
     And 400 records over 40 keys are in its input
     When the application starts
     And records keep arriving

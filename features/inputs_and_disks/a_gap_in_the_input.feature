@@ -1,9 +1,9 @@
 @inputs_and_disks @beyond
-Feature: Who finds a gap in its input says so
-  Retention deletes what nobody has read in time. Behind the gap every sum is wrong, and only who finds it can say where it is.
+Feature: A design that finds a gap in its input says so
+  Retention deletes records that were not read in time. After the gap every sum is wrong, and only the design that finds it knows where it is.
   Documented in: beyond the articles. Kafka's consumer is told that its offset is out of range, and by default goes on elsewhere without a word.
   Broken by: one setting for a first start and for an offset that is gone.
-  Costs: somebody has to decide how it goes on.
+  Costs: an operator has to decide how it goes on.
 
   @G42.fallen-off-the-log @one-program
   Scenario Outline: a design whose committed offsets are no longer in the log stops loudly and says where

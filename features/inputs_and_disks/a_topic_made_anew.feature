@@ -1,19 +1,19 @@
 @inputs_and_disks @beyond
-Feature: A topic that was deleted and made anew is a new topic
-  Its offsets begin at nothing again, so what is known of the old ones says nothing of the records that lie there now.
-  Documented in: beyond the articles. Kafka gives every topic an id for that (KIP-516), and forgets what groups have committed of one that is gone.
+Feature: A topic that was deleted and created again is a new topic
+  Its offsets begin at 0 again, so positions in the old topic say nothing of the records that lie there now.
+  Documented in: beyond the articles. Kafka gives every topic an id for that (KIP-516), and deletes committed offsets with their topic.
   Broken by: positions that are kept by the topic's name alone.
-  Costs: a question for the topic's id at every start.
+  Costs: a request for the topic's id at every start.
 
   @G43.made-anew
-  Scenario Outline: entries of a topic that was made anew are counted, though as many of its name were counted before
+  Scenario Outline: entries of a topic that was created again are counted, though entries of a topic of that name were counted before
     Given <program> in mode <mode>
     And 4000 records over 64 keys are in its input
     When the application starts
     And the application drains its input
     And the application is stopped gracefully
     And its input topic is recreated
-    # fewer than there were: offsets that do not exist; or more: offsets that do, and records before them
+    # fewer than before: the old positions do not exist; more than before: they do, and records lie below them
     And <records> records over 64 keys arrive
     And the application starts
     And the application drains its input

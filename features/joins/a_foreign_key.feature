@@ -3,7 +3,7 @@ Feature: Two large tables are joined on a foreign key
   Every row is in the result, with its partner where it has one, and follows every change of either.
   Documented in: Joins on stateful stream processing using Kafka Streams' KTables and GlobalKTables, "Option 2"; changes of the
   partner go beyond it.
-  Broken by: partners that nobody subscribes to, subscriptions that nobody ends, or rows that are dropped for want of a partner.
+  Broken by: partners without a subscription, subscriptions that never end, or rows that are dropped because they have no partner.
   Costs: a shuffle to the partner and back, and a list of subscribers beside every partner.
 
   @G35.left-outer @one-mode
@@ -63,7 +63,7 @@ Feature: Two large tables are joined on a foreign key
     When the application starts
     And the application drains its input
     And every partner changes
-    Then every outcome is visible within the commit interval and 2 seconds
+    Then every outcome is visible within the commit interval plus 2 seconds
     And the outputs match the model under <mode>
     And nothing else changes on the broker
 
@@ -74,7 +74,7 @@ Feature: Two large tables are joined on a foreign key
       | holdings | exactly_once  |
 
   @G67.reference-goes @timed
-  Scenario Outline: when a partner goes, the rows that refer to it go on without
+  Scenario Outline: when a partner is deleted, the rows that refer to it go on without one
     Given <program> in mode <mode>
     And its configuration is:
       | commit interval | 1000 ms |
@@ -82,7 +82,7 @@ Feature: Two large tables are joined on a foreign key
     When the application starts
     And the application drains its input
     And every partner is deleted
-    Then every outcome is visible within the commit interval and 2 seconds
+    Then every outcome is visible within the commit interval plus 2 seconds
     And the outputs match the model under <mode>
     And nothing else changes on the broker
 
@@ -92,7 +92,7 @@ Feature: Two large tables are joined on a foreign key
       | holdings | exactly_once |
 
   @G66.the-old-partner-is-not-heard
-  Scenario Outline: a row that moved hears no more of its old partner
+  Scenario Outline: a row that moved follows its old partner no longer
     Given <program> in mode <mode>
     And 4000 changes of 600 rows and 40 partners are in its inputs
     When the application starts
@@ -111,7 +111,7 @@ Feature: Two large tables are joined on a foreign key
       | holdings | exactly_once |
 
   @G66.one-tombstone @timed
-  Scenario Outline: a row that goes leaves one tombstone
+  Scenario Outline: a row that is deleted leaves one tombstone
     Given <program> in mode <mode>
     And its configuration is:
       | commit interval | 1000 ms |
@@ -119,7 +119,7 @@ Feature: Two large tables are joined on a foreign key
     When the application starts
     And the application drains its input
     And every row is deleted
-    Then every outcome is visible within the commit interval and 2 seconds
+    Then every outcome is visible within the commit interval plus 2 seconds
     And the outputs match the model under <mode>
     And nothing else changes on the broker
 

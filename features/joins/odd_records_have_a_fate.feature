@@ -1,14 +1,14 @@
 @joins
-Feature: Odd records have a fate that is stated beforehand
-  A tombstone for an unknown key changes nothing, a null foreign key has no partner, and what cannot be read stops the design.
+Feature: Odd records have an outcome that is stated beforehand
+  A tombstone for an unknown key changes nothing, a null foreign key has no partner, and a record that cannot be read stops the design.
   Documented in: no article; beyond them.
-  Broken by: records that are dropped without a word, or results made up from half of one.
+  Broken by: records that are dropped silently, or results made from half a record.
   Costs: a look at every field.
 
   @G59.null-foreign-keys
   Scenario Outline: a row with a null foreign key has the result that the join gives it
     Given <program> in mode <mode>
-    # a handful of rows: they are read, not counted
+    # a handful of rows: a reader can follow them
     And these positions are in its input:
       | positionId | client  | ticker | amount |
       | 1          | client1 |        | 1      |
@@ -36,7 +36,7 @@ Feature: Odd records have a fate that is stated beforehand
   @G59.tombstones
   Scenario Outline: a tombstone for an unknown key changes nothing
     Given <program> in mode <mode>
-    # a handful of rows: they are read, not counted
+    # a handful of rows: a reader can follow them
     And these positions are in its input:
       | positionId | client  | ticker | amount |
       | 1          |         |        |        |

@@ -1,6 +1,6 @@
 @joins
 Feature: Two tables of one key are joined
-  A result holds the newest rows of both sides, goes when one of them goes, and comes again with them.
+  A result holds the newest rows of both sides. It is deleted when one of them is, and comes back with them.
   Documented in: Joins on stateful stream processing using Kafka Streams' KTables and GlobalKTables, its first example.
   Broken by: partitions that are paired by number alone, though one topic has more of them than the other.
   Costs: a copy of the topic with the wrong count, or a shuffle.
@@ -14,7 +14,7 @@ Feature: Two tables of one key are joined
     When the application starts
     And the application drains its input
     And 1000 changes of 400 rows and 400 partners arrive
-    Then every outcome is visible within the commit interval and 2 seconds
+    Then every outcome is visible within the commit interval plus 2 seconds
     And the outputs match the model under <mode>
     And nothing else changes on the broker
 
@@ -25,7 +25,7 @@ Feature: Two tables of one key are joined
       | clients | exactly_once  |
 
   @G33.the-articles-clients
-  Scenario Outline: who holds positions is known by name
+  Scenario Outline: a client that holds positions has its name in the result
     Given <program> in mode <mode>
     # the tables of the article, and a client without details
     And these client-positions are in its input:

@@ -3,7 +3,7 @@ Feature: Deletions and older results never overtake
   A result never follows one of a newer row, and nothing but a newer insertion follows a deletion.
   Documented in: Joins on stateful stream processing using Kafka Streams' KTables and GlobalKTables, "Option 2".
   Broken by: deletions that take a shorter way, results of two partitions without a filter, or a filter that forgets too soon.
-  Costs: the newest version of every row, and of every row that went for as long as older results can arrive.
+  Costs: the newest version of every row, and of every deleted row for as long as older results can arrive.
 
   @G36.deletions-after-insertions @one-mode
   Scenario Outline: a deletion never reaches the result before its row
@@ -46,7 +46,7 @@ Feature: Deletions and older results never overtake
       | holdings | exactly_once  | after a commit            |
 
   @G36.gone-for-good @one-mode @timed
-  Scenario Outline: a row that went does not come back with its partner
+  Scenario Outline: a deleted row does not come back with its partner
     Given <program> in mode <mode>
     And its configuration is:
       | commit interval | 1000 ms |
@@ -56,7 +56,7 @@ Feature: Deletions and older results never overtake
     And every row is deleted
     And the application drains its input
     And every partner changes
-    Then every outcome is visible within the commit interval and 2 seconds
+    Then every outcome is visible within the commit interval plus 2 seconds
     And the outputs match the model under <mode>
     And nothing else changes on the broker
 
@@ -67,9 +67,9 @@ Feature: Deletions and older results never overtake
       | holdings | exactly_once  |
 
   @G36.gone-during-an-outage @one-mode
-  Scenario Outline: a row whose result was visible at the crash, and that went meanwhile, leaves a tombstone
+  Scenario Outline: a row whose result was visible at the crash, and that was deleted meanwhile, leaves a tombstone
     Given <program> in mode <mode>
-    # 400 changes: a restart reads a row's arrival and its departure together
+    # 400 changes: a restart reads the insertion and the deletion of a row together
     And 400 changes of 100 rows and 40 partners are in its inputs
     When the application starts
     And the application is killed <moment>
@@ -134,7 +134,7 @@ Feature: Deletions and older results never overtake
     Given <program> in mode <mode>
     And its configuration is:
       | delete retention | 5000 ms |
-    # 400 changes: the crowd is what counts, and every change of a partner multiplies what it may show
+    # 400 changes: the crowd counts, and every change of a partner multiplies the results that may be shown
     And 400 changes of 600 rows and 40 partners are in its inputs
     When the application starts
     And the application drains its input

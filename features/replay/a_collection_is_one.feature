@@ -1,6 +1,6 @@
 @replay
 Feature: The postings of one entry are one collection
-  An entry that fans out over many accounts is applied to all of them or to none, whatever dies in its middle.
+  An entry that fans out over many accounts is applied to all of them or to none, even if the design dies in its middle.
   Documented in: Conquering Streaming Analytics With Akka And Kafka, "The Details".
   Broken by: a commit between two postings of one entry, or a position per posting.
   Costs: an entry is held until its last posting is folded.
@@ -28,9 +28,9 @@ Feature: The postings of one entry are one collection
       | ledger  | exactly_once  | with a transaction open   |
 
   @G3.whole-at-the-cut
-  Scenario Outline: what a reader sees after a crash holds every entry whole
+  Scenario Outline: a reader sees every entry whole after a crash
     Given <program> in mode <mode>
-    # two accounts an entry, all of them new: it can be torn, and its transaction stays open long enough to be met
+    # two accounts an entry, all of them new: an entry can be torn, and a transaction stays open long enough to be observed
     And 10000 records over 20000 keys are in its input
     When the application starts
     And the application is killed with a second transaction open

@@ -31,7 +31,7 @@ Feature: Lineage survives every hop
       | ledger  | exactly_once  |
 
   @G12.position-at-every-stage
-  Scenario Outline: an output behind two stages gives the positions of both
+  Scenario Outline: an output after two stages holds the positions of both
     Given <program> in mode <mode>
     And a relay in mode at_least_once feeds it
     And 4000 records over 64 keys are in the relay's input

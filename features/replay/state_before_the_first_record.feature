@@ -1,6 +1,6 @@
 @replay
 Feature: State is loaded before the first record is played
-  A start loads what every stage knew, and only then plays; the first output after it continues where the last one ended.
+  A start loads the state of every stage, and plays only then; the first output after it continues where the last one ended.
   Documented in: Conquering Streaming Analytics With Akka And Kafka, "Persistence And Load Handling".
   Broken by: playing while the state is still loading.
   Costs: the time to load, before the first record.

@@ -1,6 +1,6 @@
 @replay
 Feature: State lives in a store, and the store is written seldom and before the commit
-  A key is written once an interval at most, with its latest state, and an offset is committed when all that it counts in is there.
+  A key is written at most once an interval, with its latest state. An offset is committed once everything below it is in the store.
   Documented in: Conquering Streaming Analytics With Akka And Kafka, "Persistence And Load Handling".
   Broken by: a write for every change, a commit that does not wait for the store or goes on without it, a state that is never read back.
   Costs: an interval of replay after a crash, and a store that is as old as the interval.
@@ -11,7 +11,7 @@ Feature: State lives in a store, and the store is written seldom and before the 
     And its configuration is:
       | state store          | <store> |
       | persistence interval | 500 ms  |
-    # small waves, one after the other: accounts change all the time
+    # small waves: accounts change all the time
     And 400 records over 64 keys are in its input
     When the application starts
     And records keep arriving
@@ -39,7 +39,7 @@ Feature: State lives in a store, and the store is written seldom and before the 
     And 4000 records over 64 keys are in its input
     When the application starts
     And 4000 records over 64 keys arrive
-    Then its store is current within the persistence interval and 2 seconds
+    Then its store is current within the persistence interval plus 2 seconds
     And nothing else changes on the broker
 
     @quick
@@ -66,7 +66,7 @@ Feature: State lives in a store, and the store is written seldom and before the 
     And the application starts
     And the application drains its input
     Then the outputs match the model under <mode>
-    And its store is current within the persistence interval and 2 seconds
+    And its store is current within the persistence interval plus 2 seconds
     And nothing else changes on the broker
 
     @core
@@ -80,12 +80,12 @@ Feature: State lives in a store, and the store is written seldom and before the 
       | ledger  | at_least_once | redis  |
 
   @G5.locked-store
-  Scenario Outline: nothing is committed while the store takes nothing
+  Scenario Outline: nothing is committed while the store accepts no write
     Given <program> in mode <mode>
     And its configuration is:
       | state store          | <store> |
       | persistence interval | 500 ms  |
-    # small waves, one after the other: there is always something to store
+    # small waves: there is always something to store
     And 400 records over 64 keys are in its input
     When the application starts
     And records keep arriving
@@ -108,12 +108,12 @@ Feature: State lives in a store, and the store is written seldom and before the 
       | ledger  | at_least_once | cassandra |
 
   @G5.slow-store @timed
-  Scenario Outline: a store that takes a second for a write takes nothing with it
+  Scenario Outline: a store that takes a second for a write loses nothing
     Given <program> in mode <mode>
     And its configuration is:
       | state store          | <store> |
       | persistence interval | 500 ms  |
-    # small waves, one after the other: there is always something to store
+    # small waves: there is always something to store
     And 400 records over 64 keys are in its input
     When the application starts
     And records keep arriving
@@ -122,7 +122,7 @@ Feature: State lives in a store, and the store is written seldom and before the 
     Then its store holds everything that is committed
     When the application drains its input
     Then the outputs match the model under <mode>
-    And its store is current within the persistence interval and 2 seconds
+    And its store is current within the persistence interval plus 2 seconds
     And nothing else changes on the broker
 
     @full
@@ -132,12 +132,12 @@ Feature: State lives in a store, and the store is written seldom and before the 
       | ledger  | at_least_once | redis  |
 
   @G5.store-comes-back @timed
-  Scenario Outline: a store that is gone for five seconds takes nothing with it
+  Scenario Outline: a store that is down for five seconds loses nothing
     Given <program> in mode <mode>
     And its configuration is:
       | state store          | <store> |
       | persistence interval | 500 ms  |
-    # small waves, one after the other: there is always something to store
+    # small waves: there is always something to store
     And 400 records over 64 keys are in its input
     When the application starts
     And records keep arriving
@@ -148,7 +148,7 @@ Feature: State lives in a store, and the store is written seldom and before the 
     And its memory grows by at most 32 MiB during the outage
     When the application drains its input
     Then the outputs match the model under <mode>
-    And its store is current within the persistence interval and 2 seconds
+    And its store is current within the persistence interval plus 2 seconds
     And nothing else changes on the broker
 
     @core
@@ -167,7 +167,7 @@ Feature: State lives in a store, and the store is written seldom and before the 
     And its configuration is:
       | state store          | <store> |
       | persistence interval | 200 ms  |
-    # small waves, one after the other: there is always something to store
+    # small waves: there is always something to store
     And 400 records over 64 keys are in its input
     When the application starts
     And records keep arriving
@@ -190,12 +190,12 @@ Feature: State lives in a store, and the store is written seldom and before the 
       | ledger  | at_least_once | redis  |
 
   @G10.the-same-promises @timed
-  Scenario Outline: what is promised of stored state does not depend on the store
+  Scenario Outline: the promises for stored state do not depend on the store
     Given <program> in mode <mode>
     And its configuration is:
       | state store          | <store> |
       | persistence interval | 500 ms  |
-    # small waves, one after the other: accounts change all the time
+    # small waves: accounts change all the time
     And 400 records over 64 keys are in its input
     When the application starts
     And records keep arriving
@@ -210,7 +210,7 @@ Feature: State lives in a store, and the store is written seldom and before the 
     And the application drains its input
     Then the outputs match the model under <mode>
     When 4000 records over 64 keys arrive
-    Then its store is current within the persistence interval and 2 seconds
+    Then its store is current within the persistence interval plus 2 seconds
     And no key is written to its store more often than once an interval
     And nothing else changes on the broker
 
@@ -225,12 +225,12 @@ Feature: State lives in a store, and the store is written seldom and before the 
       | ledger  | at_least_once | redis     |
 
   @G6.crash-between-the-stages @timed
-  Scenario Outline: what the first stage has stored and the last one has not is no loss
+  Scenario Outline: an entry that the first stage has stored and the last one has not is not lost
     Given <program> in mode <mode>
     And its configuration is:
       | state store          | <store> |
       | persistence interval | 200 ms  |
-    # small waves, one after the other: there is always something to store
+    # small waves: there is always something to store
     And 400 records over 64 keys are in its input
     When the application starts
     And records keep arriving
@@ -241,7 +241,7 @@ Feature: State lives in a store, and the store is written seldom and before the 
     And 400 records over 64 keys arrive
     And the application drains its input
     Then the outputs match the model under <mode>
-    And its store is current within the persistence interval and 2 seconds
+    And its store is current within the persistence interval plus 2 seconds
     And nothing else changes on the broker
 
     @quick

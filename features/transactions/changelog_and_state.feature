@@ -1,8 +1,8 @@
 @transactions
 Feature: The fold of the changelog is the live state at every committed point
-  Whoever reads the table's topic and whoever asks the design see the same, also after a crash.
+  A reader of the table's topic and a query to the design see the same, also after a crash.
   Documented in: beyond the articles. They read the changelog as a table, and take for granted that it is one.
-  Broken by: a state that goes on without its changelog, or a changelog whose rows are counted in once more.
+  Broken by: a state that goes on without its changelog, or a changelog whose rows are counted again.
   Costs: a state that is read back from the changelog, or kept where it can be compared with it.
 
   @G61.after-a-crash @one-mode

@@ -1,9 +1,9 @@
 @transactions
-Feature: Nobody waits for a design that is dead for good
-  What it left open is aborted by the broker when its transaction timeout is over, and readers go on.
+Feature: No reader waits for a design that is dead for good
+  The broker aborts its open transaction when the transaction timeout is over, and readers go on.
   Documented in: beyond the articles. Kafka's transaction coordinator promises it, within the timeout that the producer asked for.
-  Broken by: a transaction timeout of one's own, as long as can be, to be rid of timeouts.
-  Costs: who is silent for longer than the timeout loses its transaction.
+  Broken by: a transaction timeout that is as long as possible, to be rid of timeouts.
+  Costs: a producer that is silent for longer than the timeout loses its transaction.
 
   @G39.dead-for-good @wire @one-program
   Scenario Outline: readers pass the transaction of a design that never comes back

@@ -1,8 +1,8 @@
 @transactions
-Feature: What was aborted upstream is never counted
+Feature: A record that was aborted upstream is never counted
   A record of an aborted transaction has no effect in either mode, also where it is the last thing in its partition.
   Documented in: beyond the articles. Kafka's read_committed isolation promises it to a consumer that asks for it.
-  Broken by: reading uncommitted, which is the consumer's default.
+  Broken by: read_uncommitted, which is the consumer's default.
   Costs: readers wait for open transactions upstream.
 
   @G40.aborted-upstream

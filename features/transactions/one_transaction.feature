@@ -8,7 +8,7 @@ Feature: Output, state and input offsets are one transaction
   @G22.dies-with-a-transaction-open
   Scenario Outline: an entry whose transaction was open at the crash is counted once
     Given <program> in mode <mode>
-    # 20000 accounts: one transaction has to stay open long enough to be met
+    # 20000 accounts: a transaction has to stay open long enough to be observed
     And 20000 records over 20000 keys are in its input
     When the application starts
     And the application is killed with a transaction open
@@ -53,7 +53,7 @@ Feature: Output, state and input offsets are one transaction
 
   @G22.at-each-request @wire
   Scenario Outline: an entry is counted once, at whatever request of its transaction the design dies
-    # before: the broker never has the request; after: it has done what was asked, and nobody has read its answer
+    # before: the broker never receives the request; after: the broker has applied it, and the response is never read
     Given <program> in mode <mode>
     And 4000 records over 64 keys are in its input
     When the application starts
@@ -77,7 +77,7 @@ Feature: Output, state and input offsets are one transaction
       | ledger  | exactly_once | after  | EndTxn             |
 
   @G22.outcome-unheard @wire
-  Scenario Outline: a commit that nobody was told of is a commit, and is not made again
+  Scenario Outline: a commit whose response was lost is a commit, and is not made again
     Given <program> in mode <mode>
     And 4000 records over 64 keys are in its input
     When the application starts
@@ -94,12 +94,12 @@ Feature: Output, state and input offsets are one transaction
       | ledger  | exactly_once |
 
   @G22.commit-applied-and-refused @wire
-  Scenario Outline: a commit that is made, and refused because its coordinator had moved, counts once
+  Scenario Outline: a commit that is applied, and answered with NOT_COORDINATOR, counts once
     Given <program> in mode <mode>
     And its supervisor restarts it when it stops loudly
     And 4000 records over 64 keys are in its input
     When the application starts
-    # it is in the coordinator's log when that has ceased to be the coordinator: its successor makes the commit
+    # the commit is in the log of a coordinator that has ceased to be one: its successor completes it
     And the response to its next EndTxn is turned into NOT_COORDINATOR
     And the application drains its input
     And the application stays idle for 1 second
@@ -118,12 +118,12 @@ Feature: Output, state and input offsets are one transaction
       | relay   | exactly_once |
 
   @G23.offsets-refused @wire
-  Scenario Outline: offsets that are refused once leave no transaction without them
+  Scenario Outline: offsets that are rejected once leave no transaction without them
     Given <program> in mode <mode>
     And its supervisor restarts it when it stops loudly
     And 4000 records over 64 keys are in its input
     When the application starts
-    # a coordinator that has just come into office reads what is committed before it takes more
+    # a new coordinator reads the committed offsets before it accepts more
     And its next TxnOffsetCommit is rejected with COORDINATOR_LOAD_IN_PROGRESS
     And the application drains its input
     Then no output is duplicated
@@ -143,7 +143,7 @@ Feature: Output, state and input offsets are one transaction
   @G23.aborted-is-never-visible
   Scenario Outline: an aborted transaction is never visible
     Given <program> in mode <mode>
-    # two accounts an entry, all of them new: an entry can be torn, and its transaction stays open long enough to be met
+    # two accounts an entry, all of them new: an entry can be torn, and a transaction stays open long enough to be observed
     And 20000 records over 40000 keys are in its input
     When the application starts
     And the application is killed with a transaction open
@@ -194,8 +194,8 @@ Feature: Output, state and input offsets are one transaction
       | ledger  | exactly_once  | after a commit            |
 
   @G69.orderly-failure @one-program
-  Scenario Outline: a design that gives up in order leaves no transaction open
-    # a transaction lasts long enough to be met in its middle: of one that is whole there is nothing left to refuse
+  Scenario Outline: a design that stops in order leaves no transaction open
+    # a transaction lasts long enough to be observed in its middle: of a whole one there is nothing left to reject
     Given <program> in mode <mode>
     And its configuration is:
       | commit interval | 1000 ms |

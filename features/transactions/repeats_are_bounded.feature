@@ -1,6 +1,6 @@
 @transactions
 Feature: At least once repeats at most one commit interval
-  After a crash only that comes again whose input was not committed.
+  After a crash only outputs come again whose input was not committed.
   Documented in: beyond the articles. It is what bounds the duplicates that at_least_once allows.
   Broken by: committing before the output is acknowledged, or starting from an older position than the committed one.
   Costs: one commit an interval.
@@ -25,7 +25,7 @@ Feature: At least once repeats at most one commit interval
       | relay   | at_least_once |
 
   @G47.commits-what-came-out
-  Scenario Outline: what was committed at the crash had come out before
+  Scenario Outline: outputs whose input was committed at the crash had come out before
     Given <program> in mode <mode>
     And 4000 records over 64 keys are in its input
     When the application starts

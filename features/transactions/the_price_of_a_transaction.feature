@@ -1,16 +1,16 @@
 @transactions
 Feature: A transaction costs the same whatever its size, and the commit interval says how many there are
-  A longer interval costs latency, since a reader of committed data waits for the end, and buys throughput, since fewer ends are paid for.
+  A longer interval costs latency, since a reader of committed data waits for the commit, and buys throughput, since there are fewer commits.
   Documented in: Enabling Exactly-Once in Kafka Streams, "Streams Performance Implications".
   Broken by: a transaction for each read, or for each record, whatever the interval is.
   Costs: up to an interval of latency.
 
   @G27.once-an-interval
-  Scenario Outline: no transaction ends before its interval is over, whatever arrives
+  Scenario Outline: no transaction ends before its interval is over, whatever the traffic
     Given <program> in mode <mode>
     And its configuration is:
       | commit interval | 2000 ms |
-    # small waves, one after the other, ten in an interval
+    # small waves: ten in an interval
     And 400 records over 64 keys are in its input
     When the application starts
     And records keep arriving

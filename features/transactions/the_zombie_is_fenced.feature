@@ -1,13 +1,13 @@
 @transactions
 Feature: A restart settles the old transaction and fences the zombie
-  Whoever comes back after its successor has taken over emits nothing, and no reader waits for what it left open.
+  An instance that comes back after its successor has taken over emits nothing, and no reader waits for the transaction that it left open.
   Documented in: Enabling Exactly-Once in Kafka Streams, "How Kafka Streams Guarantees Exactly-Once Processing".
   Broken by: a new transactional id on every start, or offsets sent without the group's generation.
-  Costs: one init of transactions a start.
+  Costs: one InitProducerId a start.
 
   @G24.zombie @one-program
   Scenario Outline: an instance that comes back after its successor took over emits nothing
-    # the timeout is longer than any takeover: nobody but the successor settles the open transaction
+    # the timeout is longer than any takeover: only the successor settles the open transaction
     Given <program> in mode <mode>
     And its configuration is:
       | transaction timeout | 15000 ms |
@@ -29,7 +29,7 @@ Feature: A restart settles the old transaction and fences the zombie
 
   @G24.late-commit @wire
   Scenario Outline: a commit that arrives after the successor took over commits nothing
-    # the timeout is longer than any takeover: nobody but the successor settles the open transaction
+    # the timeout is longer than any takeover: only the successor settles the open transaction
     Given <program> in mode <mode>
     And its configuration is:
       | transaction timeout | 15000 ms |

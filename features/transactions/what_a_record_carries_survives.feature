@@ -1,6 +1,6 @@
 @transactions
 Feature: Timestamps, headers and lineage are preserved through a crash
-  What a record carries beside its value reaches the output, also where the output is made a second time.
+  The timestamp, headers and lineage of a record reach the output, also where the output is made a second time.
   Documented in: beyond the articles. Downstream windows and traces rest on it.
   Broken by: stamping a record with the time of its replay, or dropping headers.
   Costs: nothing.

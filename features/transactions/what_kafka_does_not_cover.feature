@@ -1,12 +1,12 @@
 @transactions
-Feature: What is done outside of Kafka is not exactly once
-  No transaction takes back what was told to somebody outside: it comes again, or is told of what never came to be.
-  Documented in: beyond the articles, where exactly-once ends with Kafka. Whoever calls a service for each output has to know it.
-  Broken by: telling it after the commit, which loses it in a crash, and so promises even less.
-  Costs: an effect outside that may come twice has to be idempotent.
+Feature: A side effect outside of Kafka is not exactly once
+  No transaction takes back a report to another system: it comes again, or is of an output that was never committed.
+  Documented in: beyond the articles, where exactly-once ends with Kafka. A design that calls a service for each output has to reckon with it.
+  Broken by: a report after the commit, which a crash loses, and which so promises even less.
+  Costs: a side effect that may come twice has to be idempotent.
 
   @G64.more-than-once
-  Scenario Outline: after two crashes nothing is missing outside, and something is there too often
+  Scenario Outline: after two crashes every side effect happened at least once, and some more than once
     Given <program> in mode <mode>
     And it has a side effect outside of Kafka for each output
     And 4000 records over 4000 keys are in its input

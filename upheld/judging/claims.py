@@ -61,10 +61,10 @@ CLAIMS: Final = (
     Claim("no answer holds uncommitted data", "committed-answers"),
     Claim("the other instances answer all the time", "online"),
     Claim("every side effect happened at least once and some more than once", "told"),
-    Claim("its reported lag is Kafka's of at most one second before", "lag"),
+    Claim("its reported lag is never more than one second behind Kafka's", "lag"),
     Claim("it goes on or names the torn file", "file-named"),
     Claim(
-        "every outcome is visible within the commit interval and {duration:Duration}",
+        "every outcome is visible within the commit interval plus {duration:Duration}",
         "promptly",
         is_timed=True,
     ),
@@ -74,7 +74,7 @@ CLAIMS: Final = (
     Claim("nothing else changes on the broker", "side-effects"),
     Claim("exactly the full batches are out within {duration:Duration}", "filled", is_timed=True),
     Claim(
-        "no record waits longer than the batch interval and {duration:Duration}",
+        "no record waits longer than the batch interval plus {duration:Duration}",
         "in-time",
         is_timed=True,
     ),
@@ -84,7 +84,7 @@ CLAIMS: Final = (
     Claim("its loud stop names the gap in its input", "gap-named"),
     Claim("its state is at most twice its first size within {duration:Duration}", "forgotten"),
     Claim(
-        "its store is current within the persistence interval and {duration:Duration}",
+        "its store is current within the persistence interval plus {duration:Duration}",
         "stored",
         is_timed=True,
     ),
