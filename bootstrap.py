@@ -1,13 +1,15 @@
-"""From a bare Python to a verdict: makes .venv beside this file, installs upheld into it, runs a
-command there.
+"""Go from a bare Python to a verdict.
+
+This file makes .venv beside itself, installs upheld into it, and runs a command there.
 
     python3 bootstrap.py                 the main job: judge the PySpark reference (upheld run)
     python3 bootstrap.py run --design …  any upheld command
     python3 bootstrap.py tox …           the tests
-    python3 bootstrap.py install         only what the tests need; tox calls it, so that all its environments share .venv
+    python3 bootstrap.py install         only what the tests need
 
-Standard library only. What it installs is listed in pyproject.toml; jars and a Java come later,
-when they are needed.
+tox calls `install`, so that all its environments share .venv. This file needs the standard library
+only. The packages that it installs are listed in pyproject.toml; jars and a Java come later, when
+they are needed.
 """
 
 import os
@@ -23,8 +25,9 @@ STORED = ["--config-settings", "--build-option=--compression=stored"]
 
 
 def install(extras: str) -> None:
-    """Have these extras of pyproject.toml in the environment; a stamp tells what it holds already,
-    and for which Python.
+    """Install these extras of pyproject.toml, if they are not there yet.
+
+    A stamp says what the environment holds already, and for which Python.
     """
     stamp = ENVIRONMENT / f"installed-{extras}"
     project = (HERE / "pyproject.toml").read_text()
@@ -60,7 +63,7 @@ def install(extras: str) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Install if need be, then become the command."""
+    """Install packages if any are missing, then become the command."""
     if sys.version_info < (3, 11):  # noqa: UP036 (who runs this may have an older one)
         print(
             f"upheld needs Python 3.11 or later; this is {sys.version.split()[0]}", file=sys.stderr

@@ -1,5 +1,6 @@
-"""What the tests of ours share: the order of their files, and one run scope and one embedded broker
-a session.
+"""Share among our tests their order, a profile of hypothesis, and a broker.
+
+One run scope and one embedded broker serve a session.
 """
 
 import gc
@@ -8,52 +9,65 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from upheld.brokers import Broker, open_broker
 from upheld.spec.depths import DEFAULT, DEPTHS
 from upheld.supervisor.reaper import RunScope
 
+settings.register_profile(
+    "checks",
+    max_examples=40,
+    derandomize=True,
+    deadline=None,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+settings.load_profile("checks")
+
+TESTS = Path(__file__).parent / "tests"
 LONGEST = (
-    *(
-        "test_run.py",
-        "test_brokers.py",
-        "test_sweep.py",
-        "test_reference_submitted.py",
-        "test_cassandra.py",
-    ),
-    *("test_spark_reference.py", "test_gate.py", "test_checks_properties.py", "test_generators.py"),
+    "live/test_run.py",
+    "live/test_brokers.py",
+    "live/test_sweep.py",
+    "live/test_reference_submitted.py",
+    "live/test_cassandra.py",
+    "unit/impl/test_spark_reference.py",
+    "unit/runner/test_gate.py",
+    "unit/checks/test_checks_properties.py",
+    "unit/generators/test_tables.py",
 )
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Take how much the wrong designs are judged on."""
+    """Take the depth at which the wrong designs are judged."""
     parser.addoption(
         "--depth", choices=DEPTHS, default=DEFAULT, help="of tests/mutants: quick, core or full"
     )
 
 
 def pytest_configure() -> None:
-    """A job of a shell that ends in `&` ignores SIGINT and so does all it starts; tests of Ctrl-C
-    need it back.
+    """Let tests interrupt processes by Ctrl-C.
+
+    A job of a shell that ends in `&` ignores SIGINT, and so does every process that it starts.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest files first: files are handed out whole, and a long one at the end would leave
-    the other worker idle.
+    """Put the longest files first.
+
+    Files are handed out whole, and a long one at the end would leave the other worker idle.
     """
-    items.sort(
-        key=lambda item: (
-            LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST)
-        )
-    )
+    ranks = {TESTS / name: rank for rank, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: ranks.get(item.path, len(ranks)))
 
 
 def pytest_collection_finish() -> None:
-    """Take what was imported and collected out of every later look for garbage: it stays to the
-    end.
+    """Freeze the objects of the collection, which live to the end.
+
+    No later collection of garbage looks at them then.
     """
     gc.collect()
     gc.freeze()
@@ -61,14 +75,14 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session")
 def run_scope() -> Iterator[RunScope]:
-    """One run, whose processes and folders end with the session."""
+    """Yield a run, whose processes and folders end with the session."""
     with RunScope() as run:
         yield run
 
 
 @pytest.fixture(scope="session")
 def broker(run_scope: RunScope, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    """One embedded broker."""
+    """Yield an embedded broker."""
     log_dir: Path = tmp_path_factory.mktemp("broker")
     broker = open_broker("embedded", run=run_scope, log_dir=log_dir)
     yield broker

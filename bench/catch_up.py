@@ -1,14 +1,15 @@
-"""How fast a design catches up: waves of records wait in the input, and the clock runs until all
-are committed.
+"""Measure how fast a design catches up.
 
-    python bench/catch_up.py                                      the reference's ledger, exactly_once, a million entries a wave
+Waves of records wait in the input, and the clock runs until all are committed.
+
+    python bench/catch_up.py      the reference's ledger, exactly_once, a million entries a wave
     python bench/catch_up.py --program holdings --entries 100000
     python bench/catch_up.py --design plain --mode at_least_once --entries 100000
 
 The first wave includes the start of the query; before each later one the running design is held
-until all is written. What came out is checked at the end, so that a figure is never that of a
-design which lost something: balances, the number of events in batches (of full ones), the last row
-of every key. Figures of one run may be compared, figures of two machines may not.
+until all is written. The outputs are checked at the end, so that no figure is one of a design which
+lost something. Checked are balances, the number of events in full batches, and the last row of
+every key. Figures of one run may be compared, figures of two machines may not.
 """
 
 import argparse
@@ -17,9 +18,10 @@ import random
 import statistics
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import accumulate
+from typing import ClassVar, NamedTuple
 
 import psutil
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -30,18 +32,32 @@ from upheld.generators.envelope_pb2 import Envelope, Posting
 from upheld.programs import PROGRAMS
 from upheld.protocol.manifest import load
 
-BRANCHES, POSTINGS = 16, 2
+BRANCHES = 16
+POSTINGS = 2
 DEADLINE_S = 600
 
 
-Outputs = list[tuple[bytes, bytes | None]]
-Made = Iterator[tuple[str, bytes, bytes | None, int]]  # role, key, value, partition
+Outputs = list[tuple[bytes, bytes | None]]  # key, value
+
+
+class Made(NamedTuple):
+    """A record of a wave."""
+
+    role: str
+    key: bytes
+    value: bytes | None
+    partition: int
 
 
 class Ledger:
-    """Entries whose accounts follow Zipf's law; the sum of each account is kept for the check."""
+    """Entries whose accounts follow Zipf's law.
 
-    reads, writes, parameters = ("entries",), "balances", dict[str, int]()
+    The sum of each account is kept for the check.
+    """
+
+    reads = ("entries",)
+    writes = "balances"
+    parameters: ClassVar[dict[str, int]] = {}
 
     def __init__(self, keys: int, seed: int) -> None:
         self.random = random.Random(seed)
@@ -53,7 +69,7 @@ class Ledger:
         ]
         self.sums: Counter[str] = Counter()
 
-    def make(self, entries: int) -> Made:
+    def make(self, entries: int) -> Iterator[Made]:
         """Make the entries of a wave."""
         for number in range(entries):
             branch = number % BRANCHES
@@ -69,10 +85,11 @@ class Ledger:
             entry = Envelope(
                 id=f"{number:09}", timestamp_ms=1_700_000_000_000 + number, postings=postings
             )
-            yield "entries", b"branch-%d" % branch, entry.SerializeToString(), branch % PARTITIONS
+            value = entry.SerializeToString()
+            yield Made("entries", b"branch-%d" % branch, value, branch % PARTITIONS)
 
     def wrong(self, outputs: Outputs) -> int:
-        """How many balances are not the sums of what was written."""
+        """Count the balances that are not the sums of the written entries."""
         found = {
             (row := json.loads(value or b""))["account"]: row["balance_cents"]
             for _, value in outputs
@@ -81,14 +98,21 @@ class Ledger:
 
 
 class Batcher:
-    """Events in batches of 100; a clock that is far away, so that only the full ones go."""
+    """Events in batches of 100.
 
-    reads, writes, parameters = ("visits",), "batches", {"threshold": 100, "interval_ms": 3_600_000}
+    The interval is so long that only full batches go.
+    """
+
+    reads = ("visits",)
+    writes = "batches"
+    parameters: ClassVar[dict[str, int]] = {"threshold": 100, "interval_ms": 3_600_000}
 
     def __init__(self, keys: int, seed: int) -> None:
-        self.random, self.keys, self.counts = random.Random(seed), keys, Counter[int]()
+        self.random = random.Random(seed)
+        self.keys = keys
+        self.counts = Counter[int]()
 
-    def make(self, entries: int) -> Made:
+    def make(self, entries: int) -> Iterator[Made]:
         """Make the events of a wave."""
         for _ in range(entries):
             customer = self.random.randrange(self.keys)
@@ -98,10 +122,11 @@ class Batcher:
                 "visitorId": f"{self.random.getrandbits(64):x}",
                 "action": "click",
             }
-            yield "visits", b"%d" % customer, json.dumps(visit).encode(), customer % PARTITIONS
+            value = json.dumps(visit).encode()
+            yield Made("visits", b"%d" % customer, value, customer % PARTITIONS)
 
     def wrong(self, outputs: Outputs) -> int:
-        """How many events of full batches are missing or too many."""
+        """Count the events of full batches that are missing or too many."""
         found = Counter[int]()
         for key, value in outputs:
             found[int(key)] += len(json.loads(value or b"")["events"])
@@ -111,18 +136,24 @@ class Batcher:
 
 
 class Positions:
-    """Positions that come, change, move and go, and a reference of a tenth as many tickers."""
+    """Positions that come, change, move and go, and a tenth as many tickers."""
 
-    writes, parameters = "joined", dict[str, int]()
+    writes = "joined"
+    parameters: ClassVar[dict[str, int]] = {}
 
     def __init__(self, keys: int, seed: int, *, live: bool) -> None:
-        self.random, self.keys, self.live = random.Random(seed), keys, live
+        self.random = random.Random(seed)
+        self.keys = keys
+        self.live = live
         self.reads = ("positions", "tickers")
         self.left: dict[int, int] = {}  # position -> ticker
         self.right: dict[int, str] = {}  # ticker -> name
 
-    def make(self, entries: int) -> Made:
-        """Make the changes of a wave: of a live reference every twentieth is one of a ticker."""
+    def make(self, entries: int) -> Iterator[Made]:
+        """Make the changes of a wave.
+
+        If the reference is live, every twentieth change is one of a ticker.
+        """
         tickers = self.keys // 10
         for ticker in range(0 if self.right else tickers):
             yield self.ticker(ticker)
@@ -130,8 +161,10 @@ class Positions:
             if self.live and number % 20 == 0:
                 yield self.ticker(self.random.randrange(tickers))
                 continue
-            position, ticker = self.random.randrange(self.keys), self.random.randrange(tickers)
-            row, key = None, b"%d" % position
+            position = self.random.randrange(self.keys)
+            ticker = self.random.randrange(tickers)
+            row = None
+            key = b"%d" % position
             self.left.pop(position, None)
             if self.random.random() > 0.1:
                 self.left[position] = ticker
@@ -141,16 +174,17 @@ class Positions:
                     "ticker": str(ticker),
                     "amount": number,
                 }
-            yield "positions", key, json.dumps(row).encode() if row else None, position % PARTITIONS
+            value = json.dumps(row).encode() if row else None
+            yield Made("positions", key, value, position % PARTITIONS)
 
-    def ticker(self, ticker: int) -> tuple[str, bytes, bytes, int]:
-        """Change a ticker."""
+    def ticker(self, ticker: int) -> Made:
+        """Change a ticker, and return its record."""
         self.right[ticker] = name = f"{self.random.getrandbits(32):x}"
         row = {"ticker": str(ticker), "exchange": "LON", "name": name, "founded": 1900}
-        return "tickers", b"%d" % ticker, json.dumps(row).encode(), ticker % PARTITIONS
+        return Made("tickers", b"%d" % ticker, json.dumps(row).encode(), ticker % PARTITIONS)
 
     def wrong(self, outputs: Outputs) -> int:
-        """How many rows are not the join of the last rows."""
+        """Count the rows that are not the join of the last rows."""
         found = {
             int(key): json.loads(value)["right"]["name"]
             for key, value in dict(outputs).items()
@@ -168,8 +202,8 @@ WORKLOADS = {
 }
 
 
-def produce(broker: Broker, topics: dict[str, str], made: Made) -> None:
-    """Write what is made, idempotently."""
+def produce(broker: Broker, topics: dict[str, str], made: Iterable[Made]) -> None:
+    """Write the records of a wave, idempotently."""
     producer = Producer(
         {
             "bootstrap.servers": broker.bootstrap,
@@ -179,10 +213,10 @@ def produce(broker: Broker, topics: dict[str, str], made: Made) -> None:
         }
         | {"queue.buffering.max.messages": 1_000_000, "compression.type": "lz4"}
     )
-    for role, key, value, partition in made:
+    for record in made:
         while True:
             try:
-                producer.produce(topics[role], value, key, partition)
+                producer.produce(topics[record.role], record.value, record.key, record.partition)
                 break
             except BufferError:
                 producer.poll(0.1)
@@ -205,7 +239,7 @@ def drain(broker: Broker, group: str, topics: list[str]) -> None:
 
 
 def visible(broker: Broker, topic: str) -> Outputs:
-    """Every committed output, key and value, in the order of its partition."""
+    """Return every committed output, key and value, in the order of its partition."""
     consumer = Consumer(
         {
             "bootstrap.servers": broker.bootstrap,
@@ -216,7 +250,8 @@ def visible(broker: Broker, topic: str) -> Outputs:
         | {"isolation.level": "read_committed", "enable.auto.commit": False}
     )
     consumer.assign([TopicPartition(topic, partition, 0) for partition in range(PARTITIONS)])
-    found, reading = Outputs(), set(range(PARTITIONS))
+    found = Outputs()
+    reading = set(range(PARTITIONS))
     while reading:
         for message in consumer.consume(10_000, 1):
             if message.error():
@@ -249,10 +284,14 @@ def main() -> None:
     manifest = load(options.design)
     if not options.keep_environment:
         manifest = manifest.model_copy(update={"environment": {}})
-    wave, rates, group = WORKLOADS[options.program](options.keys, options.seed), [], ""
+    wave = WORKLOADS[options.program](options.keys, options.seed)
+    rates = []
+    group = ""
     parameters = {"commit_interval_ms": options.commit_interval_ms} | wave.parameters
     with staged(manifest, options.program, options.mode, parameters) as stage:
-        broker, topics, instance = stage.broker, stage.topics, stage.instance
+        broker = stage.broker
+        topics = stage.topics
+        instance = stage.instance
         print(f"{manifest.name} {options.mode}: boot {stage.boot_s:.1f} s", flush=True)
         for number in range(options.waves + 1):
             if number:

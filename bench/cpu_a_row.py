@@ -1,12 +1,11 @@
-"""What a row takes of the processor: CPU-seconds of harness, broker and design, by program, with
-`plain` as the design.
+"""Measure the CPU-seconds of harness, broker and design for a row, by program.
 
-    python bench/cpu_a_row.py                       the rows below, three times
-    python bench/cpu_a_row.py --against FOLDER      the same with the upheld of another checkout, by turns, and ratios
+    python bench/cpu_a_row.py                   the rows below, three times, of `plain`
+    python bench/cpu_a_row.py --against FOLDER  the same by turns with another checkout, and ratios
     python bench/cpu_a_row.py --only '@G2' --repeat 5 --design spark
 
-The costs of a row are those of the run between its beginning and its end: what a run takes before
-its first row stands in a line of its own. Figures of one run may be compared, figures of two
+The costs of a row are those of the run between the row's beginning and its end. The costs before
+the first row stand in a line of their own. Figures of one run may be compared, figures of two
 machines may not.
 """
 
@@ -57,8 +56,9 @@ class Cost(NamedTuple):
 
 
 def spent() -> Cost:
-    """Return what this run has taken: the harness is this process, the broker its JVM, and the
-    design all the others.
+    """Return the CPU-seconds that this run has taken.
+
+    The harness is this process, the broker its JVM, and the design all the others.
     """
     from upheld.supervisor.host import Cores  # noqa: PLC0415  (the measured checkout's)
 
@@ -75,8 +75,9 @@ def spent() -> Cost:
 
 
 def judge(arguments: list[str], costs: Path) -> int:
-    """Run upheld in this process, and write the cost of each row (and of all before the first) as
-    JSON lines.
+    """Run upheld in this process, and write the cost of each row as JSON lines.
+
+    The first line is the cost of all before the first row.
     """
     from upheld.cli import main  # noqa: PLC0415  (the measured checkout's)
     from upheld.runner.plugin import Plugin  # noqa: PLC0415
@@ -139,7 +140,7 @@ def kind(row: str) -> str:
 
 
 def means(lines: list[tuple[str, Cost]]) -> dict[str, tuple[int, Cost]]:
-    """Return for each line of the table how many rows it is of, and the mean of their costs."""
+    """Return the number of rows and the mean of their costs, by line of the table."""
     found = defaultdict[str, list[Cost]](list)
     for row, cost in lines:
         found[kind(row)].append(cost)
@@ -150,8 +151,9 @@ def means(lines: list[tuple[str, Cost]]) -> dict[str, tuple[int, Cost]]:
 
 
 def table(found: dict[str, dict[str, tuple[int, Cost]]]) -> Iterator[str]:
-    """Write a line for each program and checkout, and one for the ratios where there are two
-    checkouts.
+    """Yield a line for each program and checkout.
+
+    If there are two checkouts, a line for their ratios follows.
     """
     yield f"{'':8} {'':10} {'rows':>5}" + "".join(f"{part:>10}" for part in PARTS)
     for name in next(iter(found.values())):

@@ -1,17 +1,18 @@
-"""How long events wait for their batch at a steady rate, and what the design takes of the cores
-then and with nothing to do.
+"""Measure how late events leave at a steady rate, and the use of the cores.
 
-    python bench/flush_latency.py                             the reference, exactly_once, 2,000 events/s for 30 s
+    python bench/flush_latency.py       the reference, exactly_once, 2,000 events/s for 30 s
     python bench/flush_latency.py --design plain --seconds 10
 
-An event waits from its append to the moment at which a read_committed reader has its batch. What it
-waited beyond the interval is the figure: the batch went late by as much.
+An event waits from its append to the moment at which a read_committed reader has its batch. The
+wait beyond the interval is the figure: the batch went late by as much. The use of the cores is
+measured with nothing to do, and at the rate.
 """
 
 import argparse
 import json
 import threading
 import time
+from typing import NamedTuple
 
 import psutil
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
@@ -24,25 +25,27 @@ from upheld.supervisor.instance import Instance
 TICK_S = 0.01
 
 
-def send(  # noqa: PLR0913, PLR0917 (what a thread is given, in order)
-    broker: Broker,
-    topic: str,
-    rate: int,
-    seconds: float,
-    customers: int,
-    appended: dict[str, float],
-) -> None:
-    """Write events at this rate; remember when each was acknowledged."""
+class Traffic(NamedTuple):
+    """The events that arrive: how many a second, for how long, of how many customers."""
+
+    rate: int
+    seconds: float
+    customers: int
+
+
+def send(broker: Broker, topic: str, traffic: Traffic, appended: dict[str, float]) -> None:
+    """Write events at a steady rate, and put down when each was acknowledged."""
     producer = Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": 1, **broker.client})
 
     def at(error: object, message: Message) -> None:
         assert error is None
         appended[json.loads(message.value() or b"")["visitorId"]] = time.monotonic()
 
-    began, number = time.monotonic(), 0
-    while (elapsed := time.monotonic() - began) < seconds:
-        while number < elapsed * rate:
-            customer = number * 7919 % customers
+    began = time.monotonic()
+    number = 0
+    while (elapsed := time.monotonic() - began) < traffic.seconds:
+        while number < elapsed * traffic.rate:
+            customer = number * 7919 % traffic.customers
             visit = {"customerId": str(customer), "visitorId": str(number), "action": "click"}
             place = customer % PARTITIONS
             producer.produce(
@@ -54,7 +57,7 @@ def send(  # noqa: PLR0913, PLR0917 (what a thread is given, in order)
 
 
 def cpu_s(instance: Instance) -> float:
-    """CPU-seconds of all its processes so far."""
+    """Return the CPU-seconds of all processes of an instance so far."""
     return sum(sum(psutil.Process(pid).cpu_times()[:4]) for pid in instance.pids())
 
 
@@ -78,12 +81,16 @@ def main() -> None:
         "interval_ms": options.interval_ms,
     }
     with staged(manifest, "batcher", options.mode, parameters) as stage:
-        broker, topics, instance = stage.broker, stage.topics, stage.instance
+        broker = stage.broker
+        topics = stage.topics
+        instance = stage.instance
         stage.start()
-        began, took = time.monotonic(), cpu_s(instance)
+        began = time.monotonic()
+        took = cpu_s(instance)
         time.sleep(options.seconds / 3)
         idle = (cpu_s(instance) - took) / (time.monotonic() - began)
-        appended, seen = dict[str, float](), dict[str, float]()
+        appended = dict[str, float]()
+        seen = dict[str, float]()
         reader = Consumer(
             {"bootstrap.servers": broker.bootstrap, "group.id": "bench-reader", **broker.client}
             | {
@@ -95,18 +102,10 @@ def main() -> None:
         reader.assign(
             [TopicPartition(topics["batches"], partition, 0) for partition in range(PARTITIONS)]
         )
-        begins, took = time.monotonic(), cpu_s(instance)
-        sender = threading.Thread(
-            target=send,
-            args=(
-                broker,
-                topics["visits"],
-                options.rate,
-                options.seconds,
-                options.customers,
-                appended,
-            ),
-        )
+        begins = time.monotonic()
+        took = cpu_s(instance)
+        traffic = Traffic(options.rate, options.seconds, options.customers)
+        sender = threading.Thread(target=send, args=(broker, topics["visits"], traffic, appended))
         sender.start()
         until = begins + options.seconds + options.interval_ms / 1000 + 30
         while (sender.is_alive() or len(seen) < len(appended)) and time.monotonic() < until:

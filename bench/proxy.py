@@ -1,5 +1,6 @@
-"""What the proxy costs: the round trip of a small request, and the throughput of a producer and of
-a consumer, by turns.
+"""Measure the costs of the proxy, by turns with and without it.
+
+They are the round trip of a small request, and the throughput of a producer and of a consumer.
 
     python bench/proxy.py                  2,000 requests and 200 MB each way, three times
     python bench/proxy.py --mb 1000
@@ -21,13 +22,15 @@ from upheld.kafka.raw import RawConnection
 from upheld.kafka.reader import Reading
 from upheld.supervisor.reaper import RunScope
 
-TOPIC, VALUE = "bench", b"x" * 1_000
+TOPIC = "bench"
+VALUE = b"x" * 1_000
 REPEATS = 3
 
 
 def round_trip_us(bootstrap: str, requests: int) -> float:
-    """The median of a fetch of nothing that waits for nothing."""
-    raw, took = RawConnection(bootstrap, {}), list[float]()
+    """Return the median time of a fetch of nothing that waits for nothing, in µs."""
+    raw = RawConnection(bootstrap, {})
+    took = list[float]()
     for _ in range(requests):
         began = time.perf_counter()
         raw.ends("empty", {0: 0})
@@ -37,7 +40,7 @@ def round_trip_us(bootstrap: str, requests: int) -> float:
 
 
 def write_mb_s(bootstrap: str, mb: int) -> float:
-    """Megabytes a second that a producer gets acknowledged."""
+    """Return the megabytes a second that a producer gets acknowledged."""
     producer = Producer(
         {"bootstrap.servers": bootstrap, "queue.buffering.max.messages": 1_000_000, "linger.ms": 20}
     )
@@ -54,10 +57,11 @@ def write_mb_s(bootstrap: str, mb: int) -> float:
 
 
 def read_mb_s(bootstrap: str, mb: int) -> float:
-    """Megabytes a second that a consumer reads from the beginning."""
+    """Return the megabytes a second that a consumer reads from the beginning."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "bench"})
     consumer.assign([TopicPartition(TOPIC, 0, 0)])
-    began, unread = time.perf_counter(), mb * 1_000
+    began = time.perf_counter()
+    unread = mb * 1_000
     while unread > 0:
         unread -= len(consumer.consume(10_000, 1))
     consumer.close()
@@ -81,7 +85,8 @@ def main() -> None:
         for _ in range(REPEATS):
             for name, bootstrap in ways.items():
                 trip_us = round_trip_us(bootstrap, said.requests)
-                written, read = write_mb_s(bootstrap, said.mb), read_mb_s(bootstrap, said.mb)
+                written = write_mb_s(bootstrap, said.mb)
+                read = read_mb_s(bootstrap, said.mb)
                 print(
                     f"{name:6}  round trip {trip_us:5.0f} µs  produce {written:5.0f} MB/s  "
                     f"consume {read:5.0f} MB/s"

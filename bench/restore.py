@@ -1,12 +1,13 @@
-"""What a restore has to read, and how long it takes: a changelog in one segment against one in
-segments of a second.
+"""Measure how much a restore reads, and how long it takes.
+
+A changelog in one segment is compared with one in segments of a second.
 
     python bench/restore.py                       plain's ledger, 400,000 rows of 1,000 accounts
     python bench/restore.py --rows 1000000
 
 Both are compacted, which Kafka does to closed segments alone. The design reads its balances back
-before it is ready; what it takes with nothing to read back is measured too. Figures of one run may
-be compared, figures of two machines may not.
+before it is ready; the time with nothing to read back is measured too. Figures of one run may be
+compared, figures of two machines may not.
 """
 
 import argparse
@@ -25,17 +26,21 @@ SEGMENTS = {  # whether anything is written, and the topic's settings
     "one segment": (1, COMPACTED),
     "segments of 1 s": (1, COMPACTED | {"segment.ms": "1000"}),
 }
-CLOSED_S, CLEANED_S, LOOK_S = 1.5, 30.0, 1.0
+CLOSED_S = 1.5
+CLEANED_S = 30.0
+LOOK_S = 1.0
 
 
 def write(stage: Stage, rows: int, accounts: int) -> None:
     """Write states of accounts, as the ledger does."""
-    topic, entries = stage.topics["balances"], stage.topics["entries"]
+    topic = stage.topics["balances"]
+    entries = stage.topics["entries"]
     producer = Producer(
         {"bootstrap.servers": stage.broker.bootstrap, "queue.buffering.max.messages": 1_000_000}
     )
     for number in range(rows):
-        place, account = number % PARTITIONS, f"account-{number % accounts:06}"
+        place = number % PARTITIONS
+        account = f"account-{number % accounts:06}"
         applied = {"topic": entries, "partition": place, "offset": number}
         row = {
             "account": account,
@@ -54,36 +59,37 @@ def write(stage: Stage, rows: int, accounts: int) -> None:
 
 
 def left(stage: Stage) -> tuple[int, int]:
-    """How many rows are in the table, and their bytes."""
+    """Return the number of rows in the table, and their bytes."""
     reading = {"group.id": "bench", "enable.partition.eof": True, "auto.offset.reset": "earliest"}
     consumer = Consumer({"bootstrap.servers": stage.broker.bootstrap, **reading})
     consumer.assign(
         [TopicPartition(stage.topics["balances"], place, 0) for place in range(PARTITIONS)]
     )
-    unread, rows, size_bytes = PARTITIONS, 0, 0
+    unread = PARTITIONS
+    rows = 0
+    size_bytes = 0
     while unread:
         for message in consumer.consume(10_000, LOOK_S):
             if error := message.error():
                 assert error.code() == KafkaError._PARTITION_EOF, error
                 unread -= 1
             else:
-                rows, size_bytes = (
-                    rows + 1,
-                    size_bytes + len(message.key() or b"") + len(message.value() or b""),
-                )
+                rows += 1
+                size_bytes += len(message.key() or b"") + len(message.value() or b"")
     consumer.close()
     return rows, size_bytes
 
 
 def main() -> None:
-    """Run each, and print a line for it."""
+    """Measure each changelog, and print a line for it."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--design", default="plain")
     parser.add_argument("--rows", type=int, default=400_000)
     parser.add_argument("--accounts", type=int, default=1_000)
-    said, took_s = parser.parse_args(), dict[str, float]()
+    said = parser.parse_args()
+    took_s = dict[str, float]()
     for name, (is_written, config) in SEGMENTS.items():
         with staged(
             load(said.design), "ledger", "at_least_once", {}, {"balances": config}

@@ -1,8 +1,9 @@
-"""Is any verdict unstable? plain ten times and the reference three times, with one core kept busy;
-then what is tagged @soak.
+"""Look for unstable verdicts: judge designs many times with one core kept busy.
 
-`python bench/soak.py [DESIGN=REPEAT …] [-- OPTION …]`, such as `spark=10 -- --only @joins`; ends
-with the counts, and exit 1 where a row was not upheld every time.
+By default `plain` is judged ten times and the reference three times, then the rows tagged @soak.
+
+`python bench/soak.py [DESIGN=REPEAT …] [-- OPTION …]`, such as `spark=10 -- --only @joins`. It ends
+with the counts, and with exit 1 if a row was not upheld every time.
 """
 
 import multiprocessing
@@ -17,7 +18,7 @@ def burn() -> None:
 
 
 def main(asked: list[str]) -> int:
-    """Run each design under load."""
+    """Run each design under load, and return 1 if any run failed."""
     ours = asked.index("--") if "--" in asked else len(asked)
     repeats = dict(item.split("=", 1) for item in asked[:ours]) or {"plain": "10", "spark": "3"}
     runs = [

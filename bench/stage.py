@@ -1,6 +1,4 @@
-"""What a bench stands on: an embedded broker with a program's topics, and one instance of a design
-that has booted.
-"""
+"""The stage of a benchmark: an embedded broker, topics, and one booted instance."""
 
 import tempfile
 import time
@@ -32,7 +30,7 @@ class Stage:
     request: Start
 
     def start(self) -> str:
-        """Start it; the consumer group that it commits with."""
+        """Start the instance, and return the consumer group that it commits with."""
         ready = self.instance.start(self.request)
         if not isinstance(ready, Ready):
             raise SystemExit(f"{self.instance.manifest.name} did not start: {ready}")
@@ -47,7 +45,15 @@ def staged(
     parameters: dict[str, int | str],
     configs: dict[str, dict[str, str]] | None = None,
 ) -> Iterator[Stage]:
-    """Set it up, with topics of such settings (by role), and end all of it afterwards."""
+    """Set up a stage, and end all of it afterwards.
+
+    Args:
+        manifest: The design.
+        program: The program whose topics are made.
+        mode: The mode of the application.
+        parameters: The parameters of the program.
+        configs: The settings of topics, by role.
+    """
     with RunScope() as run, tempfile.TemporaryDirectory() as logs:
         broker = open_broker("embedded", run=run, log_dir=Path(logs))
         topics = {role: f"bench-{role}" for role in PROGRAMS[program].topics}
@@ -65,10 +71,19 @@ def staged(
         instance = Instance(manifest, run, Path(logs))
         instance.greet()
         request = Start(
-            program=program, application_id="bench", instance="a", mode=mode, topics=topics, bootstrap=broker.bootstrap,
-            client=broker.client, session_timeout_ms=6_000, transaction_timeout_ms=60_000, parameters=parameters,
-            state_dir=str(folders["state"]), durable_dir=str(folders["durable"]),
-        )  # fmt: skip
+            program=program,
+            application_id="bench",
+            instance="a",
+            mode=mode,
+            topics=topics,
+            bootstrap=broker.bootstrap,
+            client=broker.client,
+            session_timeout_ms=6_000,
+            transaction_timeout_ms=60_000,
+            parameters=parameters,
+            state_dir=str(folders["state"]),
+            durable_dir=str(folders["durable"]),
+        )
         yield Stage(broker, topics, instance, time.monotonic() - begun, request)
         instance.kill()
         broker.close()

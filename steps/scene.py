@@ -17,7 +17,7 @@ from upheld.injectors.proxy import Rule
 from upheld.judging.claims import claim_of
 from upheld.nemesis import disks
 from upheld.protocol.messages import Mode
-from upheld.spec.catalogue import THROUGH_PROXY
+from upheld.spec.gherkin import THROUGH_PROXY
 from upheld.trial.application import Application
 from upheld.trial.trial import Trial
 from upheld.verdicts import HarnessError, NotOffered

@@ -1,8 +1,8 @@
-"""The README's two commands as a stranger meets them: a fresh copy, an empty HOME, empty caches, no
-Java on PATH.
+"""Run the README's two commands on a bare machine.
 
-`python tools/bare.py` runs both, `python tools/bare.py main` the main job alone, and `main --
---guarantee G22` only that of it. Prints the minutes of each.
+Bare is a fresh copy, an empty HOME, empty caches and no Java on PATH. `python tools/bare.py` runs
+both commands, `python tools/bare.py main` the main job alone, and `main -- --guarantee G22` that
+job on one guarantee. It prints the minutes of each.
 """
 
 import os
@@ -19,7 +19,7 @@ COMMANDS = {"main": ["bootstrap.py"], "tests": ["bootstrap.py", "tox"]}
 
 
 def path_without_java(folder: Path) -> str:
-    """A folder of links to everything on PATH but Java."""
+    """Return a folder of links to each program on PATH but Java."""
     folder.mkdir()
     for directory in os.environ["PATH"].split(os.pathsep):
         for program in Path(directory).glob("*") if Path(directory).is_dir() else ():
@@ -33,11 +33,12 @@ def path_without_java(folder: Path) -> str:
 
 
 def main(chosen: list[str]) -> int:
-    """Run the commands; the first that fails ends it."""
+    """Run the commands in order, and return the exit code of the first that fails."""
     names = list(takewhile(lambda word: word != "--", chosen))
     options = chosen[len(names) + 1 :]
     with tempfile.TemporaryDirectory(prefix="upheld-bare-") as temporary:
-        scratch, copy = Path(temporary), Path(temporary) / "checkout"
+        scratch = Path(temporary)
+        copy = Path(temporary) / "checkout"
         subprocess.run(["git", "clone", "--quiet", str(ROOT), str(copy)], check=True)
         (scratch / "home").mkdir()
         # How this machine reaches the registries is its own affair: proxies and certificates stay.

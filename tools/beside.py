@@ -1,7 +1,8 @@
-"""Run commands beside each other, each one argument: what the first says is seen at once, that of
-the others when all have ended.
+"""Run commands beside each other; each command is one argument.
 
-python tools/beside.py "COMMAND" "COMMAND"
+The output of the first command is seen at once. That of the others is printed when all have ended.
+
+    python tools/beside.py "COMMAND" "COMMAND"
 """
 
 import shlex
@@ -12,7 +13,10 @@ from contextlib import ExitStack
 
 
 def ended(process: "subprocess.Popen[bytes]") -> int:
-    """Its exit code; Ctrl-C has reached it as well, and it is given the time to clean up."""
+    """Return the exit code of a process.
+
+    Ctrl-C has reached the process as well, and the process is given the time to clean up.
+    """
     while True:
         try:
             return abs(process.wait())
@@ -21,7 +25,7 @@ def ended(process: "subprocess.Popen[bytes]") -> int:
 
 
 def main(commands: list[str]) -> int:
-    """The greatest of their exit codes."""
+    """Run the commands, and return the greatest of their exit codes."""
     with ExitStack() as stack:
         kept = [stack.enter_context(tempfile.TemporaryFile()) for _ in commands[1:]]
         running = [

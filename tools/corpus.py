@@ -1,8 +1,10 @@
-"""Collect recorded histories into a corpus, judge a corpus again, or choose a small one of it.
+"""Collect recorded histories into a corpus, judge one again, or choose from it.
 
-python tools/corpus.py collect CORPUS RUN…     one history a design and row, compressed
-python tools/corpus.py judge CORPUS            exit 1 where one gives something else than it gave
-python tools/corpus.py choose CORPUS           its smallest part that shows all: tests/data/corpus
+    python tools/corpus.py collect CORPUS RUN…   keep one history a design and row, compressed
+    python tools/corpus.py judge CORPUS          exit 1 if a history gives another verdict
+    python tools/corpus.py choose CORPUS         write the smallest part that shows all
+
+The chosen part is written to tests/data/corpus.
 """
 
 import argparse
@@ -17,7 +19,7 @@ from corpora import FOLDER, collect, differences, read_index, smallest, write_in
 
 
 def main() -> int:
-    """Do what is asked."""
+    """Do what the command line asks for, and return the exit code."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,12 +1,11 @@
-"""Choose the rows of `quick` and `core`: the cheapest that meet every demand, written into the
-features.
+"""Choose the rows of `quick` and `core`: the cheapest that meet every demand.
 
     python tools/cover.py --costs REPORT.jsonl… [--write]
 
 A row costs the seconds that it takes in all of these reports together, so give one of each design
 that is judged often. A wrong design costs the seconds of the row that catches it and of its
-control. Without --write the choice is printed alone; with it, each Examples table is split by
-depth, and each wrong design's design.toml names the row that catches it first and its control.
+control. Without --write the choice is printed alone. With it, each Examples table is split by
+depth. Then each wrong design's design.toml names the row that catches it first, and its control.
 """
 
 import argparse
@@ -24,7 +23,8 @@ from upheld.lint.cover import EVERYTHING, Demand, alternates, core_demands, quic
 from upheld.protocol.manifest import Manifest, load, shipped
 from upheld.spec import catalogue, kills
 from upheld.spec.depths import DEPTHS, Depth
-from upheld.spec.selection import rows_of_the_sin
+from upheld.spec.gherkin import Scenario
+from upheld.spec.selection import promised, rows_of_the_mutant
 
 FEATURES = Path(__file__).parents[1] / "features"
 UNKNOWN_S = 3.0  # of a row that no report has: not chosen without need
@@ -38,7 +38,7 @@ LEAST_S = 0.5  # a kill that was measured in no time costs its trial all the sam
 
 @dataclass
 class Choice:
-    """What the solver has found."""
+    """The rows that the solver has chosen."""
 
     quick: set[str] = field(default_factory=set)
     core: set[str] = field(default_factory=set)  # those of quick too
@@ -48,7 +48,7 @@ class Choice:
 
 
 def costs(reports: Collection[Path]) -> dict[str, float]:
-    """The seconds that each row took, over the reports together."""
+    """Return the seconds that each row took, over the reports together."""
     seconds = Counter[str]()
     for report in reports:
         for line in report.read_text(encoding="utf-8").split("\n"):
@@ -59,17 +59,21 @@ def costs(reports: Collection[Path]) -> dict[str, float]:
 
 
 class Cover:
-    """The demands as a mixed integer program: a binary variable a row, and one a row that catches
-    or passes a wrong design.
+    """The demands as a mixed integer program.
+
+    It has a binary variable for each row, and one for each row that catches or passes a wrong
+    design.
     """
 
     def __init__(
         self, found: catalogue.Catalogue, seconds: Mapping[str, float], matrix: kills.Kills
     ) -> None:
-        self.found, self.seconds, self.matrix = found, seconds, matrix
+        self.found = found
+        self.seconds = seconds
+        self.matrix = matrix
         self.solver = highspy.Highs()
         self.solver.setOptionValue("output_flag", False)
-        usual = [row.id for row in found.promised(EVERYTHING)]
+        usual = [row.id for row in promised(found, EVERYTHING)]
         self.rows = {row: self.solver.addBinary(obj=self.cost(row)) for row in usual}
         self.stands_in = {
             other: row for row, others in alternates(found).items() for other in others
@@ -78,7 +82,7 @@ class Cover:
         self.passes: dict[tuple[str, str], highspy.highs.highs_var] = {}
 
     def cost(self, row: str) -> float:
-        """What a row costs a run of every design that is judged often."""
+        """Return the seconds that a row costs a run of every design that is judged often."""
         return self.seconds.get(row, UNKNOWN_S)
 
     def demand(self, demand: Demand) -> None:
@@ -95,7 +99,7 @@ class Cover:
         assert design.sin
         judged = self.matrix.designs.get(design.name, kills.Judged())
         as_told = design.model_copy(update={"sin": design.sin.model_copy(update={"core": ()})})
-        named = rows_of_the_sin(self.found, as_told) - {design.sin.control}
+        named = rows_of_the_mutant(self.found, as_told) - {design.sin.control}
         caught = {
             row: kill.seconds
             for row, kill in judged.killed.items()
@@ -130,8 +134,10 @@ class Cover:
             self.solver.addConstr(sum(variables) >= 1)
 
     def every_check_catches(self) -> list[str]:
-        """Have each check that is known to catch a wrong design catch one; returns the checks that
-        are known to catch none.
+        """Have each check catch a wrong design, if any is known that the check catches.
+
+        Returns:
+            The checks that are known to catch none.
         """
         by_check = defaultdict[str, list[highspy.highs.highs_var]](list)
         for (design, row), variable in self.catches.items():
@@ -143,7 +149,11 @@ class Cover:
         return sorted(catalogue_checks() - set(by_check))
 
     def solve(self) -> Choice:
-        """Find the cheapest."""
+        """Return the cheapest choice.
+
+        Raises:
+            SystemExit: No choice meets every demand.
+        """
         self.solver.run()
         status = self.solver.getModelStatus()
         if status != highspy.HighsModelStatus.kOptimal:
@@ -160,14 +170,14 @@ class Cover:
 
 
 def catalogue_checks() -> set[str]:
-    """The checks that there are."""
+    """Return the names of all checks."""
     from upheld.checks import CHECKS  # noqa: PLC0415 - it brings every model
 
     return set(CHECKS)
 
 
 def chosen(found: catalogue.Catalogue, seconds: Mapping[str, float], matrix: kills.Kills) -> Choice:
-    """The cheapest rows of quick, and with them those of core."""
+    """Return the cheapest rows of quick, and with them those of core."""
     first = Cover(found, seconds, matrix)
     for demand in quick_demands(found):
         first.demand(demand)
@@ -186,7 +196,7 @@ def chosen(found: catalogue.Catalogue, seconds: Mapping[str, float], matrix: kil
 
 
 def depths(found: catalogue.Catalogue, choice: Choice) -> dict[str, Depth]:
-    """The depth of every row, those included that stand in for another."""
+    """Return the depth of every row; a row that stands in for another has the same."""
     depth: dict[str, Depth] = {
         row.id: "full" for scenario in found.scenarios for row in scenario.rows
     }
@@ -198,8 +208,9 @@ def depths(found: catalogue.Catalogue, choice: Choice) -> dict[str, Depth]:
 
 
 def write_features(found: catalogue.Catalogue, depth: Mapping[str, Depth]) -> None:
-    """Split the Examples of every scenario by depth; each keeps its lines, its comments and their
-    order.
+    """Split the Examples of every scenario by depth.
+
+    Each table keeps its lines, its comments and their order.
     """
     for feature in found.features:
         path = FEATURES / feature.file
@@ -210,7 +221,7 @@ def write_features(found: catalogue.Catalogue, depth: Mapping[str, Depth]) -> No
         path.write_text("\n".join(lines), encoding="utf-8")
 
 
-def _split(lines: list[str], scenario: catalogue.Scenario, depth: Mapping[str, Depth]) -> None:
+def _split(lines: list[str], scenario: Scenario, depth: Mapping[str, Depth]) -> None:
     """Write the Examples of one scenario anew; lines are counted from 1."""
     rows = sorted(scenario.rows, key=lambda row: row.line)
     last = rows[-1].line
@@ -252,7 +263,7 @@ def write_designs(choice: Choice) -> None:
 
 
 def main() -> int:
-    """Choose, say what was chosen, and write it."""
+    """Choose rows, print how many and what they cost, and write them if asked."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -263,7 +274,8 @@ def main() -> int:
         "--write", action="store_true", help="into the features and the wrong designs"
     )
     arguments = parser.parse_args()
-    found, seconds = catalogue.load(), costs(arguments.costs)
+    found = catalogue.load()
+    seconds = costs(arguments.costs)
     choice = chosen(found, seconds, kills.load())
     whole_s = sum(seconds.values())
     for name, rows in (("quick", choice.quick), ("core", choice.core)):

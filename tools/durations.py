@@ -1,10 +1,10 @@
-"""Makes the durations that the package ships from the reports of whole runs.
+"""Make the durations that the package ships from the reports of whole runs.
 
 python tools/durations.py REPORT.jsonl…
 
-A row's duration is the median over the reports. If a design or a row is in no report, what the file
-holds of it stays; a row that the catalogue does not have any more is dropped. A report may be cut:
-its whole lines count.
+A row's duration is the median over the reports. If a design or a row is in no report, the file
+keeps its old duration. A row that the catalogue does not have any more is dropped. A report may be
+cut: its whole lines count.
 """
 
 import json
@@ -54,7 +54,11 @@ def observed(report: Path) -> Iterator[Observed]:
 
 
 def rows(report: Path) -> Iterator[RowResult]:
-    """Read the whole lines of a report; UsageProblem if one of them is no row."""
+    """Read the whole lines of a report.
+
+    Raises:
+        UsageProblem: A line is no row, or the report cannot be read.
+    """
     try:
         lines = report.read_bytes().splitlines(keepends=True)
         found = [json.loads(line) for line in lines if line.endswith(b"\n")]
@@ -66,8 +70,9 @@ def rows(report: Path) -> Iterator[RowResult]:
 
 
 def recorded(found: Iterable[Observed]) -> Recorded:
-    """Return the medians of one design; a first row counts only where the row was never a later
-    one.
+    """Return the medians of one design.
+
+    A row that came first in a run counts only if it never came later.
     """
     later: dict[str, list[float]] = defaultdict(list)
     first: dict[str, list[float]] = defaultdict(list)

@@ -1,11 +1,11 @@
-"""Measure which row catches which wrong design, and write it into the kill matrix.
+"""Measure which row catches which wrong design, and write the kill matrix.
 
     python tools/kills.py --durations REPORT.jsonl --scratch FOLDER [--lanes 3] [--max-minutes 60]
 
 Each wrong design is judged on every row of its programs that takes less than --under seconds on
-`plain`, those aside that its design.toml names. What is known already is not judged again, so an
-interrupted run goes on where it stopped. `--take REPORT.jsonl…` adds what other runs of wrong
-designs came to.
+`plain`. Rows that its design.toml names are left out. Known pairs are not judged again, so an
+interrupted run goes on where it stopped. `--take REPORT.jsonl…` adds the results of other runs of
+wrong designs.
 """
 
 import argparse
@@ -20,6 +20,7 @@ from pathlib import Path
 import upheld
 from upheld.protocol.manifest import Manifest, load, shipped
 from upheld.spec import catalogue, kills
+from upheld.spec.selection import promised
 
 UNKNOWN_S = 60.0  # of a row that the report lacks
 # Rows, or one design: more of them share the start of the brokers, fewer lose less where a run is
@@ -37,12 +38,12 @@ PASSES = (
 
 
 def seconds_of(report: Path) -> dict[str, float]:
-    """The seconds that each row of a report took."""
+    """Return the seconds that each row of a report took."""
     return {line["id"]: line["seconds"] for line in lines_of(report)}
 
 
 def lines_of(report: Path) -> list[dict[str, object]]:
-    """The rows of a report, which may be cut."""
+    """Return the rows of a report, which may be cut."""
     if not report.exists():
         return []
     whole = report.read_text(encoding="utf-8").rpartition("\n")[0].split("\n")
@@ -50,7 +51,7 @@ def lines_of(report: Path) -> list[dict[str, object]]:
 
 
 def take(matrix: kills.Kills, report: Path) -> int:
-    """Add what a report says of wrong designs; returns how many rows those are."""
+    """Add what a report says of wrong designs, and return the number of its rows."""
     taken = 0
     for line in lines_of(report):
         design = str(line["design"])
@@ -68,8 +69,9 @@ def take(matrix: kills.Kills, report: Path) -> int:
 
 
 def check_of(history: Path) -> str:
-    """The check whose claim ended a history; none where something else did, or where the history is
-    gone.
+    """Return the check whose claim ended a history.
+
+    The name is empty if something else ended the history, or if its file is gone.
     """
     if not history.is_file():
         return ""
@@ -79,7 +81,7 @@ def check_of(history: Path) -> str:
 
 
 def named_by(found: catalogue.Catalogue, design: Manifest) -> tuple[set[str], set[str]]:
-    """The rows that a wrong design names, and their programs."""
+    """Return the rows that a wrong design names, and the programs of these rows."""
     assert design.sin
     rows = [
         row
@@ -98,21 +100,20 @@ def due(
     *,
     everywhere: bool,
 ) -> list[str]:
-    """The rows on which a wrong design is still to be judged, of those that are cheap, cheapest
-    first.
-    """
+    """Return the cheap rows on which a wrong design is not judged yet, cheapest first."""
     named, programs = named_by(found, design)
     rows = [
         row.id
-        for row in found.promised(design)
+        for row in promised(found, design)
         if row.id in cheap.keys() - named - known.rows() and (everywhere or row.program in programs)
     ]
     return sorted(rows, key=cheap.__getitem__)
 
 
 def dearest_first(found: catalogue.Catalogue, seconds: Mapping[str, float]) -> list[Manifest]:
-    """The wrong designs, those first of which the cheapest row that they name takes longest:
-    another may take less.
+    """Return the wrong designs, the dearest first.
+
+    A design is as dear as the cheapest row that it names; another row may take less.
     """
     designs = [load(name) for name in shipped() if name.startswith("broken/")]
     cheapest = {
@@ -123,7 +124,10 @@ def dearest_first(found: catalogue.Catalogue, seconds: Mapping[str, float]) -> l
 
 
 def runs(left: Mapping[str, list[str]]) -> Iterator[dict[str, list[str]]]:
-    """What is judged by one run after the other: a few rows of every design before more of any."""
+    """Yield the rows by design that one run judges, one run after the other.
+
+    A few rows of every design come before more rows of any.
+    """
     begin = 0
     for end in PASSES:
         chosen: dict[str, list[str]] = {}
@@ -139,8 +143,9 @@ def runs(left: Mapping[str, list[str]]) -> Iterator[dict[str, list[str]]]:
 
 
 def judge(chosen: Mapping[str, Iterable[str]], scratch: Path, lanes: int, within_s: float) -> Path:
-    """Judge these rows of these designs; returns the report, which is cut where the time was
-    over.
+    """Judge these rows of these designs, and return the report.
+
+    The report is cut if the time was over.
     """
     shutil.rmtree(scratch / "run", ignore_errors=True)
     scratch.mkdir(parents=True, exist_ok=True)
@@ -156,7 +161,7 @@ def judge(chosen: Mapping[str, Iterable[str]], scratch: Path, lanes: int, within
 
 
 def main() -> int:
-    """Go on until all is known or the time is over."""
+    """Judge until all pairs are known or the time is over."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -173,7 +178,8 @@ def main() -> int:
     parser.add_argument("--max-minutes", type=float, default=1e6)
     parser.add_argument("--take", type=Path, nargs="*", default=[])
     arguments = parser.parse_args()
-    found, until_s = catalogue.load(), time.monotonic() + 60 * arguments.max_minutes
+    found = catalogue.load()
+    until_s = time.monotonic() + 60 * arguments.max_minutes
     matrix = kills.load(arguments.matrix) if arguments.matrix.exists() else kills.Kills()
     matrix.upheld = upheld.__version__
     for report in [*arguments.take, arguments.scratch / "run" / "report.jsonl"]:
@@ -190,7 +196,8 @@ def main() -> int:
         if rows:
             left[design.name] = rows
     total = sum(map(len, left.values()))
-    done, began_s = 0, time.monotonic()
+    done = 0
+    began_s = time.monotonic()
     for chosen in runs(left):
         if time.monotonic() >= until_s:
             break

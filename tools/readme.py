@@ -1,12 +1,13 @@
-"""Keep the README's table and red card true: compare them with reports, or write them from these.
+"""Keep the README's table and red card true: compare or write them.
 
-python tools/readme.py REPORT.jsonl…          no row in these reports contradicts a cell of the table
-python tools/readme.py --write REPORT.jsonl…  put in the cells of each design that the reports,
-taken
-                                              together, judge whole; a report of a wrong design gives the red card
+    python tools/readme.py REPORT.jsonl…          compare: no row contradicts a cell of the table
+    python tools/readme.py --write REPORT.jsonl…  write the cells and the red card
 
-The table comes from runs of all rows. A report of fewer rows cannot say that a cell is true: it can
-say that none of its rows contradicts the cell, and names the cells that it holds no row of.
+`--write` puts in the cells of each design that the reports together judge whole. A report of a
+wrong design gives the red card.
+
+The table comes from runs of all rows. A report of fewer rows cannot say that a cell is true. It can
+say that none of its rows contradicts the cell, and it names the cells that it holds no row of.
 """
 
 import re
@@ -19,6 +20,7 @@ from typing import NamedTuple
 from upheld import report
 from upheld.protocol import manifest
 from upheld.spec import catalogue
+from upheld.spec.selection import promised
 from upheld.verdicts import Reason, Verdict
 
 README = Path(__file__).resolve().parent.parent / "README.md"
@@ -35,7 +37,7 @@ class Place(NamedTuple):
     design: str
 
     def __str__(self) -> str:
-        """As a person says it: `G22 of plain`."""
+        """Return the text for a message: `G22 of plain`."""
         return f"{self.guarantee} of {self.design}"
 
 
@@ -120,7 +122,13 @@ def cells_in(markdown: str) -> dict[Place, str]:
 def compared(
     said: dict[Place, str], promised: dict[Place, set[str]], rows: Iterable[report.RowResult]
 ) -> Comparison:
-    """Compare the table with what was judged; `promised` holds the row ids of each cell."""
+    """Compare the table with the rows of a report.
+
+    Args:
+        said: The cells of the table.
+        promised: The row ids of each cell.
+        rows: The rows that were judged.
+    """
     order = list(Verdict)
     by_severity = sorted(rows, key=lambda row: order.index(row.verdict), reverse=True)
     judged = {(row.design, row.id): row for row in by_severity}  # the worst verdict of each
@@ -149,7 +157,7 @@ def promised_rows() -> dict[Place, set[str]]:
     known = catalogue.load()
     found: dict[Place, set[str]] = {}
     for design in DESIGNS:
-        for row in known.promised(manifest.load(design)):
+        for row in promised(known, manifest.load(design)):
             found.setdefault(Place(known.by_row[row.id].guarantee, design), set()).add(row.id)
     return found
 
@@ -157,7 +165,10 @@ def promised_rows() -> dict[Place, set[str]]:
 def judged_whole(
     promised: dict[Place, set[str]], rows: list[report.RowResult]
 ) -> dict[Place, Counter[Verdict]]:
-    """Count the verdicts of each design of which every promised row was judged, and no other."""
+    """Count the verdicts of each design that is judged whole.
+
+    Each promised row of the design was judged then, and no other row.
+    """
     found: dict[Place, Counter[Verdict]] = {}
     for design in DESIGNS:
         mine = [row for row in rows if row.design == design]

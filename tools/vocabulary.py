@@ -18,7 +18,7 @@ from pytest_bdd.steps import StepFunctionContext
 from upheld.lint import matches, step_definitions
 from upheld.lint.grammar import TEMPLATES_MAX
 from upheld.spec import catalogue
-from upheld.spec.catalogue import Step
+from upheld.spec.gherkin import Step
 from upheld.steps.deployment import SETTINGS
 from upheld.steps.parameters import TYPES, ParameterType
 
@@ -96,8 +96,8 @@ def _line(definition: StepFunctionContext) -> tuple[int, str]:
 def settings() -> Iterator[str]:
     """Yield each setting of the configuration table, with a value of a feature."""
     values: dict[str, str] = {}
-    for row in catalogue.load().rows(lambda _scenario, _row: True):
-        for step in row.steps:
+    for scenario in catalogue.load().scenarios:
+        for step in (step for row in scenario.rows for step in row.steps):
             if step.text == CONFIGURATION:
                 values = dict(step.table) | values
     yield from (f"- `{name}`, such as `{values[name]}`" for name in SETTINGS)
@@ -125,7 +125,7 @@ def page() -> str:
     """Return the text of the page."""
     by_concept = uses()
     count = sum(map(len, by_concept.values()))
-    rows = sum(1 for _ in catalogue.load().rows(lambda _scenario, _row: True))
+    rows = sum(len(scenario.rows) for scenario in catalogue.load().scenarios)
     parts = [BEGINNING.format(templates=count, most=TEMPLATES_MAX, rows=rows)]
     for concept in CONCEPTS:
         doc = import_module(f"upheld.steps.{concept}").__doc__ or ""

@@ -1,5 +1,3 @@
-"""upheld: an executable specification of what a Kafka stream processor must guarantee, and its
-judge.
-"""
+"""An executable specification of Kafka stream processors, and its judge."""
 
 __version__ = "0.1.0"

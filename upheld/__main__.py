@@ -1,5 +1,6 @@
-"""`python -m upheld`, and the installed command: thin, so that Ctrl-C is heard while the rest is
-still imported.
+"""The entry of `python -m upheld`, and of the installed command.
+
+It is thin, so that Ctrl-C is heard while the rest is still imported.
 """
 
 import sys

@@ -1,7 +1,9 @@
-"""The serve loop for designs in Python: standard library only, and free to be copied.
+"""The serve loop for designs in Python, free to be copied.
+
+It needs the standard library only.
 
 Subclass `Design`, then call `serve(YourDesign())`. The harness writes one JSON request a line to
-standard input and reads one JSON answer a line; all else that the process prints goes to standard
+standard input, and reads one JSON answer a line. All else that the process prints goes to standard
 error, its log.
 """
 
@@ -9,7 +11,10 @@ import json
 import os
 import sys
 import threading
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TextIO
+
+Message = dict[str, Any]  # the fields of a line of JSON
 
 
 class Failed(Exception):
@@ -24,19 +29,20 @@ class Failed(Exception):
 
 
 class Design:
-    """What a design implements.
+    """The base class of a design.
 
     `open` and `run` are called once per start, `run` on a thread of its own.
     """
 
-    hello: dict[str, Any]  # name, version, language, programs, modes, capabilities
+    hello: Message  # name, version, language, programs, modes, capabilities
 
     def boot(self) -> None:
-        """Start whatever runtime is slow to start; called before `hello` is answered."""
+        """Start a runtime that is slow to start; called before `hello` is answered."""
 
-    def open(self, start: dict[str, Any]) -> dict[str, Any]:
-        """Take hold of the input and return the fields of `ready` (or a whole message with a
-        `type`).
+    def open(self, start: Message) -> Message:
+        """Take hold of the input, and return the fields of `ready`.
+
+        The answer may also be a whole message with a `type`.
         """
         raise NotImplementedError
 
@@ -47,128 +53,168 @@ class Design:
         """
         raise NotImplementedError
 
-    def release(self, failure: Failed) -> bool:  # noqa: ARG002 - a design that overrides it
-        """Let go of everything after a loud stop; True where the runtime is as good as new, and
-        another `open` may come.
+    def release(self, failure: Failed) -> bool:  # noqa: ARG002 - for designs that override it
+        """Let go of everything after a loud stop; return whether another `open` may come.
+
+        It may if the runtime is as good as new.
         """
         return False
 
-    def activate(self, after: dict[str, int]) -> dict[str, Any]:  # noqa: ARG002 - a design that overrides it
-        """Begin to emit what lies at or above these positions, after `open` stood by; return the
-        fields of `ready`.
-        """
-        return {"type": "error", "definite": True, "message": "it never stands by"}
+    def activate(self, after: dict[str, int]) -> Message:  # noqa: ARG002 - for designs that override it
+        """Begin to emit at or above these positions, and return the fields of `ready`.
 
-    def deactivate(self) -> dict[str, Any]:
-        """Say how far it has emitted, `run` having ended.
+        It is called after `open` stood by.
+        """
+        return error("it never stands by")
+
+    def deactivate(self) -> Message:
+        """Say how far the design has emitted, after `run` has ended.
 
         The answer is `{"type": "deactivated", "emitted_through": {…}}`.
         """
-        return {"type": "error", "definite": True, "message": "it hands over to nobody"}
+        return error("it hands over to nobody")
 
-    def query(self, table: str, key: str) -> dict[str, Any]:  # noqa: ARG002 - a design that overrides it
-        """Answer a read of one key: `{"type": "value", "value": …}` or `{"type": "not_ready"}`."""
-        return {"type": "error", "definite": True, "message": f"{table} cannot be queried"}
+    def query(self, table: str, key: str) -> Message:  # noqa: ARG002 - for designs that override it
+        """Answer a read of one key.
 
-    def measure(self) -> dict[str, Any]:
-        """Say how much state there is, all in all, in rows or in bytes.
+        The answer is `{"type": "value", "value": …}` or `{"type": "not_ready"}`.
+        """
+        return error(f"{table} cannot be queried")
+
+    def measure(self) -> Message:
+        """Say how much state the design holds in all, in rows or in bytes.
 
         The answer is `{"type": "measured", "size": …, "unit": "rows" or "bytes"}`.
         """
-        return {
-            "type": "error",
-            "definite": True,
-            "message": "it cannot say how much state it holds",
-        }
+        return error("it cannot say how much state it holds")
 
-    def lag(self) -> dict[str, Any]:
-        """Say how far the input goes on behind what is committed, all in all.
+    def lag(self) -> Message:
+        """Say how many offsets of the input are not committed, of all partitions.
 
         The answer is `{"type": "lagging", "offsets": …}`.
         """
-        return {"type": "error", "definite": True, "message": "it cannot say how far it is behind"}
+        return error("it cannot say how far it is behind")
 
-    def workers(self) -> dict[str, Any]:
+    def workers(self) -> Message:
         """Say which processes share the work, after a start with `workers`.
 
         The answer is `{"type": "workers", "pids": […]}`.
         """
-        return {"type": "error", "definite": True, "message": "it works in one process"}
+        return error("it works in one process")
 
 
-def serve(design: Design) -> None:  # noqa: PLR0912, PLR0915 - one branch for each message of the protocol
-    """Answer requests until standard input ends; exit 1 after a loud stop."""
-    out = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # a stray print, of ours or of a child, belongs in the log
-    lock = threading.Lock()
+class Server:
+    """The server of a design: it answers the harness's requests, one line each."""
 
-    def say(**message: Any) -> None:
-        with lock:
-            print(json.dumps(message), file=out, flush=True)
+    def __init__(self, design: Design, out: TextIO) -> None:
+        self.design = design
+        self.worker = threading.Thread()
+        self.stopping = threading.Event()
+        self._out = out
+        self._lock = threading.Lock()
 
-    def give_up(failure: Failed) -> None:
-        again = False
+    def say(self, message: Message) -> None:
+        """Write one message; the worker's thread may do so too."""
+        with self._lock:
+            print(json.dumps(message), file=self._out, flush=True)
+
+    def answer(self, request: Message) -> bool:
+        """Answer one request; return whether another one may come."""
+        match request.pop("type"):
+            case "hello":
+                self.design.boot()
+                self.say({"type": "hello", "protocol": 1, **self.design.hello})
+            case "start":
+                # The default of Kafka's processing.guarantee.
+                request.setdefault("mode", "at_least_once")
+                self.begin(self.design.open, request)
+            case "activate":
+                self.begin(self.design.activate, request["after"])
+            case "query":
+                self.say(self.design.query(request["table"], request["key"]))
+            case "measure" | "lag" | "workers" as question:
+                self.say(getattr(self.design, question)())
+            case "deactivate":
+                self.stopping.set()
+                self.worker.join()
+                self.say(self.design.deactivate())
+            case "stop":
+                return self.stop(request["deadline_ms"])
+            case other:
+                self.say(error(f"{other} is not offered"))
+        return True
+
+    def begin(self, hold: Callable[[Any], Message], request: Message) -> None:
+        """Let the design take hold of its input, and start the worker if it is ready."""
         try:
-            again = design.release(failure)
-        finally:
-            say(type="failed", kind=failure.kind, message=str(failure), again=again)
-            if not again:
-                os._exit(1)
-
-    def work(stopping: threading.Event) -> None:
-        try:
-            return design.run(stopping)
+            ready = {"type": "ready"} | hold(request)
         except Failed as failure:
-            return give_up(failure)
+            self.give_up(failure)
+            return
+        self.stopping = threading.Event()
+        self.worker = threading.Thread(target=self.work, args=(self.stopping,), daemon=True)
+        self.say(ready)
+        # Said first: a worker that dies at once takes the process with it.
+        if ready["type"] == "ready":
+            self.worker.start()
+
+    def work(self, stopping: threading.Event) -> None:
+        """Run the design.
+
+        The process ends with it, unless the design ends as it was told to.
+        """
+        try:
+            return self.design.run(stopping)
+        except Failed as failure:
+            return self.give_up(failure)
         except BaseException:  # noqa: BLE001 - the log keeps the traceback; the harness sees the exit
             sys.excepthook(*sys.exc_info())
-        except:  # noqa: E722 - C code of a client can raise what is no exception, out of a failing callback
+        except:  # noqa: E722 - C code of a client can raise what is no exception, out of a callback
             print(sys.exc_info()[1], file=sys.stderr)
         os._exit(1)
 
-    worker, stopping = threading.Thread(), threading.Event()
+    def give_up(self, failure: Failed) -> None:
+        """Say the loud stop, and exit unless the design can be started again."""
+        again = False
+        try:
+            again = self.design.release(failure)
+        finally:
+            self.say(
+                {"type": "failed", "kind": failure.kind, "message": str(failure), "again": again}
+            )
+            if not again:
+                os._exit(1)
+
+    def stop(self, deadline_ms: int) -> bool:
+        """Stop the worker within the deadline.
+
+        Returns:
+            Whether another request may come.
+        """
+        self.stopping.set()
+        if self.worker.is_alive():
+            self.worker.join(deadline_ms / 1000)
+        if self.worker.is_alive():
+            self.say(error(f"not closed after {deadline_ms} ms", definite=False))
+            return True
+        self.say({"type": "stopped"})
+        return "reusable" in self.design.hello.get("capabilities", [])
+
+
+def error(message: str, *, definite: bool = True) -> Message:
+    """Return the message of a request that failed; a definite one had no effect."""
+    return {"type": "error", "definite": definite, "message": message}
+
+
+def serve(design: Design) -> None:
+    """Answer requests until a stop, or until standard input ends.
+
+    The process exits with 1 after a loud stop, and if the harness has gone.
+    """
+    out = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # a stray print, of the design or of a child, belongs in the log
+    server = Server(design, out)
     for line in sys.stdin:
-        request = json.loads(line)
-        match request.pop("type"):
-            case "hello":
-                design.boot()
-                say(type="hello", protocol=1, **design.hello)
-            case "start" | "activate" as kind:
-                try:
-                    if kind == "start":
-                        # The default of Kafka's processing.guarantee.
-                        request.setdefault("mode", "at_least_once")
-                    held = design.open(request) if kind == "start" else design.activate(**request)
-                    answer = {"type": "ready"} | held
-                except Failed as failure:
-                    give_up(failure)
-                    continue
-                stopping = threading.Event()
-                worker = threading.Thread(target=work, args=(stopping,), daemon=True)
-                say(**answer)
-                # Said first: a worker that dies at once takes the process with it.
-                if answer["type"] == "ready":
-                    worker.start()
-            case "query" | "measure" | "lag" | "workers" as question:
-                say(**getattr(design, question)(**request))
-            case "deactivate":
-                stopping.set()
-                worker.join()
-                say(**design.deactivate())
-            case "stop":
-                stopping.set()
-                if worker.is_alive():
-                    worker.join(request["deadline_ms"] / 1000)
-                if worker.is_alive():
-                    say(
-                        type="error",
-                        definite=False,
-                        message=f"not closed after {request['deadline_ms']} ms",
-                    )
-                    continue
-                say(type="stopped")
-                if "reusable" not in design.hello.get("capabilities", []):
-                    return
-            case other:
-                say(type="error", definite=True, message=f"{other} is not offered")
-    os._exit(1)  # the harness has gone, and with it whoever would have stopped the worker
+        if not server.answer(json.loads(line)):
+            return
+    os._exit(1)  # the harness has gone, and nobody else would stop the worker

@@ -1,31 +1,47 @@
-"""The two ways in which a run cannot begin, each one sentence for a person and an exit code for a
-script.
+"""The problems with which a command ends before it has judged anything.
+
+Each is one sentence for the user and an exit code for a script.
 """
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """The exit code of a command; `upheld.cli.EXIT_CODES` says what each means."""
+
+    UPHELD = 0
+    VIOLATED = 1
+    INCONCLUSIVE = 2
+    HARNESS_FAILED = 3
+    USAGE = 4
+    NOTHING_JUDGED = 5
+    INTERRUPTED = 130
 
 
 class Problem(Exception):
-    """Something that the person who typed the command can act on; its text is one clear
-    sentence.
-    """
+    """A problem that the user can act on; its text is one clear sentence."""
 
-    exit_code = 3
+    exit_code = ExitCode.HARNESS_FAILED
 
 
 class MachineProblem(Problem):
-    """This machine lacks something, or something on it broke: no engine, no Java, port taken, disk
-    full (exit 3).
+    """This machine lacks something, or something on it broke (exit 3).
+
+    Examples are no container engine, no Java, a port that is taken, a full disk.
     """
 
 
 class UsageProblem(Problem):
-    """What the user typed or wrote cannot be understood (exit 4)."""
+    """The command line or a file of the user cannot be understood (exit 4)."""
 
-    exit_code = 4
+    exit_code = ExitCode.USAGE
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Whether it is Ctrl-C; inside a call of confluent-kafka Python makes a SystemError of that
-    (its issue 1708).
+    """Return whether an exception is Ctrl-C.
+
+    Inside a call of confluent-kafka, Python makes a SystemError of it (confluent-kafka's issue
+    1708).
     """
     return isinstance(error, KeyboardInterrupt) or (
         isinstance(error, SystemError) and isinstance(error.__cause__, KeyboardInterrupt)

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Family(StrEnum):
-    """What a fault is done to."""
+    """The kind of thing that a fault strikes."""
 
     PROCESS = "process"
     MEMBERSHIP = "membership"

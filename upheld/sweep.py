@@ -37,8 +37,11 @@ from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import Mode
 from upheld.report import COLOURS
 from upheld.spec.depths import Depth
+from upheld.trial.deployment import Declaration
+from upheld.trial.instances import Launch
 from upheld.trial.rig import Rig
-from upheld.trial.trial import SETTLE_S, Trial
+from upheld.trial.trial import Trial
+from upheld.trial.waits import SETTLE_S
 from upheld.ui.progress import Progress
 from upheld.ui.timeleft import Mean
 from upheld.verdicts import Anomaly, MarkMissed, Verdict, Violated, judged
@@ -260,9 +263,9 @@ class _Life:
         self.recovery: list[str] = []
         self.struck: threading.Event | None = None  # while the request to die at is waited for
         self.trial = Trial(sweep.rig, sweep.manifest, f"sweep.{name}", attempt)
-        self.application = self.trial.application(sweep.program, sweep.mode, PARTITIONS)
+        self.application = self.trial.declare(Declaration(sweep.program, sweep.mode, PARTITIONS))
         self.application.through_proxy = True
-        self.application.wave = partial(_wave, self.trial.seed)
+        self.application.input.wave = partial(_wave, self.trial.seed)
 
     def result(self, cut: Cut) -> Result:
         """Live, be judged, and leave nothing behind."""
@@ -299,25 +302,25 @@ class _Life:
 
     def _live(self) -> None:
         trial, application = self.trial, self.application
-        self._phase("start", partial(trial.start, application))
+        self._phase("start", partial(trial.instances.start, application))
         for number in range(1, WAVES + 1):
             self._phase(f"transaction-{number}", self._wave)
-        self._phase("shutdown", partial(trial.stop, application))
+        self._phase("shutdown", partial(trial.instances.stop, application))
         if self.cut and not self.evidence:
             raise MarkMissed(f"{self.cut} did not come")
-        trial.settle(application)
+        trial.waits.settle(application)
         for check, sentence in CLAIMS.items():
             trial.claim(check, application, sentence)
 
     def _wave(self) -> None:
-        self.trial.feed_more(self.application)
+        self.trial.workload.feed_more(self.application)
         self._drain()
 
     def _drain(self) -> None:
         """To the end, or until somebody is to be killed."""
         if self.struck is None:
-            self.trial.drain(self.application)
-        elif not self.trial.wait(self.rig.progress_s, self._is_over):
+            self.trial.waits.drain(self.application)
+        elif not self.trial.recorder.wait(self.rig.progress_s, self._is_over):
             raise Violated.one(
                 "stuck",
                 f"{self.trial.manifest.name} neither drained its input nor sent what it dies at",
@@ -326,8 +329,8 @@ class _Life:
     def _is_over(self) -> bool:
         """Whether the wave is drained, or somebody is to be killed in it."""
         assert self.struck
-        self.trial.look_after(self.application)
-        return self.struck.is_set() or self.trial.is_drained(self.application)
+        self.trial.monitor.tick(self.application)
+        return self.struck.is_set() or self.trial.monitor.is_drained(self.application)
 
     def _phase(self, name: str, goes: Callable[[], object]) -> None:
         """Go through a phase; die where the cut is in it, and live again."""
@@ -366,10 +369,10 @@ class _Life:
         self._come_back()
         self.recovery = self._seen(since_s)
         if self.cut.phase == "shutdown":
-            trial.stop(application)
+            trial.instances.stop(application)
 
     def _come_back(self) -> None:
-        self.trial.start(self.application)
+        self.trial.instances.start(self.application)
         self._drain()
 
     def _claim_fold(self) -> None:
@@ -377,7 +380,7 @@ class _Life:
         far it came.
         """
         if self.application.group:
-            self.trial.settle(self.application, waits=False)
+            self.trial.waits.settle(self.application, until_decided=False)
             self.trial.claim("fold", self.application, CLAIMS["fold"])
 
     def _arm(self, cut: Cut) -> Rule | Hold:
@@ -417,11 +420,11 @@ class _Life:
                 raise ended[0]
             raise MarkMissed(f"{cut} did not come")
         if cut.side == "zombie":
-            trial.pause(application)
+            trial.instances.pause(application)
         else:
             if victim:  # who was told to stop is no longer among those that run
                 application.running[OWN] = victim
-            trial.kill(application)
+            trial.instances.kill(application)
         if isinstance(rule, Rule) and cut.side in SIDES:
             self.rig.open_proxy().release(rule, is_lost=True)
         if self.rig.disk:
@@ -456,14 +459,14 @@ class _Life:
         """
         trial, application = self.trial, self.application
         zombie = application.running.pop(OWN, None)
-        trial.start(application, "b", in_place_of=OWN)
-        trial.drain(application, outputs_too=False)
+        trial.instances.start(application, "b", Launch(in_place_of=OWN))
+        trial.waits.drain(application, outputs_too=False)
         arrive(trial, rule)
         if zombie:
             application.running[OWN] = zombie
-            trial.resume(application)
-            trial.wait(SETTLE_S, lambda: zombie.is_over)
-            trial.kill(application)
+            trial.instances.resume(application)
+            trial.recorder.wait(SETTLE_S, lambda: zombie.is_over)
+            trial.instances.kill(application)
         application.running[OWN] = application.running.pop("b")
 
 

@@ -1,5 +1,6 @@
-"""What a scenario can end with, and the exceptions by which a step, a fault or the supervisor says
-so.
+"""The verdicts of a scenario, and the exceptions that end an attempt with one.
+
+A step, a fault or the supervisor raises them.
 """
 
 from collections import Counter
@@ -11,11 +12,14 @@ from pydantic import BaseModel, ConfigDict
 
 from upheld.errors import Problem
 
-ATTEMPTS = 5  # at a row whose fault missed its moment
+ATTEMPTS = 5  # at a row, if its fault missed its moment
 
 
 class Verdict(StrEnum):
-    """The five ends of a scenario, worst first: a scenario with several takes the first."""
+    """The five ends of a scenario, worst first.
+
+    If a scenario has several, the worst counts.
+    """
 
     HARNESS_ERROR = "harness-error"
     VIOLATED = "violated"
@@ -36,7 +40,7 @@ class Reason(StrEnum):
 
 
 class Anomaly(BaseModel):
-    """One named way in which an observed history is wrong, down to the record."""
+    """One named way in which a history is wrong, with the record that shows it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -48,18 +52,20 @@ class Anomaly(BaseModel):
     got: str | None = None
 
 
-_MADE_UP = {"phantom", "uncommitted-visible", "torn"}  # a value that no input gives
+_FABRICATED = {"phantom", "uncommitted-visible", "torn"}  # a value that no input gives
 _UNDONE = {"resurrected", "stale-overwrite"}  # a newer result is gone again
 
 
 def worst_first(anomalies: Iterable[Anomaly]) -> list[Anomaly]:
-    """What no input gives before newer results that are gone again, before all else; of as bad ones
-    those there are more of.
+    """Sort by severity: fabricated values, then lost updates, then the rest.
+
+    Within a class the most frequent come first.
     """
     found = list(anomalies)
     total = Counter(anomaly.name for anomaly in found)
     return sorted(
-        found, key=lambda a: (a.name not in _MADE_UP, a.name not in _UNDONE, -total[a.name], a.name)
+        found,
+        key=lambda a: (a.name not in _FABRICATED, a.name not in _UNDONE, -total[a.name], a.name),
     )
 
 
@@ -81,20 +87,24 @@ class Violated(Outcome):
 
     @classmethod
     def one(cls, name: str, text: str) -> "Violated":
-        """A violation with a single anomaly that concerns no single record."""
+        """Return a violation with one anomaly that concerns no single record."""
         return cls([Anomaly(name=name, text=text)])
 
 
 class Inconclusive(Outcome):
-    """Nothing can be said: the fault left no mark, or the machine was too slow to time a design."""
+    """Nothing is proved.
+
+    The fault left no mark, or the machine was too slow to time a design.
+    """
 
     verdict = Verdict.INCONCLUSIVE
     code = Reason.NOT_SHOWN
 
 
 class MarkMissed(Inconclusive):
-    """The fault did not happen where it was aimed; the scenario is tried again under a fresh
-    application id.
+    """The fault missed its moment.
+
+    The scenario is tried again with a fresh application id.
     """
 
     code = Reason.MARK_MISSED
@@ -114,14 +124,17 @@ class MachineLacks(NotOffered):
 
 
 class HarnessError(Outcome):
-    """The judging itself failed; the text says whether the adapter or the harness is to blame."""
+    """The judging itself failed; the text says if adapter or harness is to blame."""
 
     verdict = Verdict.HARNESS_ERROR
     code = Reason.HARNESS_FAILED
 
 
 class AdapterBreach(HarnessError):
-    """The adapter broke the protocol with no fault made; the text teaches what was expected."""
+    """The adapter broke the protocol, and no fault was made.
+
+    The text says what was expected.
+    """
 
     code = Reason.ADAPTER_BREACH
 

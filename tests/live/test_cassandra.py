@@ -23,7 +23,8 @@ def test_every_row_is_told(tmp_path: Path) -> None:
     from cassandra.query import BatchStatement  # noqa: PLC0415
 
     with RunScope() as run:
-        store, other = Cassandra(run, tmp_path, "trial-one"), Cassandra(run, tmp_path, "trial-two")
+        store = Cassandra(run, tmp_path, "trial-one")
+        other = Cassandra(run, tmp_path, "trial-two")
         server = server_of(run)
         with store.held():
             assert store.rows() == []
@@ -60,7 +61,8 @@ def test_every_row_is_told(tmp_path: Path) -> None:
         hear(store, 7)
         assert [value for _, key, value in store.rows() if key == "z"] == ["6"]
 
-        before, kept = server.process.pid, store.rows()
+        before = server.process.pid
+        kept = store.rows()
         with store.down():
             assert (server.process.poll(), store.rows()) == (-9, kept)
         assert server.process.pid != before

@@ -55,7 +55,8 @@ def test_aborted_records_lie_in_between_and_end_every_partition(reading: Reading
         counted = [send.value for send in sends if send.partition == partition and not send.aborted]
         seen = [message for message in visible if message.partition() == partition]
         assert [message.value() for message in seen] == counted
-        ends, offsets = seen[-1].offset() or 0, {message.offset() for message in seen}
+        ends = seen[-1].offset() or 0
+        offsets = {message.offset() for message in seen}
         aborted = [
             m.offset() or 0
             for m in everything

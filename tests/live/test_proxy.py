@@ -18,7 +18,8 @@ from upheld.injectors.proxy.errors import Moment
 from upheld.kafka.reader import Reading
 
 DEADLINE_S = 20.0
-INVALID_PRODUCER_EPOCH, PRODUCER_FENCED = 47, 90
+INVALID_PRODUCER_EPOCH = 47
+PRODUCER_FENCED = 90
 NAMES = str.maketrans("[]", "..")  # a topic's has no brackets
 
 
@@ -164,10 +165,8 @@ def test_what_is_held_arrives_though_an_earlier_answer_has_nobody_to_go_to(proxy
     """Whoever asked twice is gone before the first answer: the second request reaches the broker
     all the same.
     """
-    first, second = (
-        Rule("a", "api_versions", "hold", "after"),
-        Rule("a", "api_versions", "hold", "before", 2),
-    )
+    first = Rule("a", "api_versions", "hold", "after")
+    second = Rule("a", "api_versions", "hold", "before", 2)
     proxy.arm(first)
     proxy.arm(second)
     host, _, port = proxy.door("a").rpartition(":")

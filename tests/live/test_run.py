@@ -224,7 +224,9 @@ class Started:
     """A run under way, with a temporary folder of its own."""
 
     def __init__(self, folder: Path, *options: str) -> None:
-        self.temporary, self.out, self.said = folder / "tmp", folder / "out", folder / "said"
+        self.temporary = folder / "tmp"
+        self.out = folder / "out"
+        self.said = folder / "said"
         self.temporary.mkdir()
         with self.said.open("wb") as said:
             self.process = subprocess.Popen(

@@ -109,7 +109,8 @@ def test_a_worker_and_the_driver_are_killed(ledger: Ledger, cluster: Cluster) ->
 def test_its_executors_are_killed(cluster: Cluster, tmp_path: Path) -> None:
     """The rows with workers are upheld on executors of a standalone cluster too."""
     manifest = (FOLDER / "design.toml").read_text(encoding="utf-8")
-    folder, submit = tmp_path / "design", " ".join((*cluster.options, "pyspark-shell"))
+    folder = tmp_path / "design"
+    submit = " ".join((*cluster.options, "pyspark-shell"))
     folder.mkdir()
     (folder / "design.toml").write_text(
         f'{manifest}PYSPARK_SUBMIT_ARGS = "{submit}"\n', encoding="utf-8"

@@ -17,7 +17,7 @@ from upheld.protocol.manifest import load, shipped
 from upheld.report import RowResult
 from upheld.spec import catalogue
 from upheld.spec.depths import Depth
-from upheld.spec.selection import rows_of_the_sin
+from upheld.spec.selection import rows_of_the_mutant
 from upheld.verdicts import Verdict
 
 RUN_S = 1800
@@ -27,7 +27,7 @@ SINS = {name: load(name) for name in shipped() if name.startswith("broken/")}
 
 def rows_at(depth: Depth) -> dict[str, set[str]]:
     """The rows of each wrong design that is judged at a depth."""
-    rows = {name: rows_of_the_sin(FOUND, design, depth) for name, design in SINS.items()}
+    rows = {name: rows_of_the_mutant(FOUND, design, depth) for name, design in SINS.items()}
     return {name: ids for name, ids in rows.items() if ids}
 
 
@@ -128,10 +128,8 @@ def test_the_red_card_of_the_readme_is_real(run: Run) -> None:
     )
     said = [line.split(None, 1)[-1] for line in card.strip().strip("`").strip().splitlines()]
     row_id, design = said[0].split()
-    claim, anomaly = (
-        said[1],
-        next(line for line in card.splitlines() if "anomaly" in line).split()[1].rstrip(":"),
-    )
+    claim = said[1]
+    anomaly = next(line for line in card.splitlines() if "anomaly" in line).split()[1].rstrip(":")
 
     if run.depth != "full" and row_id not in run.rows[design]:
         return

@@ -14,7 +14,8 @@ from transcripts import transcript
 from upheld.judging.claims import anomalies_of
 from upheld.protocol.manifest import load, shipped
 from upheld.protocol.schema import schema
-from upheld.spec import catalogue
+from upheld.spec import catalogue, explain
+from upheld.spec.selection import promised
 
 FOLDER = Path(__file__).parents[1] / "data" / "golden"
 WORDING = frozenset({"title", "description"})
@@ -23,29 +24,29 @@ OF_A_ROW = ("guarantee", "scenario", "program", "mode", "depth")
 
 def rows() -> dict[str, Any]:
     """Return each row by its id."""
-    listing = catalogue.load().listing([])
+    listing = explain.listing(catalogue.load())
     return {row["id"]: {key: row[key] for key in OF_A_ROW} for row in listing["rows"]}
 
 
 def promises() -> dict[str, Any]:
     """Return the number of rows that each shipped design promises."""
     found = catalogue.load()
-    return {name: len(found.promised(load(name))) for name in shipped()}
+    return {name: len(promised(found, load(name))) for name in shipped()}
 
 
 def explanations() -> dict[str, Any]:
     """Return the rows and the anomalies of each scenario."""
     found = catalogue.load()
-    explained = {}
+    entries = {}
     for guarantee in found.guarantees:
-        explanation = found.explanation(guarantee, anomalies_of)
-        for scenario in explanation["scenarios"]:
-            explained[scenario["id"]] = {
+        explained = explain.explanation(found, guarantee, anomalies_of)
+        for scenario in explained.scenarios:
+            entries[scenario.id] = {
                 "guarantee": guarantee,
-                "rows": sorted(scenario["rows"]),
-                "anomalies": scenario["anomalies"],
+                "rows": sorted(scenario.rows),
+                "anomalies": scenario.anomalies,
             }
-    return explained
+    return entries
 
 
 def protocol() -> dict[str, Any]:

@@ -44,26 +44,26 @@ Found = tuple[str, str | None, str | None]  # name, key, input position
 class Story:
     """One application's part in a history; `beside` opens another one in the same history."""
 
-    def __init__(  # noqa: PLR0913 (each is what one test is about)
+    def __init__(
         self,
         program: str = "ledger",
         mode: Any = "exactly_once",
         *,
-        name: str = "app",
         atomic: str = "batch",
-        names_are_ours: bool = True,
         among: History | None = None,
         sets_aside: bool = False,
         **parameters: int,
     ) -> None:
-        self.program, self.name = PROGRAMS[program], name
+        self.program = PROGRAMS[program]
+        self.name = name = "other" if among else "app"
         topics = {
             role: f"{name}-{role}"
             for role in (*self.program.topics, *([DEAD_LETTERS] if sets_aside else []))
         }
-        self.reads, self.writes = topics[self.program.reads], topics[self.program.writes]
+        self.reads = topics[self.program.reads]
+        self.writes = topics[self.program.writes]
         self.second = topics.get(self.program.beside, "")
-        self.history = among or History([_begun(atomic, names_are_ours)])
+        self.history = among or History([_begun(atomic)])
         self._entries = 0
         self._next: defaultdict[tuple[str, int], int] = defaultdict(int)
         self._tell(
@@ -78,9 +78,16 @@ class Story:
             )
         )
 
-    def beside(self, mode: str, name: str = "other") -> "Story":
+    def beside(self, mode: str) -> "Story":
         """The same program in another mode, in the same history."""
-        return Story(self.program.name, mode, name=name, among=self.history)
+        return Story(self.program.name, mode, among=self.history)
+
+    def on_a_shared_broker(self) -> "Story":
+        """The same story on a broker that others use too."""
+        begun, *events = self.history.events
+        shared = begun.model_copy(update={"names_are_ours": False})
+        self.history = History([shared, *events])
+        return self
 
     def edited(self, *changes: tuple[Record, list[Record]]) -> History:
         """The history with each of these outputs replaced by others, and every output given the
@@ -183,34 +190,34 @@ class Story:
 
     # --- output
 
-    def row(  # noqa: PLR0913 (each is what one test is about)
-        self,
-        account: str,
-        cents: Any,
-        postings: int,
-        entry: Record,
-        *,
-        applied: Position | None = None,
-        partition: int = 0,
-        of: str = "account",
-        **changes: Any,
+    def row(self, account: str, cents: Any, postings: int, entry: Record, **changes: Any) -> Record:
+        """A ledger's row: the balance after so many postings, this entry the last one applied.
+
+        `applied` among the changes is the position that the row says was applied last.
+        """
+        row = {"account": account, "balance_cents": cents, "postings": postings}
+        return self._folded(account, row, entry, changes)
+
+    def total(
+        self, branch: str, cents: int, postings: int, entry: Record, **changes: Any
     ) -> Record:
-        """A ledger's row: the balance after so many postings, this entry the last one applied."""
+        """The total of a branch after so many postings, this entry the last one applied."""
+        row = {"branch": branch, "balance_cents": cents, "postings": postings}
+        return self._folded(branch, row, entry, changes)
+
+    def _folded(
+        self, key: str, row: dict[str, Any], entry: Record, changes: dict[str, Any]
+    ) -> Record:
         envelope = Envelope.FromString(entry.value or b"")
         chain = [*envelope.chain, _hop(entry.topic, entry.partition, entry.offset)]
-        first = applied or (chain[0].topic, chain[0].partition, chain[0].offset)
-        value = {
-            of: account,
-            "balance_cents": cents,
-            "postings": postings,
-            "applied": dict(zip(("topic", "partition", "offset"), first, strict=False)),
-        }
+        applied = changes.pop("applied", (chain[0].topic, chain[0].partition, chain[0].offset))
+        row["applied"] = dict(zip(("topic", "partition", "offset"), applied, strict=False))
         headers = (
             ("id", envelope.id.encode()),
             ("chain", Envelope(chain=chain).SerializeToString()),
         )
-        output = {"key": account.encode(), "value": json.dumps(value).encode(), "headers": headers}
-        return self._emit(entry, output | {"partition": partition} | changes)
+        output = {"key": key.encode(), "value": json.dumps(row).encode(), "headers": headers}
+        return self._emit(entry, output | {"partition": 0} | changes)
 
     def copy(
         self, entry: Record, *, hop: Position | None = None, partition: int = 0, **changes: Any
@@ -447,33 +454,33 @@ class Story:
         }
         return self._row_of(self.writes, robot, row | (value or {}), changes)
 
-    def answers(  # noqa: PLR0913 (each is what one test is about)
+    def answers(
         self,
         row: Record | None,
         *,
         key: str = "",
         name: str = "a",
-        ready: bool = True,
-        at_ms: int = 0,
         seen: bool = True,
+        **changes: Any,
     ) -> None:
-        """An instance answers with what a row says, or with nothing; `seen` is whether readers saw
-        that row by then.
+        """An instance answers with what a row says, or with nothing.
+
+        `seen` is whether readers saw that row by then.
         """
         stable = row.offset + seen if row else 0
         value = (row.value or b"").decode() if row else None
         key = (row.key or b"").decode() if row else key
         stables = {f"{self.writes}-0": stable}
         answer = Answer(
-            at_ms=at_ms,
+            at_ms=0,
             application=self.name,
             name=name,
             key=key.encode(),
-            ready=ready,
+            ready=True,
             value=value,
             stable=stables,
         )
-        self._tell(answer)
+        self._tell(answer.model_copy(update=changes))
 
     def keeps(
         self, topic: str, partitions: int = 1, repeated: int = 0, size_bytes: int = 0
@@ -559,7 +566,7 @@ class Story:
         self.history.add(event)
 
 
-def _begun(atomic: Any, names_are_ours: bool) -> Begun:
+def _begun(atomic: Any) -> Begun:
     return Begun(
         scenario="G1.story",
         design="hand-written",
@@ -570,7 +577,7 @@ def _begun(atomic: Any, names_are_ours: bool) -> Begun:
         seed=1,
         attempt=0,
         application_id="app",
-        names_are_ours=names_are_ours,
+        names_are_ours=True,
     )
 
 

@@ -110,7 +110,8 @@ def _drawn(text: str, columns: int) -> list[str]:
             end = at + 2
             while not text[end].isalpha():
                 end += 1
-            number, final = text[at + 2 : end], text[end]
+            number = text[at + 2 : end]
+            final = text[end]
             if final == "K":
                 lines[row] = ""
             elif final == "A":

@@ -22,7 +22,7 @@ from upheld.lint import matches, step_definitions
 from upheld.programs import PROGRAMS
 from upheld.protocol.messages import Mode
 from upheld.spec import catalogue
-from upheld.spec.catalogue import Step
+from upheld.spec.gherkin import Step
 from upheld.steps import modules
 from upheld.steps.scene import Scene
 from upheld.trial.trial import Trial

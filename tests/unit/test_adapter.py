@@ -71,7 +71,9 @@ def test_refusal_and_loud_stop_at_start(spawn: Spawn) -> None:
     """`open` may refuse, after which stop is answered, or fail loudly, after which it exits, unless
     it is sound.
     """
-    refusing, failing, sound = spawn("refuses"), spawn("storage"), spawn("offset-lost")
+    refusing = spawn("refuses")
+    failing = spawn("storage")
+    sound = spawn("offset-lost")
     refusal = refusing.start(START)
 
     assert refusal == Unsupported(reason="tired")
@@ -89,7 +91,8 @@ def test_loud_stop_while_it_works(spawn: Spawn) -> None:
     """One that has let go of everything says so and takes another start; one whose runtime is
     spoiled exits.
     """
-    sound, spoiled = spawn("poison"), spawn("fenced")
+    sound = spawn("poison")
+    spoiled = spawn("fenced")
     for _ in range(2):
         sound.start(START)
         until(lambda: sound.failed is not None)

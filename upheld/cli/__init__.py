@@ -32,6 +32,12 @@ EXIT_CODES = {
 _CODES = "\n".join(f"  {code:<4} {meaning}" for code, meaning in EXIT_CODES.items())
 
 
+DESCRIPTION = (
+    "upheld: an executable specification of what a Kafka stream processor must guarantee, and its "
+    "judge."
+)
+
+
 class Command(NamedTuple):
     """One command.
 
@@ -158,7 +164,7 @@ def parser() -> Parser:
     """Return the parser of every command."""
     top = Parser(
         prog="upheld",
-        description=upheld.__doc__,
+        description=DESCRIPTION,
         epilog="Each command has its own --help. To begin: upheld run --design plain",
     )
     top.add_argument("--version", action="version", version=upheld.__version__)

@@ -9,7 +9,7 @@ from upheld.protocol import manifest
 from upheld.protocol.manifest import Manifest
 from upheld.spec.catalogue import Catalogue
 from upheld.spec.depths import share_of
-from upheld.spec.selection import Request, rows_of_the_sin
+from upheld.spec.selection import Request, promised, rows_of_the_mutant
 
 
 def manifests(arguments: argparse.Namespace) -> list[Manifest]:
@@ -45,8 +45,8 @@ def promised_rows(design: Manifest, found: Catalogue, request: Request) -> int:
     is asked for.
     """
     if design.sin and not request.is_narrowed:
-        return len(rows_of_the_sin(found, design))
-    return len(found.promised(design))
+        return len(rows_of_the_mutant(found, design))
+    return len(promised(found, design))
 
 
 def given(arguments: argparse.Namespace) -> list[str]:

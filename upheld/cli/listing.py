@@ -8,7 +8,7 @@ from dataclasses import replace
 from upheld.cli.choices import manifests, request_of
 from upheld.judging.claims import anomalies_of
 from upheld.protocol.schema import schema
-from upheld.spec import catalogue
+from upheld.spec import catalogue, explain
 from upheld.spec.depths import DEPTHS
 from upheld.spec.selection import Request, chosen_rows
 
@@ -19,7 +19,7 @@ def list_rows(arguments: argparse.Namespace) -> int:
     request = request_of(arguments)
     if not arguments.depth:  # whoever lists wants to see what there is
         request = replace(request, depth="full")
-    listing = found.listing(designs, request.chooser(found))
+    listing = explain.listing(found, designs, request.chooser(found))
     everything = chosen_rows(Request(depth="full"), found, designs)
     for name, ids in chosen_rows(request, found, designs).items():
         listing["designs"][name] = {
@@ -50,11 +50,11 @@ def list_rows(arguments: argparse.Namespace) -> int:
 
 def explain_guarantee(arguments: argparse.Namespace) -> int:
     """Print what a guarantee promises, and what breaks it."""
-    explanation = catalogue.load().explanation(arguments.guarantee, anomalies_of)
-    print(
-        json.dumps(explanation, indent=2) if arguments.json else catalogue.as_text(explanation),
-        end="",
-    )
+    explained = explain.explanation(catalogue.load(), arguments.guarantee, anomalies_of)
+    if arguments.json:
+        print(json.dumps(explained.model_dump(mode="json"), indent=2), end="")
+    else:
+        print(explain.as_text(explained), end="")
     return 0
 
 

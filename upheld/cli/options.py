@@ -8,7 +8,7 @@ import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
-from upheld.spec.catalogue import MODES
+from upheld.protocol.messages import MODES
 from upheld.spec.depths import DEPTHS
 
 SWEPT = ("ledger", "relay")  # the programs that a sweep has an input for

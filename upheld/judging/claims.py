@@ -6,7 +6,7 @@ from functools import cache
 from typing import Final
 
 from upheld.checks import ANOMALIES
-from upheld.spec.catalogue import Row, Scenario
+from upheld.spec.gherkin import Row, Scenario
 
 _PARAMETER: Final = re.compile(r"\{[^{}]+\}")
 

@@ -1,5 +1,7 @@
-"""What is shown of a violation: its timeline, the last words of its instances, the records that are
-enough for it.
+"""The evidence of a violation, as a card shows it.
+
+It has three parts: the timeline, the last lines of the instances' logs, and the few records that
+are enough for the anomaly.
 """
 
 import os
@@ -14,7 +16,9 @@ from upheld.judging.shrink import shrink
 from upheld.report import RowResult
 from upheld.report.timeline import drawn, lanes, picture
 
-LOG_LINES, LOG_COLUMNS, LOG_BYTES = 4, 130, 1 << 13
+LOG_LINES = 4  # of each instance
+LOG_COLUMNS = 130
+LOG_BYTES = 1 << 13  # of the log's end, in which the last lines are looked for
 SECRET = re.compile(r"((?:password|secret|token|credential)[^\s=:]*\s*[=:]\s*)\S+", re.IGNORECASE)
 HIDDEN = r"\1…"
 
@@ -22,9 +26,17 @@ HIDDEN = r"\1…"
 def illustrate(
     history: History, result: RowResult, path: Path, drawing: Path | None, seconds: float
 ) -> None:
-    """Add to a result what happened when, as SVG too if there is a place for it, the last words of
-    its logs, which lie beside the history's folder, and the records that show its first anomaly,
-    looked for so long. OSError where it cannot be drawn.
+    """Add timeline, last log lines and shrunk records to a result.
+
+    Args:
+        history: The history of the row.
+        result: The result, which is changed.
+        path: The history's file; the logs lie beside its folder.
+        drawing: Where to write the timeline as SVG; nowhere if it is None.
+        seconds: How long to look for the records that show the first anomaly.
+
+    Raises:
+        OSError: The drawing cannot be written.
     """
     found = lanes(history, result.anomalies)
     result.timeline = list(drawn(found))
@@ -38,7 +50,7 @@ def illustrate(
 
 
 def last_words(history: History, logs: Path) -> Iterator[str]:
-    """The last lines that each instance wrote to its log, where there are any."""
+    """Go through the last lines that each instance wrote to its log, if it has one."""
     for name, log in dict.fromkeys(
         (e.name, e.detail) for e in history.of(Instance) if e.event == "started"
     ):

@@ -1,14 +1,14 @@
-"""A violated history, shrunk: the few records that show an anomaly all the same, out of the
-thousands that came with it.
+"""Shrink a violated history to the few records that show the anomaly.
 
-By delta debugging (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input",
-2002): records are left out as long as the check finds the same anomaly, of the same key, input and
-values. What it finds besides is of no interest here.
+This is delta debugging (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input",
+2002). Records are left out as long as the check finds the same anomaly: with the same key, input
+and values. Other anomalies that it finds are ignored.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from upheld.checks import CHECKS
 from upheld.checks.view import View, show, text, view_of
@@ -17,23 +17,33 @@ from upheld.history.events import Claim, Record
 from upheld.programs import DEAD_LETTERS, Unreadable
 from upheld.verdicts import Anomaly, Outcome
 
-SHOWN, WIDTH = 12, 130
+SHOWN = 12  # records
+WIDTH = 130  # characters
 
-Place = tuple[str, int, int, int]  # topic, incarnation, partition, offset
+
+class Place(NamedTuple):
+    """The place of a record in the log."""
+
+    topic: str
+    incarnation: int
+    partition: int
+    offset: int
 
 
 @dataclass
 class Shrunk:
-    """The records that are enough for an anomaly, in the order in which they were seen."""
+    """The records that are enough for an anomaly, in the order they were seen."""
 
     anomaly: Anomaly
     records: list[Record]
     of: int
-    view: View  # of nothing but these
+    view: View  # of these records alone
 
     def lines(self) -> Iterator[str]:
-        """What is left of what, then a line for each of the last records: since when it was there,
-        where, and what it says.
+        """Describe the records.
+
+        The first line counts them. Then each of the last records has a line: since when it was
+        there, its place, and what it says.
         """
         yield f"{len(self.records)} of {self.of} records are enough for it" + (
             ", at last" if self.records[SHOWN:] else ""
@@ -44,7 +54,8 @@ class Shrunk:
             yield said if len(said) <= WIDTH else f"{said[: WIDTH - 1]}…"
 
     def _said(self, record: Record) -> str:
-        if not record.visible or record.at in {flawed.at for flawed in self.view.flawed}:
+        """Return the words for what a record says, makes or is."""
+        if not record.visible or record.at in {record.at for record in self.view.flawed}:
             return "cannot be read" if record.visible else "is aborted"
         for stage in self.view.stages:
             if record.topic == stage.table:
@@ -61,81 +72,130 @@ class Shrunk:
         return said if said.isprintable() else repr(said)[1:-1]
 
 
+@dataclass(frozen=True)
+class _Search:
+    """The search for the fewest records with which a claim still finds an anomaly."""
+
+    history: History
+    claim: Claim
+    anomaly: Anomaly
+    topics: frozenset[str]  # whose records may be left out
+    until_s: float  # by the monotonic clock
+
+    def records(self) -> Iterator[Record]:
+        """Go through the records that may be left out."""
+        return (record for record in self.history.of(Record) if record.topic in self.topics)
+
+    def only(self, kept: Iterable[Place]) -> History:
+        """Return the history without the records that are not kept."""
+        places = set(kept)
+        left = (
+            event
+            for event in self.history.events
+            if not isinstance(event, Record)
+            or event.topic not in self.topics
+            or _place(event) in places
+        )
+        return History(list(left))
+
+    def shows(self, kept: Iterable[Place]) -> bool:
+        """Return whether the claim finds the anomaly with these records alone."""
+        claim = self.claim
+        try:
+            found = CHECKS[claim.check](self.only(kept), claim.application, **claim.arguments)
+        except (Outcome, LookupError, StopIteration, TypeError, ValueError, Unreadable):
+            return False
+        return any(_same(each, self.anomaly) for each in found)
+
+    def fewest(self, kept: list[Place]) -> list[Place]:
+        """Leave out ever smaller parts of records that show the anomaly, until time is up."""
+        parts = 2
+        while len(kept) > 1 and parts <= len(kept) and not self._is_over():
+            size = -(-len(kept) // parts)
+            if rest := self._without_a_part(kept, size):
+                kept = rest
+                parts = max(parts - 1, 2)
+            elif size == 1:
+                break
+            else:
+                parts = min(2 * parts, len(kept))
+        return kept
+
+    def _without_a_part(self, kept: list[Place], size: int) -> list[Place] | None:
+        """Leave out the first part of that size without which the anomaly still shows."""
+        for begin in range(0, len(kept), size):
+            rest = kept[:begin] + kept[begin + size :]
+            if not self._is_over() and self.shows(rest):
+                return rest
+        return None
+
+    def _is_over(self) -> bool:
+        return time.monotonic() >= self.until_s
+
+
 def shrink(history: History, anomaly: Anomaly, seconds: float) -> Shrunk | None:
-    """The fewest records found in so long; None where it concerns no record, no claim has found it,
-    or all are needed.
+    """Find the fewest records that show an anomaly, within these seconds.
+
+    Returns:
+        None if the anomaly concerns no record, if no claim has found it, or if all records are
+        needed.
     """
     claim = next((event for event in reversed(history.events) if isinstance(event, Claim)), None)
     if claim is None or not (anomaly.key or anomaly.source or anomaly.got):
         return None
-    until, view = time.monotonic() + seconds, view_of(history, claim.application)
-    topics = {stage.table for stage in view.stages} | {
-        view.application.topics[role] for role in view.program.inputs
-    }
-    topics |= {letter.topic for letter in view.dead_letters}
-    places = list(dict.fromkeys(_place(r) for r in history.of(Record) if r.topic in topics))
-
-    def only(kept: set[Place]) -> History:
-        left = (
-            e
-            for e in history.events
-            if not isinstance(e, Record) or e.topic not in topics or _place(e) in kept
-        )
-        return History(list(left))
-
-    def still(kept: list[Place]) -> bool:
-        try:
-            found = CHECKS[claim.check](only(set(kept)), claim.application, **claim.arguments)
-        except (Outcome, LookupError, StopIteration, TypeError, ValueError, Unreadable):
-            return False
-        return any(_same(each, anomaly) for each in found)
-
-    kept = (
-        list(dict.fromkeys(_place(r) for r in _of_key(history, topics, anomaly.key)))
-        if anomaly.key
-        else places
-    )
-    if not still(kept):
-        if kept is places or not still(places):
+    until_s = time.monotonic() + seconds
+    search = _Search(history, claim, anomaly, _topics(view_of(history, claim.application)), until_s)
+    places = _places(search.records())
+    kept = places
+    if anomaly.key:
+        kept = _places(_of_key(search.records(), anomaly.key))
+    if not search.shows(kept):
+        if kept is places or not search.shows(places):
             return None
         kept = places
-    parts = 2
-    while len(kept) > 1 and parts <= len(kept) and time.monotonic() < until:
-        size = -(-len(kept) // parts)
-        for begin in range(0, len(kept), size):
-            if time.monotonic() < until and still(rest := kept[:begin] + kept[begin + size :]):
-                kept, parts = rest, max(parts - 1, 2)
-                break
-        else:
-            if size == 1:
-                break
-            parts = min(2 * parts, len(kept))
+    kept = search.fewest(kept)
     if len(kept) == len(places):
         return None
-    left = only(set(kept))
-    records = {_place(r): r for r in left.of(Record) if r.topic in topics}
+    left = search.only(kept)
+    records = {
+        _place(record): record for record in left.of(Record) if record.topic in search.topics
+    }
     return Shrunk(
         anomaly,
-        sorted(records.values(), key=lambda r: r.seen_ms),
+        sorted(records.values(), key=lambda record: record.seen_ms),
         len(places),
         view_of(left, claim.application),
     )
 
 
+def _topics(view: View) -> frozenset[str]:
+    """Return the topics that the application reads and writes."""
+    return frozenset(
+        (
+            *(stage.table for stage in view.stages),
+            *(view.application.topics[role] for role in view.program.inputs),
+            *(letter.topic for letter in view.dead_letters),
+        )
+    )
+
+
 def _place(record: Record) -> Place:
-    return record.topic, record.incarnation, record.partition, record.offset
+    return Place(record.topic, record.incarnation, record.partition, record.offset)
 
 
-def _of_key(history: History, topics: set[str], key: str) -> Iterator[Record]:
-    """The records that speak of a key, by their own key or somewhere in their value."""
+def _places(records: Iterable[Record]) -> list[Place]:
+    """Return the place of each record, once."""
+    return list(dict.fromkeys(map(_place, records)))
+
+
+def _of_key(records: Iterable[Record], key: str) -> Iterator[Record]:
+    """Go through the records with a key in their own key, or somewhere in their value."""
     name = key.encode()
     return (
-        r
-        for r in history.of(Record)
-        if r.topic in topics and (name in (r.key or b"") or name in (r.value or b""))
+        record for record in records if name in (record.key or b"") or name in (record.value or b"")
     )
 
 
 def _same(found: Anomaly, anomaly: Anomaly) -> bool:
-    """Whether it is the same one; its text may count what is gone."""
+    """Return whether it is the same anomaly; its text may count records that are gone."""
     return found.model_copy(update={"text": ""}) == anomaly.model_copy(update={"text": ""})

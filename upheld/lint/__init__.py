@@ -19,24 +19,26 @@ import upheld
 from upheld.judging.claims import claims_of
 from upheld.lint import grammar
 from upheld.lint.cover import breaches
+from upheld.programs import PROGRAMS
 from upheld.protocol.manifest import Manifest, shipped
 from upheld.protocol.manifest import load as load_design
+from upheld.protocol.messages import MODES
 from upheld.spec.catalogue import (
     EVERY_PROGRAM,
     FEATURES,
     FILE_NAME,
-    ID_TAG,
-    MODES,
-    ON_A_CLUSTER,
-    PROGRAMS,
-    THROUGH_PROXY,
-    TIMED,
     Catalogue,
-    Scenario,
-    Step,
     load,
 )
 from upheld.spec.depths import DEPTH_TAGS
+from upheld.spec.gherkin import (
+    ID_TAG,
+    ON_A_CLUSTER,
+    THROUGH_PROXY,
+    TIMED,
+    Scenario,
+    Step,
+)
 
 LAST_STEP: Final = "nothing else changes on the broker"
 

@@ -9,27 +9,29 @@ the features.
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from upheld.errors import UsageProblem
 from upheld.judging.claims import anomalies_of, claims_of
+from upheld.programs import PROGRAMS
 from upheld.protocol.manifest import Manifest
-from upheld.spec.catalogue import MODES, PROGRAMS, Catalogue, Row, Scenario
+from upheld.protocol.messages import MODES
+from upheld.spec.catalogue import Catalogue
 from upheld.spec.depths import is_within
 from upheld.spec.fault_families import families
-from upheld.spec.selection import rows_of_the_sin
+from upheld.spec.gherkin import Row, Scenario
+from upheld.spec.selection import promised, rows_of_the_mutant
 
-
-@dataclass(frozen=True)
-class Everything:
-    """A design that promises all there is."""
-
-    name: str = "everything"
-    programs: Collection[str] = PROGRAMS
-    modes: Collection[str] = MODES
-
-
-EVERYTHING: Final = Everything()
+# A design that promises all there is.
+EVERYTHING: Final = Manifest(
+    folder=Path(),
+    name="everything",
+    version="0",
+    command=("true",),
+    programs=tuple(PROGRAMS),
+    modes=MODES,
+)
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class Demand:
 
 def core_demands(found: Catalogue) -> list[Demand]:
     """List what the rows of `core` have to meet together, wrong designs aside."""
-    rows = found.promised(EVERYTHING)
+    rows = promised(found, EVERYTHING)
     kinds: tuple[Callable[[Scenario, Row], Iterable[str]], ...] = (
         _promises,
         _checks,
@@ -68,7 +70,7 @@ def quick_demands(found: Catalogue) -> list[Demand]:
     of its rows is.
     """
     by_guarantee = defaultdict[str, list[Row]](list)
-    for row in found.promised(EVERYTHING):
+    for row in promised(found, EVERYTHING):
         by_guarantee[found.by_row[row.id].guarantee].append(row)
     demands = []
     for guarantee in found.guarantees.values():
@@ -117,7 +119,7 @@ def alternates(found: Catalogue) -> Mapping[str, Sequence[str]]:
     A scenario that is judged in one mode, or on one program, has rows for designs that lack the
     usual one.
     """
-    usual = {row.id for row in found.promised(EVERYTHING)}
+    usual = {row.id for row in promised(found, EVERYTHING)}
     instead = defaultdict[str, list[str]](list)
     for scenario in found.scenarios:
         mine = [row for row in scenario.rows if row.id in usual]
@@ -153,7 +155,7 @@ def _of_the_wrong(found: Catalogue, design: Manifest, core: Collection[str]) -> 
     """A wrong design is caught by a row of core, and passes one."""
     assert design.sin
     try:
-        rows = rows_of_the_sin(found, design, "core")
+        rows = rows_of_the_mutant(found, design, "core")
     except UsageProblem as problem:
         yield str(problem).rstrip(".")
         return

@@ -43,7 +43,7 @@ def restart(trial: Trial, application: Application) -> None:
         beside.begin(0)
         began = time.monotonic()
         broker.kill()
-        trial.resume(application)
+        trial.instances.resume(application)
         broker.revive()
         away_ms = round((time.monotonic() - began) * 1000)
         reading.reconnect()
@@ -93,8 +93,8 @@ def move_coordinator(trial: Trial, application: Application) -> None:
             return new is not None
 
         try:
-            trial.resume(application)
-            if not trial.wait(MOVED_S, is_moved):
+            trial.instances.resume(application)
+            if not trial.recorder.wait(MOVED_S, is_moved):
                 raise MarkMissed(
                     f"no node was seen to coordinate the open transaction after node {old} died"
                 )
@@ -134,7 +134,7 @@ class Control:
 
     def __init__(self, trial: Trial) -> None:
         self.topic = f"upheld-control-{uuid4().hex[:8]}"
-        self._reading, self._wait = trial.reading, trial.wait
+        self._reading, self._wait = trial.reading, trial.recorder.wait
         self._reading.create({self.topic: 1})
         # A client waits longer and longer before it looks again for a broker that was away: up to
         # 10 s, if it may.

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from upheld.history.marks import Happening
 from upheld.trial.application import Application
+from upheld.trial.instances import Launch
 from upheld.trial.trial import Trial
 from upheld.verdicts import MachineLacks, MarkMissed, NotOffered
 
@@ -37,19 +38,19 @@ def run_full(trial: Trial, application: Application) -> None:
     """
     folder, instance = application.directory, application.running["a"]
     first, filler = files_of(folder), folder / "filler"
-    if not trial.wait(trial.rig.progress_s, lambda: files_of(folder) != first):
+    if not trial.recorder.wait(trial.rig.progress_s, lambda: files_of(folder) != first):
         raise NotOffered(f"{trial.manifest.name} writes to no disk while more of its input arrives")
     try:
         with filler.open("wb", buffering=0) as file:
             while _takes(file.fileno()):
                 pass
-        trial.wait(FULL_S, lambda: instance.is_over)
+        trial.recorder.wait(FULL_S, lambda: instance.is_over)
         filled_bytes = filler.stat().st_size
         if instance.failed:
-            trial.gave_up(application, "a")
+            trial.instances.gave_up(application, "a")
         else:
-            trial.look_after(application)
-            trial.kill(application)
+            trial.monitor.tick(application)
+            trial.instances.kill(application)
     finally:
         filler.unlink(missing_ok=True)
     said = instance.failed.message if instance.failed else ""
@@ -77,17 +78,19 @@ def start_torn(trial: Trial, application: Application) -> None:
     """Start instance a on disks that are torn; where it says so, put the copy of them in their
     place, and start it again.
     """
-    instance = trial.start(application, may_refuse=True)
+    instance = trial.instances.start(application, launch=Launch(may_refuse=True))
     if instance is not None:
-        trial.wait(trial.rig.progress_s, lambda: instance.is_over or trial.is_drained(application))
+        trial.recorder.wait(
+            trial.rig.progress_s, lambda: instance.is_over or trial.monitor.is_drained(application)
+        )
         if not instance.failed:
-            trial.look_after(application)
+            trial.monitor.tick(application)
             return
-        trial.gave_up(application, "a")
+        trial.instances.gave_up(application, "a")
     else:
-        trial.let_go(application, "a")
+        trial.instances.let_go(application, "a")
     set_back(trial, application)
-    trial.start(application)
+    trial.instances.start(application)
 
 
 def files_of(folder: Path) -> set[tuple[str, int, int]]:

@@ -11,6 +11,7 @@ from upheld.history.marks import Happening, Look
 from upheld.protocol.messages import Deactivated, Ready, WorkersReply
 from upheld.supervisor.host import younger
 from upheld.trial.application import Application
+from upheld.trial.instances import Launch
 from upheld.trial.trial import Trial
 from upheld.verdicts import AdapterBreach, Violated
 
@@ -27,7 +28,7 @@ def kill_worker(trial: Trial, application: Application, which: str) -> None:
 
     def complete() -> bool:
         nonlocal there
-        trial.look_after(application)
+        trial.monitor.tick(application)
         reply = application.running["a"].workers()
         if not isinstance(reply, WorkersReply):
             raise AdapterBreach(f"{trial.manifest.name} answered workers with an error: {reply}")
@@ -41,14 +42,14 @@ def kill_worker(trial: Trial, application: Application, which: str) -> None:
             raise AdapterBreach(said) from None
         return len(there) >= application.workers
 
-    if not trial.wait(trial.rig.progress_s, complete):
+    if not trial.recorder.wait(trial.rig.progress_s, complete):
         said = (
             f"{trial.manifest.name} has {len(there)} workers, and was to have {application.workers}"
         )
         raise Violated.one("stuck", said)
     struck = min(there, key=psutil.Process.create_time)
     struck.kill()
-    trial.kills += 1
+    trial.instances.kills += 1
     said = Happening.WORKER_KILLED.text.format(which=which)
     trial.mark(Happening.WORKER_KILLED, said, pid=struck.pid, of=[process.pid for process in there])
 
@@ -57,11 +58,11 @@ def lose(trial: Trial, application: Application, name: str, within_ms: int) -> N
     """SIGKILL an instance beside others, and see all of the input move on again; mark how long that
     took.
     """
-    before = trial.committed(application, stable=False) or {}
+    before = trial.probes.committed(application, stable=False) or {}
     trial.mark(Happening.MEMBER_DIED)
     since_ms = trial.now_ms
-    trial.kill(application, name)
-    trial.recovers(
+    trial.instances.kill(application, name)
+    trial.waits.recovers(
         application, since_ms, within_ms, lambda: _moved_on(trial, application, before) is not None
     )
 
@@ -70,15 +71,15 @@ def share(trial: Trial, application: Application) -> None:
     """Wait until all who run hold some of the input by the word of their group, and all of it moves
     on; mark who does.
     """
-    trial.demand_group(application, "who holds what")
+    trial.probes.demand_group(application, "who holds what")
     busy = min(len(application.running), len(application.places))
     held: list[list[str]] | None = None
     before: events.Offsets = {}
 
     def agreed() -> bool:
         nonlocal held
-        trial.look_after(application)
-        trial.observe(application)
+        trial.monitor.tick(application)
+        trial.probes.observe(application)
         held = trial.reading.members(application.group or "")
         if held == []:  # it assigns by itself: what it writes says who did
             return True
@@ -95,8 +96,8 @@ def share(trial: Trial, application: Application) -> None:
         return now is not None
 
     if not (
-        trial.wait(trial.rig.progress_s, agreed)
-        and all(trial.wait(trial.rig.progress_s, moved) for _ in range(MOVES))
+        trial.recorder.wait(trial.rig.progress_s, agreed)
+        and all(trial.recorder.wait(trial.rig.progress_s, moved) for _ in range(MOVES))
     ):
         said = f"its offsets rest at {before}" if before else f"its members hold {held}"
         raise Violated.one(
@@ -111,29 +112,28 @@ def start_another(trial: Trial, application: Application) -> None:
     time is up, end both.
     """
     running = application.running
-    first, second = (
-        running["a"],
-        trial.start(application, "b", in_place_of="a", apart=True, may_refuse=True),
-    )
+    first = running["a"]
+    launch = Launch(in_place_of="a", apart=True, may_refuse=True)
+    second = trial.instances.start(application, "b", launch)
     if second is None:
-        trial.let_go(application, "b")
+        trial.instances.let_go(application, "b")
 
     def stopped() -> list[str]:
         return [name for name, instance in running.items() if instance.is_over]
 
-    trial.wait(NOTICED_S, lambda: second is None or bool(stopped()))
+    trial.recorder.wait(NOTICED_S, lambda: second is None or bool(stopped()))
     for name in stopped():
         if running[name].failed is None:
-            trial.look_after(application)
-        trial.gave_up(application, name)
+            trial.monitor.tick(application)
+        trial.instances.gave_up(application, name)
     trial.mark(
         Happening.SECOND_DEPLOYMENT,
         second_refused=second is None,
         first_failed=bool(first.failed),
     )
     for name in list(running):
-        trial.kill(application, name)
-    trial.settle(application)
+        trial.instances.kill(application, name)
+    trial.waits.settle(application)
 
 
 def switch_clusters(trial: Trial, application: Application, within_ms: int) -> None:
@@ -141,44 +141,48 @@ def switch_clusters(trial: Trial, application: Application, within_ms: int) -> N
     visible.
     """
     old, new = application.running["a"], application.running["green"]
-    trial.watch(application, trial.now_ms + BESIDE_MS)
+    trial.waits.watch(application, trial.now_ms + BESIDE_MS)
     trial.mark(Happening.CLUSTERS_SWITCHED)
     handed_over = old.deactivate()
     if not isinstance(handed_over, Deactivated):
         raise AdapterBreach(
             f"{trial.manifest.name} answered deactivate with an error: {handed_over}"
         )
-    trial.happened(application, "a", "inactive", str(handed_over.emitted_through))
-    trial.ends(application, Look.HANDED_OVER)
-    trial.observe(application)
-    known = trial.outputs_seen(application)
+    trial.recorder.happened(application, "a", "inactive", str(handed_over.emitted_through))
+    trial.probes.ends(application, Look.HANDED_OVER)
+    trial.probes.observe(application)
+    known = trial.probes.outputs_seen(application)
     ready = new.activate(handed_over.emitted_through)
     if not isinstance(ready, Ready):
         raise AdapterBreach(f"{trial.manifest.name} answered activate with an error: {ready}")
-    trial.happened(application, "green", "active", ready=ready)
+    trial.recorder.happened(application, "green", "active", ready=ready)
     application.group = ready.consumer_group
-    trial.first_output(application, within_ms, known)
+    trial.waits.first_output(application, within_ms, known)
 
     def goes_on() -> bool:
-        trial.look_after(application)
-        trial.observe(application)
-        return trial.outputs_seen(application) > known
+        trial.monitor.tick(application)
+        trial.probes.observe(application)
+        return trial.probes.outputs_seen(application) > known
 
-    if not trial.wait(trial.rig.progress_s, goes_on):
+    if not trial.recorder.wait(trial.rig.progress_s, goes_on):
         raise Violated.one(
             "stuck",
             f"no output is visible since another cluster of {trial.manifest.name} took over",
         )
-    trial.watch(application, trial.now_ms + BESIDE_MS)
-    trial.stop(application, "a")
+    trial.waits.watch(application, trial.now_ms + BESIDE_MS)
+    trial.instances.stop(application, "a")
 
 
 def _moved_on(
     trial: Trial, application: Application, before: events.Offsets
 ) -> events.Offsets | None:
     """What is committed, if that is beyond those offsets on every partition that is fed."""
-    trial.look_after(application)
-    trial.observe(application)
-    now = trial.committed(application)
-    fed = (place for place in application.places if place.rpartition("-")[0] in application.fed)
+    trial.monitor.tick(application)
+    trial.probes.observe(application)
+    now = trial.probes.committed(application)
+    fed = (
+        place
+        for place in application.places
+        if place.rpartition("-")[0] in application.input.topics
+    )
     return now if now and all(now[place] > before.get(place, -1) for place in fed) else None

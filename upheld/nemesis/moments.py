@@ -61,24 +61,26 @@ def hold(trial: Trial, application: Application, aim: Aim) -> Evidence:
     ).prepare()  # somebody will have to take over from the instance that is struck
     waves, looked = 0, time.monotonic()
     patience_s = trial.rig.progress_s * trial.rig.time_scale
-    deadline, moved, (_, end) = looked + patience_s, looked, trial.ends(application)
+    deadline, moved, (_, end) = looked + patience_s, looked, trial.probes.ends(application)
     instance = application.running["a"]
     while time.monotonic() < deadline:
         if aim.glimpse():
             pids = instance.pause()
             evidence = aim.evidence()
             if evidence:
-                trial.happened(application, "a", "paused", f"{len(pids)} processes")
+                trial.recorder.happened(application, "a", "paused", f"{len(pids)} processes")
                 trial.mark(aim.happening, processes=len(pids), **evidence)
                 return evidence
             instance.resume()
         elif time.monotonic() - looked > DRAINED_S:
-            trial.look_after(application)
-            if (now := trial.ends(application)[1]) != end:
+            trial.monitor.tick(application)
+            if (now := trial.probes.ends(application)[1]) != end:
                 end, moved = now, looked
-            if not application.is_fed and trial.is_drained(application, outputs_too=False):
-                if waves == WAVES or not application.workload:
-                    trial.observe(application)
+            if not application.input.is_fed and trial.monitor.is_drained(
+                application, outputs_too=False
+            ):
+                if waves == WAVES or not application.input.totals:
+                    trial.probes.observe(application)
                     if foreign := view_of(trial.history, application.name).foreign:
                         # A moment that is told by right outputs never comes with wrong ones.
                         raise Violated(foreign)
@@ -86,11 +88,11 @@ def hold(trial: Trial, application: Application, aim: Aim) -> Evidence:
                         f"{trial.manifest.name} drained its input, and was not seen {aim.happening.text}"
                     )
                 waves += 1
-                trial.feed_more(application)
+                trial.workload.feed_more(application)
                 deadline = time.monotonic() + patience_s
             looked = time.monotonic()
         time.sleep(LOOK_S)
-    trial.look_after(application)
+    trial.monitor.tick(application)
     if moved > deadline - patience_s / 2:
         raise MarkMissed(
             f"{trial.manifest.name} was not seen {aim.happening.text} in {trial.rig.progress_s:g} s"
@@ -132,7 +134,7 @@ def transaction_open(trial: Trial, application: Application) -> Aim:
             now, _ = reading.ends(topic, application.partitions)
             return all(now[p] > stable[p] or stable[p] == end[p] for p in stable)
 
-        if trial.wait(decided_s, decided):
+        if trial.recorder.wait(decided_s, decided):
             return None
         writers = {
             (batch.producer_id, batch.producer_epoch)
@@ -168,7 +170,7 @@ def before_its_offsets(trial: Trial, application: Application) -> Aim:
 
     def evidence() -> Evidence | None:
         found = first.evidence()
-        pending = application.group is not None and trial.committed(application) is None
+        pending = application.group is not None and trial.probes.committed(application) is None
         return None if pending else found
 
     return Aim(first.happening, first.glimpse, evidence)
@@ -183,7 +185,7 @@ def outputs_beyond_the_commit(trial: Trial, application: Application) -> Aim:
 
     def evidence() -> Evidence | None:
         visible.look()
-        committed = trial.committed(application)
+        committed = trial.probes.committed(application)
         if committed is None:
             return None
         beyond: dict[str, int] = {}
@@ -194,14 +196,14 @@ def outputs_beyond_the_commit(trial: Trial, application: Application) -> Aim:
                     beyond[place] = max(beyond.get(place, -1), source.offset)
         return {"beyond": beyond, "committed": committed} if beyond else None
 
-    known = sum(trial.ends(application)[1].values())
+    known = sum(trial.probes.ends(application)[1].values())
 
     def glimpse() -> bool:
         """New outputs: the commit that covers them is still to come, unless it came in this very
         moment.
         """
         nonlocal known
-        before, known = known, sum(trial.ends(application)[1].values())
+        before, known = known, sum(trial.probes.ends(application)[1].values())
         return known > before
 
     return Aim(Happening.BETWEEN_OUTPUT_AND_COMMIT, glimpse, evidence)
@@ -218,7 +220,7 @@ def second_transaction_open(trial: Trial, application: Application) -> Aim:
         return found if found and any(found["last_stable"].values()) else None
 
     def glimpse() -> bool:
-        stable, end = trial.ends(application)
+        stable, end = trial.probes.ends(application)
         return stable != end and any(stable.values())
 
     return Aim(Happening.SECOND_TRANSACTION_OPEN, glimpse, evidence)
@@ -240,36 +242,36 @@ def just_committed(trial: Trial, application: Application) -> Aim:
     visible, instance = _Visible(trial, application), application.running["a"]
     last: Offsets | None = None
     commits, steps = 0, STEPS
-    _, known = trial.ends(application)
+    _, known = trial.probes.ends(application)
 
     def is_open() -> bool:
-        stable, end = trial.ends(application)
+        stable, end = trial.probes.ends(application)
         return stable != end
 
     def glimpse() -> bool:
         # The outputs tell it sooner: to ask for offsets can take a tenth of a second.
         if exactly_once:
-            stable, end = trial.ends(application)
+            stable, end = trial.probes.ends(application)
             return end != known and (stable == end or steps > 0)
-        committed = trial.committed(application)
+        committed = trial.probes.committed(application)
         return committed is not None and committed != last and any(committed.values())
 
     def evidence() -> Evidence | None:
         nonlocal last, known, commits, steps
         unheard = False
-        while (committed := trial.committed(application)) in (None, last) or not any(
+        while (committed := trial.probes.committed(application)) in (None, last) or not any(
             (committed or {}).values()
         ):
             unheard = True
-            if committed is None and trial.wait(
-                UNDER_WAY_S, lambda: trial.committed(application) is not None
+            if committed is None and trial.recorder.wait(
+                UNDER_WAY_S, lambda: trial.probes.committed(application) is not None
             ):
                 continue
             if not steps or not (committed is None or is_open()):
                 return None
             steps -= 1
             instance.step(STEP_S)
-        stable, end = trial.ends(application)
+        stable, end = trial.probes.ends(application)
         if stable != end:
             return None
         last, known, commits = committed, end, commits + 1
@@ -297,9 +299,9 @@ def events_waiting(trial: Trial, application: Application) -> Aim:
     visible = _Visible(trial, application)
 
     def glimpse() -> bool:
-        committed = trial.committed(application) if application.group else None
+        committed = trial.probes.committed(application) if application.group else None
         read = committed is not None and all(
-            o >= application.input_ends.get(p, 0) for p, o in committed.items()
+            o >= application.input.ends.get(p, 0) for p, o in committed.items()
         )
         return read or trial.now_ms - application.ready_ms > READ_MS
 
@@ -308,7 +310,11 @@ def events_waiting(trial: Trial, application: Application) -> Aim:
         waiting = sum(
             len(states) - visible.shown.get(key, 0) for key, states in visible.states.items()
         )
-        return {"waiting": waiting, "committed": trial.committed(application)} if waiting else None
+        return (
+            {"waiting": waiting, "committed": trial.probes.committed(application)}
+            if waiting
+            else None
+        )
 
     return Aim(Happening.EVENTS_WAITING, glimpse, evidence)
 
@@ -345,7 +351,7 @@ def stored_before_the_commit(trial: Trial, application: Application) -> Aim:
         return changed
 
     def evidence() -> Evidence | None:
-        committed = trial.committed(application)
+        committed = trial.probes.committed(application)
         if committed is None:
             return None
         beyond: dict[str, int] = {}

@@ -36,8 +36,8 @@ def refuse_outputs(trial: Trial, application: Application) -> None:
     evidence = hold(trial, application, AIMS["with a transaction open"](trial, application))
     limit(MARKER_FITS_BYTES)
     instance = application.running["a"]
-    trial.resume(application)
-    ended = trial.wait(trial.rig.progress_s, lambda: instance.is_over)
+    trial.instances.resume(application)
+    ended = trial.recorder.wait(trial.rig.progress_s, lambda: instance.is_over)
     limit(None)
     if not ended:
         raise MarkMissed(
@@ -49,9 +49,9 @@ def refuse_outputs(trial: Trial, application: Application) -> None:
         if instance.failed
         else f"exit {instance.exit_code}"
     )
-    trial.let_go(application, "a")
-    trial.happened(application, "a", "failed", said)
-    trial.settle(application, since_ms=ended_ms)
+    trial.instances.let_go(application, "a")
+    trial.recorder.happened(application, "a", "failed", said)
+    trial.waits.settle(application, since_ms=ended_ms)
     if _fate(trial, application, evidence) != "abort":
         raise MarkMissed(
             f"{trial.manifest.name} had sent the whole of its open transaction when outputs were "

@@ -63,17 +63,19 @@ def meet(  # noqa: PLR0913, PLR0917 (what the sentence says)
     trial.rig.pool(trial.manifest).prepare()  # somebody may have to take over
     waves, until = 0, time.monotonic() + trial.rig.progress_s * trial.rig.time_scale
     while not rule.struck.wait(LOOK_S):
-        trial.look_after(application)
+        trial.monitor.tick(application)
         trial.rig.open_proxy()  # which says what it could not read
         if time.monotonic() > until:
             raise MarkMissed(
                 f"{trial.manifest.name} sent no {request} in {trial.rig.progress_s:g} s"
             )
-        if not application.is_fed and trial.is_drained(application, outputs_too=False):
+        if not application.input.is_fed and trial.monitor.is_drained(
+            application, outputs_too=False
+        ):
             if waves == WAVES:
                 _never(trial, rule, request)
             waves += 1
-            trial.feed_more(application)
+            trial.workload.feed_more(application)
     assert rule.exchange
     if fault == "refuse":
         rule.exchange.is_over.wait(ARRIVED_S * trial.rig.time_scale)
@@ -112,10 +114,10 @@ def give_up(trial: Trial, application: Application, rule: Rule) -> None:
     began = time.monotonic()
 
     def is_given_up() -> bool:
-        trial.look_after(application)
+        trial.monitor.tick(application)
         return rule.given_up.is_set()
 
-    if not trial.wait(SILENT_S, is_given_up):
+    if not trial.recorder.wait(SILENT_S, is_given_up):
         raise Violated.one(
             "stuck",
             f"{trial.manifest.name} waits on a silent connection for more than {SILENT_S:g} s",
@@ -130,14 +132,14 @@ def out_of_reach(trial: Trial, application: Application) -> Iterator[None]:
     end of that.
     """
     proxy, door = trial.rig.open_proxy(), application.door()
-    trial.weigh(application)
+    trial.probes.weigh(application)
     if not (lost := proxy.bar(door)):
         raise AdapterBreach(
             f"{trial.manifest.name} never used the address that start gave it as bootstrap"
         )
     try:
         yield
-        trial.weigh(application)
+        trial.probes.weigh(application)
     finally:
         turned_away = proxy.unbar(door)
     trial.mark(Happening.BROKER_OUT_OF_REACH, connections=lost, turned_away=turned_away)

@@ -27,22 +27,22 @@ def disturb(trial: Trial, application: Application, how: str, length_ms: int) ->
     """
     store = application.store
     assert store
-    trial.observe(application)
+    trial.probes.observe(application)
     known, version, until_ms = (
-        trial.outputs_seen(application),
+        trial.probes.outputs_seen(application),
         store.version(),
         trial.now_ms + length_ms,
     )
-    trial.weigh(application)
+    trial.probes.weigh(application)
     while how == "slow" and trial.now_ms + HELD_MS + FREE_MS < until_ms:
         with store.held():
-            trial.watch(application, trial.now_ms + HELD_MS)
-        trial.watch(application, trial.now_ms + FREE_MS)
+            trial.waits.watch(application, trial.now_ms + HELD_MS)
+        trial.waits.watch(application, trial.now_ms + FREE_MS)
     if how == "slow" and store.version() == version:
         raise MarkMissed(f"{trial.manifest.name} wrote nothing to its store while it was slow")
     with store.down() if how == "down" else store.held():
-        trial.watch(application, trial.now_ms + (HELD_MS if how == "slow" else length_ms))
-        offsets = trial.committed(application)
+        trial.waits.watch(application, trial.now_ms + (HELD_MS if how == "slow" else length_ms))
+        offsets = trial.probes.committed(application)
         trial.history.add(
             events.Committed(
                 at_ms=trial.now_ms,
@@ -52,9 +52,9 @@ def disturb(trial: Trial, application: Application, how: str, length_ms: int) ->
                 down=False,
             )
         )
-        trial.weigh(application)
-        trial.look_at_store(application)
-    if not (new := trial.outputs_seen(application) - known):
+        trial.probes.weigh(application)
+        trial.probes.look_at_store(application)
+    if not (new := trial.probes.outputs_seen(application) - known):
         raise MarkMissed(
             f"{trial.manifest.name} sent nothing while its store took nothing, so it had nothing "
             "to store"

@@ -20,7 +20,7 @@ def grow(trial: Trial, application: Application) -> None:
     trial.reading.grow(topic, partitions)
     trial.rig.feed.look_at(topic)
     for committed in (True, False):
-        position = application.positions.setdefault((topic, committed), {})
+        position = application.sight.positions.setdefault((topic, committed), {})
         position |= {partition: position.get(partition, 0) for partition in range(partitions)}
     trial.mark(Happening.PARTITIONS_ADDED, partitions=partitions)
 
@@ -34,13 +34,13 @@ def make_anew(trial: Trial, application: Application) -> None:
     trial.reading.delete([topic])
     trial.reading.create({topic: partitions})
     trial.rig.feed.look_at(topic)
-    application.incarnations[topic] += 1
+    application.input.incarnations[topic] += 1
     for position in (True, False):
-        application.positions.pop((topic, position), None)
+        application.sight.positions.pop((topic, position), None)
     for place in (f"{topic}-{partition}" for partition in range(partitions)):
-        application.input_ends.pop(place, None)
-        application.appended.pop(place, None)
-    trial.mark(Happening.INPUT_REMADE, committed=trial.committed(application))
+        application.input.ends.pop(place, None)
+        application.input.appended.pop(place, None)
+    trial.mark(Happening.INPUT_REMADE, committed=trial.probes.committed(application))
 
 
 def cut(trial: Trial, application: Application) -> None:
@@ -49,10 +49,10 @@ def cut(trial: Trial, application: Application) -> None:
 
     MarkMissed where that was no record that a reader is given.
     """
-    trial.demand_group(application, "how far it is")
+    trial.probes.demand_group(application, "how far it is")
     seen = [r for r in trial.history.of(events.Record) if r.visible]
     gaps = {}
-    for place, begin in (trial.committed(application) or {}).items():
+    for place, begin in (trial.probes.committed(application) or {}).items():
         unread = sorted(
             r.offset for r in seen if f"{r.topic}-{r.partition}" == place and r.offset >= begin
         )
@@ -70,16 +70,17 @@ def expect_gap(trial: Trial, application: Application) -> None:
     """
     instance = application.running["a"]
     if any(e.event == "failed" for e in trial.history.of(events.Instance)):
-        trial.let_go(application, "a")
-    elif not trial.wait(
-        trial.rig.progress_s, lambda: instance.failed is not None or trial.is_drained(application)
+        trial.instances.let_go(application, "a")
+    elif not trial.recorder.wait(
+        trial.rig.progress_s,
+        lambda: instance.failed is not None or trial.monitor.is_drained(application),
     ):
         raise Violated.one(
             "stuck",
             f"{trial.manifest.name} neither went on nor said why not, on a gap in its input",
         )
     elif instance.failed:
-        trial.gave_up(application, "a")
+        trial.instances.gave_up(application, "a")
     else:
         return
-    trial.settle(application)
+    trial.waits.settle(application)

@@ -21,7 +21,7 @@ from upheld.programs.relay import RELAY
 
 PROGRAMS: dict[str, Program] = {
     program.name: program
-    for program in (RELAY, LEDGER, BRANCHES, BATCHER, CLIENTS, TICKERS, HOLDINGS, PULSE)
+    for program in (RELAY, LEDGER, BRANCHES, PULSE, BATCHER, CLIENTS, TICKERS, HOLDINGS)
 }
 
 __all__ = [

@@ -1,7 +1,7 @@
-"""What a design says of itself before it runs: its `design.toml`, read once and never changed.
+"""The manifest: what a design says of itself in its `design.toml`, before it runs.
 
-Everything that a user can get wrong in it is found here, before a broker is started, and said in
-one sentence that names the file and the field.
+It is read once and never changed. Every mistake that a user can make in it is found here, before a
+broker is started. One sentence names the file and the field.
 """
 
 import os
@@ -9,12 +9,13 @@ import shutil
 import sys
 import tomllib
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 import upheld
 from upheld.errors import UsageProblem
+from upheld.protocol.capabilities import Capability
 from upheld.protocol.messages import Mode
 
 FILE_NAME = "design.toml"
@@ -30,22 +31,29 @@ INHERITED = (
 )
 
 
-class Sin(BaseModel):
-    """What a deliberately wrong design is expected to get wrong, and one scenario that it must
-    still pass.
+MUTANT_KEYS = ("sin", "mutant")  # of the table of a design that is wrong on purpose
+
+
+class ExpectedViolation(BaseModel):
+    """The anomaly with which a wrong design has to be caught, and on which scenarios.
+
+    Its control is a scenario that the design must still pass.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     scenarios: tuple[str, ...] = Field(min_length=1)
-    core: tuple[str, ...] = Field((), description="the rows that are enough below full depth")
+    core: tuple[str, ...] = Field(
+        default=(), description="the rows that are enough below full depth"
+    )
     anomaly: str
     control: str | None = None
 
 
 class Manifest(BaseModel):
-    """A design as declared; `command` and `prepare` have their placeholders filled in and run in
-    `folder`, with no shell.
+    """A design as declared.
+
+    `command` and `prepare` have their placeholders filled in, and run in `folder` with no shell.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -55,23 +63,26 @@ class Manifest(BaseModel):
     version: str = Field(min_length=1)
     command: tuple[str, ...] = Field(min_length=1)
     prepare: tuple[str, ...] = Field(
-        (), description="run to its end once before a run: what it builds no instance has to"
+        default=(),
+        description="run to its end once before a run: what it builds no instance has to",
     )
     environment: dict[str, str] = {}
     programs: tuple[str, ...] = Field(min_length=1)
     modes: tuple[Mode, ...] = Field(min_length=1)
-    capabilities: tuple[str, ...] = ()
+    capabilities: tuple[str, ...] = Field(
+        default=(), description=", ".join(f"{each}: {each.sentence}" for each in Capability)
+    )
     atomic: Literal["batch", "shard"] = "batch"
     local_state: bool = True
     bytes_beside_table: float = Field(
-        1.0,
+        default=1.0,
         ge=0,
         description="in topics of its own, keys and values, for each byte of the rows of its table",
     )
     known_failures: dict[str, tuple[str, str]] = Field(
-        {}, description="scenario id -> (reason, link)"
+        default={}, description="scenario id -> (reason, link)"
     )
-    sin: Sin | None = None
+    sin: ExpectedViolation | None = Field(default=None, validation_alias=AliasChoices(*MUTANT_KEYS))
 
     @property
     def file(self) -> Path:
@@ -80,11 +91,13 @@ class Manifest(BaseModel):
 
 
 def load(spec: str) -> Manifest:
-    """Read the manifest at a path, in a folder, or of a shipped design (`spark`, `plain`,
-    `broken/…`).
+    """Read the manifest at a path, in a folder, or of a shipped design.
 
-    What it leaves out of the fields that are `INHERITED` is that of the design which it `extends`,
-    if it does.
+    Shipped are `spark`, `plain` and `broken/…`. A design that `extends` another one has the other
+    one's value of each of the `INHERITED` fields that it leaves out.
+
+    Raises:
+        UsageProblem: There is no such design, or its manifest breaks a rule.
     """
     file = _find(spec)
     fields = _fields(file)
@@ -93,17 +106,19 @@ def load(spec: str) -> Manifest:
         fields = {name: base[name] for name in INHERITED if name in base} | fields
     if "folder" in fields:
         raise UsageProblem(f"{file}: `folder` is not a field of a design; remove it.")
-    if isinstance(fields.get("known_failures"), str):
-        fields["known_failures"] = _known_failures(file, fields["known_failures"])
+    named = fields.get("known_failures")
+    if isinstance(named, str):
+        fields["known_failures"] = _known_failures(file, named)
     elif "known_failures" in fields:
         raise UsageProblem(
             f"{file}: `known_failures` is the name of a file of lines “id, reason, link”."
         )
     for name in ("command", "prepare"):
-        if isinstance(fields.get(name), list):
-            fields[name] = [_filled(argument, file.parent) for argument in fields[name]]
+        command = fields.get(name)
+        if isinstance(command, list):
+            fields[name] = [_filled(argument, file.parent) for argument in command]
     try:
-        manifest = Manifest(folder=file.parent, **fields)
+        manifest = Manifest.model_validate({"folder": file.parent, **fields})
     except ValidationError as error:
         raise UsageProblem(f"{file}: {_first(error)}.") from None
     _demand_program(manifest, "command", manifest.command)
@@ -113,11 +128,12 @@ def load(spec: str) -> Manifest:
 
 
 def shipped() -> list[str]:
-    """The names of the designs that come with the package."""
+    """Return the names of the designs that come with the package."""
     return sorted(str(file.parent.relative_to(SHIPPED)) for file in SHIPPED.glob(f"**/{FILE_NAME}"))
 
 
-def _fields(file: Path) -> dict[str, Any]:
+def _fields(file: Path) -> dict[str, object]:
+    """Read the fields of a manifest, as they are written."""
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -127,6 +143,7 @@ def _fields(file: Path) -> dict[str, Any]:
 
 
 def _find(spec: str) -> Path:
+    """Find the manifest at a path, in a folder, or of a shipped design."""
     given = Path(spec).expanduser().absolute()
     for file in (given, given / FILE_NAME, SHIPPED / spec / FILE_NAME):
         if file.is_file():
@@ -141,7 +158,7 @@ def _find(spec: str) -> Path:
     )
 
 
-def _filled(argument: Any, folder: Path) -> Any:
+def _filled(argument: object, folder: Path) -> object:
     """Fill in the two placeholders, and leave every other brace alone: an argument may be JSON."""
     if not isinstance(argument, str):
         return argument
@@ -149,14 +166,15 @@ def _filled(argument: Any, folder: Path) -> Any:
 
 
 def _first(error: ValidationError) -> str:
-    """Say the first thing that is wrong: the field, and what it must be."""
+    """Return the first thing that is wrong: the field, and what it must be."""
     found = error.errors(include_url=False)[0]
     field = ".".join(str(part) for part in found["loc"])
     match found["type"]:
         case "missing":
             return f"the field `{field}` is missing"
         case "extra_forbidden":
-            known = Sin.model_fields if field.startswith("sin.") else Manifest.model_fields
+            is_of_mutant = field.partition(".")[0] in MUTANT_KEYS and "." in field
+            known = ExpectedViolation.model_fields if is_of_mutant else Manifest.model_fields
             names = ", ".join(name for name in (*known, "extends") if name != "folder")
             return f"`{field}` is not a field of a design; known are {names}"
         case _:
@@ -165,7 +183,7 @@ def _first(error: ValidationError) -> str:
 
 
 def _known_failures(manifest_file: Path, name: str) -> dict[str, tuple[str, str]]:
-    """Read the file of lines *id, reason, link*; the reason may hold commas."""
+    """Read a file of lines *id, reason, link*: id -> (reason, link). A reason may hold commas."""
     file = manifest_file.parent / name
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
@@ -177,9 +195,11 @@ def _known_failures(manifest_file: Path, name: str) -> dict[str, tuple[str, str]
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
-        scenario, _, rest = line.partition(",")
-        reason, _, link = rest.rpartition(",")
-        scenario, reason, link = scenario.strip(), reason.strip(), link.strip()
+        first, _, rest = line.partition(",")
+        middle, _, last = rest.rpartition(",")
+        scenario = first.strip()
+        reason = middle.strip()
+        link = last.strip()
         if not (scenario and reason and link):
             raise UsageProblem(
                 f"{file}, line {number}: expected “id, reason, link”, this is {line!r}."
@@ -191,7 +211,7 @@ def _known_failures(manifest_file: Path, name: str) -> dict[str, tuple[str, str]
 
 
 def _demand_program(manifest: Manifest, field: str, command: tuple[str, ...]) -> None:
-    """Refuse a command that cannot be run, while a person still looks at the screen."""
+    """Refuse a command that cannot be run, while the user still looks at the screen."""
     program, *arguments = command
     if "/" in program:
         file = manifest.folder / program

@@ -1,39 +1,42 @@
-"""The adapter protocol, version 1: JSON lines between the harness and one instance of a design.
+"""The adapter protocol, version 1, between the harness and a design's instance.
 
-The harness writes one request a line to the instance's standard input; the instance answers with
-one line on its standard output before the next request comes. ``failed`` alone may come unasked.
-Standard error is the design's log. The JSON Schema of these models (``upheld schema``) is the
-documentation of the wire format. Times are in milliseconds, and a design never sees an expected
-answer.
+The messages are JSON lines. The harness writes one request a line to the instance's standard input.
+The instance answers with one line on its standard output, before the next request comes. ``failed``
+alone may come unasked. Standard error is the design's log.
+
+The JSON Schema of these models (``upheld schema``) is the documentation of the wire format. Times
+are in milliseconds, and a design never sees an expected answer.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 PROTOCOL_VERSION = 1
 
 Mode = Literal["at_least_once", "exactly_once"]
+MODES: Final[tuple[Mode, ...]] = get_args(Mode)
 Parameter = int | str
 
 
 class Message(BaseModel):
-    """One line of the protocol; unknown fields are refused, so that a misspelt one is seen at
-    once.
+    """One line of the protocol.
+
+    An unknown field is refused, so that a misspelt one is seen at once.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Hello(Message):
-    """First request: boot the runtime and say what you are. Deadline 60 s."""
+    """First request: boot the runtime and introduce yourself. Deadline 60 s."""
 
     type: Literal["hello"] = "hello"
     protocol: int = PROTOCOL_VERSION
 
 
 class HelloReply(Message):
-    """What the design is and can do; it must agree with the manifest."""
+    """The design introduces itself; its fields must agree with the manifest."""
 
     type: Literal["hello"] = "hello"
     protocol: int
@@ -46,9 +49,9 @@ class HelloReply(Message):
 
 
 class Start(Message):
-    """Run one program.
+    """Run one program. Deadline 60 s.
 
-    Answer ``ready`` once the input is held and whatever must warm up has run. Deadline 60 s.
+    Answer ``ready`` once the instance holds its input and has run all that must warm up.
     """
 
     type: Literal["start"] = "start"
@@ -112,7 +115,7 @@ class StandingBy(Message):
 
 
 class Unsupported(Message):
-    """The design does not offer what was asked for."""
+    """The design does not offer the program as the request asks for it."""
 
     type: Literal["unsupported"] = "unsupported"
     reason: str
@@ -136,7 +139,7 @@ class Query(Message):
 
 
 class Value(Message):
-    """The committed value of the key, or null where there is none."""
+    """The committed value of the key; null if there is none."""
 
     type: Literal["value"] = "value"
     value: str | None
@@ -149,17 +152,17 @@ class NotReady(Message):
 
 
 class Measure(Message):
-    """Say how much state the program holds, all of it: rows, subscriptions, what is remembered of
-    deletions. Deadline 30 s.
+    """Say how much state the program holds. Deadline 30 s.
 
-    Asked of designs with the capability ``measure`` only.
+    That is all of its state: rows, subscriptions, and what it remembers of deletions. Only designs
+    with the capability ``measure`` are asked.
     """
 
     type: Literal["measure"] = "measure"
 
 
 class Measured(Message):
-    """How much state that is, always in the same unit."""
+    """The size of the state, always in the same unit."""
 
     type: Literal["measured"] = "measured"
     size: int = Field(ge=0)
@@ -167,17 +170,18 @@ class Measured(Message):
 
 
 class Lag(Message):
-    """Say how far the design is behind.
+    """Say how far the design is behind. Deadline 5 s.
 
-    Deadline 5 s. Asked of designs with the capability ``lag`` only.
+    Only designs with the capability ``lag`` are asked.
     """
 
     type: Literal["lag"] = "lag"
 
 
 class Lagging(Message):
-    """How many offsets of its input, of all partitions together, lie at or above those that its
-    group has committed.
+    """The number of offsets that are not committed, of all partitions together.
+
+    They are the offsets of the design's input at or above those that its group has committed.
     """
 
     type: Literal["lagging"] = "lagging"
@@ -185,24 +189,25 @@ class Lagging(Message):
 
 
 class Workers(Message):
-    """Say which processes share the work just now.
+    """Say which processes share the work just now. Deadline 5 s.
 
-    Deadline 5 s. Asked of designs with the capability ``workers`` only.
+    Only designs with the capability ``workers`` are asked.
     """
 
     type: Literal["workers"] = "workers"
 
 
 class WorkersReply(Message):
-    """Process ids, on this machine; each may be killed, and the design goes on."""
+    """Process ids on this machine; each process may be killed, and the design goes on."""
 
     type: Literal["workers"] = "workers"
     pids: tuple[int, ...]
 
 
 class Activate(Message):
-    """Begin to emit: every key that the input at or above these positions (``topic-partition`` ->
-    offset) touches.
+    """Begin to emit every key that the input at or above these positions touches.
+
+    ``after``: ``topic-partition`` -> offset.
     """
 
     type: Literal["activate"] = "activate"
@@ -216,8 +221,9 @@ class Deactivate(Message):
 
 
 class Deactivated(Message):
-    """Positions (``topic-partition`` -> offset): the outputs of all input below them are visible,
-    and of none at or above.
+    """The positions up to which the design has emitted: ``topic-partition`` -> offset.
+
+    The outputs of all input below them are visible, and of no input at or above them.
     """
 
     type: Literal["deactivated"] = "deactivated"
@@ -225,23 +231,26 @@ class Deactivated(Message):
 
 
 class Stop(Message):
-    """Close gracefully: finish, commit and release. Deadline as asked plus 5 s."""
+    """Close gracefully: finish, commit, release. Deadline: ``deadline_ms`` plus 5 s."""
 
     type: Literal["stop"] = "stop"
     deadline_ms: int
 
 
 class Stopped(Message):
-    """The program is closed; a ``reusable`` design may be started again, any other one exits."""
+    """The program is closed.
+
+    A ``reusable`` design may be started again, any other design exits.
+    """
 
     type: Literal["stopped"] = "stopped"
 
 
 class Failed(Message):
-    """A loud stop, unasked: the instance gives up, leaving no open transaction, and exits after
-    this line.
+    """A loud stop, unasked: the instance gives up, and exits after this line.
 
-    ``again``: a reusable one stays instead, has let go of everything, and takes another start.
+    It leaves no open transaction. ``again``: a reusable design stays instead, has let go of
+    everything, and takes another start.
     """
 
     type: Literal["failed"] = "failed"
@@ -273,7 +282,7 @@ Reply = Annotated[
 REQUEST: TypeAdapter[Request] = TypeAdapter(Request)
 REPLY: TypeAdapter[Reply] = TypeAdapter(Reply)
 
-# Which replies a request may have; ``failed`` may answer every one of them.
+# The replies that a request may have; ``failed`` may answer each request.
 REPLIES_TO: dict[type[Message], tuple[type[Message], ...]] = {
     Hello: (HelloReply,),
     Start: (Ready, StandingBy, Unsupported, Error),

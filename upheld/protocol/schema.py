@@ -1,14 +1,12 @@
-"""The wire format as JSON Schema, for designs in any language; what `upheld schema` prints."""
+"""The wire format as JSON Schema, for designs in any language: `upheld schema`."""
 
-from typing import Any
+from collections.abc import Mapping
 
-from upheld.protocol.messages import PROTOCOL_VERSION, REPLIES_TO, REPLY, REQUEST
+from upheld.protocol.messages import PROTOCOL_VERSION, REPLIES_TO, REPLY, REQUEST, Message
 
 
-def schema() -> dict[str, Any]:
-    """One document: the schema of a request, that of a reply, and which replies each request may
-    have.
-    """
+def schema() -> Mapping[str, object]:
+    """Return the schemas of requests and replies, and the replies to each request."""
     return {
         "title": "The adapter protocol of upheld",
         "description": "One JSON object a line: requests on standard input, replies on standard output.",
@@ -22,5 +20,5 @@ def schema() -> dict[str, Any]:
     }
 
 
-def _name(message: type[Any]) -> str:
+def _name(message: type[Message]) -> str:
     return str(message.model_fields["type"].default)

@@ -1,11 +1,13 @@
-"""What happened when, as text and as a picture: lanes for faults, input, instances, their requests,
-commits and output.
+"""The timeline of a history, as text and as a picture.
+
+It has lanes for faults, input, instances, their requests, commits and output.
 """
 
 import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from upheld.checks.view import view_of
@@ -13,8 +15,11 @@ from upheld.history import History
 from upheld.history.events import Application, Committed, Connection, Instance, Mark, Record
 from upheld.verdicts import Anomaly
 
-COLUMNS, NAMES = 72, 9  # characters
-SIGNS = {  # of an instance's events; of all others the first letter
+COLUMNS = 72  # of the text
+NAMES = 9  # characters of a lane's name
+LEVELS = ".:+#"  # the signs for few to many
+ALARM = "!"  # the sign of a fault, or of a record that an anomaly names
+SIGNS = {  # of an instance's events; any other event has its first letter
     "started": "s",
     "ready": "R",
     "stopped": "|",
@@ -24,14 +29,28 @@ SIGNS = {  # of an instance's events; of all others the first letter
     "active": "A",
 }
 ENDS = {"stopped", "killed", "failed", "exited"}
-PICTURE, LEFT, ROW = 960, 110, 26  # pixels
-INK, LOUD, PALE = "#44617b", "#c0392b", "#d5dee6"
+LOUD_SIGNS = {ALARM, SIGNS["killed"], SIGNS["failed"]}
+# Of the picture, in pixels.
+PICTURE = 960
+LEFT = 110
+ROW = 26
+INK = "#44617b"
+LOUD = "#c0392b"
+PALE = "#d5dee6"
+
+
+class Span(NamedTuple):
+    """A time from its first to its last millisecond."""
+
+    begin_ms: int
+    until_ms: int
 
 
 @dataclass(frozen=True)
 class Moment:
-    """Something that happened: a sign where it is more than one of many, and words for who points
-    at it.
+    """An event at one time.
+
+    It has a sign if it is more than one of many, and words that the picture shows for it.
     """
 
     at_ms: int
@@ -41,81 +60,111 @@ class Moment:
 
 @dataclass(frozen=True)
 class Lane:
-    """What happened to one thing, in order; and when it was there, where that is not always."""
+    """The events of one thing, in order.
+
+    Its spans say when the thing was there, if it was not there always.
+    """
 
     name: str
     moments: list[Moment]
-    spans: tuple[tuple[int, int], ...] = ()
+    spans: tuple[Span, ...] = ()
 
 
 def lanes(history: History, anomalies: list[Anomaly]) -> list[Lane]:
-    """The lanes in which something happened."""
+    """Return the lanes in which something happened."""
     named = {a.source for a in anomalies} | {(a.got or "").rpartition(" at ")[2] for a in anomalies}
-    applications, end_ms = list(history.of(Application)), _end_ms(history)
-    found = [Lane("faults", [Moment(m.at_ms, m.fault, "!") for m in history.of(Mark)])]
+    applications = list(history.of(Application))
+    end_ms = _end_ms(history)
+    found = [Lane("faults", [Moment(m.at_ms, m.fault, ALARM) for m in history.of(Mark)])]
     for application in applications:
-        prefix, view = (
-            f"{application.name} " if len(applications) > 1 else "",
-            view_of(history, application.name),
-        )
-        read = {application.topics[role] for role in view.program.inputs}
-        set_aside = {letter.topic for letter in view.dead_letters}
-        for name, topics in (("input", read), ("letters", set_aside), ("output", {view.table})):
-            records = {r.at: r for r in history.of(Record) if r.topic in topics and r.visible}
-            moments = [
-                Moment(r.seen_ms, at, "!" if at in named else "") for at, r in records.items()
-            ]
-            found.append(Lane(prefix + name, sorted(moments, key=lambda m: m.at_ms)))
-        own = [e for e in history.of(Instance) if e.application == application.name]
-        for instance in dict.fromkeys(e.name for e in own):
-            found.insert(
-                -1, _life(prefix + instance, [e for e in own if e.name == instance], end_ms)
-            )
-        asked = [
-            change
-            for e in history.of(Connection)
-            if e.application == application.name
-            for change in e.changed
-        ]
-        said = [
-            Moment(at_ms, f"{fault} {api}".strip(), "!" if fault else "")
-            for at_ms, api, fault in sorted(asked)
-        ]
-        found.insert(-1, Lane(f"{prefix}wire", said))
-        commits = [
-            e
-            for e in history.of(Committed)
-            if e.application == application.name and e.offsets is not None
-        ]
-        found.insert(
-            -1,
-            Lane(
-                f"{prefix}commits",
-                [Moment(e.at_ms, "what was committed was looked at") for e in commits],
-            ),
-        )
+        prefix = f"{application.name} " if len(applications) > 1 else ""
+        records = _records(history, application, prefix, named)
+        lives = _lives(history, application, prefix, end_ms)
+        acts = [_requests(history, application, prefix), _commits(history, application, prefix)]
+        # The outputs stand below the acts that made them visible.
+        found += [*records[:-1], *lives, *acts, records[-1]]
     return [lane for lane in found if lane.moments]
 
 
-def _life(name: str, own: list[Instance], end_ms: int) -> Lane:
-    spans, since_ms = list[tuple[int, int]](), -1
-    for event in own:
-        if event.event in ENDS and since_ms >= 0:
-            spans.append((since_ms, event.at_ms))
-            since_ms = -1
-        elif event.event not in ENDS and since_ms < 0:
-            since_ms = event.at_ms
-    if since_ms >= 0:
-        spans.append((since_ms, end_ms))
-    words = [(e, f"{e.event} {e.detail}".strip()) for e in own]
+def _records(
+    history: History, application: Application, prefix: str, named: set[str | None]
+) -> list[Lane]:
+    """Return the lanes of input, dead letters and output; anomalies name some of the records."""
+    view = view_of(history, application.name)
+    topics = {
+        "input": {application.topics[role] for role in view.program.inputs},
+        "letters": {letter.topic for letter in view.dead_letters},
+        "output": {view.table},
+    }
+    found = []
+    for name, of in topics.items():
+        records = {r.at: r for r in history.of(Record) if r.topic in of and r.visible}
+        moments = [
+            Moment(record.seen_ms, at, ALARM if at in named else "")
+            for at, record in records.items()
+        ]
+        found.append(Lane(prefix + name, sorted(moments, key=lambda moment: moment.at_ms)))
+    return found
+
+
+def _lives(history: History, application: Application, prefix: str, end_ms: int) -> list[Lane]:
+    """Return a lane for each instance."""
+    own = [event for event in history.of(Instance) if event.application == application.name]
+    return [
+        _life(prefix + name, [event for event in own if event.name == name], end_ms)
+        for name in dict.fromkeys(event.name for event in own)
+    ]
+
+
+def _requests(history: History, application: Application, prefix: str) -> Lane:
+    """Return the lane of the requests that change something, as the proxy has seen them."""
+    connections = [e for e in history.of(Connection) if e.application == application.name]
+    changes = sorted(change for connection in connections for change in connection.changed)
+    moments = [
+        Moment(at_ms, f"{fault} {api}".strip(), ALARM if fault else "")
+        for at_ms, api, fault in changes
+    ]
+    return Lane(f"{prefix}wire", moments)
+
+
+def _commits(history: History, application: Application, prefix: str) -> Lane:
+    """Return the lane of the looks at the committed offsets."""
+    looks = [
+        event
+        for event in history.of(Committed)
+        if event.application == application.name and event.offsets is not None
+    ]
     return Lane(
-        name,
-        [Moment(e.at_ms, said, SIGNS.get(e.event, e.event[0])) for e, said in words],
-        tuple(spans),
+        f"{prefix}commits",
+        [Moment(event.at_ms, "what was committed was looked at") for event in looks],
     )
 
 
+def _life(name: str, own: list[Instance], end_ms: int) -> Lane:
+    """Return the lane of an instance: its events, and when it was there."""
+    spans = list[Span]()
+    since_ms: int | None = None
+    for event in own:
+        if event.event in ENDS and since_ms is not None:
+            spans.append(Span(since_ms, event.at_ms))
+            since_ms = None
+        elif event.event not in ENDS and since_ms is None:
+            since_ms = event.at_ms
+    if since_ms is not None:
+        spans.append(Span(since_ms, end_ms))
+    moments = [
+        Moment(
+            event.at_ms,
+            f"{event.event} {event.detail}".strip(),
+            SIGNS.get(event.event, event.event[0]),
+        )
+        for event in own
+    ]
+    return Lane(name, moments, tuple(spans))
+
+
 def _end_ms(history: History) -> int:
+    """Return the time of the last event."""
     happened: list[Instance | Mark | Committed] = [
         *history.of(Instance),
         *history.of(Mark),
@@ -125,8 +174,10 @@ def _end_ms(history: History) -> int:
 
 
 def drawn(found: list[Lane]) -> Iterator[str]:
-    """The lanes in characters: `.` to `#` for how much, `-` for who is there, and signs, which hide
-    all else in their place.
+    """Draw the lanes in characters, a line each.
+
+    `.` to `#` stand for few to many events, and `-` for an instance that is there. A sign hides all
+    else in its place.
     """
     end_ms = _last_ms(found)
     for lane in found:
@@ -139,7 +190,7 @@ def drawn(found: list[Lane]) -> Iterator[str]:
             counts[_column(moment.at_ms, end_ms)] += not moment.sign
         for column, count in enumerate(counts):
             if count:
-                cells[column] = ".:+#"[min(3, 4 * count // max(counts))]
+                cells[column] = LEVELS[min(len(LEVELS) - 1, len(LEVELS) * count // max(counts))]
         for moment in lane.moments:
             if moment.sign:
                 cells[_column(moment.at_ms, end_ms)] = moment.sign
@@ -148,10 +199,12 @@ def drawn(found: list[Lane]) -> Iterator[str]:
 
 
 def picture(found: list[Lane], title: str) -> str:
-    """The lanes as SVG, which a browser shows: whoever points at a thing is told what it was and
-    when.
+    """Draw the lanes as SVG.
+
+    A browser shows words and time of an event under the mouse.
     """
-    end_ms, height = _last_ms(found), ROW * (len(found) + 2)
+    end_ms = _last_ms(found)
+    height = ROW * (len(found) + 2)
     root = Element(
         "svg",
         xmlns="http://www.w3.org/2000/svg",
@@ -175,7 +228,7 @@ def picture(found: list[Lane], title: str) -> str:
             mark = SubElement(root, "rect", _box(left, top + 22 - tall, 1, tall, INK))
             SubElement(mark, "title").text = str(count)
         for moment in (m for m in lane.moments if m.sign):
-            ink = LOUD if moment.sign in {"!", "X", "F"} else INK
+            ink = LOUD if moment.sign in LOUD_SIGNS else INK
             mark = SubElement(root, "rect", _box(x(moment.at_ms), top + 4, 3, 18, ink))
             SubElement(mark, "title").text = f"{moment.words}, {moment.at_ms} ms"
     for at_ms in range(0, end_ms + 1, _step_ms(end_ms)):
@@ -197,11 +250,12 @@ def _box(left: float, top: float, width: float, height: float, ink: str) -> dict
 
 
 def _last_ms(found: list[Lane]) -> int:
+    """Return the last time in the lanes, at least 1."""
     return max(
         [
             1,
             *(m.at_ms for lane in found for m in lane.moments),
-            *(u for lane in found for _, u in lane.spans),
+            *(span.until_ms for lane in found for span in lane.spans),
         ]
     )
 
@@ -211,6 +265,6 @@ def _column(at_ms: int, end_ms: int) -> int:
 
 
 def _step_ms(end_ms: int) -> int:
-    """Ten labels at most, at round figures."""
+    """Return the step between the labels: ten at most, at round figures."""
     steps = [figure * power for power in (100, 1_000, 10_000, 100_000) for figure in (1, 2, 5)]
     return next((step for step in steps if 10 * step >= end_ms), end_ms)

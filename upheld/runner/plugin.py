@@ -41,9 +41,10 @@ from upheld.report import (
     median_seconds,
 )
 from upheld.spec import durations
-from upheld.spec.catalogue import ON_A_CLUSTER, TIMED, Catalogue, Row, Scenario
+from upheld.spec.catalogue import Catalogue
 from upheld.spec.depths import Depth
 from upheld.spec.durations import Durations
+from upheld.spec.gherkin import ON_A_CLUSTER, TIMED, Row, Scenario
 from upheld.supervisor.costs import Look, cost, look
 from upheld.supervisor.host import Memory
 from upheld.trial.rig import Rig
@@ -463,10 +464,14 @@ class Plugin(RunAccount):
             seconds=round(seconds, 2),
         )
         if trial:
-            result.kills = trial.kills
+            result.kills = trial.instances.kills
             result.marks = [m.model_dump(exclude={"kind"}) for m in trial.history.of(events.Mark)]
-            result.entries = sum(a.workload.get("entries", 0) for a in trial.applications.values())
-            result.keys = sum(a.workload.get("accounts", 0) for a in trial.applications.values())
+            result.entries = sum(
+                a.input.totals.get("entries", 0) for a in trial.applications.values()
+            )
+            result.keys = sum(
+                a.input.totals.get("accounts", 0) for a in trial.applications.values()
+            )
             result.partitions = max((a.partitions for a in trial.applications.values()), default=0)
             result.waited_ms = trial.waited_ms() if found.verdict is Verdict.UPHELD else {}
             result.cost = self.cost(trial)
@@ -501,7 +506,7 @@ class Plugin(RunAccount):
         assert self.looked
         before, self.looked = self.looked, self.look()
         found = cost(before, self.looked)
-        found.peak_memory_mb = (trial.peak_bytes >> 20) or None
+        found.peak_memory_mb = (trial.instances.peak_bytes >> 20) or None
         found.topics = len(trial.topics)
         found.topic_bytes = trial.topic_bytes
         return found

@@ -1,5 +1,6 @@
-"""A complete design to begin with: short enough to be read at once, right in both modes, passing
-`smoke`.
+"""The design that `upheld new` writes, to begin with.
+
+It is complete, short enough to be read at once, right in both modes, and passes `smoke`.
 """
 
 import re
@@ -13,8 +14,10 @@ _FILES = (FILE_NAME, "relay.py")
 
 
 def new(directory: Path) -> list[Path]:
-    """Write a design named like its directory, which must be new or empty; the files that were
-    written.
+    """Write a design named like its directory, and return the files.
+
+    Raises:
+        UsageProblem: The directory is not empty, or cannot be written.
     """
     directory = directory.expanduser().absolute()
     name = re.sub(r"[^a-z0-9._-]+", "-", directory.name.lower()).strip("-.") or "mine"

@@ -1,8 +1,8 @@
-"""How much of the specification a run judges: a depth, and a share of what the depth leaves out.
+"""The depth of a run: how much of the specification it judges.
 
-`quick` is a row a documented guarantee, `core` the cheapest rows that leave nothing undemanded
-(upheld.lint.cover says what is demanded), `full` all of them. Each depth holds the ones before it.
-A row's depth is a tag on its Examples table.
+`quick` is a row a documented guarantee. `core` is the cheapest rows that leave nothing undemanded;
+upheld.lint.cover says what is demanded. `full` is all rows. Each depth holds the ones before it. A
+row's depth is a tag on its Examples table. A share is a part of the rows that the depth leaves out.
 """
 
 from collections.abc import Iterable
@@ -20,13 +20,16 @@ MOST_SHARES: Final = 10_000
 
 
 def depth_of(tags: Iterable[str]) -> Depth:
-    """The depth that a row's tags give it; a row without one is judged at full depth alone."""
+    """Return the depth that a row's tags give it.
+
+    A row without such a tag is judged at full depth alone.
+    """
     given = [tag for tag in DEPTH_TAGS if tag in tags]
     return cast(Depth, given[0].removeprefix("@")) if given else "full"
 
 
 def is_within(depth: Depth, asked: Depth) -> bool:
-    """Whether rows of a depth are judged where another is asked for."""
+    """Return whether rows of a depth are judged if another one is asked for."""
     return DEPTHS.index(depth) <= DEPTHS.index(asked)
 
 
@@ -38,12 +41,13 @@ class Share:
     count: int
 
     def __str__(self) -> str:
-        """As it is asked for: `3/8`."""
+        """Return the share as the option says it: `3/8`."""
         return f"{self.number}/{self.count}"
 
     def holds(self, row_id: str) -> bool:
-        """Whether a row is in this part; the same on every machine and in every version that has
-        the row.
+        """Return whether a row is in this part.
+
+        It is the same on every machine, and in every version that has the row.
         """
         digest = sha256(row_id.encode()).digest()
         return int.from_bytes(digest[:8]) % self.count == self.number - 1
@@ -53,7 +57,7 @@ def share_of(text: str, option: str) -> Share:
     """Read `K/N`.
 
     Raises:
-        UsageProblem: It is none, or K is not from 1 to N.
+        UsageProblem: The text is no share, or K is not from 1 to N.
     """
     number, slash, count = text.partition("/")
     parts = (number, count)

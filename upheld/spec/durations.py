@@ -1,7 +1,7 @@
-"""How long a row takes: medians of recorded runs, shipped, and the order that they give a run.
+"""Durations of rows: medians of recorded runs, and the order that they give a run.
 
-The medians come from one machine, so they are estimates on every other one: `timeleft` scales them
-by what a run has taken so far. `tools/durations.py` makes the file.
+They are shipped. The medians come from one machine, so they are estimates on every other machine:
+`timeleft` scales them by the time that a run has taken so far. `tools/durations.py` makes the file.
 """
 
 import math
@@ -17,23 +17,22 @@ from upheld.errors import UsageProblem
 
 FILE: Final = Path(__file__).parents[1] / "data" / "durations.json"
 UNKNOWN_S: Final = 5.0  # if no recorded row is like this one
-WRONG: Final = (
-    "broken/"  # so begin the names of the wrong designs, each of which is plain with a fault
-)
-MODEL: Final = "plain"
+WRONG: Final = "broken/"  # the names of the wrong designs begin with it
+MODEL: Final = "plain"  # the design that each wrong design is made from
 
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Key = TypeVar("Key")
 
 
 class Recorded(BaseModel):
-    """What the runs of one design took."""
+    """The recorded durations of one design."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    boot_s: Seconds = 0.0  # what the first row of a run takes beyond its median
+    boot_s: Seconds = 0.0  # that the first row of a run takes beyond its median
     rows_s: dict[str, Seconds]  # id of a row -> median
-    unsupported_s: dict[str, Seconds] = {}  # of rows that the design declines: no other one's pace
+    # Of rows that the design declines; they tell nothing of another design's pace.
+    unsupported_s: dict[str, Seconds] = {}
 
 
 class Durations(BaseModel):
@@ -45,17 +44,23 @@ class Durations(BaseModel):
     designs: dict[str, Recorded] = {}
 
     def knows(self, design_name: str) -> bool:
-        """Whether runs of the design, or of the one that it is made from, were recorded."""
+        """Return whether the design, or the one that it is made from, was recorded."""
         return _model(design_name) in self.designs
 
     def boot_seconds(self, design_name: str) -> float:
-        """Estimate how much longer the first row takes; for an unknown design the longest known."""
+        """Estimate how many seconds longer the first row takes.
+
+        The estimate for an unknown design is the longest that is known.
+        """
         if recorded := self.designs.get(_model(design_name)):
             return recorded.boot_s
         return max((each.boot_s for each in self.designs.values()), default=0.0)
 
     def seconds(self, design_name: str, row_id: str) -> float:
-        """Estimate a row's seconds: its median, else what is known of rows and designs like it."""
+        """Estimate the seconds that a row takes.
+
+        That is its median, if it was recorded; else an estimate from rows and designs like it.
+        """
         name = _model(design_name)
         if name not in self.designs:
             known = (self._median(each, row_id) for each in self.designs)
@@ -64,8 +69,9 @@ class Durations(BaseModel):
         return UNKNOWN_S if found is None else found
 
     def news_seconds(self, design_name: str, row_id: str) -> float:
-        """Estimate what a row's verdict costs; a row that the design declined brings no news at any
-        price.
+        """Estimate the seconds that a row's verdict costs.
+
+        They are infinite for a row that the design declined: it brings no news at any price.
         """
         recorded = self.designs.get(_model(design_name))
         if recorded and row_id in recorded.unsupported_s:
@@ -73,8 +79,10 @@ class Durations(BaseModel):
         return self.seconds(design_name, row_id)
 
     def _median(self, name: str, row_id: str) -> float | None:
-        """Return the row's median; without one, another design's at this one's pace, or a
-        sibling's.
+        """Return the row's median in seconds.
+
+        Without one, return another design's median at this design's pace, or else the median of
+        sibling rows; None if the design has no recorded row.
         """
         own = self.designs[name].rows_s
         if row_id in own:
@@ -92,8 +100,9 @@ class Durations(BaseModel):
         return statistics.median(siblings) if siblings else None
 
     def _pace(self, name: str, other: str) -> float:
-        """Return how many seconds the one design takes for a second of the other, over common
-        rows.
+        """Return the seconds that one design takes for a second of the other.
+
+        Only rows that both have are compared.
         """
         own = self.designs[name].rows_s
         others = self.designs[other].rows_s
@@ -113,7 +122,11 @@ class Durations(BaseModel):
 
 
 def load(path: Path | None = None) -> Durations:
-    """Read the shipped medians, or those of another file; UsageProblem if the file is damaged."""
+    """Read the shipped medians, or those of another file.
+
+    Raises:
+        UsageProblem: The file is missing or damaged.
+    """
     path = path or FILE
     try:
         return Durations.model_validate_json(path.read_bytes())
@@ -129,7 +142,9 @@ def load(path: Path | None = None) -> Durations:
 def most_news_first(
     keys: Iterable[Key], *, guarantee: Callable[[Key], str], seconds: Callable[[Key], float]
 ) -> list[Key]:
-    """Sort rows: the cheapest of each guarantee, cheapest first; then the next of each, and so
+    """Sort rows so that each guarantee is judged early.
+
+    The cheapest row of each guarantee comes first, by seconds; then the next row of each, and so
     on.
     """
     ranks: dict[str, int] = {}

@@ -1,8 +1,7 @@
-"""The families of faults, and which of them strike a row: told by its sentences, before anything
-runs.
+"""The families of faults that strike a row, found in its sentences.
 
-A mark that a fault leaves bears its family as its code; the depths ask for each family on each
-program and in each mode.
+So they are known before anything runs. A mark that a fault leaves has its family as its code. The
+depths ask for each family on each program and in each mode.
 """
 
 import re
@@ -10,7 +9,7 @@ from functools import cache
 from typing import Final
 
 from upheld.families import Family
-from upheld.spec.catalogue import Row
+from upheld.spec.gherkin import Row
 
 # What a line says of a fault -> its family; a line may speak of several.
 SENTENCES: Final[dict[str, Family]] = {

@@ -1,8 +1,8 @@
-"""Which row catches which wrong design: the kill matrix, measured once and shipped as data.
+"""The kill matrix: the rows that catch each wrong design.
 
-`tools/kills.py` makes it. The choice of the rows of `core` reads it, and so does whoever asks how
-strong a row is. A wrong design's own rows, which its design.toml names, need not be in it: the
-tests of the wrong designs prove those.
+It is measured once by `tools/kills.py`, and shipped as data. The choice of the rows of `core` reads
+it, and it shows how strong a row is. A wrong design's own rows, which its design.toml names, need
+not be in it: the tests of the wrong designs prove those.
 """
 
 import json
@@ -25,27 +25,33 @@ class Kill(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     anomaly: str  # the worst one, which a card shows first
-    check: str = ""  # whose claim did not hold; none where it was stuck before it could be asked
+    check: str = ""  # whose claim did not hold; empty if the row was stuck before its first claim
     seconds: float
-    times: int = 1  # that it was seen, and nothing else
+    times: int = 1  # that the row was judged, each time with this result
 
 
 class Judged(BaseModel):
-    """What the rows came to on which one wrong design was judged, by their ids."""
+    """The results of the rows on which one wrong design was judged, by their ids."""
 
     model_config = ConfigDict(extra="forbid")
 
     killed: dict[str, Kill] = {}
-    upheld: dict[str, int] = {}  # row -> how often that was seen, and nothing else
-    # row -> inconclusive, unsupported, harness-error; or unsteady: now this and now that
+    upheld: dict[str, int] = {}  # row -> how often it was judged, each time with this result
+    # row -> inconclusive, unsupported or harness-error; or unsteady, if its results differ
     unproven: dict[str, str] = {}
 
     def rows(self) -> set[str]:
-        """Every row that need not be judged again."""
+        """Return every row that need not be judged again."""
         return {*self.killed, *self.upheld, *self.unproven}
 
     def add(self, row: str, verdict: str, kill: Kill) -> None:
-        """Take what a row came to once more; the kill counts where it was violated."""
+        """Count another result of a row.
+
+        Args:
+            row: The row's id.
+            verdict: Its verdict this time.
+            kill: How the row caught the design; it counts only if the verdict is violated.
+        """
         known = self.killed.get(row)
         if self.unproven.get(row) == UNSTEADY:
             return
@@ -68,7 +74,7 @@ class Judged(BaseModel):
 
 
 class Kills(BaseModel):
-    """The matrix: a wrong design's name -> what its rows came to."""
+    """The matrix: a wrong design's name -> the results of its rows."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -77,7 +83,7 @@ class Kills(BaseModel):
     designs: dict[str, Judged] = {}
 
     def of(self, design: str) -> Mapping[str, Kill]:
-        """The rows that catch a design, each with the anomaly that it names."""
+        """Return the rows that catch a design, each with the anomaly that it names."""
         return self.designs.get(design, Judged()).killed
 
 
@@ -103,7 +109,7 @@ def load(path: Path = FILE) -> Kills:
 
 
 def save(kills: Kills, path: Path = FILE) -> None:
-    """Write a matrix in the place of the one that is there, whole or not at all."""
+    """Write a matrix in the place of the existing one, whole or not at all."""
     kills.designs = dict(sorted(kills.designs.items()))
     for judged in kills.designs.values():
         judged.killed = dict(sorted(judged.killed.items()))

@@ -1,23 +1,142 @@
-"""Which rows a run judges: of all that a design has promised, those that the options choose."""
+"""The choice of rows: those of a design's promised rows that the options choose."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final, Protocol, cast
+
+from cucumber_tag_expressions import parse as _parse  # type: ignore[import-untyped]
+from cucumber_tag_expressions.parser import TagExpressionError  # type: ignore[import-untyped]
 
 from upheld.errors import UsageProblem
+from upheld.programs import PROGRAMS
 from upheld.protocol.manifest import Manifest
-from upheld.spec.catalogue import MODES, PROGRAMS, Catalogue, Chosen, Row, within
+from upheld.protocol.messages import MODES
+from upheld.spec.catalogue import Catalogue, did_you_mean
 from upheld.spec.depths import DEFAULT, Depth, Share, is_within
+from upheld.spec.gherkin import SOAK_TAG, Row, Scenario
 
+ONE_MODE_TAG: Final = "@one-mode"  # judged in the stricter mode that a design has
+ONE_PROGRAM_TAG: Final = "@one-program"  # judged on the later in PROGRAMS that a design has
+
+Chosen = Callable[[Scenario, Row], bool]
 Rows = dict[str, set[str]]  # design -> the ids of its rows
+
+
+class TagExpression(Protocol):
+    """A Cucumber tag expression, as its library has parsed it."""
+
+    def evaluate(self, values: Collection[str]) -> bool:
+        """Return whether these tags satisfy it."""
+        ...
+
+
+def is_usual(scenario: Scenario, _: Row) -> bool:
+    """Choose every row that is not kept for those who ask for it."""
+    return scenario.is_usual
+
+
+def within(depth: Depth, share: Share | None = None) -> Chosen:
+    """Choose the usual rows of a depth, and of the others a share."""
+
+    def chosen(scenario: Scenario, row: Row) -> bool:
+        is_chosen = is_within(row.depth, depth) or (share is not None and share.holds(row.id))
+        return scenario.is_usual and is_chosen
+
+    return chosen
+
+
+def rows(found: Catalogue, chosen: Chosen = is_usual) -> Iterator[Row]:
+    """Go through the chosen rows of the catalogue."""
+    return (row for scenario in found.scenarios for row in scenario.rows if chosen(scenario, row))
+
+
+def promised(
+    found: Catalogue,
+    design: Manifest,
+    chosen: Chosen = is_usual,
+    modes: Collection[str] = MODES,
+) -> tuple[Row, ...]:
+    """Return the chosen rows that a design has promised, of its programs and modes.
+
+    A scenario that is judged in one mode, or on one program, has one row of those that differ in
+    nothing else.
+    """
+    kept: list[Row] = []
+    has = [mode for mode in MODES if mode in modes and mode in design.modes]
+    order = list(PROGRAMS)
+    for scenario in found.scenarios:
+        offered = [row for row in scenario.rows if row.offered(design.programs, has)]
+        if ONE_MODE_TAG in scenario.tags:
+            offered.sort(key=lambda row: MODES.index(row.mode or ""))
+            offered = list({row.program: row for row in offered}.values())
+        if ONE_PROGRAM_TAG in scenario.tags:
+            offered.sort(key=lambda row: order.index(row.program or ""))
+            offered = list({row.mode: row for row in offered}.values())
+        kept += (row for row in offered if chosen(scenario, row))
+    return tuple(kept)
+
+
+def chooser(found: Catalogue, *, only: str | None = None, guarantees: Iterable[str] = ()) -> Chosen:
+    """Turn `--only` and `--guarantee` into one question to a row.
+
+    `--only` is a Cucumber tag expression. A tag may be written without its @, and a guarantee's id
+    stands for all its usual scenarios.
+
+    Raises:
+        UsageProblem: The expression is none, or names a tag or guarantee that does not exist.
+    """
+    ids = {found.guarantee(name).id for name in guarantees}
+    if only is None:
+        return lambda scenario, _: scenario.is_usual and (not ids or scenario.guarantee in ids)
+    expression = _tag_expression(only)
+    named = {f"@{name.removeprefix('@')}" for name in _tag_names(expression)}
+    _demand_tags(found, named)
+
+    def chosen(scenario: Scenario, row: Row) -> bool:
+        tags = row.tags | {f"@{scenario.guarantee}"}
+        values = tags | {tag.removeprefix("@") for tag in tags}
+        is_named = scenario.is_usual or bool(named & {SOAK_TAG, f"@{scenario.id}"})
+        is_guarantee_chosen = not ids or scenario.guarantee in ids
+        return is_guarantee_chosen and is_named and expression.evaluate(values)
+
+    return chosen
+
+
+def _tag_expression(text: str) -> TagExpression:
+    try:
+        return cast(TagExpression, _parse(text))
+    except TagExpressionError as error:
+        reason = " ".join(str(error).split()).partition(" Expression:")[0]
+        raise UsageProblem(f"--only {text!r} is no tag expression: {reason.rstrip('.')}.") from None
+
+
+def _tag_names(expression: object) -> Iterator[str]:
+    """Go through the tags that a term of an expression names."""
+    if name := getattr(expression, "name", None):
+        yield name
+    inner = getattr(expression, "terms", None) or filter(None, [getattr(expression, "term", None)])
+    for term in inner:
+        yield from _tag_names(term)
+
+
+def _demand_tags(found: Catalogue, named: Iterable[str]) -> None:
+    """Refuse a tag that neither the catalogue nor a row has."""
+    known = {f"@{name}" for name in (*found.guarantees, *found.tags)}
+    known.update(*(row.tags for scenario in found.scenarios for row in scenario.rows))
+    for name in sorted(set(named) - known):
+        raise UsageProblem(
+            f"--only: nothing is tagged {name}.{did_you_mean(name, known)} `upheld list` shows all "
+            "ids."
+        )
 
 
 @dataclass(frozen=True)
 class Request:
-    """What was asked for; nothing asked for is everything within the usual depth.
+    """The rows that were asked for.
 
-    Whoever names tags or guarantees gets every match, whatever its depth, unless a depth is asked
-    for too.
+    An empty request is everything within the usual depth. A request that names tags or guarantees
+    gets every match, whatever its depth, unless it asks for a depth too.
     """
 
     only: str | None = None  # a Cucumber tag expression
@@ -25,13 +144,14 @@ class Request:
     programs: Sequence[str] = ()
     modes: Sequence[str] = ()
     depth: Depth | None = None
-    share: Share | None = None  # of what the depth leaves out
+    share: Share | None = None  # of the rows that the depth leaves out
     file: Path | None = None  # that names rows, a design and a row's id a line
 
     @property
     def is_narrowed(self) -> bool:
-        """Whether it names what is to be judged, so that a wrong design's own list counts no
-        longer.
+        """Whether it names what is to be judged.
+
+        Then a wrong design's own list does not count.
         """
         return bool(self.only or self.guarantees or self.programs or self.modes)
 
@@ -42,7 +162,7 @@ class Request:
 
     def chooser(self, found: Catalogue) -> Chosen:
         """Turn all of it, the file aside, into one question to a row."""
-        by_tag = found.chooser(only=self.only, guarantees=self.guarantees)
+        by_tag = chooser(found, only=self.only, guarantees=self.guarantees)
         if self.depth_asked == "full":
             return by_tag
         by_depth = within(self.depth_asked, self.share)
@@ -50,7 +170,7 @@ class Request:
 
 
 def chosen_rows(request: Request, found: Catalogue, designs: Iterable[Manifest]) -> Rows:
-    """Choose the rows of each design, from what it has promised.
+    """Choose the rows of each design, from those that it has promised.
 
     Raises:
         UsageProblem: The request or a design names something that does not exist.
@@ -61,39 +181,47 @@ def chosen_rows(request: Request, found: Catalogue, designs: Iterable[Manifest])
         )
     if request.file:
         return rows_of_the_file(request.file, found, designs)
-    for given, known, what in (
-        (request.programs, PROGRAMS, "program"),
-        (request.modes, MODES, "mode"),
-    ):
-        for name in given:
-            if name not in known:
-                raise UsageProblem(f"There is no {what} {name!r}; there are {', '.join(known)}.")
-    chooser = request.chooser(found)
+    _demand_known("program", request.programs, PROGRAMS)
+    _demand_known("mode", request.modes, MODES)
+    by_request = request.chooser(found)
+    return {design.name: _rows_of(request, found, design, by_request) for design in designs}
+
+
+def _demand_known(what: str, given: Iterable[str], known: Collection[str]) -> None:
+    for name in given:
+        if name not in known:
+            raise UsageProblem(f"There is no {what} {name!r}; there are {', '.join(known)}.")
+
+
+def _rows_of(request: Request, found: Catalogue, design: Manifest, by_request: Chosen) -> set[str]:
+    if design.sin and not request.is_narrowed:
+        return rows_of_the_mutant(found, design, request.depth_asked)
     return {
-        design.name: rows_of_the_sin(found, design, request.depth_asked)
-        if design.sin and not request.is_narrowed
-        else {
-            row.id
-            for row in found.promised(design, chooser, request.modes or MODES)
-            if not request.programs or row.program in request.programs
-        }
-        for design in designs
+        row.id
+        for row in promised(found, design, by_request, request.modes or MODES)
+        if not request.programs or row.program in request.programs
     }
 
 
 def rows_of_the_file(path: Path, found: Catalogue, designs: Iterable[Manifest]) -> Rows:
-    """Read which rows of which design are chosen; all of them have to be promised."""
+    """Read the chosen rows from lines of a design and a row's id.
+
+    Raises:
+        UsageProblem: The file cannot be read, or names a row that its design has not promised.
+    """
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageProblem(f"{path} cannot be read: {error}.") from None
-    promised = {design.name: {row.id for row in found.promised(design)} for design in designs}
-    chosen: Rows = {name: set() for name in promised}
+    offered: Mapping[str, set[str]] = {
+        design.name: {row.id for row in promised(found, design)} for design in designs
+    }
+    chosen: Rows = {name: set() for name in offered}
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         name, _, row_id = line.strip().partition(" ")
-        if row_id.strip() not in promised.get(name, set()):
+        if row_id.strip() not in offered.get(name, set()):
             said = (
                 f"{path}: line {number} names no row that one of the designs has promised: "
                 f"{line[:200]!r}."
@@ -103,46 +231,48 @@ def rows_of_the_file(path: Path, found: Catalogue, designs: Iterable[Manifest]) 
     return chosen
 
 
-def rows_of_the_sin(found: Catalogue, design: Manifest, depth: Depth = "full") -> set[str]:
-    """Find the rows on which a wrong design has to be caught, and the one that it has to pass.
+def rows_of_the_mutant(found: Catalogue, design: Manifest, depth: Depth = "full") -> set[str]:
+    """Find the rows that have to catch a wrong design, and its control.
 
-    At full depth that is the first row of each program of each scenario that it names, and each row
-    that it names. Below that those of its rows of core are enough that the depth holds; without one
-    the design is not judged there.
+    At full depth these are the first row of each program of each scenario that the design names,
+    and each row that it names. Below full depth those rows of its `core` are enough that the depth
+    holds. If the depth holds none of them, the design is not judged.
     """
     sin = design.sin
     assert sin
-    promised = found.promised(design)
-    core, others = (
-        [row for name in names for row in _named(found, design, name, promised)]
-        for names in (sin.core, sin.scenarios)
-    )
+    offered = promised(found, design)
+    core = [row for name in sin.core for row in _named(found, design, name, offered)]
+    others = [row for name in sin.scenarios for row in _named(found, design, name, offered)]
     caught = [row for row in core if is_within(row.depth, depth)]
     if depth == "full":
         caught += others
-    control = _named(found, design, sin.control, promised) if sin.control and caught else []
+    control = _named(found, design, sin.control, offered) if sin.control and caught else []
     return {row.id for row in (*caught, *control)}
 
 
-def _named(found: Catalogue, design: Manifest, name: str, promised: Collection[Row]) -> list[Row]:
+def _named(found: Catalogue, design: Manifest, name: str, offered: Collection[Row]) -> list[Row]:
     """Find the row of that name, or the first of each program of a scenario."""
     if name not in found.by_id and name not in found.by_row:
         raise UsageProblem(
             f"{design.file}: [sin] names {name}, and there is no such scenario or row."
         )
     scenario = found.by_row.get(name) or found.by_id[name]
-    mine = {row.id for row in promised}
-    rows = [row for row in scenario.rows if row.id in mine and name in {row.id, scenario.id}]
-    if not rows:
+    own = {row.id for row in offered}
+    named = [row for row in scenario.rows if row.id in own and name in {row.id, scenario.id}]
+    if not named:
         raise UsageProblem(
             f"{design.file}: [sin] names {name}, which the design's programs and modes leave out."
         )
-    return list({row.program: row for row in reversed(rows)}.values())[::-1]
+    return list({row.program: row for row in reversed(named)}.values())[::-1]
 
 
 def demand_known(found: Catalogue, designs: Iterable[Manifest]) -> None:
-    """Refuse a known failure of something that does not exist: it would hide nothing, and look as
-    if it did.
+    """Refuse a known failure of a scenario or row that does not exist.
+
+    It would hide nothing, and look as if it did.
+
+    Raises:
+        UsageProblem: A design names one.
     """
     for design in designs:
         for known in design.known_failures:

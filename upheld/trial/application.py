@@ -1,4 +1,4 @@
-"""One program in one mode, on topics of its own: what a scenario runs instances of."""
+"""One application of an attempt: its deployment, and what has become of it so far."""
 
 from bisect import bisect_right
 from collections import Counter
@@ -15,62 +15,35 @@ from upheld.programs import DEAD_LETTERS, Program
 from upheld.protocol.messages import Mode
 from upheld.stores import Store
 from upheld.supervisor.instance import Instance
+from upheld.trial.deployment import Deployment
+
+Wave = Callable[..., Sequence[Send]]  # called with wave=its number
+Count = Callable[[tuple[Send, ...]], dict[str, int]]
 
 
 @dataclass
-class Application:
-    """One program in one mode, on topics of its own."""
+class Input:
+    """The input of an application: what was written to it, and how far its logs reach."""
 
-    name: str
-    program: Program
-    event: events.Application
-    partitions: int  # of the outputs
-    inputs: dict[str, int]  # topic -> partitions
-    directory: Path
-    several: bool = False  # whether instances are to run beside each other
-    workers: int = 0  # how many processes share the work of an instance; 0: as it likes
-    through_proxy: bool = False  # whether its instances reach the broker through the proxy
-    doors: set[str] = field(default_factory=set)  # of those that did
-    group: str | None = None
-    running: dict[str, Instance] = field(default_factory=dict)
-    fed_ms: int = 0
-    fed: set[str] = field(default_factory=set)  # the topics that the last wave was for
+    wave: Wave | None = None  # makes the records of the next wave
+    count: Count = facts  # says what a wave adds to the totals
+    waves: int = 0  # how many were written
+    totals: dict[str, int] = field(default_factory=dict)
+    fed_ms: int = 0  # when the last wave was written
+    topics: set[str] = field(default_factory=set)  # of the last wave
     is_fed: bool = False  # all the time, by a thread of its own
-    observed_ms: int | None = (
-        None  # from the first feeding until it is drained: when its outputs were looked for
-    )
-    blind_ms: int | None = None  # and how long they were not, at most
     # topic-partition -> each wave's end, and when it was there
     appended: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
-    wave: Callable[..., Sequence[Send]] | None = None
-    count: Callable[[tuple[Send, ...]], dict[str, int]] = facts
-    incarnations: Counter[str] = field(default_factory=Counter)  # how often a topic was made anew
-    waves: int = 0
-    ready_ms: int = 0
-    positions: dict[tuple[str, bool], Position] = field(default_factory=dict)
     # topic-partition -> the offset after its last visible record
-    input_ends: dict[str, int] = field(default_factory=dict)
-    workload: dict[str, int] = field(default_factory=dict)
-    tables: Tables | None = None  # of a join: what its inputs say
-    table: str | None = None  # the topic that is the table, where that is one of the design's own
-    keys: list[str] = field(default_factory=list)  # what it is asked for
-    asked: int = 0
-    lag_due_ms: int | None = None  # when it is asked again how far it is behind, if it is
-    store: Store | None = None  # what keeps its state, where that is not its own affair
-    wall_clock: WallClock | None = None  # what its instances are started with, if theirs can be set
+    ends: dict[str, int] = field(default_factory=dict)
+    incarnations: Counter[str] = field(default_factory=Counter)  # how often a topic was made anew
 
-    @property
-    def kept(self) -> Path:
-        """Where a copy of its disks may be."""
-        return self.directory.with_name(f"{self.directory.name}-kept")
+    def appended_ms(self, topic: str, now_ms: int) -> Callable[[int, int], int]:
+        """Return a function from partition and offset to when that record was in the log.
 
-    def door(self, name: str = "a") -> str:
-        """What the proxy knows an instance by."""
-        return f"{self.event.application_id}/{name}"
-
-    def since(self, topic: str, now_ms: int) -> Callable[[int, int], int]:
-        """Return what says when the wave of a record was in the log, by partition and offset: now,
-        where it was none of ours, or ends in aborted records."""
+        It is the time of the record's wave. It is `now_ms` if the harness did not write the record,
+        and for aborted records at the end of a log.
+        """
         ends = dict[int, list[int]]()
         times = dict[int, list[int]]()
 
@@ -83,21 +56,102 @@ class Application:
 
         return since
 
+
+@dataclass
+class Sight:
+    """How far the topics of an application were read, and when."""
+
+    positions: dict[tuple[str, bool], Position] = field(default_factory=dict)
+    # When the outputs were read last; None but from the first feeding until the input is drained.
+    observed_ms: int | None = None
+    blind_ms: int | None = None  # the longest time between two looks at them
+
+
+@dataclass
+class Application:
+    """One program in one mode, on topics of its own, and the instances that run it."""
+
+    deployment: Deployment
+    partitions: int = field(init=False)  # of the outputs
+    inputs: dict[str, int] = field(init=False)  # topic -> partitions
+    several: bool = False  # whether instances are to run beside each other
+    workers: int = 0  # how many processes share the work of an instance; 0: the design chooses
+    through_proxy: bool = False  # whether its instances reach the broker through the proxy
+    wall_clock: WallClock | None = None  # of its instances, if it can be set
+    tables: Tables | None = None  # of a join: what its inputs say
+    input: Input = field(default_factory=Input)
+    sight: Sight = field(default_factory=Sight)
+    running: dict[str, Instance] = field(default_factory=dict)
+    doors: set[str] = field(default_factory=set)  # instances that went through the proxy
+    group: str | None = None
+    ready_ms: int = 0
+    table: str | None = None  # the topic that is the table, if the design made it
+    keys: list[str] = field(default_factory=list)  # that its table is asked for
+    asked: int = 0  # how often it was asked for a key
+    lag_due_ms: int | None = None  # when it is asked next how far it is behind, if ever
+
+    def __post_init__(self) -> None:
+        self.partitions = self.deployment.partitions
+        self.inputs = dict(self.deployment.inputs)
+
+    def position(self, topic: str, *, committed: bool) -> Position:
+        """Return how far a topic was read under one isolation level; a read moves it on."""
+        partitions = self.inputs.get(topic, self.partitions)
+        start = dict.fromkeys(range(partitions), 0)
+        return self.sight.positions.setdefault((topic, committed), start)
+
+    def door(self, name: str = "a") -> str:
+        """Return the name by which the proxy knows an instance."""
+        return f"{self.event.application_id}/{name}"
+
+    @property
+    def name(self) -> str:
+        """Return its name, which no other application of the attempt has."""
+        return self.deployment.name
+
+    @property
+    def program(self) -> Program:
+        """Return the program that it runs."""
+        return self.deployment.program
+
+    @property
+    def event(self) -> events.Application:
+        """Return what the history says of it."""
+        return self.deployment.event
+
+    @property
+    def mode(self) -> Mode:
+        """Return `at_least_once` or `exactly_once`."""
+        return self.event.mode
+
+    @property
+    def store(self) -> Store | None:
+        """Return the store that keeps its state, if the scenario names one."""
+        return self.deployment.store
+
+    @property
+    def directory(self) -> Path:
+        """Return the folder that holds its disks."""
+        return self.deployment.directory
+
+    @property
+    def kept(self) -> Path:
+        """Return where a copy of its disks may be."""
+        return self.directory.with_name(f"{self.directory.name}-kept")
+
     @property
     def reads(self) -> str:
-        """The input topic, of a join the one whose keys the results have."""
+        """Return the input topic; of a join the one whose keys the results have."""
         return self.event.topics[self.program.reads]
 
     @property
     def writes(self) -> str:
-        """The output topic."""
+        """Return the output topic."""
         return self.table or self.event.topics[self.program.writes]
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """The output topics of all its stages, the last one's first, and that of its dead
-        letters.
-        """
+        """Return the output topics of all stages, the last stage first, then dead letters."""
         roles = [*(stage.writes for stage in self.program.stages[1:]), DEAD_LETTERS]
         return self.writes, *(
             self.event.topics[role] for role in roles if role in self.event.topics
@@ -105,9 +159,7 @@ class Application:
 
     @property
     def commits(self) -> dict[str, int]:
-        """The inputs whose committed offsets say how far the application is: topic ->
-        partitions.
-        """
+        """Return the inputs whose offsets are committed: topic -> partitions."""
         return {
             topic: self.inputs[topic]
             for topic in map(self.event.topics.__getitem__, self.program.commits)
@@ -115,10 +167,17 @@ class Application:
 
     @property
     def places(self) -> list[str]:
-        """Every topic-partition of those inputs, sorted."""
+        """Return every topic-partition of the inputs whose offsets are committed, sorted."""
         return sorted(f"{topic}-{p}" for topic, count in self.commits.items() for p in range(count))
 
+    # --- read by sentences under these names, which are the input's
+
     @property
-    def mode(self) -> Mode:
-        """At_least_once or exactly_once."""
-        return self.event.mode
+    def wave(self) -> Wave | None:
+        """Return the workload that was written last."""
+        return self.input.wave
+
+    @property
+    def fed_ms(self) -> int:
+        """Return when the last wave was written, in milliseconds since the attempt began."""
+        return self.input.fed_ms

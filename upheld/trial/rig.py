@@ -1,5 +1,6 @@
-"""What the scenarios of one run share: the broker, the clients of the harness, warm instances, the
-proxy.
+"""The rig that all scenarios of a run share.
+
+It holds the broker, the clients of the harness, warm instances, and the proxy.
 """
 
 import subprocess
@@ -9,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from upheld.brokers import Broker
+from upheld.brokers.cluster import open_cluster
 from upheld.injectors.disk import Disk
 from upheld.injectors.proxy import Proxy
 from upheld.kafka.feed import Feed
@@ -22,14 +24,14 @@ from upheld.verdicts import HarnessError, MachineLacks
 
 PROGRESS_S = 40.0  # an input that moves no further for so long is stuck
 SESSION_TIMEOUT_MS = 2_000
-ABORT_CHECK_MS = (
-    500  # how often our brokers look for overdue transactions; the features' figures are for these
-)
+# How often the harness's own brokers look for overdue transactions; the features' figures are for
+# these brokers.
+ABORT_CHECK_MS = 500
 
 
 @dataclass
 class Rig:
-    """What the scenarios of one run share: the broker and the harness's own clients on it."""
+    """The broker of a run and the harness's own clients on it, with what they need."""
 
     run: RunScope
     broker: Broker
@@ -46,13 +48,16 @@ class Rig:
     cluster: "Rig | None" = None  # the same on three brokers, while rows want them
 
     def on_a_cluster(self) -> "Rig":
-        """The same on a cluster of three brokers, started for the first row that wants them; on a
-        broker that is not ours MachineLacks."""
+        """Return the same rig on a cluster of three brokers.
+
+        The cluster starts for the first row that wants it.
+
+        Raises:
+            MachineLacks: The broker of the run is not the harness's own.
+        """
         if not self.broker.ours:
             raise MachineLacks("no node of somebody else's cluster is killed")
         if self.cluster is None:
-            from upheld.brokers.cluster import open_cluster  # noqa: PLC0415  (a run may have no such row)
-
             with waiting("a cluster of three brokers starts"):
                 broker = open_cluster(self.run, self.out / "logs", why="one of its nodes is to die")
             reading = Reading(broker.bootstrap, broker.client)
@@ -61,7 +66,7 @@ class Rig:
         return self.cluster
 
     def end_cluster(self) -> None:
-        """End the three brokers, if there are any: the memory is wanted elsewhere."""
+        """End the three brokers, if there are any: other rows want the memory."""
         if self.cluster:
             self.cluster.reading.close()
             self.cluster.broker.close()
@@ -69,25 +74,27 @@ class Rig:
 
     @cached_property
     def pace(self) -> Pace:
-        """What the broker makes its clients wait for; ours is quick, a cluster of somebody else may
-        not be.
+        """Return how long the broker makes its clients wait.
+
+        The harness's own broker is quick; an external cluster may not be.
         """
         return self.reading.pace()
 
     @property
     def session_timeout_ms(self) -> int:
-        """The shortest that the broker allows, from ours up."""
+        """Return the shortest session timeout that the broker allows, 2 seconds at least."""
         return max(SESSION_TIMEOUT_MS, self.pace.min_session_ms)
 
     @property
     def later_abort_ms(self) -> int:
-        """How much later than by ours an overdue transaction may be aborted."""
+        """Return how much later than by our own broker an overdue transaction is aborted."""
         return max(0, self.pace.abort_check_ms - ABORT_CHECK_MS)
 
     @property
     def progress_s(self) -> float:
-        """An input that moves no further for so long is stuck: a dead member, a rebalance and an
-        abort are waited for.
+        """Return the seconds after which an input that moves no further is stuck.
+
+        They include the time for a dead member, a rebalance and an abort.
         """
         slower_ms = (
             self.session_timeout_ms
@@ -98,7 +105,7 @@ class Rig:
         return PROGRESS_S + slower_ms / 1000
 
     def pool(self, manifest: Manifest) -> Pool:
-        """The pool of warm instances of one design."""
+        """Return the pool of warm instances of a design; close those of other designs."""
         if manifest.name not in self.pools:
             # One design at a time keeps memory and the two cores for itself.
             for other in self.pools.values():
@@ -112,7 +119,10 @@ class Rig:
         return self.pools[manifest.name]
 
     def take(self, manifest: Manifest, environment: dict[str, str] | None = None) -> Instance:
-        """A warm instance, or a new one with that environment; what boots in view is told."""
+        """Take a warm instance, or boot one with this environment.
+
+        The user is told while a boot is being waited for.
+        """
         first = manifest.name not in self.pools
         pool = self.pool(manifest)
         own = environment is not None
@@ -137,7 +147,7 @@ class Rig:
         return self.proxy
 
     def close(self) -> None:
-        """End every instance and client, and the cluster; the broker is its owner's."""
+        """End every instance and client, and the cluster; the owner ends the broker."""
         self.end_cluster()
         for pool in self.pools.values():
             pool.close()

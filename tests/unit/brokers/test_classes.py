@@ -16,7 +16,8 @@ class Machine:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.jar, self.runs = folder / "kafka.jar", 0
+        self.jar = folder / "kafka.jar"
+        self.runs = 0
         self.jar.touch()
         (folder / "java/lib/server").mkdir(parents=True)
         (folder / "java/lib/server/classes.jsa").touch()
@@ -42,7 +43,8 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 def test_classes_are_archived_once(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
     """The first start makes the archive and says so, and all take it, until a jar is newer."""
-    first, second = machine.asked(), machine.asked()
+    first = machine.asked()
+    second = machine.asked()
 
     assert first == second
     assert Path(first[0].removeprefix("-XX:SharedArchiveFile=")).exists()

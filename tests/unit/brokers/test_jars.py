@@ -51,7 +51,8 @@ def test_a_set_is_fetched_once(lock_folder: Path) -> None:
     """The second use takes the cache and asks nobody."""
     repository = Repository()
 
-    first, second = jar_set(lock_folder, repository), jar_set(lock_folder, unreachable)
+    first = jar_set(lock_folder, repository)
+    second = jar_set(lock_folder, unreachable)
 
     assert [path.read_bytes() for path in first] == [b"the first jar", b"the second jar"]
     assert first == second

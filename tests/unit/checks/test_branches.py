@@ -21,15 +21,15 @@ def two_entries() -> tuple[Story, list[Record]]:
     return story, [entries[0], entries[2]]
 
 
-class TestOutputs:
+class TestRelation:
     """What the two output topics may say."""
 
     def test_all_postings_of_an_entry_are_its_branch_s(self) -> None:
         """Whoever they are for; and each account has its own."""
         story, (first, second) = two_entries()
         accounts(story, first, second)
-        story.row("north", 3, 2, first, of="branch")
-        story.row("north", 10, 3, second, of="branch")
+        story.total("north", 3, 2, first)
+        story.total("north", 10, 3, second)
 
         assert story.found("relation") == []
 
@@ -37,14 +37,14 @@ class TestOutputs:
         """A total that lacks an entry is short by its postings."""
         story, (first, second) = two_entries()
         accounts(story, first, second)
-        story.row("north", 7, 1, second, of="branch")
+        story.total("north", 7, 1, second)
 
         assert {(name, key) for name, key, _ in story.found("relation")} == {("lost", "north")}
 
     def test_the_first_stage_is_silent(self) -> None:
         """Right totals do not make up for accounts that nobody sees."""
         story, (_, second) = two_entries()
-        story.row("north", 10, 3, second, of="branch")
+        story.total("north", 10, 3, second)
 
         assert story.found("relation") == [
             ("lost", "ada", second.at),
@@ -55,7 +55,7 @@ class TestOutputs:
         """An account is no branch."""
         story, (first, second) = two_entries()
         accounts(story, first, second)
-        story.row("north", 10, 3, second, of="branch")
+        story.total("north", 10, 3, second)
         story.row("bob", -2, 1, first)
 
         assert story.found("relation") == [("phantom", "bob", None)]

@@ -1,308 +1,23 @@
 """Any legal history passes every check, and any mutated one is caught by an anomaly that its
 mutation may be called.
 
-A small design is played here that shares nothing with the models: it reads, batches, conflates,
-repeats, is killed and restored as its mode allows. Its sins are a few lines each.
+The histories are those of the small design in tests/support, which shares nothing with the models.
 """
 
 import json
-from collections.abc import Iterable
-from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from histories import Story
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from properties import claimed, found, some
+from small_design import Design, Edit, Plan, Sin, plans, played
 
-from upheld.checks import ANOMALIES, CHECKS
+from upheld.checks import ANOMALIES
 from upheld.generators.envelope_pb2 import Envelope
-from upheld.history import History
-from upheld.history.events import Claim, Record
-
-settings.register_profile(
-    "checks",
-    max_examples=40,
-    derandomize=True,
-    deadline=None,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-)
-settings.load_profile("checks")
-
-ACCOUNTS = (("ada", "bob"), ("eve", "zoe"))  # those of the branch in each partition
-MODES = ("exactly_once", "at_least_once")
-
-
-@dataclass(frozen=True)
-class Batch:
-    """How many records a design takes from each partition at once, and how it shows them."""
-
-    size: int
-    conflates: bool
-    repeats: bool
-
-
-@dataclass(frozen=True)
-class Plan:
-    """An input, and the lives of a design: batches that were committed, then one that a kill met
-    half-way.
-    """
-
-    program: str
-    mode: str
-    # Kind, partition, (account, cents).
-    inputs: tuple[tuple[str, int, tuple[tuple[int, int], ...]], ...]
-    # Committed batches, outputs of the one that was open.
-    lives: tuple[tuple[tuple[Batch, ...], int], ...]
-    last: Batch
-
-
-BATCHES = st.builds(Batch, size=st.integers(1, 4), conflates=st.booleans(), repeats=st.booleans())
-POSTINGS = st.lists(st.tuples(st.integers(0, 1), st.integers(-3, 100)), min_size=1, max_size=4).map(
-    tuple
-)
-
-
-def plans(
-    *programs: str,
-    modes: Iterable[str] = MODES,
-    kinds: Iterable[str] = ("aborted", "again", "move", "gap"),
-    lives: int = 2,
-) -> st.SearchStrategy[Plan]:
-    """Small ones: up to a dozen inputs, up to two kills."""
-    kind = st.sampled_from(["entry"] * 4 + list(kinds))
-    first = st.tuples(st.just("entry"), st.integers(0, 1), POSTINGS)
-    others = st.lists(
-        st.tuples(kind, st.integers(0, 1), POSTINGS | st.just(())), min_size=2, max_size=11
-    )
-    return st.builds(
-        Plan,
-        program=st.sampled_from(programs or ("ledger", "relay")),
-        mode=st.sampled_from(list(modes)),
-        inputs=st.tuples(first, others).map(lambda drawn: (drawn[0], *drawn[1])),
-        lives=st.lists(
-            st.tuples(st.lists(BATCHES, max_size=2).map(tuple), st.integers(0, 6)), max_size=lives
-        ).map(tuple),
-        last=BATCHES,
-    )
-
-
-@dataclass
-class State:
-    """What a design remembers: per account the sum, the count and the first hop; per partition
-    where it reads on.
-    """
-
-    accounts: dict[str, tuple[int, int, tuple[Any, ...]]] = field(default_factory=dict)
-    positions: list[int] = field(default_factory=lambda: [0, 0])
-
-
-@dataclass(frozen=True)
-class Sin:
-    """What this design does wrong, if anything."""
-
-    counts: Record | None = None  # this aborted entry
-    leaves_out: tuple[Record, str] | None = None  # this entry for this account
-    applies_repeats: bool = False
-
-
-class Design:
-    """Reads an input as a plan says, and writes its outputs into the story."""
-
-    def __init__(self, plan: Plan, sin: Sin = Sin(), story: Story | None = None) -> None:
-        self.plan, self.sin = plan, sin
-        self.story = story or Story(plan.program, plan.mode)
-        self.story.names("app")
-        self.log = self._input()
-        self.state = State()
-
-    def _input(self) -> list[list[Record]]:
-        story, log = self.story, [[], []]  # type: tuple[Story, list[list[Record]]]
-        # What a relay upstream can repeat since its topic last moved.
-        since: list[list[Record]] = [
-            [],
-            [],
-        ]
-        upstream, offsets = [0, 0], [10, 10]
-        for kind, partition, postings in self.plan.inputs:
-            pairs = [(ACCOUNTS[partition][account], cents) for account, cents in postings]
-            branch = ("north", "south")[partition]
-            if kind == "gap":
-                story.gap(1 + len(postings), partition)
-            elif kind == "aborted":
-                log[partition].append(story.aborted(*pairs, partition=partition, branch=branch))
-            elif kind == "again":
-                run = since[partition][-1 - len(postings) :]
-                log[partition] += [story.again(record) for record in run]
-            else:
-                if kind == "move":
-                    upstream[partition] += 1
-                    offsets[partition] = 3
-                    since[partition].clear()
-                via = (
-                    "up",
-                    upstream[partition] // 2,
-                    offsets[partition],
-                    b"id" * (upstream[partition] % 2),
-                )
-                offsets[partition] += 1
-                headers = [("trace", b"%d" % len(pairs)), ("trace", None)]
-                entry = story.entry(
-                    *pairs, via=[via], partition=partition, branch=branch, headers=headers
-                )
-                log[partition].append(entry)
-                since[partition].append(entry)
-        return log
-
-    def play(self) -> "Design":
-        """Live every life of the plan, then drain the input; the claims of the features stand where
-        they are made.
-        """
-        story, exactly_once = self.story, self.plan.mode == "exactly_once"
-        for batches, open_outputs in self.plan.lives:
-            story.start()
-            for batch in batches:
-                self._emit(self._process(batch), batch)
-            committed = deepcopy(self.state)
-            rows = self._process(Batch(3, conflates=False, repeats=False))
-            if not exactly_once:  # what was sent before the commit stays, the rest of it never was
-                self._emit(rows[:open_outputs], Batch(3, conflates=False, repeats=False))
-            self.state = committed
-            story.kill()
-            story.settled(*committed.positions)
-            story.claims("fold")
-            if exactly_once:
-                story.claims("whole")
-        story.start()
-        while rows := self._process(self.plan.last):
-            self._emit(rows, self.plan.last)
-        story.rests()
-        for check in ("relation", "whole", "preserved", "promptly"):
-            story.claims(check)
-        if self.plan.lives and not exactly_once:
-            story.claims("below-the-commit")
-        story.kill()
-        story.settled(*self.state.positions)
-        story.claims("fold")
-        story.names("app")
-        story.claims("side-effects")
-        return self
-
-    def _process(self, batch: Batch) -> list[tuple[Any, ...]]:
-        """Take the next records; the arguments of the outputs that they make, or None where a
-        record makes none.
-        """
-        made: list[tuple[Any, ...]] = []
-        taken = False
-        for partition, records in enumerate(self.log):
-            unread = [
-                r
-                for r in records
-                if r.offset >= self.state.positions[partition] and self._counts(r)
-            ]
-            for record in unread[: batch.size]:
-                taken = True
-                self.state.positions[partition] = record.offset + 1
-                made += (
-                    [(partition, record)] if self.plan.program == "relay" else self._apply(record)
-                )
-        return made or ([()] if taken else [])
-
-    def _counts(self, record: Record) -> bool:
-        return record.visible or record == self.sin.counts
-
-    def _apply(self, record: Record) -> list[tuple[Any, ...]]:
-        envelope = Envelope.FromString(record.value or b"")
-        hop = envelope.chain[0] if envelope.chain else None
-        place = (
-            (hop.topic, hop.partition, hop.topic_id, hop.offset)
-            if hop
-            else ("own", 0, b"", record.offset)
-        )
-        rows: list[tuple[Any, ...]] = []
-        for account in sorted({posting.account for posting in envelope.postings}):
-            cents, count, last = self.state.accounts.get(account, (0, 0, ("", 0, b"", 0)))
-            if place[:3] == last[:3] and place[3] <= last[3] and not self.sin.applies_repeats:
-                continue
-            if self.sin.leaves_out == (record, account):
-                continue
-            amounts = [
-                posting.amount_cents for posting in envelope.postings if posting.account == account
-            ]
-            self.state.accounts[account] = (cents + sum(amounts), count + len(amounts), place)
-            rows.append((record.partition, account, *self.state.accounts[account][:2], record))
-        return rows
-
-    def _emit(self, rows: list[tuple[Any, ...]], batch: Batch) -> None:
-        rows = [row for row in rows if row]
-        if batch.conflates and self.plan.program == "ledger":
-            rows = list({row[1]: row for row in rows}.values())
-        for row in rows:
-            for _ in range(2 if batch.repeats and self.plan.mode == "at_least_once" else 1):
-                partition, *output = row
-                if self.plan.program == "relay":
-                    self.story.copy(*output, partition=partition)
-                else:
-                    self.story.row(*output, partition=partition)
-
-
-def claimed(history: History) -> dict[str, set[str]]:
-    """Every check that the history claims, and the anomalies that it finds at any of its claims."""
-    found: dict[str, set[str]] = {}
-    for count, event in enumerate(history.events):
-        if isinstance(event, Claim):
-            anomalies = CHECKS[event.check](history.upto(count), event.application)
-            found.setdefault(event.check, set()).update(anomaly.name for anomaly in anomalies)
-    return found
-
-
-def found(check: str, history: History) -> set[str]:
-    """The names of what a check finds, each one that it may name."""
-    names = {anomaly.name for anomaly in CHECKS[check](history, "app")}
-
-    assert names <= set(ANOMALIES[check])
-    return names
-
-
-@dataclass
-class Edit:
-    """A played history whose outputs can be taken out, put in or changed before it is judged."""
-
-    design: Design
-
-    @property
-    def outputs(self) -> list[Record]:
-        """Every output in the order of the history."""
-        story = self.design.story
-        return [
-            e for e in story.history.events if isinstance(e, Record) and e.topic == story.writes
-        ]
-
-    def by_key(self) -> dict[bytes, list[Record]]:
-        """The outputs of each key."""
-        keys: dict[bytes, list[Record]] = {}
-        for record in self.outputs:
-            keys.setdefault(record.key or b"", []).append(record)
-        return keys
-
-    def history(self, *changes: tuple[Record, list[Record]]) -> History:
-        """Each of these outputs replaced by others, and every output given the offset of its new
-        place.
-        """
-        return self.design.story.edited(*changes)
-
-
-def played(plan: Plan, sin: Sin = Sin()) -> Edit:
-    """The history of this plan."""
-    return Edit(Design(plan, sin).play())
-
-
-def some(data: st.DataObject, candidates: list[Any]) -> Any:
-    """One of them; a plan that has none says nothing."""
-    assume(candidates)
-    return data.draw(st.sampled_from(candidates))
+from upheld.history.events import Record
 
 
 @settings(max_examples=150)
@@ -582,10 +297,8 @@ def test_random_bytes(program: str, data: st.DataObject) -> None:
     """An output of any bytes ends in an anomaly, never in a traceback."""
     story = Story(program)
     entry = story.entry(ada=1)
-    value, headers = (
-        data.draw(st.binary(max_size=40) | st.none()),
-        data.draw(st.sampled_from([(), (("chain", b"\xff"),)])),
-    )
+    value = data.draw(st.binary(max_size=40) | st.none())
+    headers = data.draw(st.sampled_from([(), (("chain", b"\xff"),)]))
     story.row(
         "ada",
         1,

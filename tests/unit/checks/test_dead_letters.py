@@ -30,11 +30,9 @@ def spoiled(mode: str = "exactly_once", **options: Any) -> tuple[Story, list[Rec
     """
     story = Story("ledger", mode, sets_aside=True, **options)
     story.start()
-    first, _, second = (
-        story.spoiled(b"\x0a\x05abc"),
-        story.entry(ada=5),
-        story.spoiled(None, headers=HEADERS),
-    )
+    first = story.spoiled(b"\x0a\x05abc")
+    _ = story.entry(ada=5)
+    second = story.spoiled(None, headers=HEADERS)
     story.spoiled(b"{}", visible=False)
     return story, [first, second, story.spoiled(key=None, headers=HEADERS, partition=1)]
 
@@ -210,7 +208,8 @@ def test_nothing_else_comes_of_it(program: str) -> None:
     """
     story = Story(program, sets_aside=True)
     story.start()
-    flawed, entry = story.spoiled(), story.entry(ada=5)
+    flawed = story.spoiled()
+    entry = story.entry(ada=5)
     story.spoiled(None, visible=False)
     story.spoiled(key=None)
     made = story.row("ada", 5, 1, entry) if program == "ledger" else story.copy(entry)

@@ -3,18 +3,15 @@ order.
 """
 
 import json
-from typing import Any
 
 import pytest
 from histories import Story
 from hypothesis import given
 from hypothesis import strategies as st
+from stories import BOTH_MODES, names
 
-from upheld.generators.visits import facts, visits
 from upheld.history.events import Instance
 from upheld.verdicts import Inconclusive
-
-BOTH_MODES = pytest.mark.parametrize("mode", ["exactly_once", "at_least_once"])
 
 
 def batcher(mode: str = "exactly_once", threshold: int = 3, interval_ms: int = 1000) -> Story:
@@ -22,11 +19,6 @@ def batcher(mode: str = "exactly_once", threshold: int = 3, interval_ms: int = 1
     story = Story("batcher", mode, threshold=threshold, interval_ms=interval_ms)
     story.start()
     return story
-
-
-def names(found: list[tuple[str, Any, Any]]) -> list[str]:
-    """The anomalies alone."""
-    return [name for name, _, _ in found]
 
 
 class TestRelation:
@@ -290,22 +282,6 @@ class TestBounded:
         assert story.found("bounded") == []
 
 
-class TestNoTopics:
-    """A topic of the application beside its program's is one too many."""
-
-    @pytest.mark.parametrize(
-        ("topic", "anomalies"), [("app-changelog", ["leaked-topic"]), ("theirs", [])]
-    )
-    def test_declared_or_not(self, topic: str, anomalies: list[str]) -> None:
-        """Names of others are not the application's."""
-        story = Story("batcher")
-        story.names("app-visits", "app-batches")
-        story.start(internal_topics=(topic,))
-        story.names("app-visits", "app-batches", topic)
-
-        assert names(story.found("no-topics")) == anomalies
-
-
 @given(data=st.data(), threshold=st.integers(1, 4), count=st.integers(1, 12))
 def test_a_legal_batcher_is_never_caught(data: st.DataObject, threshold: int, count: int) -> None:
     """Whatever a right design does with threshold and clock passes every check; one more, fewer or
@@ -314,7 +290,9 @@ def test_a_legal_batcher_is_never_caught(data: st.DataObject, threshold: int, co
     story = batcher("exactly_once", threshold)
     letters = "abcdefghijkl"[:count]
     story.visits("ada", letters)
-    now_ms, left, outs = 0, letters, []
+    now_ms = 0
+    left = letters
+    outs = []
     while left:
         size = data.draw(st.integers(1, min(threshold, len(left))))
         now_ms += 1 if size == threshold else 1000
@@ -333,31 +311,3 @@ def test_a_legal_batcher_is_never_caught(data: st.DataObject, threshold: int, co
     found = story.found("relation") + story.found("bounded")
 
     assert bool(found) == (sin != "none")
-
-
-def test_the_workload() -> None:
-    """One seed, the same bytes; every customer has an event, nulls and aborted ones stand between,
-    a wave brings new ones.
-    """
-    first, again, next_wave = visits(7), visits(7), visits(7, wave=1)
-    counted = facts(first)
-
-    assert first == again
-    assert counted["entries"] == 4000
-    assert counted["accounts"] == 40
-    assert counted["nulls"] > 40
-    assert counted["aborted"] >= 6
-    assert {send.partition for send in first} == set(range(4))
-    assert len({send.value for send in [*first, *next_wave] if send.value}) == sum(
-        bool(s.value) for s in [*first, *next_wave]
-    )
-    assert {send.key for send in first} == {send.key for send in next_wave}
-    assert facts(visits(7, events=1, customers=1, plain=True)) == {
-        "records": 1,
-        "entries": 1,
-        "accounts": 1,
-        "nulls": 0,
-        "aborted": 0,
-    }
-    with pytest.raises(ValueError, match="3 events are not enough for 4 customers"):
-        visits(7, events=3, customers=4)

@@ -14,7 +14,7 @@ import pytest
 from histories import Story
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from test_checks_properties import claimed, found, some
+from properties import claimed, found, some
 
 from upheld.checks.joins import races
 from upheld.checks.view import view_of
@@ -23,7 +23,8 @@ from upheld.history.events import Record
 
 PROGRAMS = ("clients", "tickers", "holdings")
 MODES = ("exactly_once", "at_least_once")
-ROWS, TICKERS = ("ada", "bob"), ("A", "B", None, "UNKNOWN")
+ROWS = ("ada", "bob")
+TICKERS = ("A", "B", None, "UNKNOWN")
 
 # What befalls a row or a partner, which one, its ticker, and whether it is visible.
 Change = tuple[str, int, int, bool]
@@ -75,7 +76,8 @@ STEPS = (
 
 def change(byte: int) -> Change:
     """One byte as a change: drawn together they are drawn fast."""
-    kind, number = KINDS[byte % 5], byte // 5 % 4 // 3
+    kind = KINDS[byte % 5]
+    number = byte // 5 % 4 // 3
     is_aborted = byte >= 120 and byte % 3 == 0
     return kind, number, max(0, byte // 20 % 6 - 2), not is_aborted
 
@@ -128,7 +130,8 @@ class Design:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.exactly_once, self.broadcast = plan.mode == "exactly_once", plan.program == "tickers"
+        self.exactly_once = plan.mode == "exactly_once"
+        self.broadcast = plan.program == "tickers"
         self.story = Story(plan.program, plan.mode)
         self.log: list[list[Record]] = [[], [], [], []]
         for change in plan.inputs:
@@ -206,7 +209,8 @@ class Design:
         ]
         if not unread:
             return False
-        record, left = unread[0], place < 2
+        record = unread[0]
+        left = place < 2
         self.state = self.state.after(record, left=left)
         if record.visible and left:
             self.touched[record.key or b""] = None
@@ -458,7 +462,8 @@ def test_random_values(program: str, data: st.DataObject) -> None:
     a traceback.
     """
     story = Story(program)
-    left, right = story.left("1", "1"), story.right("1")
+    left = story.left("1", "1")
+    right = story.right("1")
     result = json.loads(story.joined(left, right).value or b"")
     any_value = st.none() | st.integers() | st.text("ab") | st.just([]) | st.just({})
     for side in data.draw(st.sets(st.sampled_from(["left", "right", "from"]), min_size=1)):

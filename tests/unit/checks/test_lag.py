@@ -25,7 +25,9 @@ def asked(*answers: tuple[int, int, int, int]) -> Story:
     return story
 
 
-BEHIND, DONE, AT_REST = (2000, 3, 0, 3), (9000, 0, 5, 5), (12000, 0, 5, 5)
+BEHIND = (2000, 3, 0, 3)
+DONE = (9000, 0, 5, 5)
+AT_REST = (12000, 0, 5, 5)
 
 
 class TestLag:

@@ -43,10 +43,12 @@ class Played:
     """The history of a plan, and the rows that were shown in it."""
 
     def __init__(self, plan: Plan) -> None:
-        self.story, self.plan = Story("pulse", plan.mode), plan
+        self.story = Story("pulse", plan.mode)
+        self.plan = plan
         self.topics: dict[str, list[Record]] = {role: [] for role in ROLES}
         for number, byte in enumerate(plan.inputs):
-            role, robot = ROLES[byte % 4], ROBOTS[byte // 4 % 3 // 2]
+            role = ROLES[byte % 4]
+            robot = ROBOTS[byte // 4 % 3 // 2]
             if role == "robots":
                 self.topics[role].append(self.story.called(robot, f"name {number}"))
             else:
@@ -55,8 +57,10 @@ class Played:
                     robot, byte // 16 % 4, 1 + byte % 7, role, visible=is_visible
                 )
                 self.topics[role] += [record] if is_visible else []
-        self.read, self.committed = dict.fromkeys(ROLES, 0), dict.fromkeys(ROLES, 0)
-        self.touched, self.pending = set[str](), set[str]()
+        self.read = dict.fromkeys(ROLES, 0)
+        self.committed = dict.fromkeys(ROLES, 0)
+        self.touched = set[str]()
+        self.pending = set[str]()
         self.shown: defaultdict[str, list[Record]] = defaultdict(list)
         self.story.start()
         for byte in plan.steps:
@@ -77,7 +81,8 @@ class Played:
         else:
             self.story.kill()
             self.story.start()
-            self.read, self.touched = dict(self.committed), set()
+            self.read = dict(self.committed)
+            self.touched = set()
 
     def take(self, role: str) -> None:
         """Read the next record of a topic."""

@@ -463,7 +463,7 @@ def test_an_interrupt_while_it_is_imported_is_one_sentence() -> None:
         "import os, signal, sys\n"
         "class Interrupting:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == 'upheld.spec.catalogue': os.kill(os.getpid(), signal.SIGINT)\n"
+        "        if name == 'upheld.spec.depths': os.kill(os.getpid(), signal.SIGINT)\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "sys.meta_path.insert(0, Interrupting())\n"
         "from upheld.__main__ import main\n"

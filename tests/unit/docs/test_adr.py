@@ -13,7 +13,8 @@ from upheld.spec import catalogue
 
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "docs" / "adr"
-TITLE_MAX, WIDTH_MAX = 72, 100
+TITLE_MAX = 72
+WIDTH_MAX = 100
 CODE = re.compile(r"`[^`]+`")
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
 STATUS = re.compile(r"accepted|superseded by (?P<number>\d{4})")

@@ -11,6 +11,7 @@ import pytest
 from upheld import report
 from upheld.cli import EXIT_CODES, INTERRUPTED, parser
 from upheld.errors import MachineProblem, UsageProblem
+from upheld.protocol.capabilities import Capability
 from upheld.report import RowResult
 from upheld.verdicts import Verdict
 
@@ -147,3 +148,12 @@ def test_every_option_of_every_command_is_explained() -> None:
     ]
 
     assert silent == []
+
+
+def test_the_table_of_capabilities_is_the_protocol_s() -> None:
+    """The page for designs lists each capability with the sentence that the code has for it."""
+    page = (ROOT / "docs" / "gate-your-own-design.md").read_text(encoding="utf-8")
+
+    assert re.findall(r"^   \| `(.+)` \| (.+) \|$", page, re.MULTILINE) == [
+        (capability, capability.sentence) for capability in Capability
+    ]

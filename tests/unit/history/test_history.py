@@ -149,7 +149,8 @@ def test_all_at_once_is_one_after_the_other(tmp_path: Path) -> None:
     """
     story = Story()
     records = [story.entry(ada=1), story.aborted(ada=2), story.spoiled(None)]
-    one, all_of_them = History(path=tmp_path / "one"), History(path=tmp_path / "all")
+    one = History(path=tmp_path / "one")
+    all_of_them = History(path=tmp_path / "all")
     for history in (one, all_of_them):
         history.add(story.history.begun)
     for record in records:

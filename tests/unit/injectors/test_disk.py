@@ -58,7 +58,8 @@ def test_what_is_seen(folder: Path) -> None:
 @pytest.mark.parametrize("number", range(len(DONE)))
 def test_what_is_held(folder: Path, number: int) -> None:
     """It has not happened, and all that comes before it has."""
-    disk, hold = Disk(folder.parent), Hold(folder, DONE[number], 1)
+    disk = Disk(folder.parent)
+    hold = Hold(folder, DONE[number], 1)
     disk.arm(hold)
 
     process = disk.launch([sys.executable, "-c", WORKS], cwd=folder)

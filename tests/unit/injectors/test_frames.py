@@ -282,9 +282,11 @@ def filled(schema: Any, where: Any, said: dict[str, Any]) -> Any:
         ProducerId: ProducerId(7),
     }
     plain |= {i16: i16(0), i32: i32(0), i64: i64(0)}
-    kinds, values = get_type_hints(schema), dict[str, Any]()
+    kinds = get_type_hints(schema)
+    values = dict[str, Any]()
     for field in fields(schema):
-        name, kind = field.name, kinds[field.name]
+        name = field.name
+        kind = kinds[field.name]
         if name in said:
             values[name] = said[name]
         elif get_origin(kind) is tuple and is_dataclass(get_args(kind)[0]):
@@ -460,7 +462,8 @@ def test_a_rule_names_a_client_or_a_topic() -> None:
 
 def test_a_topic_is_known_by_its_id() -> None:
     """Clients that have been told it ask by it."""
-    known, other = UUID(int=1), UUID(int=2)
+    known = UUID(int=1)
+    other = UUID(int=2)
     asked: list[Any] = [("produce", "x", other), ("produce", "x", known)]
 
     assert meets(Rule("a", "produce", "close", topic="t"), *asked, names={known: "t"}) == [2]

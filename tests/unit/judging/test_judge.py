@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from histories import Story
+from stories import duplicated, right
 
 from upheld.cli import main
 from upheld.errors import UsageProblem
@@ -15,27 +16,6 @@ from upheld.lint import step_definitions
 from upheld.report import RowResult, card, exit_code
 from upheld.spec.catalogue import load
 from upheld.verdicts import Anomaly, Verdict, worst_first
-
-
-def right() -> Story:
-    """A ledger with one entry, its row, a kill and two claims."""
-    story = Story()
-    story.names("app-entries", "app-balances")
-    story.start()
-    story.row("ada", 1, 1, story.entry(ada=1))
-    story.kill()
-    story.settled(1)
-    story.claims("fold")
-    story.claims("relation")
-    return story
-
-
-def duplicated() -> Story:
-    """The same with the row twice."""
-    story = right()
-    story.row("ada", 1, 1, next(iter(story.history.of(Record))))
-    story.claims("relation")
-    return story
 
 
 class TestVerdicts:
@@ -295,9 +275,13 @@ def row(verdict: str, known: str | None = None) -> RowResult:
     )
 
 
-UPHELD, VIOLATED, INCONCLUSIVE = row("upheld"), row("violated"), row("inconclusive")
-UNSUPPORTED, HARNESS_ERROR = row("unsupported"), row("harness-error")
-KNOWN, CURED = row("violated", "slow disk"), row("upheld", "slow disk")
+UPHELD = row("upheld")
+VIOLATED = row("violated")
+INCONCLUSIVE = row("inconclusive")
+UNSUPPORTED = row("unsupported")
+HARNESS_ERROR = row("harness-error")
+KNOWN = row("violated", "slow disk")
+CURED = row("upheld", "slow disk")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 from histories import Story
-from test_judge import duplicated
+from stories import duplicated
 
 from upheld.cli import main
 from upheld.history import read

@@ -74,7 +74,9 @@ class _Consumer:
 
 class _Message:
     def __init__(self, partition: int, offset: int, error: KafkaError | None = None) -> None:
-        self._partition, self._offset, self._error = partition, offset, error
+        self._partition = partition
+        self._offset = offset
+        self._error = error
 
     def partition(self) -> int:
         return self._partition

@@ -1,6 +1,6 @@
 import struct
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -8,7 +8,8 @@ from upheld.errors import MachineProblem
 from upheld.kafka.offsets import Committed
 from upheld.kafka.raw import HEADER, BatchHeader, RawClient, is_left_open, parse
 
-TRANSACTIONAL, CONTROL = 0x10, 0x20
+TRANSACTIONAL = 0x10
+CONTROL = 0x20
 COMPRESSED = 0x03
 
 
@@ -22,26 +23,29 @@ def varint(number: int) -> bytes:
     return bytes([*parts, number])
 
 
-def batch(  # noqa: PLR0913 (a header has these fields)
-    base: int,
-    count: int,
-    records: bytes,
-    *,
-    attributes: int = 0,
-    producer: int = -1,
-    epoch: int = -1,
+class Writer(NamedTuple):
+    """The producer of a batch."""
+
+    producer: int
+    epoch: int
+
+
+NO_WRITER = Writer(-1, -1)
+
+
+def batch(
+    base: int, count: int, records: bytes, *, attributes: int = 0, writer: Writer = NO_WRITER
 ) -> bytes:
     """One record batch of the second format."""
     length = HEADER.size - 12 + len(records)
-    fields = (base, length, 0, 2, 0, attributes, count - 1, 0, 0, producer, epoch, -1, count)
+    fields = (base, length, 0, 2, 0, attributes, count - 1, 0, 0, *writer, -1, count)
     return HEADER.pack(*fields) + records
 
 
-def marker(
-    base: int, kind: int, *, timestamp_delta: int = 0, producer: int = 7, epoch: int = 3
-) -> bytes:
+def marker(base: int, kind: int, *, timestamp_delta: int = 0) -> bytes:
     """A control batch: one record whose key is version and type, 0 abort and 1 commit."""
-    key, value = struct.pack(">hh", 0, kind), struct.pack(">hi", 0, 5)
+    key = struct.pack(">hh", 0, kind)
+    value = struct.pack(">hi", 0, 5)
     body = (
         b"\0"
         + varint(timestamp_delta)
@@ -53,9 +57,7 @@ def marker(
         + varint(0)
     )
     record = varint(len(body)) + body
-    return batch(
-        base, 1, record, attributes=TRANSACTIONAL | CONTROL, producer=producer, epoch=epoch
-    )
+    return batch(base, 1, record, attributes=TRANSACTIONAL | CONTROL, writer=Writer(7, 3))
 
 
 def test_normal() -> None:
@@ -68,7 +70,7 @@ def test_normal() -> None:
 def test_transactional() -> None:
     """Producer id, epoch and the flag tell who wrote it."""
     found = list(
-        parse(batch(0, 2, b"records", attributes=TRANSACTIONAL, producer=1 << 40, epoch=9))
+        parse(batch(0, 2, b"records", attributes=TRANSACTIONAL, writer=Writer(1 << 40, 9)))
     )
 
     assert found == [BatchHeader(0, 1, 1 << 40, 9, transactional=True, control=None)]
@@ -76,7 +78,7 @@ def test_transactional() -> None:
 
 def test_idempotent() -> None:
     """A producer id alone makes no transaction."""
-    (found,) = parse(batch(0, 1, b"record", producer=7, epoch=0))
+    (found,) = parse(batch(0, 1, b"record", writer=Writer(7, 0)))
 
     assert (found.producer_id, found.transactional) == (7, False)
 
@@ -93,7 +95,7 @@ def test_control(kind: int, name: str, timestamp_delta: int) -> None:
 def three() -> tuple[bytes, list[BatchHeader]]:
     """A transaction and its marker, and one record behind it."""
     data = (
-        batch(0, 2, b"ab", attributes=TRANSACTIONAL, producer=7, epoch=3)
+        batch(0, 2, b"ab", attributes=TRANSACTIONAL, writer=Writer(7, 3))
         + marker(2, 1)
         + batch(3, 1, b"c")
     )
@@ -159,7 +161,9 @@ class Nodes:
         self.dead = set[int]()
         self.leads = {0: 1, 1: 2, 2: 3}
         self.believed = [self.leads]  # what metadata says, the last word for good
-        self.coordinator, self.group_error, self.is_unstable = 2, 0, False
+        self.coordinator = 2
+        self.group_error = 0
+        self.is_unstable = False
         self.asked = list[dict[int, int]]()  # of a Fetch: partition -> offset
         self.ids = {1: {"one": 7}, 2: {"two": 8, "another": 9}, 3: {}}
         monkeypatch.setattr(
@@ -170,7 +174,8 @@ class Nodes:
 
 class _Node:
     def __init__(self, nodes: Nodes, number: int) -> None:
-        self._nodes, self._number = nodes, number
+        self._nodes = nodes
+        self._number = number
         self._demand_alive()
 
     def _demand_alive(self) -> None:
@@ -253,7 +258,8 @@ def test_another_leader_is_found_when_one_has_died_or_leads_no_more(
     nodes = Nodes(monkeypatch)
     nodes.wires.ends("topic", {0: 0, 1: 0, 2: 0})
 
-    nodes.dead, nodes.leads = {3}, {0: 2, 1: 2, 2: 1}
+    nodes.dead = {3}
+    nodes.leads = {0: 2, 1: 2, 2: 1}
     nodes.believed = [{0: 2, 1: 2, 2: 3}, {0: 2, 1: 2}, nodes.leads]
 
     assert nodes.wires.ends("topic", {0: 0, 1: 0, 2: 0})[1] == {0: 0, 1: 1, 2: 2}

@@ -5,8 +5,9 @@ import pytest
 from upheld.lint import shipped_wrong
 from upheld.lint.cover import alternates, breaches, core_demands, quick_demands
 from upheld.protocol.manifest import load
-from upheld.spec import catalogue
-from upheld.spec.catalogue import Catalogue, Row
+from upheld.spec import catalogue, selection
+from upheld.spec.catalogue import Catalogue
+from upheld.spec.gherkin import Row
 
 FOUND = catalogue.load()
 
@@ -86,11 +87,11 @@ def test_each_row_stands_in_for_one_at_most() -> None:
     """The rows that a design with everything does not promise are each in the place of one that it
     does.
     """
-    promised = {row.id for row in FOUND.rows()}
+    promised = {row.id for row in selection.rows(FOUND)}
     others = [other for each in alternates(FOUND).values() for other in each]
 
     assert len(others) == len(set(others))
-    assert set(others) | {row.id for row in FOUND.promised(load("plain"))} == promised
+    assert set(others) | {row.id for row in selection.promised(FOUND, load("plain"))} == promised
 
 
 def test_every_demand_can_be_met() -> None:

@@ -75,7 +75,8 @@ class Coordinated:
     def __init__(
         self, monkeypatch: pytest.MonkeyPatch, *, follows: dict[int, dict[str, int]]
     ) -> None:
-        self.told, self.marks = list[str](), list[dict[str, Any]]()
+        self.told = list[str]()
+        self.marks = list[dict[str, Any]]()
         self.known: dict[int, dict[str, int]] = {1: {"ours": 3, "design": 7}, 2: {}}
         cluster = Cluster({})
 
@@ -97,8 +98,8 @@ class Coordinated:
         self.trial: Any = SimpleNamespace(
             rig=SimpleNamespace(broker=cluster),
             reading=SimpleNamespace(raw=raw, reconnect=self.tell("reconnect")),
-            resume=lambda _: self.told.append("resume"),
-            wait=lambda _, reached: reached(),
+            instances=SimpleNamespace(resume=lambda _: self.told.append("resume")),
+            recorder=SimpleNamespace(wait=lambda _, reached: reached()),
             mark=lambda code, **evidence: self.marks.append(evidence | {"code": code}),
         )
 

@@ -70,7 +70,8 @@ def test_extends(folder: Path) -> None:
     (folder / "design.toml").write_text(
         'name = "mine"\nversion = "2"\ncommand = ["{python}"]\nextends = "plain"\nmodes = ["exactly_once"]\n'
     )
-    manifest, plain = load(str(folder)), load("plain")
+    manifest = load(str(folder))
+    plain = load("plain")
 
     assert (manifest.name, manifest.version, manifest.modes) == ("mine", "2", ("exactly_once",))
     assert (manifest.programs, manifest.capabilities) == (plain.programs, plain.capabilities)
@@ -85,12 +86,11 @@ def test_relative_path(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert load(folder.name).folder == folder
 
 
-def test_sin_and_known_failures(folder: Path) -> None:
-    """What a design is known to get wrong is read with reason and link; a reason may hold
-    commas.
-    """
+@pytest.mark.parametrize("key", ["sin", "mutant"])
+def test_sin_and_known_failures(folder: Path, key: str) -> None:
+    """What a design gets wrong is read under both names of its table, with reason and link."""
     (folder / "known").write_text("# known\n\nG22.crash, slow, and old, https://example.org/1\n")
-    extra = '\nknown_failures = "known"\n[sin]\nscenarios = ["G22.crash"]\nanomaly = "lost"\n'
+    extra = f'\nknown_failures = "known"\n[{key}]\nscenarios = ["G22.crash"]\nanomaly = "lost"\n'
     (folder / "design.toml").write_text(GOOD + extra)
 
     manifest = load(str(folder))
@@ -113,6 +113,11 @@ def test_sin_and_known_failures(folder: Path) -> None:
             "\n",
             "\nlanguage = 'C'\n",
             "`language` is not a field of a design; known are name, version, command",
+        ),
+        (
+            "\n",
+            "\nmutant.scenarios = ['G22.crash']\nmutant.anomaly = 'lost'\nmutant.x = 1\n",
+            "`mutant.x` is not a field of a design; known are scenarios, core, anomaly, control",
         ),
         (
             '"exactly_once"',

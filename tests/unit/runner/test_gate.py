@@ -68,7 +68,8 @@ def waits(): pass
 @when(parsers.re("the end of (?P<name>.+) comes"))
 def comes(name, trial): sys.modules[MODULE].come(name, trial.application_id)
 """
-FIRST, SECOND = "G1.first[relay-exactly_once]", "G1.second[relay-exactly_once]"
+FIRST = "G1.first[relay-exactly_once]"
+SECOND = "G1.second[relay-exactly_once]"
 COMING: dict[str, list[BaseException | Callable[[], object] | None]] = {}
 SEEN: list[tuple[str, str]] = []  # scenario and application id of each attempt
 
@@ -88,7 +89,8 @@ class Run:
     """A run over the two scenarios, on a rig where nothing is real."""
 
     def __init__(self, folder: Path) -> None:
-        features, self.out = folder / "features", folder / "out"
+        features = folder / "features"
+        self.out = folder / "out"
         features.mkdir()
         (self.out / "logs").mkdir(parents=True)
         (features / "guarantees.toml").write_text(GUARANTEES)
@@ -132,6 +134,7 @@ class Run:
             end_cluster=lambda: None,
             out=self.out,
             seed=7,
+            time_scale=1.0,
         )
         choice = Choice([manifest], self.found, {"fake": set(self.found.by_row)}, **options)
         self.gate = Plugin(rig, choice, console=Console(file=self.said, width=1000))

@@ -65,7 +65,8 @@ class Run:
         scenario = SimpleNamespace(rows=[SimpleNamespace(id=row) for row in ROWS])
         catalogue: Any = SimpleNamespace(by_id={"G1": scenario}, guarantees={})
         designs: Any = [SimpleNamespace(name=name, version="1", sin=sin) for name in ("one", "two")]
-        self.out, self.said = folder, io.StringIO()
+        self.out = folder
+        self.said = io.StringIO()
         choice = Choice(designs, catalogue, {"one": set(ROWS), "two": set(ROWS)}, **options)
         self.lanes = Lanes(choice, folder, 7, Console(file=self.said, width=1000))
 

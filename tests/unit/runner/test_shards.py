@@ -50,7 +50,8 @@ def test_a_shard_is_the_same_on_every_machine() -> None:
     """The order in which rows and designs are known changes nothing; rows that take as long are
     dealt by name.
     """
-    rows, turned = {"a": {"1", "2"}, "b": {"3"}}, {"b": {"3"}, "a": {"2", "1"}}
+    rows = {"a": {"1", "2"}, "b": {"3"}}
+    turned = {"b": {"3"}, "a": {"2", "1"}}
 
     for number in (1, 2):
         assert shard(rows, Share(number, 2), lambda *_: 1.0) == shard(

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from upheld.errors import UsageProblem
-from upheld.spec.catalogue import MODES, Catalogue, as_text, load
+from upheld.protocol.messages import MODES
+from upheld.spec import explain, selection
+from upheld.spec.catalogue import Catalogue, load
 
 GUARANTEES = """
 [sources]
@@ -117,7 +119,7 @@ def catalogue(features: Path) -> Catalogue:
 
 def test_rows_are_named_by_scenario_program_and_mode(catalogue: Catalogue) -> None:
     """Program and mode come from the Examples or from the sentence, in the order of the files."""
-    assert [row.id for row in catalogue.rows()] == [
+    assert [row.id for row in selection.rows(catalogue)] == [
         "G1.replayed-after-a-crash[ledger-exactly_once]",
         "G1.replayed-after-a-crash[ledger-at_least_once]",
         "G1.replayed-by-a-relay[ledger-exactly_once]",
@@ -172,7 +174,7 @@ def test_a_design_promises_the_rows_of_its_programs_and_modes(
     catalogue: Catalogue, design: Design, promised: int
 ) -> None:
     """A row that runs two programs, or two modes, is promised by who has both."""
-    assert len(catalogue.promised(design)) == promised
+    assert len(selection.promised(catalogue, design)) == promised
 
 
 @pytest.mark.parametrize(
@@ -191,9 +193,9 @@ def test_only_takes_a_tag_expression(catalogue: Catalogue, only: str, ids: set[s
     """Cucumber's expressions choose; the @ may be left out, and a guarantee's id stands for its
     scenarios.
     """
-    chosen = catalogue.chooser(only=only)
+    chosen = selection.chooser(catalogue, only=only)
 
-    assert {catalogue.by_row[row.id].id for row in catalogue.rows(chosen)} == ids
+    assert {catalogue.by_row[row.id].id for row in selection.rows(catalogue, chosen)} == ids
 
 
 def test_one_mode_is_enough_where_the_tag_says_so(features: Path) -> None:
@@ -209,8 +211,11 @@ def test_one_mode_is_enough_where_the_tag_says_so(features: Path) -> None:
     catalogue = load(features)
 
     def modes(design: Design, *asked: str) -> list[str | None]:
-        rows = catalogue.promised(
-            design, lambda found, _: found.id == "G1.replayed-after-a-crash", asked or MODES
+        rows = selection.promised(
+            catalogue,
+            design,
+            lambda found, _: found.id == "G1.replayed-after-a-crash",
+            asked or MODES,
         )
         return [row.mode for row in rows]
 
@@ -235,7 +240,8 @@ def test_one_program_is_enough_where_the_tag_says_so(features: Path) -> None:
     catalogue = load(features)
 
     def rows(*offered: str) -> set[tuple[str | None, str | None]]:
-        promised = catalogue.promised(
+        promised = selection.promised(
+            catalogue,
             Design("some", programs=offered),
             lambda found, _: found.id == "G1.replayed-after-a-crash",
         )
@@ -252,11 +258,16 @@ def test_what_is_tagged_soak_is_asked_for(features: Path) -> None:
     )
     catalogue = load(features)
     ids = {
-        only: {catalogue.by_row[row.id].id for row in catalogue.rows(catalogue.chooser(only=only))}
+        only: {
+            catalogue.by_row[row.id].id
+            for row in selection.rows(catalogue, selection.chooser(catalogue, only=only))
+        }
         for only in ("@soak", "slow and soak", "@G22.dies", "@slow", "@G22", "not @replay")
     }
 
-    assert "G22" not in {row.id.partition(".")[0] for row in catalogue.promised(Design("all"))}
+    assert "G22" not in {
+        row.id.partition(".")[0] for row in selection.promised(catalogue, Design("all"))
+    }
     assert [only for only, found in ids.items() if found == {"G22.dies"}] == [
         "@soak",
         "slow and soak",
@@ -267,9 +278,9 @@ def test_what_is_tagged_soak_is_asked_for(features: Path) -> None:
 
 def test_only_and_guarantee_narrow_each_other(catalogue: Catalogue) -> None:
     """What is asked for twice is what both ask for."""
-    chosen = catalogue.chooser(only="not @G1.replayed-by-a-relay", guarantees=["G1"])
+    chosen = selection.chooser(catalogue, only="not @G1.replayed-by-a-relay", guarantees=["G1"])
 
-    assert {row.id.partition("[")[0] for row in catalogue.rows(chosen)} == {
+    assert {row.id.partition("[")[0] for row in selection.rows(catalogue, chosen)} == {
         "G1.replayed-after-a-crash"
     }
 
@@ -277,11 +288,20 @@ def test_only_and_guarantee_narrow_each_other(catalogue: Catalogue) -> None:
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        (lambda found: found.chooser(only="@slwo"), "nothing is tagged @slwo. Did you mean @slow?"),
-        (lambda found: found.chooser(only="@slow and"), "'@slow and' is no tag expression"),
-        (lambda found: found.chooser(only="(@slow"), "Unclosed '('"),
-        (lambda found: found.chooser(guarantees=["G2"]), "G2 is no guarantee. Did you mean G22?"),
-        (lambda found: found.explanation("G99"), "G99 is no guarantee."),
+        (
+            lambda found: selection.chooser(found, only="@slwo"),
+            "nothing is tagged @slwo. Did you mean @slow?",
+        ),
+        (
+            lambda found: selection.chooser(found, only="@slow and"),
+            "'@slow and' is no tag expression",
+        ),
+        (lambda found: selection.chooser(found, only="(@slow"), "Unclosed '('"),
+        (
+            lambda found: selection.chooser(found, guarantees=["G2"]),
+            "G2 is no guarantee. Did you mean G22?",
+        ),
+        (lambda found: explain.explanation(found, "G99"), "G99 is no guarantee."),
     ],
 )
 def test_what_does_not_exist_is_refused(
@@ -296,24 +316,30 @@ def test_what_does_not_exist_is_refused(
 
 def test_the_listing_counts_what_a_run_is_held_to(catalogue: Catalogue) -> None:
     """`list --json` holds rows, counts and the promises of each design, and is plain JSON."""
-    listing = json.loads(json.dumps(catalogue.listing([Design("exact", modes=("exactly_once",))])))
+    listing = json.loads(
+        json.dumps(explain.listing(catalogue, [Design("exact", modes=("exactly_once",))]))
+    )
 
     assert listing["guarantees"] == {"all": 3, "specified": 2, "untested": 1}
     assert listing["untested"] == [{"id": "G30", "why": "not specified yet"}]
-    assert [row["id"] for row in listing["rows"]] == [row.id for row in catalogue.rows()]
+    assert [row["id"] for row in listing["rows"]] == [row.id for row in selection.rows(catalogue)]
     assert listing["designs"]["exact"]["promised"] == len(listing["designs"]["exact"]["rows"]) == 3
 
 
 def test_a_listing_can_be_narrowed(catalogue: Catalogue) -> None:
     """The chosen scenarios alone are listed and promised."""
-    listing = catalogue.listing([Design("all")], catalogue.chooser(only="@slow"))
+    listing = explain.listing(
+        catalogue, [Design("all")], selection.chooser(catalogue, only="@slow")
+    )
 
     assert (listing["scenarios"], listing["designs"]["all"]["promised"]) == (1, 2)
 
 
 def test_an_explanation_tells_promise_source_and_scenarios(catalogue: Catalogue) -> None:
     """What a guarantee means, where it is documented, who judges it and what that finds."""
-    told = as_text(catalogue.explanation("G1", anomalies_of=lambda _: ["duplicated", "lost"]))
+    told = explain.as_text(
+        explain.explanation(catalogue, "G1", anomalies_of=lambda _: ["duplicated", "lost"])
+    )
 
     assert "G1  A replay changes no sum." in told
     assert "An Article, “The Details”" in told
@@ -325,7 +351,7 @@ def test_an_explanation_tells_promise_source_and_scenarios(catalogue: Catalogue)
 
 def test_an_explanation_of_an_untested_guarantee_says_why(catalogue: Catalogue) -> None:
     """Nobody takes silence for a promise that was judged."""
-    told = as_text(catalogue.explanation("G30"))
+    told = explain.as_text(explain.explanation(catalogue, "G30"))
 
     assert "Untested:      not specified yet" in told
     assert "Part:          without" in told
@@ -333,7 +359,7 @@ def test_an_explanation_of_an_untested_guarantee_says_why(catalogue: Catalogue) 
 
 def test_a_scenario_is_explained_by_its_guarantee(catalogue: Catalogue) -> None:
     """The id of a scenario or a row leads to the guarantee."""
-    assert catalogue.explanation("G1.replayed-by-a-relay[ledger-exactly_once]")["id"] == "G1"
+    assert explain.explanation(catalogue, "G1.replayed-by-a-relay[ledger-exactly_once]").id == "G1"
 
 
 @pytest.mark.parametrize(

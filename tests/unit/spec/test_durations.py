@@ -15,6 +15,7 @@ from upheld.protocol.manifest import load as manifest
 from upheld.report import RowResult
 from upheld.spec import catalogue, durations
 from upheld.spec.durations import Durations, Recorded, most_news_first
+from upheld.spec.selection import promised
 from upheld.verdicts import Verdict
 
 ROOT = Path(__file__).parents[3]
@@ -84,7 +85,7 @@ def made(*reports: Path) -> "subprocess.CompletedProcess[str]":
 def test_every_row_of_the_shipped_designs_has_an_estimate_of_its_own() -> None:
     """Plain was recorded whole; a row without a median still has an estimate above nothing."""
     loaded = durations.load()
-    rows = catalogue.load().promised(manifest("plain"))
+    rows = promised(catalogue.load(), manifest("plain"))
 
     plain = loaded.designs["plain"]
     missing = [row.id for row in rows if row.id not in plain.rows_s | plain.unsupported_s]
@@ -184,7 +185,7 @@ def test_the_tool_takes_the_median_over_reports(shipped: Path, tmp_path: Path) -
     """A first row tells the design's boot; what no report has stays; a cut last line and rows of
     many attempts do not count.
     """
-    known = [row.id for row in catalogue.load().promised(manifest("plain"))][:3]
+    known = [row.id for row in promised(catalogue.load(), manifest("plain"))][:3]
     kept = durations.load().designs["plain"].rows_s[known[2]]
     reports = []
     for number, seconds in enumerate((1.0, 2.0, 9.0)):

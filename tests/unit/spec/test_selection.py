@@ -6,11 +6,11 @@ from upheld.errors import UsageProblem
 from upheld.protocol.manifest import load
 from upheld.spec import catalogue
 from upheld.spec.depths import Share
-from upheld.spec.selection import Request, chosen_rows, rows_of_the_sin
+from upheld.spec.selection import Request, chosen_rows, promised, rows_of_the_mutant
 
 FOUND = catalogue.load()
 PLAIN = load("plain")
-PROMISED = {row.id: row for row in FOUND.promised(PLAIN)}
+PROMISED = {row.id: row for row in promised(FOUND, PLAIN)}
 
 
 def chosen(request: Request) -> set[str]:
@@ -104,7 +104,8 @@ def test_a_wrong_design_is_judged_on_one_row_below_full_depth() -> None:
     """
     design = load("broken/reads_uncommitted")
     assert design.sin
-    core, full = rows_of_the_sin(FOUND, design, "core"), rows_of_the_sin(FOUND, design)
+    core = rows_of_the_mutant(FOUND, design, "core")
+    full = rows_of_the_mutant(FOUND, design)
 
     assert core <= full
     assert len(core) == 2

@@ -10,9 +10,9 @@ import pytest
 from upheld.checks import ANOMALIES
 from upheld.errors import UsageProblem
 from upheld.judging.claims import anomalies_of
-from upheld.protocol.manifest import Manifest, Sin, load, shipped
+from upheld.protocol.manifest import ExpectedViolation, Manifest, load, shipped
 from upheld.spec import catalogue
-from upheld.spec.selection import Request, chosen_rows, rows_of_the_sin
+from upheld.spec.selection import Request, chosen_rows, rows_of_the_mutant
 
 SINS = [name for name in shipped() if name.startswith("broken/")]
 LINES_MAX = 40
@@ -21,7 +21,7 @@ EVERYTHING = Request(depth="full")
 FOUND = catalogue.load()
 
 
-def sinful(name: str) -> tuple[Manifest, Sin]:
+def sinful(name: str) -> tuple[Manifest, ExpectedViolation]:
     """A wrong design, and its sin."""
     design = load(name)
     assert design.sin
@@ -48,7 +48,7 @@ def test_one_short_module(name: str) -> None:
 def test_names_what_is_there(name: str) -> None:
     """Its scenarios can find its anomaly, and it is judged on them and on its control alone."""
     design, sin = sinful(name)
-    rows = rows_of_the_sin(FOUND, design)
+    rows = rows_of_the_mutant(FOUND, design)
 
     assert chosen_rows(EVERYTHING, FOUND, [design]) == {name: rows}
     assert sin.control in rows
@@ -89,7 +89,10 @@ def test_a_sin_that_nothing_can_show(scenarios: tuple[str, ...], says: str) -> N
     started.
     """
     design = load("plain").model_copy(
-        update={"modes": ("at_least_once",), "sin": Sin(scenarios=scenarios, anomaly="lost")}
+        update={
+            "modes": ("at_least_once",),
+            "sin": ExpectedViolation(scenarios=scenarios, anomaly="lost"),
+        }
     )
 
     with pytest.raises(UsageProblem, match=says):
@@ -103,7 +106,7 @@ def test_one_row_of_each_program() -> None:
     design, _ = sinful("broken/reads_uncommitted")
 
     assert {
-        row for row in rows_of_the_sin(FOUND, design) if row.startswith("G40.aborted-upstream")
+        row for row in rows_of_the_mutant(FOUND, design) if row.startswith("G40.aborted-upstream")
     } == {
         "G40.aborted-upstream[ledger-at_least_once]",
         "G40.aborted-upstream[relay-at_least_once]",

@@ -31,7 +31,7 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def lines() -> list[str]:
     """Return each line of each row once."""
-    rows = catalogue.load().rows(lambda _scenario, _row: True)
+    rows = (row for scenario in catalogue.load().scenarios for row in scenario.rows)
     return sorted({step.text for row in rows for step in row.steps})
 
 

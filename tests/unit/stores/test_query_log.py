@@ -128,13 +128,15 @@ def test_a_log_that_grows(tmp_path: Path) -> None:
     """What is under way is not there yet, what is no statement is passed over, and a file that has
     ended goes on in the next.
     """
-    document, log = single(INSERT), QueryLog(tmp_path)
+    document = single(INSERT)
+    log = QueryLog(tmp_path)
     assert log.writes("app") == []
 
     def framed(content: bytes, flags: int = 0) -> bytes:
         return struct.pack("<I", len(content) | flags) + content + bytes(-len(content) % 4)
 
-    first, second = tmp_path / "20260101.cq4", tmp_path / "20260102.cq4"
+    first = tmp_path / "20260101.cq4"
+    second = tmp_path / "20260102.cq4"
     first.write_bytes(framed(b"header", 1 << 30) + framed(document) + framed(document, 1 << 31))
     assert len(log.writes("app")) == 1
     first.write_bytes(framed(b"header", 1 << 30) + framed(document) * 2 + bytes(64))

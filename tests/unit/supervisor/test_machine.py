@@ -30,7 +30,8 @@ def test_what_was_killed_with_its_parent_stays_ours(monkeypatch: pytest.MonkeyPa
         assert parent.stdout
         parent.stdout.readline()
         # What other tests have left behind may end meanwhile.
-        its, tree = psutil.Process(parent.pid), host._tree
+        its = psutil.Process(parent.pid)
+        tree = host._tree
         asked = {psutil.Process(), its, *its.children(recursive=True)}
         monkeypatch.setattr(
             host, "_tree", lambda: (process for process in tree() if process in asked)
@@ -65,7 +66,9 @@ class _Process:
     """A process of the tree, as far as its memory is looked at."""
 
     def __init__(self, rss_mb: int, pss_mb: int) -> None:
-        self.rss_mb, self.pss_mb, self.walks = rss_mb, pss_mb, 0
+        self.rss_mb = rss_mb
+        self.pss_mb = pss_mb
+        self.walks = 0
 
     def memory_info(self) -> SimpleNamespace:
         """Return what is resident."""
@@ -91,11 +94,13 @@ def test_page_tables_are_walked_when_more_is_resident_than_ever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """So that the peak is found, and a tree that keeps its size costs nothing."""
-    process, memory = _Process(10, 7), host.Memory()
+    process = _Process(10, 7)
+    memory = host.Memory()
     monkeypatch.setattr(host, "_tree", lambda: iter([process, _Ended(0, 0)]))
     seen = []
     for rss_mb, pss_mb in ((10, 7), (10, 7), (9, 6), (12, 9), (11, 8)):
-        process.rss_mb, process.pss_mb = rss_mb, pss_mb
+        process.rss_mb = rss_mb
+        process.pss_mb = pss_mb
         memory.look()
         seen.append((memory.peak_mb, process.walks))
 

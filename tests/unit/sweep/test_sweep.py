@@ -109,7 +109,8 @@ def test_a_trace_is_believed_when_its_fewest_effects_came_often_enough() -> None
     """A wave that fell into two transactions by chance is no trace to count places in; each phase
     is looked at by itself.
     """
-    first, second = TRACE[:5], TRACE[5:]
+    first = TRACE[:5]
+    second = TRACE[5:]
     split = [*second, ("transaction-2", "end_txn"), *second]
 
     assert not is_steady([])

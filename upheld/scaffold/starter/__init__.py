@@ -1,1 +1,1 @@
-"""The design that `upheld new` writes: its files, copied as they are but for the name."""
+"""The files that `upheld new` writes: copied as they are, but for the name."""

@@ -1,4 +1,4 @@
-"""A relay: what is read is written. Begin at `transform`; the rest keeps the promises."""
+"""A relay. Begin at `transform`; the rest keeps the promises."""
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
@@ -10,12 +10,12 @@ from google.protobuf.message import DecodeError
 from upheld.adapter import Design, Failed, serve
 from upheld.generators.envelope_pb2 import Envelope, Hop
 
-# The end, for now; a broker that the client looks for.
+# The end of a partition for now, and a broker that the client looks for.
 PASSING = {KafkaError._PARTITION_EOF, KafkaError._TRANSPORT}
 
 
 def transform(message: Any) -> bytes:
-    """Append the position of a record. Without a key, a value or an envelope the design stops."""
+    """Append a record's position. Without key, value or envelope the design stops."""
     hop = Hop(topic=message.topic(), partition=message.partition(), offset=message.offset())
     value = None if message.key() is None else message.value()
     try:
@@ -33,7 +33,7 @@ class Relay(Design):
     hello |= {"modes": ["at_least_once", "exactly_once"]}
 
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
-        """Settle what a predecessor left, then join the group; ready once partitions are held."""
+        """Settle what a predecessor left, and join the group until partitions are held."""
         app = start["application_id"]
         session_ms = start["session_timeout_ms"]
         client = {"bootstrap.servers": start["bootstrap"], "retry.backoff.ms": 20}
@@ -44,7 +44,7 @@ class Relay(Design):
         reads["enable.partition.eof"] = True  # the end may be markers
         writes: dict[str, Any] = {"enable.idempotence": True}
         writes["on_delivery"] = lambda error, _: error and self.refused.append(error)
-        # Of two under way a broker may take the second for the first, if that was refused.
+        # With two under way, a broker may take the second for the first, if that was refused.
         writes["max.in.flight.requests.per.connection"] = 1
         self.exactly_once = start.get("mode") == "exactly_once"
         if self.exactly_once:
@@ -68,14 +68,14 @@ class Relay(Design):
         return {"consumer_group": app, "transactional_id_prefix": app}
 
     def look_for_a_gap(self, consumer: Consumer, partitions: list[Any]) -> None:
-        """Stop where what was committed has been deleted: the client would pass over the gap."""
+        """Stop if committed offsets have been deleted: the client would skip the gap."""
         for place in consumer.committed(partitions, 10):
             if 0 <= place.offset < (first := consumer.get_watermark_offsets(place, 10)[0]):
                 at = f"{place.topic}-{place.partition}@{place.offset}"
                 raise Failed("offset-lost", f"{at} is not in the log, which begins at {first}")
 
     def run(self, stopping: Event) -> None:
-        """Relay until told to stop. What cannot go on aborts what it has open, and says why."""
+        """Relay until told to stop. A failure aborts what is open, and says why."""
         try:
             self.relay(self.first)
             while not stopping.is_set():
@@ -109,13 +109,13 @@ class Relay(Design):
             self.due = monotonic() + self.interval_s
 
     def begin(self) -> None:
-        """Have a transaction open where the mode asks for one."""
+        """Open a transaction if the mode needs one and none is open."""
         if self.exactly_once and not self.in_transaction:
             self.producer.begin_transaction()
             self.in_transaction = True
 
     def commit(self, *_: Any) -> None:
-        """Commit how far was read, if that is further than before."""
+        """Commit the positions that were read, if they are further than before."""
         reached = {place.partition: place.offset for place in self.offsets}
         if not reached or reached == self.settled:
             return

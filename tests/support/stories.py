@@ -1,0 +1,96 @@
+"""Hand-written histories of the programs, which several tests tell in their own way."""
+
+from typing import Any
+
+import pytest
+from histories import Story
+
+from upheld.history.events import Record
+
+BOTH_MODES = pytest.mark.parametrize("mode", ["exactly_once", "at_least_once"])
+BOTH_PROGRAMS = pytest.mark.parametrize("program", ["ledger", "relay"])
+
+
+def three_entries(mode: str = "exactly_once", **options: Any) -> tuple[Story, list[Record]]:
+    """A ledger that is fed three entries: ada and bob, ada alone, bob and eve."""
+    story = Story("ledger", mode, **options)
+    story.start()
+    return story, [story.entry(ada=100, bob=-100), story.entry(ada=5), story.entry(bob=7, eve=1)]
+
+
+def all_rows(story: Story, entries: list[Record]) -> None:
+    """Every state of the three entries, in order."""
+    first, second, third = entries
+    story.row("ada", 100, 1, first)
+    story.row("bob", -100, 1, first)
+    story.row("ada", 105, 2, second)
+    story.row("bob", -93, 2, third)
+    story.row("eve", 1, 1, third)
+
+
+def four_letters(mode: str = "exactly_once", **options: Any) -> tuple[Story, list[Record]]:
+    """A relay that is fed four entries of one key."""
+    story = Story("relay", mode, **options)
+    story.start()
+    return story, [story.entry(ada=cents) for cents in range(4)]
+
+
+def relayed(mode: str, *pieces: str) -> Story:
+    """A relay whose outputs are these inputs by number; a new start between the pieces."""
+    story, letters = four_letters(mode)
+    for again, piece in enumerate(pieces):
+        if again:
+            story.kill()
+            story.start()
+        for number in piece:
+            story.copy(letters[int(number)])
+    return story
+
+
+def balances(mode: str, *pieces: str, atomic: str = "batch") -> Story:
+    """A ledger of one account with four entries, whose outputs are these states by number; a new
+    start between.
+    """
+    story = Story("ledger", mode, atomic=atomic)
+    story.start()
+    entries = [story.entry(ada=cents) for cents in (1, 10, 100, 1000)]
+    for again, piece in enumerate(pieces):
+        if again:
+            story.kill()
+            story.start()
+        for number in map(int, piece):
+            story.row("ada", int("1111"[: number + 1]), number + 1, entries[number])
+    return story
+
+
+def names(found: list[tuple[str, Any, Any]]) -> list[str]:
+    """The anomalies alone."""
+    return [name for name, _, _ in found]
+
+
+def two_signals(mode: str = "exactly_once") -> tuple[Story, Record, Record]:
+    """A motor and a gripper of ada have told something."""
+    story = Story("pulse", mode)
+    story.start()
+    return story, story.signal("ada", 10, 5), story.signal("ada", 20, 7, "grippers")
+
+
+def right() -> Story:
+    """A ledger with one entry, its row, a kill and two claims."""
+    story = Story()
+    story.names("app-entries", "app-balances")
+    story.start()
+    story.row("ada", 1, 1, story.entry(ada=1))
+    story.kill()
+    story.settled(1)
+    story.claims("fold")
+    story.claims("relation")
+    return story
+
+
+def duplicated() -> Story:
+    """The same with the row twice."""
+    story = right()
+    story.row("ada", 1, 1, next(iter(story.history.of(Record))))
+    story.claims("relation")
+    return story

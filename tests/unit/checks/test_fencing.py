@@ -1,0 +1,249 @@
+"""Only the owner of a partition writes, on hand-written histories."""
+
+from typing import Any
+
+import pytest
+from histories import Found, Story
+
+from upheld.history.events import Record
+from upheld.history.marks import Look
+from upheld.verdicts import Inconclusive, NotOffered
+
+
+class TestSilent:
+    """Nothing of the paused instance is visible."""
+
+    def taken_over(self, *, zombie: tuple[int, int] = (7, 0), stable: int = 1) -> Story:
+        """Producer 7 shows one row, is paused in its next transaction, and producer 7 of epoch 1
+        takes over.
+        """
+        story = Story()
+        story.start()
+        entries = [story.entry(ada=cents) for cents in (1, 10, 100)]
+        story.row("ada", 1, 1, entries[0])
+        story.batch(0, 0, 7)
+        story.paused_with_a_transaction_open(zombie, stable=stable)
+        story.start("b")
+        story.batch(1, 1, 7)  # open at the pause, and aborted by the successor
+        story.batch(2, 2, 7, epoch=1, control="abort")
+        story.row("ada", 11, 2, entries[1], offset=3)
+        story.row("ada", 111, 3, entries[2], offset=4)
+        story.batch(3, 4, 7, epoch=1)
+        story.batch(5, 5, 7, epoch=1, control="commit")
+        story.ends(6)
+        story.resume()
+        return story
+
+    def test_fenced(self) -> None:
+        """What the zombie had open is aborted, what it showed before is its own, and nothing
+        follows.
+        """
+        assert self.taken_over().found("silent") == []
+
+    def test_a_marker_follows(self) -> None:
+        """Markers of a settled transaction are no output."""
+        story = self.taken_over()
+        story.batch(6, 6, 7, epoch=1, control="abort")
+
+        assert story.found("silent") == []
+
+    def test_its_transaction_becomes_visible(self) -> None:
+        """A zombie that commits what it had open is caught by its producer id and epoch, below the
+        recorded end too.
+        """
+        story = self.taken_over()
+        story.row("ada", 11, 2, next(iter(story.history.of(Record))), offset=1)
+        (anomaly,) = story.judged("silent")
+
+        assert (anomaly.name, anomaly.key, anomaly.got) == (
+            "fenced-but-emitting",
+            "ada",
+            "app-balances-0@1",
+        )
+        assert "producer 7, epoch 0" in anomaly.text
+
+    @pytest.mark.parametrize(("producer", "epoch"), [(7, 0), (9, 0)])
+    def test_it_appends(self, producer: int, epoch: int) -> None:
+        """Any record at or above the recorded end is caught, visible or not, whoever wrote it."""
+        story = self.taken_over()
+        story.batch(6, 6, producer, epoch)
+
+        assert [name for name, _, _ in story.found("silent")] == ["fenced-but-emitting"]
+
+    def test_a_file_holds_the_same(self, tmp_path: Any) -> None:
+        """Writers are pairs in a file as well."""
+        story = self.taken_over()
+        story.row("ada", 11, 2, next(iter(story.history.of(Record))), offset=1)
+        story.claims("silent")
+
+        from upheld.judging.rejudge import judge  # noqa: PLC0415
+
+        assert judge(story.recorded(tmp_path / "h.jsonl")).anomalies == story.judged("silent")
+
+
+class TestOwners:
+    """No partition has two owners at a time."""
+
+    def shared(self, writers: list[int], leaves: str = "b") -> Story:
+        """Two instances run, producers 7 and 8 write ada's rows in this order, and one leaves."""
+        story = Story()
+        story.start("a")
+        story.start("b")
+        for number, producer in enumerate(writers):
+            story.row("ada", number + 1, number + 1, story.entry(ada=1))
+            story.batch(number, number, producer)
+        story.stop(leaves)
+        return story
+
+    @pytest.mark.parametrize("writers", [[7, 7, 8, 8], [7, 8, 7, 7], [7, 8, 7, 8]])
+    def test_it_passes_with_who_comes_and_goes(self, writers: list[int]) -> None:
+        """Two came and one went, so a partition may have passed three times."""
+        assert self.shared(writers).found("owners") == []
+
+    def test_it_goes_back_and_forth(self) -> None:
+        """Two that write what came of one partition by turns both own it."""
+        (anomaly,) = self.shared([7, 8, 7, 8, 7]).judged("owners")
+
+        assert (anomaly.name, anomaly.key, anomaly.got) == (
+            "fenced-but-emitting",
+            "ada",
+            "app-balances-0@4",
+        )
+        assert (
+            "app-entries-0 passed 4 times between producers, at last between 8 and 7"
+            in anomaly.text
+        )
+        assert "came and went 3 times" in anomaly.text
+
+    def test_each_output_partition_has_an_order_of_its_own(self) -> None:
+        """What came of one input partition lies on several output partitions, and no two of these
+        are compared.
+        """
+        story = self.shared([7, 7, 7, 8, 8])
+        for number, producer in enumerate([7, 7, 8]):
+            story.row("bob", number + 1, number + 1, story.entry(bob=1), partition=1)
+            story.batch(number, number, producer, partition=1)
+
+        assert story.found("owners") == []
+
+    def test_each_input_partition_has_an_owner(self) -> None:
+        """Two producers that take turns on one output partition may each own an input partition."""
+        story = Story()
+        story.start("a")
+        story.start("b")
+        for number in range(4):
+            for partition, account in enumerate(("ada", "bob")):
+                story.row(
+                    account, number + 1, number + 1, story.entry((account, 1), partition=partition)
+                )
+                story.batch(2 * number + partition, 2 * number + partition, 7 + partition)
+
+        assert story.found("owners") == []
+
+    def test_one_transactional_id_has_one_owner_at_a_time(self) -> None:
+        """Who took a producer id over has a later epoch, and Kafka has fenced whoever had it
+        before.
+        """
+        story = self.shared([7, 7])
+        story.row("ada", 3, 3, story.entry(ada=1))
+        story.batch(2, 2, 7, epoch=1)
+
+        assert story.found("owners") == []
+
+    def test_one_wrote_it_all(self) -> None:
+        """Where one producer wrote everything, nothing was shared and nothing is shown."""
+        with pytest.raises(Inconclusive, match="one producer"):
+            self.shared([7, 7, 7]).judged("owners")
+
+    def test_producers_without_ids(self) -> None:
+        """Who does not say who he is cannot be told apart."""
+        with pytest.raises(NotOffered, match="no ids"):
+            self.shared([-1, -1]).judged("owners")
+
+
+class TestReleased:
+    """Readers pass the transaction of a dead instance within its bound."""
+
+    @pytest.mark.parametrize(
+        ("stable_ms", "expected"), [(0, []), (4500, []), (4501, [("stuck", None, None)])]
+    )
+    def test_the_bound(self, stable_ms: int, expected: list[Found]) -> None:
+        """The wait is measured until the last stable offset is the end; the bound itself is in
+        time.
+        """
+        story = Story()
+        story.settled(0, stable_ms=9999)
+        story.settled(0, stable_ms=stable_ms, down=False)
+
+        assert story.found("released", bound_ms=4500) == expected
+
+
+class TestHandedOver:
+    """Of two clusters only the active one writes."""
+
+    def switched(self, *writers: int, at: int = 2, first: int = 1) -> Story:
+        """Producers write ada's rows in this order; the second cluster stands by from the second
+        row on.
+        """
+        story = Story()
+        story.start()
+        for number, producer in enumerate(writers):
+            if number == first:
+                story.stands_by()
+            if number == at:
+                story.ends(number, Look.HANDED_OVER.text)
+            story.row("ada", number + 1, number + 1, story.entry(ada=1))
+            story.batch(number, number, producer)
+        return story
+
+    def test_one_after_the_other(self) -> None:
+        """The old one writes up to the switch, also beside one that stands by; the new one from
+        there on.
+        """
+        assert self.switched(7, 7, 8, 8).found("handed-over") == []
+
+    @pytest.mark.parametrize(
+        ("writers", "who"),
+        [((7, 8, 8, 8), "that stands by"), ((7, 7, 8, 7), "that has handed over")],
+    )
+    def test_out_of_turn(self, writers: tuple[int, ...], who: str) -> None:
+        """Who writes before it is its turn, or after it was, is told from the other."""
+        (anomaly,) = self.switched(*writers).judged("handed-over")
+
+        assert (anomaly.name, who in anomaly.text) == ("fenced-but-emitting", True)
+
+    def test_one_wrote_nothing(self) -> None:
+        """A cluster that never wrote was silent, and shows nothing."""
+        story = self.switched(7, 7)
+        story.ends(2, Look.HANDED_OVER.text)
+
+        with pytest.raises(Inconclusive):
+            story.judged("handed-over")
+
+
+class TestNoticed:
+    """Of two deployments under the same ids one stops loudly, or is refused."""
+
+    @pytest.mark.parametrize("who", ["a", "b", None])
+    def test_who_stops(self, who: str | None) -> None:
+        """Either of the two may; where neither does, both go on under one name."""
+        story = Story()
+        story.start()
+        story.start("b")
+        if who:
+            story.failed("fenced: by another one", who)
+        story.kill("a")
+
+        assert [name for name, *_ in story.found("noticed")] == (
+            [] if who else ["fenced-but-emitting"]
+        )
+
+    def test_a_failure_before(self) -> None:
+        """What failed before the second one began has nothing to do with it."""
+        story = Story()
+        story.start()
+        story.failed("storage: the disk is full")
+        story.start()
+        story.start("b")
+
+        assert [name for name, *_ in story.found("noticed")] == ["fenced-but-emitting"]

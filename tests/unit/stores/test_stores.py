@@ -1,0 +1,106 @@
+"""Stores tell each write, and keep what they had."""
+
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+import redis
+from servers import comes_back, hear
+
+from upheld.stores import Cassandra, Redis, Sqlite
+from upheld.supervisor.reaper import RunScope
+from upheld.verdicts import NotOffered
+
+
+def test_every_write_to_the_file_leaves_a_line(tmp_path: Path) -> None:
+    """Whoever inserts, updates or replaces a row is seen, and a store that is held is not
+    written.
+    """
+    with RunScope() as run:
+        store = Sqlite(run, tmp_path, "app")
+        before = store.version()
+        design = sqlite3.connect(store.address, timeout=0, isolation_level=None)
+        design.execute("INSERT INTO state VALUES ('balances', 'ada', '1')")
+        design.execute("UPDATE state SET value = '2'")
+        design.execute("INSERT OR REPLACE INTO state VALUES ('balances', 'ada', '3')")
+
+        assert store.version() != before
+        assert [write[1:] for write in store.writes()] == [("balances", "ada")] * 3
+        assert store.writes() == []
+        with store.held(), pytest.raises(sqlite3.OperationalError, match="locked"):
+            design.execute("UPDATE state SET value = '4'")
+        assert store.rows() == [("balances", "ada", "3")]
+        design.close()
+        store.close()
+
+
+@pytest.mark.skipif(shutil.which("redis-server") is None, reason="there is no redis-server on PATH")
+def test_every_write_to_the_server_is_told(tmp_path: Path) -> None:
+    """One command may write many fields, whatever their values hold; a store that is held is read
+    and not written.
+    """
+    with RunScope() as run:
+        store = Redis(run, tmp_path, "app")
+        design = redis.Redis.from_url(
+            store.address, decode_responses=True, socket_timeout=0.2, retry=None
+        )
+        design.hset("app:balances", mapping={"ada": '{"a": "b c"}', "bob": '\\"'})
+        design.hset("other:balances", "eve", "1")
+        hear(store, 2)
+
+        assert [write[1:] for write in store.writes()] == [("balances", "ada"), ("balances", "bob")]
+        assert store.writes() == []
+        with store.held():
+            with pytest.raises(redis.exceptions.TimeoutError):
+                design.hset("app:balances", "ada", "2")
+            assert store.rows() == [("balances", "ada", '{"a": "b c"}'), ("balances", "bob", '\\"')]
+        design.close()
+        store.close()
+
+
+@pytest.mark.skipif(shutil.which("redis-server") is None, reason="there is no redis-server on PATH")
+def test_a_server_comes_back_with_what_it_had(tmp_path: Path) -> None:
+    """A server from PATH."""
+    with RunScope() as run:
+        store = Redis(run, tmp_path, "app")
+        comes_back(store)
+        store.close()
+
+
+@pytest.mark.skipif(shutil.which("redis-server") is None, reason="there is no redis-server on PATH")
+def test_a_given_server_keeps_what_is_not_the_application_s(tmp_path: Path) -> None:
+    """What a run wrote into somebody's server it deletes again, and nothing else; and it never
+    kills one.
+    """
+    with RunScope() as run:
+        theirs = Redis(run, tmp_path, "theirs")
+        store = Redis(run, tmp_path, "app", theirs.address)
+        with redis.Redis.from_url(theirs.address) as design:
+            design.hset("theirs:balances", "ada", "1")
+            design.hset("app:balances", "ada", "1")
+
+        with pytest.raises(NotOffered), store.down():
+            pass
+        store.close()
+
+        assert theirs.rows() == [("balances", "ada", "1")]
+        theirs.close()
+
+
+def test_a_java_that_cassandra_cannot_take(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cassandra 5 cannot log its queries on it, so this machine does not offer the store, and says
+    which Java would do.
+    """
+    new = tmp_path / "java"
+    new.write_text("#!/bin/sh\necho 'openjdk version \"25.0.1\"' >&2\n")
+    new.chmod(0o755)
+    monkeypatch.setenv("UPHELD_JAVA", str(new))
+
+    with (
+        RunScope() as run,
+        pytest.raises(
+            NotOffered, match=r"^this machine has no Cassandra .* is not a Java 17 to 19"
+        ),
+    ):
+        Cassandra(run, tmp_path, "app")

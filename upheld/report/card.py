@@ -1,0 +1,45 @@
+"""The card of a failing row, with the command that repeats it."""
+
+from upheld.report.model import RowResult
+
+ANOMALIES_SHOWN = 3
+
+
+def card(row: RowResult, reproduce: str) -> str:
+    """Return the card of a failing row, as lines of text.
+
+    It says which scenario failed, with which anomaly on which record, and how to see it again.
+
+    Args:
+        row: The result of the row.
+        reproduce: The command that shows it again.
+    """
+    lines = [f"{row.verdict.upper()}  {row.id}  {row.design}", f"  claim     {row.name}"]
+    for mark in row.marks:
+        lines.append(f"  mark      {mark['fault']}")
+    if not row.anomalies and row.reason:
+        lines.append(f"  reason    {row.reason}")
+    for anomaly in row.anomalies[:ANOMALIES_SHOWN]:
+        lines.append(f"  anomaly   {anomaly.name}: {anomaly.text}")
+        for label, value in (
+            ("key", anomaly.key),
+            ("input", anomaly.source),
+            ("expected", anomaly.expected),
+            ("got", anomaly.got),
+        ):
+            if value:
+                lines.append(f"    {label:<9} {value}")
+    if sum(row.totals.values()) > ANOMALIES_SHOWN:
+        lines.append(
+            "  in all    " + ", ".join(f"{count} {name}" for name, count in row.totals.items())
+        )
+    for label, shown in (("shrunk", row.shrunk), ("timeline", row.timeline), ("log", row.log)):
+        lines += [
+            f"  {label if number == 0 else '':<9} {line}" for number, line in enumerate(shown)
+        ]
+    if row.history:
+        lines.append(f"  history   {row.history}")
+    if row.picture:
+        lines.append(f"  picture   {row.picture}")
+    lines.append(f"  again     {reproduce}")
+    return "\n".join(lines)

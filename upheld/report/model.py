@@ -1,0 +1,143 @@
+"""The report of a run as data: one result a row, and a summary."""
+
+import statistics
+from collections.abc import Iterable
+from typing import Literal
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue
+
+from upheld.errors import ExitCode
+from upheld.verdicts import Anomaly, Reason, Verdict
+
+# Of report.jsonl. Format 3 has no codes of reasons; format 2 calls the version by the package's
+# former name; format 1, which has no number, has no depths and shards either.
+FORMAT = 4
+DEPTHS_SINCE = 2
+
+
+class Cost(BaseModel):
+    """The cost of one row, all its attempts together.
+
+    A part that cannot be known is None.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    harness_cpu_s: float
+    broker_cpu_s: float | None = None
+    design_cpu_s: float
+    # Of an instance's processes together, each at its own peak since it began.
+    peak_memory_mb: int | None = None
+    topics: int | None = None  # of the last attempt, with those that the design made
+    topic_bytes: int | None = None
+
+
+class RowResult(BaseModel):
+    """The result of one row of one design."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    kind: Literal["row"] = "row"
+    design: str
+    id: str
+    guarantee: str
+    name: str
+    repetition: int = 0
+    verdict: Verdict
+    code: Reason | None = None  # the kind of the reason; `reason` is its text
+    reason: str = ""
+    known: str | None = None
+    anomalies: list[Anomaly] = []  # the worst ones, worst first
+    totals: dict[str, int] = {}  # of all of them, by name
+    marks: list[dict[str, JsonValue]] = []
+    timeline: list[str] = []  # of a violated row, as `report.timeline` draws it
+    log: list[str] = []  # the last lines of each of its instances
+    shrunk: list[str] = []  # the records that are enough for its first anomaly
+    attempts: int = 1
+    kills: int = 0
+    entries: int = 0
+    keys: int = 0
+    partitions: int = 0
+    waited_seconds: float = 0.0
+    # Of the records that arrived all along: share of them -> when it was visible.
+    waited_ms: dict[str, int] = {}
+    seconds: float
+    cost: Cost | None = None
+    history: str = ""
+    picture: str = ""
+
+    @property
+    def fails(self) -> bool:
+        """Whether this row alone fails the run.
+
+        That is a new violation, or a known failure that is upheld.
+        """
+        return (self.verdict is Verdict.VIOLATED) != (self.known is not None) and self.verdict in {
+            Verdict.VIOLATED,
+            Verdict.UPHELD,
+        }
+
+
+class Summary(BaseModel):
+    """The end of a run, and what it ran on."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    kind: Literal["summary"] = "summary"
+    format: int = 1
+    partial: bool
+    upheld: str = Field(validation_alias=AliasChoices("upheld", "streamgate"))
+    seed: int
+    depth: str = "full"
+    slice: str = ""  # of the rows that the depth leaves out, such as 3/8
+    shard: str = ""  # of the chosen rows, such as 2/4
+    shards: int = 0  # the number of reports that it was merged from
+    repeat: int = 1
+    design_versions: dict[str, str] = {}
+    broker: str
+    broker_why: str
+    versions: dict[str, str]
+    promised: dict[str, int]  # rows of each design, at full depth
+    # The promised rows that depth, slice, shard and options choose, times the repetitions.
+    chosen: dict[str, int] = {}
+    judged: dict[str, int]
+    verdicts: dict[str, int]
+    known_failures: int
+    untested: list[str]
+    seconds: float
+    median_seconds: float
+    peak_memory_mb: int
+    # Of harness, broker and design in the rows, as far as they are known.
+    cpu_s: dict[str, float] = {}
+    limits_broken: list[str] = []
+    exit_code: int
+
+
+def exit_code(rows: list[RowResult], chosen: int, *, limits_broken: bool = False) -> int:
+    """Return the run's exit code, from its rows and the number that was chosen."""
+    verdicts = {row.verdict for row in rows}
+    if any(row.fails for row in rows) or limits_broken:
+        return ExitCode.VIOLATED
+    if Verdict.HARNESS_ERROR in verdicts:
+        return ExitCode.HARNESS_FAILED
+    if Verdict.INCONCLUSIVE in verdicts:
+        return ExitCode.INCONCLUSIVE
+    if verdicts <= {Verdict.UNSUPPORTED}:  # a design that supports nothing has not passed
+        return ExitCode.NOTHING_JUDGED
+    return ExitCode.INCONCLUSIVE if len(rows) < chosen else ExitCode.UPHELD
+
+
+def median_seconds(rows: list[RowResult]) -> float:
+    """Return the seconds of the median row; 0 if there is none."""
+    return round(statistics.median([row.seconds for row in rows]), 2) if rows else 0.0
+
+
+def cpu_seconds(rows: Iterable[RowResult]) -> dict[str, float]:
+    """Return the CPU-seconds of all rows together, by harness, broker and design."""
+    total: dict[str, float] = {}
+    for row in rows:
+        for part in ("harness", "broker", "design"):
+            taken_s = getattr(row.cost, f"{part}_cpu_s", None)
+            if taken_s is not None:
+                total[part] = round(total.get(part, 0.0) + taken_s, 2)
+    return total

@@ -1,0 +1,51 @@
+"""The table of a run: guarantees down, designs across."""
+
+from collections import defaultdict
+
+from rich.table import Table
+from rich.text import Text
+
+from upheld.report.model import RowResult
+from upheld.verdicts import Verdict
+
+NOT_JUDGED = "-"
+COLOURS = {
+    Verdict.UPHELD: "green",
+    Verdict.VIOLATED: "red",
+    Verdict.INCONCLUSIVE: "yellow",
+    Verdict.UNSUPPORTED: "dim",
+    Verdict.HARNESS_ERROR: "magenta",
+}
+
+
+def table(rows: list[RowResult], promises: dict[str, str]) -> Table:
+    """Return the table of guarantees and designs.
+
+    A cell is the worst verdict of its rows, and the number of rows that have it, of how many.
+
+    Args:
+        rows: The results of the run.
+        promises: Id of a guarantee -> its promise, in the order of the table.
+    """
+    designs = list(dict.fromkeys(row.design for row in rows))
+    grid = Table(title=None, pad_edge=False)
+    grid.add_column("guarantee", no_wrap=True)
+    grid.add_column("promise", ratio=1)
+    for design in designs:
+        grid.add_column(design, no_wrap=True)
+    found = defaultdict[tuple[str, str], list[Verdict]](list)
+    for row in rows:
+        found[row.guarantee, row.design].append(row.verdict)
+    for guarantee, promise in promises.items():
+        cells = [_cell(found.get((guarantee, design), [])) for design in designs]
+        if any(str(cell) != NOT_JUDGED for cell in cells):
+            grid.add_row(guarantee, promise, *cells)
+    return grid
+
+
+def _cell(verdicts: list[Verdict]) -> Text:
+    """Return the worst verdict with its share of the rows, or a dash if there are none."""
+    if not verdicts:
+        return Text(NOT_JUDGED, style="dim")
+    worst = min(verdicts, key=list(Verdict).index)
+    return Text(f"{worst} {verdicts.count(worst)}/{len(verdicts)}", style=COLOURS[worst])

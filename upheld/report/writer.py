@@ -1,0 +1,80 @@
+"""The files of a report: `report.jsonl`, a line a row, and `junit.xml`."""
+
+import errno
+import json
+import os
+import xml.etree.ElementTree as ET
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from upheld.errors import UsageProblem
+from upheld.report.model import DEPTHS_SINCE, FORMAT, RowResult, Summary
+
+
+class Writer:
+    """The writer of `report.jsonl`.
+
+    It writes line by line, so that nothing recorded is lost whatever happens next.
+    """
+
+    def __init__(self, out: Path) -> None:
+        self._file = (out / "report.jsonl").open("wb", buffering=0)
+
+    def write(self, line: RowResult | Summary) -> None:
+        """Append one whole line, or none.
+
+        A disk that fills up in the middle of a line leaves the lines before it readable.
+
+        Raises:
+            OSError: The line cannot be written whole.
+        """
+        text = (line.model_dump_json() + "\n").encode()
+        began = self._file.tell()
+        if self._file.write(text) < len(text):
+            self._file.truncate(began)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self._file.name)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def read(path: Path) -> tuple[list[RowResult], Summary]:
+    """Read a report back.
+
+    Raises:
+        UsageProblem: The report is empty, cut or partial, or of a newer format.
+    """
+    try:
+        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    except (OSError, ValueError) as error:
+        raise UsageProblem(f"{path} cannot be read as a report: {error}") from None
+    if not lines or not isinstance(lines[-1], dict) or lines[-1].get("kind") != "summary":
+        raise UsageProblem(f"{path} is cut: it does not end with a summary, so it proves nothing")
+    if isinstance(given := lines[-1].get("format", 1), int) and given > FORMAT:
+        raise UsageProblem(
+            f"{path} has format {given}, and this version reads {FORMAT} at most; use a newer one"
+        )
+    try:
+        summary = Summary(**lines[-1])
+        if summary.format < DEPTHS_SINCE:
+            summary.chosen = summary.promised
+        return [RowResult(**line) for line in lines[:-1]], summary
+    except (ValidationError, TypeError) as error:
+        said = " ".join(str(error).split())
+        raise UsageProblem(f"{path} holds a line that is none of a report: {said[:200]}") from None
+
+
+def joined(out: Path, parts: Iterable[Path]) -> None:
+    """Write one junit.xml of several.
+
+    A part that was never written, or is cut, is left out.
+    """
+    whole = ET.Element("testsuites")
+    for part in parts:
+        with suppress(OSError, ET.ParseError):
+            whole.extend(ET.parse(part).getroot())
+    ET.ElementTree(whole).write(out / "junit.xml", encoding="utf-8", xml_declaration=True)

@@ -1,0 +1,300 @@
+"""Instances of the design: started, stopped, killed, paused, and let go of."""
+
+import contextlib
+from collections import Counter
+from dataclasses import dataclass
+from typing import Final
+
+from upheld.history import events
+from upheld.history.marks import Happening
+from upheld.injectors.proxy import EFFECTS
+from upheld.protocol.manifest import Manifest
+from upheld.protocol.messages import (
+    Error,
+    Failed,
+    Ready,
+    StandingBy,
+    Start,
+    Stopped,
+    Unsupported,
+)
+from upheld.supervisor.costs import peak_bytes
+from upheld.supervisor.instance import Instance, Silence
+from upheld.trial.application import Application
+from upheld.trial.probes import Probes
+from upheld.trial.recorder import Recorder
+from upheld.trial.rig import Rig
+from upheld.verdicts import AdapterBreach, NotOffered, Violated
+
+STOP_MS = 10_000
+ASKED_AT_ONCE = 16  # keys of a table, when an instance has just said that it is ready
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How an instance starts, if not as the first of its application does."""
+
+    in_place_of: str = ""  # the name that it is told, if it replaces another instance
+    apart: bool = False  # it shares no storage with the others
+    cluster: str = ""  # a part of its application id; an instance of another cluster stands by
+    cold: bool = False  # it boots in view, after everything else has booted
+    default_mode: bool = False  # it is told no mode
+    may_refuse: bool = False  # a refusal is recorded, and no failure
+
+
+AS_USUAL: Final = Launch()
+
+
+@dataclass
+class Instances:
+    """The instances of every application of one attempt."""
+
+    recorder: Recorder
+    rig: Rig
+    manifest: Manifest
+    probes: Probes
+    kills: int = 0
+    peak_bytes: int = 0  # the most that the processes of an instance had in memory
+
+    # --- how they begin
+
+    def start(
+        self, application: Application, name: str = "a", launch: Launch = AS_USUAL
+    ) -> Instance | None:
+        """Start an instance, and return it when it holds its input or stands by.
+
+        A refusal that the launch allows is marked, and nothing is returned.
+
+        Raises:
+            NotOffered: The design does not support what it was asked for.
+            Violated: It does not start beside another instance, or again after a fault.
+            AdapterBreach: It failed in any other case.
+        """
+        instance = self._take(application, launch)
+        application.running[name] = instance
+        request = self._request(application, name, launch)
+        self.recorder.happened(application, name, "started", str(instance.stderr_path.name))
+        reply = self._reply(instance, request)
+        match reply:
+            case Ready():
+                self._is_ready(application, name, reply)
+            case StandingBy():
+                self.recorder.happened(application, name, "standing-by")
+            case Unsupported() | Failed() | Error() if launch.may_refuse:
+                reason = reply.reason if isinstance(reply, Unsupported) else reply.message
+                self.recorder.happened(application, name, "failed", reason)
+                self.recorder.mark(Happening.START_REFUSED, said=reason)
+                return None
+            case Unsupported():
+                raise NotOffered(f"{self.manifest.name} does not offer this: {reply.reason}")
+            case Failed() | Error():
+                self.recorder.happened(application, name, "failed", reply.message)
+                raise self._failure(application, reply)
+        return instance
+
+    def _take(self, application: Application, launch: Launch) -> Instance:
+        """Take a warm instance, or boot one."""
+        clock = application.wall_clock
+        if launch.cold:
+            self.rig.pool(self.manifest).rest()
+            self.recorder.mark(Happening.STARTED_COLD)
+        if clock:
+            return self.rig.take(self.manifest, clock.environment)
+        return self.rig.take(self.manifest, {} if launch.cold else None)
+
+    def _request(self, application: Application, name: str, launch: Launch) -> Start:
+        """Make the disks of an instance, and return what it is told."""
+        event = application.event
+        state = application.directory / name
+        durable = application.directory / (f"durable-{name}" if launch.apart else "durable")
+        for folder in (state, durable):
+            folder.mkdir(parents=True, exist_ok=True)
+        bootstrap = self.rig.broker.bootstrap
+        if application.through_proxy:
+            bootstrap = self._open_door(application, name)
+        stores: dict[str, str] = {}
+        if application.store:
+            stores[str(event.parameters["store"])] = application.store.address
+        return Start(
+            program=application.program.name,
+            application_id="-".join(filter(None, (event.application_id, launch.cluster))),
+            standing_by=bool(launch.cluster),
+            instance=launch.in_place_of or name,
+            mode=None if launch.default_mode else application.mode,
+            bootstrap=bootstrap,
+            client=self.rig.broker.client,
+            topics=event.topics,
+            parameters=event.parameters,
+            workers=application.workers,
+            several=application.several,
+            session_timeout_ms=self.rig.session_timeout_ms,
+            transaction_timeout_ms=event.transaction_timeout_ms,
+            state_dir=str(state),
+            durable_dir=str(durable),
+            stores=stores,
+        )
+
+    def _open_door(self, application: Application, name: str) -> str:
+        """Return the address at which an instance reaches the broker through the proxy."""
+        address = self.rig.open_proxy().door(application.door(name))
+        application.doors.add(name)
+        return address
+
+    def _reply(
+        self, instance: Instance, request: Start
+    ) -> Ready | StandingBy | Unsupported | Error | Failed:
+        """Start an instance; after a fault the design answers for its silence."""
+        try:
+            return instance.start(request)
+        except Silence as silence:
+            if self._is_after_a_fault():
+                raise Violated.one(
+                    "stuck", f"{self.manifest.name} does not start again after the fault: {silence}"
+                ) from None
+            raise
+
+    def _is_ready(self, application: Application, name: str, ready: Ready) -> None:
+        """Record that an instance holds its input, and ask it for the first keys of its table."""
+        application.group = ready.consumer_group
+        application.ready_ms = self.recorder.now_ms
+        if ready.table and not application.table:
+            application.table = ready.table
+            application.partitions = self.rig.reading.sizes(ready.table)[ready.table]
+        self.recorder.happened(application, name, "ready", ready=ready)
+        for key in application.keys[:ASKED_AT_ONCE]:
+            self.probes.query(application, key)
+
+    def _failure(self, application: Application, reply: Failed | Error) -> Violated | AdapterBreach:
+        """Return the verdict on a start that failed."""
+        design = self.manifest.name
+        if len(application.running) > 1:
+            return Violated.one("stuck", f"{design} does not start beside another: {reply.message}")
+        if self._is_after_a_fault():
+            return Violated.one(
+                "stuck", f"{design} does not start again after the fault: {reply.message}"
+            )
+        return AdapterBreach(f"{design} answered start with {reply.type}: {reply.message}")
+
+    def _is_after_a_fault(self) -> bool:
+        happened = self.recorder.history.of(events.Instance)
+        return any(each.event in {"killed", "paused"} for each in happened)
+
+    # --- while they run
+
+    def demand_alive(self, application: Application) -> None:
+        """Raise Violated if an instance gave up or vanished by itself."""
+        for name, instance in application.running.items():
+            exit_code = instance.exit_code  # first: by then its last words are heard
+            if instance.failed:
+                kind = instance.failed.kind
+                message = instance.failed.message
+                self.recorder.happened(application, name, "failed", f"{kind}: {message}")
+                raise Violated.one("stuck", f"{instance.name} gave up: {kind}, {message}")
+            instance.check()
+            if exit_code is not None:
+                self.recorder.happened(application, name, "exited", str(exit_code))
+                raise Violated.one(
+                    "stuck",
+                    f"{instance.name} exited with {exit_code} and no `failed`; its log is "
+                    f"{instance.stderr_path.name}",
+                )
+
+    def pause(self, application: Application, name: str = "a") -> list[int]:
+        """Stop every process of an instance, and return their ids."""
+        pids = application.running[name].pause()
+        self.recorder.happened(application, name, "paused", f"{len(pids)} processes")
+        return pids
+
+    def resume(self, application: Application, name: str = "a") -> None:
+        """Let a paused instance go on."""
+        application.running[name].resume()
+        self.recorder.happened(application, name, "resumed")
+
+    # --- how they end
+
+    def kill(self, application: Application, name: str = "a") -> list[int]:
+        """SIGKILL every process of an instance, and return their ids."""
+        instance = application.running.pop(name)
+        self._weigh(instance)
+        pids = instance.kill()
+        self.kills += 1
+        self.recorder.happened(application, name, "killed", f"{len(pids)} processes")
+        return pids
+
+    def stop(self, application: Application, name: str = "a", *, twice: bool = False) -> None:
+        """Close an instance gracefully.
+
+        Args:
+            application: The application that it runs.
+            name: The name of the instance.
+            twice: A reusable instance, which still runs after its stop, is told again.
+        """
+        instance = application.running.pop(name)
+        self._weigh(instance)
+        for _ in range(1 + (twice and "reusable" in self.manifest.capabilities)):
+            reply = instance.stop(STOP_MS)
+            if not isinstance(reply, Stopped):
+                text = f"{self.manifest.name} answered stop with {reply.type}: {reply.message}"
+                if twice or application.running:
+                    raise Violated.one("stuck", text)
+                raise AdapterBreach(text)
+            self.recorder.happened(application, name, "stopped")
+        self.rig.pool(self.manifest).give_back(instance)
+
+    def gave_up(self, application: Application, name: str) -> None:
+        """Record that an instance has failed, and take it away."""
+        failed = application.running[name].failed
+        assert failed
+        self.recorder.happened(application, name, "failed", f"{failed.kind}: {failed.message}")
+        self.let_go(application, name)
+
+    def let_go(self, application: Application, name: str) -> None:
+        """End an instance that works no more, unless it takes another start."""
+        self.rig.pool(self.manifest).give_back(application.running.pop(name))
+
+    def end_all(self, application: Application, *, gently: bool) -> None:
+        """End what still runs when the scenario is over, and record what the proxy saw.
+
+        Args:
+            application: The application whose instances end.
+            gently: A reusable instance is stopped, so that the next scenario can have it.
+        """
+        pool = self.rig.pool(self.manifest)
+        for instance in application.running.values():
+            self._weigh(instance)
+            if not gently or "reusable" not in self.manifest.capabilities:
+                instance.kill()
+            elif not instance.is_over:
+                instance.resume()
+                # The scenario is over: how this instance ends is no part of it.
+                with contextlib.suppress(AdapterBreach):
+                    instance.stop(STOP_MS)
+            pool.give_back(instance)
+        application.running.clear()
+        for name in sorted(application.doors):
+            self._shut_door(application, name)
+
+    def _shut_door(self, application: Application, name: str) -> None:
+        """Record each connection that an instance made through the proxy, with its requests."""
+        assert self.rig.proxy
+        exchanges = self.rig.proxy.shut(application.door(name))
+        for connection in dict.fromkeys(exchange.connection for exchange in exchanges):
+            own = [exchange for exchange in exchanges if exchange.connection == connection]
+            changes = (exchange for exchange in own if exchange.api in EFFECTS)
+            self.recorder.history.add(
+                events.Connection(
+                    at_ms=self.recorder.now_ms,
+                    application=application.name,
+                    name=name,
+                    client=own[-1].client_id or "",
+                    asked=Counter(f"{exchange.api} v{exchange.version}" for exchange in own),
+                    changed=[
+                        (self.recorder.ms_of(exchange.asked_s), exchange.api, exchange.fault)
+                        for exchange in changes
+                    ],
+                )
+            )
+
+    def _weigh(self, instance: Instance) -> None:
+        """Remember the most that its processes had in memory, before they may be gone."""
+        self.peak_bytes = max(self.peak_bytes, peak_bytes(instance.pids()))

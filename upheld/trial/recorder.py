@@ -1,0 +1,102 @@
+"""The history of one attempt, and the clock that times its events."""
+
+import time
+from collections.abc import Callable
+from typing import Literal, Protocol
+
+from upheld.history import History, events
+from upheld.history.marks import Happening
+from upheld.protocol.messages import Ready
+
+POLL_S = 0.02
+LifeEvent = Literal[
+    "started",
+    "ready",
+    "stopped",
+    "killed",
+    "paused",
+    "resumed",
+    "failed",
+    "exited",
+    "standing-by",
+    "active",
+    "inactive",
+]
+
+
+class Named(Protocol):
+    """An application, of which the recorder needs the name alone."""
+
+    @property
+    def name(self) -> str:
+        """Return the name that the application has in the history."""
+
+
+class Recorder:
+    """The history of one attempt, and its clock.
+
+    A deadline scales with `time_scale`. A promised tolerance never does.
+    """
+
+    def __init__(self, history: History, time_scale: float) -> None:
+        self.history = history
+        self.began = time.monotonic()
+        self._time_scale = time_scale
+
+    @property
+    def now_ms(self) -> int:
+        """Return the milliseconds since the attempt began."""
+        return self.ms_of(time.monotonic())
+
+    def ms_of(self, monotonic_s: float) -> int:
+        """Return a time of the monotonic clock in milliseconds since the attempt began."""
+        return round((monotonic_s - self.began) * 1000)
+
+    def wait(self, seconds: float, reached: Callable[[], bool]) -> bool:
+        """Poll until a condition holds; return False if the scaled deadline passes first."""
+        deadline = time.monotonic() + seconds * self._time_scale
+        while not reached():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(POLL_S)
+        return True
+
+    def mark(self, happening: Happening, text: str = "", /, **evidence: object) -> None:
+        """Record that a fault happened where it was aimed, or what else had to happen.
+
+        Args:
+            happening: The code of what happened; it knows the family of its fault.
+            text: The words for a person, if the usual ones lack a name.
+            evidence: What was seen of it.
+        """
+        self.history.add(
+            events.Mark(
+                at_ms=self.now_ms,
+                code=happening.family,
+                happening=happening,
+                fault=text or happening.text,
+                evidence=evidence,
+            )
+        )
+
+    def happened(
+        self,
+        application: Named,
+        name: str,
+        event: LifeEvent,
+        detail: str = "",
+        ready: Ready | None = None,
+    ) -> None:
+        """Record an event in the life of an instance."""
+        self.history.add(
+            events.Instance(
+                at_ms=self.now_ms,
+                application=application.name,
+                name=name,
+                event=event,
+                detail=detail,
+                consumer_group=ready.consumer_group if ready else None,
+                internal_topics=ready.internal_topics if ready else (),
+                table=ready.table if ready else None,
+            )
+        )
