@@ -7,7 +7,7 @@ from pytest_bdd import parsers, when
 from upheld.history.marks import Look
 from upheld.injectors.proxy.errors import Moment as Side
 from upheld.nemesis import membership
-from upheld.nemesis.moments import AIMS, hold
+from upheld.nemesis.moments import MOMENTS, pause_at
 from upheld.nemesis.requests import arrive, meet
 from upheld.steps.lifecycle import WENT_ON_WITHIN_MS
 from upheld.steps.parameters import BEFORE_ITS_OFFSETS, TYPES
@@ -20,7 +20,7 @@ from upheld.trial.trial import SETTLE_S
 def killed_at(scene: Scene, actor: str, moment: str) -> None:
     """SIGKILL every process of instance a at that moment."""
     for application in scene.subjects(actor):
-        hold(scene.trial, application, AIMS[moment](scene.trial, application))
+        pause_at(scene.trial, application, MOMENTS[moment](scene.trial, application))
         scene.trial.kill(application)
         _after_the_death(scene, application)
 
@@ -88,7 +88,7 @@ def arrives_late(scene: Scene, request: str) -> None:
 def paused(scene: Scene) -> None:
     """SIGSTOP every process of instance a before its transaction has offsets."""
     for application in scene.subjects():
-        hold(scene.trial, application, AIMS[BEFORE_ITS_OFFSETS](scene.trial, application))
+        pause_at(scene.trial, application, MOMENTS[BEFORE_ITS_OFFSETS](scene.trial, application))
 
 
 @when(parsers.parse("a successor takes its place"))
@@ -134,7 +134,7 @@ def goes_on(scene: Scene) -> None:
 def lost_at(scene: Scene, moment: str) -> None:
     """SIGKILL an instance beside others at that moment; wait until the others share the input."""
     for application in scene.subjects():
-        hold(scene.trial, application, AIMS[moment](scene.trial, application))
+        pause_at(scene.trial, application, MOMENTS[moment](scene.trial, application))
         membership.lose(scene.trial, application, "a", within_ms=WENT_ON_WITHIN_MS)
         membership.share(scene.trial, application)
 

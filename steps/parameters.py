@@ -12,7 +12,7 @@ from typing import Final
 from kio.schema.errors import ErrorCode
 
 from upheld.generators.ledger import FLAWS
-from upheld.nemesis.moments import AIMS
+from upheld.nemesis.moments import MOMENTS
 from upheld.verdicts import HarnessError
 
 SPOILED: Final = frozenset(
@@ -113,7 +113,7 @@ parameter_type(
 parameter_type(
     name="moment:Moment",
     regexp="(?:after|between|with) [a-z ]+",
-    known=AIMS.keys() - {BEFORE_ITS_OFFSETS},
+    known=MOMENTS.keys() - {BEFORE_ITS_OFFSETS},
 )
 parameter_type(name="side:Side", regexp="before|after")
 parameter_type(name="request:Request", regexp="[A-Z][A-Za-z]+")

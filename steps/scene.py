@@ -13,7 +13,7 @@ from typing import Any, Final
 import pytest
 from pytest_bdd.parser import Step
 
-from upheld.injectors.proxy import Rule
+from upheld.injectors.proxy.rules import Rule
 from upheld.judging.claims import claim_of
 from upheld.nemesis import disks
 from upheld.protocol.messages import Mode

@@ -42,7 +42,7 @@ PARAMETERS = {
 # What the step modules import to act on a trial: each is replaced by a stub of that name.
 ACTS = (
     *("brokers", "disks", "membership", "topics", "rejections"),
-    *("hold", "meet", "arrive", "give_up", "out_of_reach", "WallClock", "written"),
+    *("pause_at", "meet", "arrive", "give_up", "out_of_reach", "WallClock", "written"),
 )
 RACES = {
     Happening.ROWS_GONE_SOON: 3,
@@ -263,7 +263,7 @@ class StubTrial(Stub):
         return True
 
 
-class StubAims(dict[str, object]):
+class StubMoments(dict[str, object]):
     """Every moment to strike at, by its name."""
 
     def __init__(self, log: Log) -> None:
@@ -271,7 +271,7 @@ class StubAims(dict[str, object]):
         self._log = log
 
     def __missing__(self, moment: str) -> object:
-        return lambda _trial, _application: Stub(self._log, f"aim[{moment}]")
+        return lambda _trial, _application: Stub(self._log, f"moment[{moment}]")
 
 
 class StubTables:
@@ -293,7 +293,7 @@ class StubTables:
 
 def _replacements(log: Log) -> dict[str, object]:
     return {name: Stub(log, name) for name in ACTS} | {
-        "AIMS": StubAims(log),
+        "MOMENTS": StubMoments(log),
         "stores": StubStores(log, "stores"),
         "races": lambda _history, _application: Counter(RACES),
         "Tables": StubTables,

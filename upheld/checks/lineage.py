@@ -4,7 +4,7 @@ from upheld.checks.registry import NO_STATE, check
 from upheld.checks.view import text, view_of
 from upheld.history import History
 from upheld.programs import Unreadable
-from upheld.programs.relay import told
+from upheld.programs.relay import canonical_chain
 from upheld.verdicts import Anomaly
 
 
@@ -35,7 +35,7 @@ def preserved(history: History, application: str) -> list[Anomaly]:
             wrong = []
             if envelope_id != state.envelope_id:
                 wrong.append(f"id {envelope_id!r} instead of {state.envelope_id!r}")
-            if told(chain) != told(state.chain):
+            if canonical_chain(chain) != canonical_chain(state.chain):
                 wrong.append(f"chain {chain} instead of {state.chain}")
             if record.timestamp_ms != state.source.timestamp_ms:
                 wrong.append(

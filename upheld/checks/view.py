@@ -340,7 +340,5 @@ def text(key: bytes) -> str:
 
 def show(value: tuple[object, ...]) -> str:
     """A canonical value for a person, short."""
-    if value == GONE:
-        return "a tombstone"
     shown = ", ".join(str(part) for part in value)
     return shown if len(shown) <= 160 else shown[:157] + "…"

@@ -13,20 +13,20 @@ from typing import NamedTuple, NoReturn
 
 import upheld
 from upheld.cli import options
-from upheld.errors import MachineProblem, Problem, UsageProblem, is_interrupt
+from upheld.errors import ExitCode, MachineProblem, Problem, UsageProblem, is_interrupt
 
-INTERRUPTED = 130
+INTERRUPTED = ExitCode.INTERRUPTED
 EXIT_CODES = {
-    0: "everything chosen was judged and upheld (or unsupported, which is counted)",
-    1: (
+    ExitCode.UPHELD: "everything chosen was judged and upheld (or unsupported, which is counted)",
+    ExitCode.VIOLATED: (
         "violated, a known failure that is upheld, or a limit (--max-seconds, --max-memory-mb) "
         "broken"
     ),
-    2: "inconclusive, or fewer rows judged than chosen",
-    3: "the harness, the adapter or the machine failed",
-    4: "what was typed or written cannot be understood",
-    5: "nothing to judge",
-    INTERRUPTED: "interrupted; the report is partial and says so",
+    ExitCode.INCONCLUSIVE: "inconclusive, or fewer rows judged than chosen",
+    ExitCode.HARNESS_FAILED: "the harness, the adapter or the machine failed",
+    ExitCode.USAGE: "what was typed or written cannot be understood",
+    ExitCode.NOTHING_JUDGED: "nothing to judge",
+    ExitCode.INTERRUPTED: "interrupted; the report is partial and says so",
 }
 
 _CODES = "\n".join(f"  {code:<4} {meaning}" for code, meaning in EXIT_CODES.items())
@@ -145,7 +145,7 @@ def main(argv: list[str] | None = None) -> int:
         where = f" ({error.filename})" if error.filename else ""
         print(f"upheld: the machine refused: {error.strerror or error}{where}.", file=sys.stderr)
         return MachineProblem.exit_code
-    except (KeyboardInterrupt, Exception) as error:  # whatever it is, 1 would read as a verdict
+    except (KeyboardInterrupt, Exception) as error:  # an exit code of 1 would read as a verdict
         if is_interrupt(error):
             print("upheld: interrupted", file=sys.stderr)
             return INTERRUPTED
@@ -175,7 +175,7 @@ def parser() -> Parser:
             help=command.purpose,
             description=command.purpose,
             epilog=command.epilog,
-            allow_abbrev=False,  # an abbreviation in somebody's CI would break with the next option
+            allow_abbrev=False,  # a new option would break an abbreviation in a script
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         command.add_options(added)

@@ -1,4 +1,4 @@
-"""What the options choose: designs, rows, the seed, garbage collection."""
+"""The choices that options make: designs, rows, the seed, garbage collection."""
 
 import argparse
 import gc
@@ -13,7 +13,11 @@ from upheld.spec.selection import Request, promised, rows_of_the_mutant
 
 
 def manifests(arguments: argparse.Namespace) -> list[Manifest]:
-    """The designs named, or the default one."""
+    """Load the designs that are named, or the default one.
+
+    Raises:
+        UsageProblem: Two designs have one name, or one cannot be loaded.
+    """
     loaded = [manifest.load(name) for name in given(arguments)]
     names = [design.name for design in loaded]
     if twice := next((name for name in names if names.count(name) > 1), None):
@@ -22,7 +26,11 @@ def manifests(arguments: argparse.Namespace) -> list[Manifest]:
 
 
 def request_of(arguments: argparse.Namespace) -> Request:
-    """What the options choose."""
+    """Return the rows that the options ask for.
+
+    Raises:
+        UsageProblem: The options contradict each other.
+    """
     if arguments.rows and (
         arguments.only or arguments.guarantee or arguments.program or arguments.mode
     ):
@@ -41,8 +49,9 @@ def request_of(arguments: argparse.Namespace) -> Request:
 
 
 def promised_rows(design: Manifest, found: Catalogue, request: Request) -> int:
-    """How many rows a design is held to at full depth: a wrong one to those of its sin, unless more
-    is asked for.
+    """Count the rows that a design is held to at full depth.
+
+    For a wrong design these are the rows of its `[sin]`, unless the request names more.
     """
     if design.sin and not request.is_narrowed:
         return len(rows_of_the_mutant(found, design))
@@ -50,7 +59,7 @@ def promised_rows(design: Manifest, found: Catalogue, request: Request) -> int:
 
 
 def given(arguments: argparse.Namespace) -> list[str]:
-    """The designs as they were named."""
+    """Return the names of the designs, each once."""
     names = [*getattr(arguments, "designs", ()), *(arguments.design or ())]
     if not names and arguments.default_design:
         names = [arguments.default_design]
@@ -58,15 +67,16 @@ def given(arguments: argparse.Namespace) -> list[str]:
 
 
 def seed_of(arguments: argparse.Namespace) -> int:
-    """The seed given, or a new one."""
+    """Return the seed that was given, or a new one."""
     return (
         arguments.seed if arguments.seed is not None else random.SystemRandom().randrange(1 << 31)
     )
 
 
 def look_for_garbage_seldom() -> None:
-    """Look for cycles once in a million new objects: a history is tens of thousands that stay, and
-    has no cycles.
+    """Look for cycles once in a million new objects.
+
+    A history is tens of thousands of objects that stay, and has no cycles.
     """
     gc.freeze()
     gc.set_threshold(1_000_000, 50, 100)

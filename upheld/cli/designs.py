@@ -2,15 +2,26 @@
 
 import argparse
 import json
+from typing import NamedTuple
 
 from upheld.cli.choices import manifests
 from upheld.cli.machine import opened_broker, out_folder, prepare_all
-from upheld.runner.smoke import Watch, count, smoke
+from upheld.errors import ExitCode
+from upheld.runner.smoke import Site, Watch, count, smoke
 from upheld.scaffold import new
 from upheld.supervisor.reaper import RunScope
 from upheld.ui.console import console
 from upheld.ui.progress import Progress
 from upheld.ui.timeleft import Mean
+
+
+class Checked(NamedTuple):
+    """A check of a design's adapter."""
+
+    design: str
+    check: str
+    ok: bool
+    text: str
 
 
 def new_design(arguments: argparse.Namespace) -> int:
@@ -22,28 +33,26 @@ def new_design(arguments: argparse.Namespace) -> int:
 
 def smoke_design(arguments: argparse.Namespace) -> int:
     """Hold a conversation with each design; return 1 if a check of one fails."""
-    designs, out = manifests(arguments), out_folder()
+    designs = manifests(arguments)
+    out = out_folder()
     run = RunScope()
     mean = Mean(sum(map(count, designs)))
     try:
         broker = opened_broker(arguments, run, out)
         prepare_all(designs, run, out)
-        results = []
+        results = list[Checked]()
         with Progress(console(stderr=arguments.json)) as progress:
             progress.begin(mean.total, mean.seconds)
             for design in designs:
                 checks = smoke(
-                    design, broker, run, out / "logs", watch=Watch(design.name, progress, mean)
+                    design,
+                    Site(broker, run, out / "logs"),
+                    Watch(design.name, progress, mean),
                 )
-                results += [(design.name, *result) for result in checks]
+                results += [Checked(design.name, *result) for result in checks]
         broker.close()
     finally:
         run.close()
     if arguments.json:
-        print(
-            json.dumps(
-                [dict(zip(("design", "check", "ok", "text"), r, strict=True)) for r in results],
-                indent=2,
-            )
-        )
-    return 0 if all(ok for _, _, ok, _ in results) else 1
+        print(json.dumps([result._asdict() for result in results], indent=2))
+    return ExitCode.UPHELD if all(result.ok for result in results) else ExitCode.VIOLATED

@@ -3,6 +3,7 @@
 import argparse
 import json
 
+from upheld.errors import ExitCode
 from upheld.lint import lint
 
 
@@ -14,4 +15,4 @@ def lint_features(arguments: argparse.Namespace) -> int:
         if arguments.json
         else "\n".join(findings) or "the specification is sound"
     )
-    return 1 if findings else 0
+    return ExitCode.VIOLATED if findings else ExitCode.UPHELD

@@ -1,4 +1,4 @@
-"""`list`, `explain` and `schema`: what is promised, and what a design has to speak. No broker."""
+"""`list`, `explain` and `schema`: the promises, and the protocol. No broker."""
 
 import argparse
 import json
@@ -15,9 +15,10 @@ from upheld.spec.selection import Request, chosen_rows
 
 def list_rows(arguments: argparse.Namespace) -> int:
     """Print the rows that are chosen, and what each design has promised of them."""
-    found, designs = catalogue.load(), manifests(arguments)
+    found = catalogue.load()
+    designs = manifests(arguments)
     request = request_of(arguments)
-    if not arguments.depth:  # whoever lists wants to see what there is
+    if not arguments.depth:  # a list without a depth shows all rows
         request = replace(request, depth="full")
     listing = explain.listing(found, designs, request.chooser(found))
     everything = chosen_rows(Request(depth="full"), found, designs)
@@ -34,7 +35,8 @@ def list_rows(arguments: argparse.Namespace) -> int:
         print(f"{row['depth']:<5} {row['id']:<70} {row['name']}")
     for untested in listing["untested"]:
         print(f"{'-':<5} {untested['id']:<70} untested: {untested['why']}")
-    counts, depths = listing["guarantees"], Counter(row["depth"] for row in listing["rows"])
+    counts = listing["guarantees"]
+    depths = Counter(row["depth"] for row in listing["rows"])
     each = ", ".join(f"{depths[depth]} {depth}" for depth in DEPTHS)
     print(
         f"{counts['all']} guarantees, {counts['specified']} specified, {counts['untested']} "

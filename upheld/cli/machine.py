@@ -1,5 +1,6 @@
-"""What a command needs of the machine: a folder for its output, a broker, stores, and all that rows
-share.
+"""The resources that a command needs: an output folder, a broker, stores.
+
+All that rows share is opened here too.
 """
 
 import argparse
@@ -16,24 +17,31 @@ from upheld.brokers import Broker, open_broker
 from upheld.cli.choices import look_for_garbage_seldom, seed_of
 from upheld.errors import MachineProblem, UsageProblem
 from upheld.kafka.feed import Feed
-from upheld.kafka.reader import Reading
+from upheld.kafka.reading import Reading
 from upheld.protocol.manifest import Manifest
 from upheld.report import Writer
 from upheld.stores import GIVEN
-from upheld.supervisor.instance import prepare
+from upheld.supervisor.environment import prepare
 from upheld.supervisor.reaper import RunScope
 from upheld.trial.rig import Rig
 from upheld.ui.console import waiting
 
-# A run writes a hundred times as much: below it there is no use in starting.
+# A run writes a hundred times as much.
 LEAST_ROOM_BYTES = 1 << 20
 MOST_FOLDERS = 1000  # of one second
 
 
 def out_folder(given: Path | None = None) -> Path:
-    """Make the output folder; where it is ours to name, one that nobody else has."""
+    """Make the output folder.
+
+    A folder that was not named gets a name that no other run has.
+
+    Raises:
+        MachineProblem: The folder cannot be made.
+    """
     named = given or Path("upheld-out") / time.strftime("%Y-%m-%dT%H-%M-%S")
-    folder, number = named, 1
+    folder = named
+    number = 1
     while True:
         try:
             folder.mkdir(parents=True, exist_ok=given is not None)
@@ -47,8 +55,13 @@ def out_folder(given: Path | None = None) -> Path:
 
 
 def begin_report(given: Path | None, out: Path) -> None:
-    """Empty what an older run left, and see that there is room, before anything costly; name the
-    folder `latest`.
+    """Empty the report of an older run in the folder, and link it as `latest`.
+
+    That is done before anything costly, as is the look at the room on the disk. Only a folder that
+    was not named is linked.
+
+    Raises:
+        MachineProblem: The disk is full, or the folder cannot be written.
     """
     if shutil.disk_usage(out).free < LEAST_ROOM_BYTES:
         raise MachineProblem(
@@ -66,13 +79,13 @@ def begin_report(given: Path | None, out: Path) -> None:
 
 
 def unusable(given: Path | None, folder: Path, error: OSError) -> str:
-    """Return the sentence that says why a folder cannot be written, and what to do."""
+    """Return the sentence that says why a folder cannot be written, and the way out."""
     elsewhere = "choose another with --out" if given else "start in a folder that can be written"
     return f"The output folder {folder} cannot be written ({error.strerror}); {elsewhere}."
 
 
 def opened_broker(arguments: argparse.Namespace, run: RunScope, out: Path) -> Broker:
-    """The broker that the options choose, answering."""
+    """Start or reach the broker that the options choose, until it answers."""
     with waiting("the broker starts"):
         return open_broker(
             arguments.broker,
@@ -85,14 +98,18 @@ def opened_broker(arguments: argparse.Namespace, run: RunScope, out: Path) -> Br
 
 
 def prepare_all(designs: list[Manifest], run: RunScope, out: Path) -> None:
-    """What the designs want to have done once, before they are asked anything."""
+    """Let each design prepare once, before it is asked anything."""
     for design in designs:
         with waiting(f"{design.name} is prepared"):
             prepare(design, run, out / "logs")
 
 
 def given_stores(asked: list[str]) -> dict[str, str]:
-    """The stores named: kind -> address of one that answers."""
+    """Return the stores that are named: kind -> address of a server that answers.
+
+    Raises:
+        UsageProblem: A store is not KIND=ADDRESS.
+    """
     found = {}
     for kind, _, address in (text.partition("=") for text in asked):
         if kind not in GIVEN or not address:
@@ -113,10 +130,12 @@ def opened_rig(
     say: Console,
     stores: dict[str, str],
 ) -> Iterator[Rig]:
-    """A broker that answers and all that is shared on it, these designs prepared; nothing of it is
-    left behind.
+    """Open a broker that answers, and all that rows share on it.
+
+    The designs are prepared. Nothing is left behind at the end.
     """
-    run, seed = RunScope(), seed_of(arguments)
+    run = RunScope()
+    seed = seed_of(arguments)
     rig = broker = None
     try:
         broker = opened_broker(arguments, run, out)

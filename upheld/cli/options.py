@@ -1,6 +1,6 @@
 """The options of each command.
 
-What needs a broker, a design or Kafka's client is imported elsewhere.
+Modules that need a broker, a design or Kafka's client are imported elsewhere.
 """
 
 import argparse

@@ -4,8 +4,16 @@ import argparse
 import json
 
 from upheld.cli.choices import look_for_garbage_seldom
-from upheld.errors import UsageProblem
+from upheld.errors import ExitCode, UsageProblem
 from upheld.judging.rejudge import judge
+
+WORST_FIRST = (  # as in a run
+    ExitCode.VIOLATED,
+    ExitCode.HARNESS_FAILED,
+    ExitCode.INCONCLUSIVE,
+    ExitCode.NOTHING_JUDGED,
+    ExitCode.UPHELD,
+)
 
 
 def judge_history(arguments: argparse.Namespace) -> int:
@@ -21,4 +29,4 @@ def judge_history(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps([j.model_dump(mode="json") for j in judgements], indent=2))
     codes = {judgement.exit_code for judgement in judgements}
-    return next(code for code in (1, 3, 2, 5, 0) if code in codes)  # the worst, as in a run
+    return next(code for code in WORST_FIRST if code in codes)

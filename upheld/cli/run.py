@@ -1,6 +1,4 @@
-"""`upheld run` and `upheld merge`: judge designs, here or in lanes, and end with a table and an
-exit code.
-"""
+"""`upheld run` and `upheld merge`: judge designs, then print table and exit code."""
 
 import argparse
 import os
@@ -26,11 +24,13 @@ from upheld.cli.machine import (
     prepare_all,
     unusable,
 )
-from upheld.errors import MachineProblem, UsageProblem
+from upheld.errors import ExitCode, MachineProblem, UsageProblem
 from upheld.report import Summary, table
 from upheld.runner import lanes
+from upheld.runner.account import RunAccount
+from upheld.runner.choice import Choice
 from upheld.runner.lanes import LanePlugin, Lanes, Line
-from upheld.runner.plugin import Choice, Plugin, RunAccount
+from upheld.runner.plugin import Plugin
 from upheld.runner.plugin import arguments as pytest_arguments
 from upheld.runner.shards import merge, shard
 from upheld.spec import catalogue, durations
@@ -42,25 +42,29 @@ from upheld.ui.console import console
 
 def run_designs(arguments: argparse.Namespace) -> int:
     """Judge the rows that are chosen, and return the exit code of the run."""
-    designs, found, stores = manifests(arguments), catalogue.load(), given_stores(arguments.store)
+    designs = manifests(arguments)
+    found = catalogue.load()
+    stores = given_stores(arguments.store)
     demand_known(found, designs)
     if stores and arguments.lanes > 1:
         raise UsageProblem(
             "--store names one server, which lanes would lock for each other; leave out --lanes."
         )
-    request, known = request_of(arguments), durations.load()
+    request = request_of(arguments)
+    known = durations.load()
     rows = chosen_rows(request, found, designs)
     if not any(rows.values()):
         print(
             "upheld: nothing to judge: no promised row is chosen; `upheld list` shows the rows.",
             file=sys.stderr,
         )
-        return 5
+        return ExitCode.NOTHING_JUDGED
     if arguments.shard:
         if arguments.seed is None:
             raise UsageProblem("--shard needs a --seed, the same for all shards of a run.")
         rows = shard(rows, share_of(arguments.shard, "--shard"), known.seconds)
-    out, say = out_folder(arguments.out), console(stderr=arguments.json)
+    out = out_folder(arguments.out)
+    say = console(stderr=arguments.json)
     begin_report(arguments.out, out)
     for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):
         os.environ.pop(name, None)
@@ -105,7 +109,10 @@ def judge_in_turn(
     stores: dict[str, str],
     line: Line | None = None,
 ) -> Plugin:
-    """Judge one row after the other, here; with a line to a run, those that it asks for."""
+    """Judge one row after the other, in this process.
+
+    With a line to another run, judge the rows that this run asks for.
+    """
     say = Console(quiet=True) if line else console(stderr=arguments.json)
     unprepared = [] if line else [design for design in choice.manifests if choice.rows[design.name]]
     with opened_rig(arguments, unprepared, out, say, stores) as rig:
@@ -119,7 +126,7 @@ def judge_in_turn(
         except OSError as error:
             plugin.problem = plugin.problem or unusable(arguments.out, out, error)
         except Exception:
-            # A scenario that is cut short may fail at what it had not begun.
+            # A scenario that is cut short may fail at a part that it had not begun.
             if not plugin.interrupted:
                 raise
         if line and plugin.problem:
@@ -128,7 +135,7 @@ def judge_in_turn(
 
 
 def judge_in_lanes(arguments: argparse.Namespace, choice: Choice, out: Path, say: Console) -> Lanes:
-    """Judge in processes beside each other."""
+    """Judge in several processes side by side."""
     account = Lanes(choice, out, seed_of(arguments), say)
     command = [sys.executable, "-m", "upheld", *arguments.argv, "--seed", str(account.seed)]
     with RunScope() as run:
@@ -143,7 +150,7 @@ def judge_in_lanes(arguments: argparse.Namespace, choice: Choice, out: Path, say
 def ending(
     account: RunAccount, summary: Summary, found: catalogue.Catalogue, out: Path, *, as_json: bool
 ) -> int:
-    """Print the end of a run, and give the exit code that follows."""
+    """Print the end of a run, and return its exit code."""
     say = account.console
     if as_json:
         print(summary.model_dump_json(indent=2))
@@ -159,7 +166,7 @@ def ending(
 
 
 def closing(summary: Summary, out: Path) -> str:
-    """The last lines of a run: what was counted, what it cost, where it lies."""
+    """Return the last lines of a run: its counts, its cost, its folder."""
     counts = ", ".join(
         f"{number} {verdict}" for verdict, number in summary.verdicts.items() if number
     )
@@ -175,18 +182,19 @@ def closing(summary: Summary, out: Path) -> str:
         f"peak memory {summary.peak_memory_mb} MiB; report in {out}",
     ]
     if summary.cpu_s:
-        taken = ", ".join(f"{who} {seconds:.0f}" for who, seconds in summary.cpu_s.items())
+        taken = ", ".join(f"{part} {seconds:.0f}" for part, seconds in summary.cpu_s.items())
         lines.insert(1, f"CPU-seconds in the rows: {taken}")
     if summary.limits_broken:
         lines.append(f"limits broken: {'; '.join(summary.limits_broken)}")
     if summary.partial:
-        number, chosen = sum(summary.judged.values()), sum(summary.chosen.values())
+        number = sum(summary.judged.values())
+        chosen = sum(summary.chosen.values())
         lines.append(f"partial: {number} of {chosen} rows were judged")
     return "\n".join(lines)
 
 
 def _parts(summary: Summary) -> Iterator[str]:
-    """What of the depth's rows was chosen, beside them or less."""
+    """Go through the words for the part of the depth's rows that was chosen."""
     if summary.slice:
         yield f"and slice {summary.slice}"
     if summary.shard:

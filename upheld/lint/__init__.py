@@ -1,8 +1,8 @@
-"""The spec lint: refuses features that would pass without having judged anything.
+"""The lint of the specification: it refuses features that pass without judging.
 
-pytest-bdd drops the first of two scenarios of one name, takes the last of two step definitions that
-match, passes a scenario with no steps and never reports a sentence that nobody uses. A finding
-begins with the file and line that it is about and says what to do.
+pytest-bdd drops the first of two scenarios of one name. Of two step definitions that match, it
+takes the last. It passes a scenario with no steps. It never reports a sentence that no feature
+uses. A finding begins with the file and line that it is about, and says what to do.
 """
 
 import re
@@ -59,10 +59,12 @@ def lint(
     steps: Sequence[StepFunctionContext] | None = None,
     wrong: Sequence[Manifest] | None = None,
 ) -> list[str]:
-    """Find what is wrong with a folder of features, with the sentences that they are written in,
-    and with their depths.
+    """Find what is wrong with a folder of features, their sentences and their depths.
 
-    ``wrong``: the wrong designs that `core` has to catch, those that are shipped if none are given.
+    Args:
+        features: The folder.
+        steps: The step definitions; those of the package if it is None.
+        wrong: The wrong designs that `core` has to catch; the shipped ones if it is None.
     """
     catalogue = load(features)
     definitions = step_definitions() if steps is None else steps
@@ -97,8 +99,9 @@ def step_definitions(package: str = "upheld.steps") -> list[StepFunctionContext]
 
 
 def _heads(catalogue: Catalogue) -> Iterator[str]:
-    """A feature's head states the promise, where it is documented, what breaks it and what it
-    costs.
+    """Demand that a feature's head has its four parts.
+
+    They are the promise, where it is documented, what breaks it and what it costs.
     """
     inhabited = {scenario.feature for scenario in catalogue.scenarios}
     for feature in catalogue.features:
@@ -116,7 +119,7 @@ def _heads(catalogue: Catalogue) -> Iterator[str]:
 
 
 def _names(catalogue: Catalogue) -> Iterator[str]:
-    """Of two scenarios of one name pytest-bdd runs one."""
+    """Refuse two scenarios of one name: pytest-bdd runs one of them."""
     first: dict[str, Scenario] = {}
     for scenario in catalogue.scenarios:
         if not scenario.name:
@@ -132,7 +135,7 @@ def _names(catalogue: Catalogue) -> Iterator[str]:
 
 
 def _ids(catalogue: Catalogue) -> Iterator[str]:
-    """A scenario has one id, of a guarantee that the catalogue lists as specified."""
+    """Demand one id of each scenario, of a guarantee that the catalogue specifies."""
     first: dict[str, Scenario] = {}
     for scenario in catalogue.scenarios:
         if len(scenario.ids) != 1:
@@ -164,8 +167,9 @@ def _ids(catalogue: Catalogue) -> Iterator[str]:
 
 
 def _tags(catalogue: Catalogue) -> Iterator[str]:
-    """Every tag is an id or stands in the catalogue, and tags on Examples bypass pytest-bdd's
-    hook.
+    """Demand that every tag is an id or stands in the catalogue.
+
+    Tags on Examples bypass pytest-bdd's hook.
     """
     for scenario in catalogue.scenarios:
         for tag in sorted(scenario.tags):
@@ -186,8 +190,9 @@ def _tags(catalogue: Catalogue) -> Iterator[str]:
 
 
 def _guarantees(catalogue: Catalogue) -> Iterator[str]:
-    """Every guarantee has a scenario or a reason, and a compound promise a scenario for each
-    part.
+    """Demand a scenario or a reason of every guarantee.
+
+    A compound promise has a scenario for each part.
     """
     slugs = defaultdict[str, set[str]](set)
     for scenario in catalogue.scenarios:
@@ -205,7 +210,7 @@ def _guarantees(catalogue: Catalogue) -> Iterator[str]:
 
 
 def _shapes(catalogue: Catalogue) -> Iterator[str]:
-    """A scenario has steps, ends on its side effects, and uses every column of its Examples."""
+    """Demand steps, an end on side effects, and the use of every column of Examples."""
     for scenario in catalogue.scenarios:
         if not scenario.steps:
             yield f"{scenario.place}: the scenario has no steps, so it would pass."
@@ -225,7 +230,7 @@ def _shapes(catalogue: Catalogue) -> Iterator[str]:
 
 
 def _rows(catalogue: Catalogue) -> Iterator[str]:
-    """Every row says which program it runs in which mode, and no two rows are called the same."""
+    """Demand program and mode of every row, and that no two rows have one name."""
     for scenario in catalogue.scenarios:
         guarantee = catalogue.guarantees.get(scenario.guarantee)
         named = Counter(row.id for row in scenario.rows)
@@ -255,7 +260,7 @@ def _rows(catalogue: Catalogue) -> Iterator[str]:
 
 
 def _depths(catalogue: Catalogue) -> Iterator[str]:
-    """Every row has one depth, which stands above its Examples table."""
+    """Demand one depth of every row, above its Examples table."""
     for scenario in catalogue.scenarios:
         for tag in sorted(scenario.tags & set(DEPTH_TAGS)) if scenario.columns else ():
             yield (
@@ -274,7 +279,7 @@ def _depths(catalogue: Catalogue) -> Iterator[str]:
 
 
 def _versions(catalogue: Catalogue) -> Iterator[str]:
-    """No row is of a later version than this one, and each row that has a version exists."""
+    """Refuse a later version than this one, and a version of a row that is none."""
     now = _parts(upheld.__version__)
     for guarantee in catalogue.guarantees.values():
         for what, since in {guarantee.id: guarantee.since, **guarantee.rows_since}.items():

@@ -1,8 +1,8 @@
-"""What the depths below full have to hold, so that judging less leaves no kind of promise, fault or
-mistake unjudged.
+"""The demands on the depths below full.
 
-A demand is a name and the rows of which one has to be chosen. The lint refuses a specification that
-breaks one; `tools/cover.py` finds the cheapest rows that meet them all and writes their depth into
+Because of them, judging less leaves no kind of promise, fault or mistake unjudged. A demand is a
+name and the rows of which one has to be chosen. The lint refuses a specification that breaks a
+demand. `tools/cover.py` finds the cheapest rows that meet all demands, and writes their depth into
 the features.
 """
 
@@ -36,18 +36,18 @@ EVERYTHING: Final = Manifest(
 
 @dataclass(frozen=True)
 class Demand:
-    """Of these rows one has to be chosen."""
+    """A demand: at least one of these rows has to be chosen."""
 
     name: str
     rows: frozenset[str]
 
     def is_met(self, chosen: Collection[str]) -> bool:
-        """Whether one of them is among the chosen."""
+        """Return whether one of its rows is among the chosen."""
         return not self.rows.isdisjoint(chosen)
 
 
 def core_demands(found: Catalogue) -> list[Demand]:
-    """List what the rows of `core` have to meet together, wrong designs aside."""
+    """List the demands on the rows of `core` together, without those of mutants."""
     rows = promised(found, EVERYTHING)
     kinds: tuple[Callable[[Scenario, Row], Iterable[str]], ...] = (
         _promises,
@@ -66,8 +66,9 @@ def core_demands(found: Catalogue) -> list[Demand]:
 
 
 def quick_demands(found: Catalogue) -> list[Demand]:
-    """List what `quick` has to meet: a row of each documented guarantee, struck by a fault if one
-    of its rows is.
+    """List the demands on `quick`: a row of each documented guarantee.
+
+    If a fault strikes a row of the guarantee, it has to be such a row.
     """
     by_guarantee = defaultdict[str, list[Row]](list)
     for row in promised(found, EVERYTHING):
@@ -113,8 +114,7 @@ def _mode_and_family(_: Scenario, row: Row) -> Iterable[str]:
 
 
 def alternates(found: Catalogue) -> Mapping[str, Sequence[str]]:
-    """Map each row that a design with everything promises to those that others promise in its
-    place.
+    """Map each row that a complete design promises to the rows that stand in for it.
 
     A scenario that is judged in one mode, or on one program, has rows for designs that lack the
     usual one.
@@ -152,7 +152,7 @@ def breaches(found: Catalogue, wrong: Iterable[Manifest]) -> list[str]:
 
 
 def _of_the_wrong(found: Catalogue, design: Manifest, core: Collection[str]) -> Iterable[str]:
-    """A wrong design is caught by a row of core, and passes one."""
+    """Demand that a row of core catches a wrong design, and that it passes one."""
     assert design.sin
     try:
         rows = rows_of_the_mutant(found, design, "core")

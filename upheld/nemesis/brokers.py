@@ -15,7 +15,7 @@ from confluent_kafka import KafkaException, Producer
 from upheld.brokers.cluster import Cluster
 from upheld.brokers.node import SETTINGS
 from upheld.history.marks import Happening
-from upheld.nemesis.moments import AIMS, hold
+from upheld.nemesis.moments import MOMENTS, pause_at
 from upheld.trial.application import Application
 from upheld.trial.trial import Trial
 from upheld.verdicts import HarnessError, Inconclusive, MarkMissed, NotOffered
@@ -39,7 +39,7 @@ def restart(trial: Trial, application: Application) -> None:
     if not broker.ours:
         raise NotOffered("a cluster of somebody else is not killed")
     with control(trial) as beside:
-        evidence = hold(trial, application, AIMS[OPEN](trial, application))
+        evidence = pause_at(trial, application, MOMENTS[OPEN](trial, application))
         beside.begin(0)
         began = time.monotonic()
         broker.kill()
@@ -70,7 +70,7 @@ def move_coordinator(trial: Trial, application: Application) -> None:
             "one broker alone coordinates everything; the sentence is for a cluster of three"
         )
     with control(trial) as beside:
-        evidence = hold(trial, application, AIMS[OPEN](trial, application))
+        evidence = pause_at(trial, application, MOMENTS[OPEN](trial, application))
         producers = {producer for producer, _ in evidence["writers"]}
         transactional_id, old = next(_coordinators(reading.raw.coordinated(), producers), ("", 0))
         own_id = beside.begin(log_of(transactional_id))

@@ -3,7 +3,7 @@
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource  # type: ignore[attr-defined]
 
 from upheld.history.marks import Happening
-from upheld.nemesis.moments import AIMS, Evidence, hold
+from upheld.nemesis.moments import MOMENTS, Evidence, pause_at
 from upheld.trial.application import Application
 from upheld.trial.trial import Trial
 from upheld.verdicts import MarkMissed
@@ -33,7 +33,7 @@ def refuse_outputs(trial: Trial, application: Application) -> None:
         for future in admin.incremental_alter_configs([resource]).values():
             future.result(10)
 
-    evidence = hold(trial, application, AIMS["with a transaction open"](trial, application))
+    evidence = pause_at(trial, application, MOMENTS["with a transaction open"](trial, application))
     limit(MARKER_FITS_BYTES)
     instance = application.running["a"]
     trial.instances.resume(application)

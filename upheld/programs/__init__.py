@@ -1,4 +1,4 @@
-"""The programs: engine-neutral dataflows that the guarantees are stated on, one file each."""
+"""The programs: the dataflows on which the guarantees are stated, for any engine."""
 
 from upheld.programs.batcher import BATCHER
 from upheld.programs.branches import BRANCHES
@@ -9,10 +9,13 @@ from upheld.programs.contract import (
     Diagnose,
     Diagnosis,
     Merge,
+    Place,
     Program,
+    Progress,
     State,
     States,
     Unreadable,
+    Value,
 )
 from upheld.programs.joins import CLIENTS, HOLDINGS, TICKERS
 from upheld.programs.ledger import LEDGER
@@ -32,8 +35,11 @@ __all__ = [
     "Diagnose",
     "Diagnosis",
     "Merge",
+    "Place",
     "Program",
+    "Progress",
     "State",
     "States",
     "Unreadable",
+    "Value",
 ]

@@ -1,23 +1,25 @@
-"""batcher: `visits` (key = customerId) -> `batches` (key = customerId), events of one customer put
-together.
+"""batcher: `visits` -> `batches`, events of one customer put together.
 
-A visit is ``{"customerId", "visitorId", "action"}``, a batch ``{"customerId", "events":
-[{"visitorId", "action"}, …]}``, both JSON; visitorId is unique to its event. A customer's batch
-goes out when it holds `threshold` events, at once; or when its first event has waited for
-`interval_ms`; or when the design is closed gracefully. Then the next one begins empty.
+The key of both topics is customerId. A visit is ``{"customerId", "visitorId", "action"}``, a batch
+``{"customerId", "events": [{"visitorId", "action"}, …]}``, both JSON. A visitorId is unique to its
+event.
 
-Nulls are filtered; any other record that is no visit under its customer's key stops the design:
+A customer's batch goes out for one of three reasons. It holds `threshold` events: then it goes out
+at once. Or its first event has waited for `interval_ms`. Or the design is closed gracefully. Then
+the next batch begins empty.
+
+Nulls are filtered. Any other record that is no visit under its customer's key stops the design:
 `poison`. The events of a customer stand in the order of the log, within a batch and from batch to
 batch.
 
-What was read and does not fill a batch waits, and its offset may be committed meanwhile: no crash
-loses it. A wait counts from the later of append and `ready`, by a clock that nobody sets.
+Events that were read and do not fill a batch wait. Their offsets may be committed meanwhile, and no
+crash loses them. A wait counts from the later of append and `ready`, by a clock that is never set.
 
 Parameters: threshold (events), interval_ms, commit_interval_ms.
 """
 
 from collections.abc import Iterable
-from typing import Any
+from typing import cast
 
 from upheld.history.events import Record
 from upheld.programs.contract import (
@@ -27,7 +29,9 @@ from upheld.programs.contract import (
     State,
     States,
     Unreadable,
+    Value,
     loaded,
+    no_lineage,
     readable,
 )
 
@@ -35,21 +39,27 @@ Visit = tuple[str, str]  # visitorId, action
 
 
 def visit(record: Record) -> Visit:
-    """The event in an input record; Unreadable where it is none."""
+    """Return the event in an input record.
+
+    Raises:
+        Unreadable: The record holds none.
+    """
     try:
         value = loaded(record.value or b"null")
-        fields = value["customerId"], value["visitorId"], value["action"]
+        customer = value["customerId"]
+        event = (value["visitorId"], value["action"])
     except (ValueError, KeyError, TypeError) as error:
         raise Unreadable(f"{record.at} holds no visit: {error!r}") from None
+    fields = (customer, *event)
     if len(value) > len(fields) or not all(isinstance(field, str) for field in fields):
         raise Unreadable(f"{record.at} holds no visit: it has other fields, or no text in them")
-    if fields[0].encode() != record.key:
+    if customer.encode() != record.key:
         raise Unreadable(f"{record.at} has another customer in its key than in its value")
-    return fields[1:]
+    return event
 
 
 def model(inputs: Iterable[Record]) -> States:
-    """Every event once, per customer in the order of its partition; one state is one event."""
+    """Make a state of every event, per customer in the order of its partition."""
     states: States = {}
     for record in inputs:
         if record.value is not None:
@@ -58,17 +68,21 @@ def model(inputs: Iterable[Record]) -> States:
     return states
 
 
-def value_of(record: Record) -> tuple[Any, ...]:
-    """The events of a batch; Unreadable where it is none of the contract's, or empty."""
+def value_of(record: Record) -> tuple[Visit, ...]:
+    """Return the events of a batch.
+
+    Raises:
+        Unreadable: The record is no batch of the contract, or an empty one.
+    """
     try:
         batch = loaded(record.value or b"null")
         events = tuple((event["visitorId"], event["action"]) for event in batch["events"])
         fields = {*batch, *(name for event in batch["events"] for name in event)}
     except (ValueError, KeyError, TypeError) as error:
         raise Unreadable(f"{record.at} is no batch of the contract: {error!r}") from None
-    if fields != {"customerId", "events", "visitorId", "action"} or not all(
-        isinstance(t, str) for e in events for t in e
-    ):
+    texts = [text for event in events for text in event]
+    is_sound = all(isinstance(text, str) for text in texts)
+    if fields != {"customerId", "events", "visitorId", "action"} or not is_sound:
         raise Unreadable(
             f"{record.at} is no batch of the contract: it has other fields, or is empty"
         )
@@ -77,11 +91,18 @@ def value_of(record: Record) -> tuple[Any, ...]:
     return events
 
 
-def diagnosis(inputs: list[Record]) -> Diagnose:
-    """Name the anomaly of an event that is none of the customer's."""
-    by_visitor = {visit(record)[0]: record for record in readable(inputs, visit)}
+def events_of(value: Value) -> list[Value]:
+    """Return the events of a batch, each of which is a state."""
+    return list(cast(tuple[Visit, ...], value))
 
-    def diagnose(key: bytes, value: tuple[Any, ...], _: list[State]) -> Diagnosis:
+
+def diagnosis(inputs: list[Record]) -> Diagnose:
+    """Return a function that names the anomaly of an event that is no state."""
+    by_visitor: dict[object, Record] = {
+        visit(record)[0]: record for record in readable(inputs, visit)
+    }
+
+    def diagnose(key: bytes, value: Value, _: list[State]) -> Diagnosis:
         record = by_visitor.get(value[0])
         if record is None:
             return Diagnosis("phantom", f"nobody sent an event {value[0]!r}")
@@ -97,7 +118,6 @@ def diagnosis(inputs: list[Record]) -> Diagnose:
 
 BATCHER = Program(
     name="batcher",
-    contract=__doc__,
     reads="visits",
     writes="batches",
     conflates=False,
@@ -105,7 +125,7 @@ BATCHER = Program(
     parameters={"commit_interval_ms": 100, "threshold": 100, "interval_ms": 1_000},
     model=model,
     value_of=value_of,
-    items=list,
-    lineage_of=lambda _: (None, ()),
+    items=events_of,
+    lineage_of=no_lineage,
     diagnosis=diagnosis,
 )

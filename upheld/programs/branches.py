@@ -1,13 +1,16 @@
-"""branches: `entries` (key = branch, value = Envelope) -> `balances` and `totals` (key = branch,
-value = JSON), in two stages.
+"""branches: `entries` -> `balances` and `totals`, in two stages.
 
-The first stage is the ledger's: `balances`, a row and a state for each account. What is new for an
-account goes on to the second one: `totals`, ``{"branch", "balance_cents", "postings", "applied"}``,
-a row and a state for each branch. Each row has an `applied` of its own, as the ledger's is; headers
-and timestamp of a row are the ledger's too. Parameters: store and persistence_interval_ms; the mode
-is at_least_once. A crash may come between the stages. What the first one has stored it discards
-when it is replayed, so the second one never hears of it again, and has to be stored before it, or
-both at once; and both before offsets are committed.
+The key of `entries` is the branch, and its value an Envelope. The key of `totals` is the branch
+too, and its value JSON. The first stage is the ledger's: `balances`, a row and a state for each
+account. A new row of an account goes on to the second stage: `totals`, ``{"branch",
+"balance_cents", "postings", "applied"}``, a row and a state for each branch.
+
+Each row has an `applied` of its own, as the ledger's row has; headers and timestamp of a row are
+the ledger's too. Parameters: store and persistence_interval_ms; the mode is at_least_once.
+
+A crash may come between the stages. The first stage discards on replay the entries that it has
+stored, so that the second stage never hears of them again. So the second stage has to be stored
+before the first, or both at once; and both before offsets are committed.
 """
 
 from functools import partial
@@ -19,14 +22,16 @@ from upheld.programs.relay import Entry
 
 
 def by_branch(record: Record, entry: Entry) -> dict[str, list[int]]:
-    """All of an entry's postings are its branch's; an entry without any changes nothing."""
+    """Return all postings of an entry under its branch.
+
+    An entry without postings changes nothing.
+    """
     amounts = [cents for _, cents in entry.postings]
     return {(record.key or b"").decode(errors="backslashreplace"): amounts} if amounts else {}
 
 
 BRANCHES = Program(
     name="branches",
-    contract=__doc__,
     reads="entries",
     writes="totals",
     conflates=True,

@@ -1,8 +1,8 @@
-"""What every program is made of: a contract in words, and a model, which is a pure fold.
+"""The parts of every program: a contract in words, and a model.
 
-A model turns the input, as it stands in the log, into the outputs that a right design may show: for
-every key the states in order, each with the input record that caused it. It never sees a design's
-output.
+The words stand in the docstring of the program's module. The model is a pure fold. It turns the
+input, as it stands in the log, into the outputs that a right design may show. These are the states
+of every key in order, each with the input record that caused it. It never sees a design's output.
 """
 
 import json
@@ -14,25 +14,62 @@ from pydantic_core import from_json
 
 from upheld.history.events import Record
 
-GONE: Final[tuple[Any, ...]] = ()  # what a tombstone says
-NOTHING: Final[tuple[Any, ...]] = ("nothing",)  # what is said where there has been nothing to say
-# The role of the topic for what cannot be read, where an application is given one.
+# The content of an output or state in a canonical form, so that values compare. Each program has
+# fields of its own.
+Value = tuple[object, ...]
+Progress = tuple[int, ...]  # the number of a key's records that a row holds, of each topic
+
+GONE: Final[Value] = ("a tombstone",)  # the value of a tombstone
+NOTHING: Final[Value] = ("nothing",)  # due where no output has been that could be deleted
+# The role of the topic for records that cannot be read, if an application has one.
 DEAD_LETTERS: Final = "dead_letters"
 
 
-class State(NamedTuple):
-    """One state of one key, as a right design may show it; a join makes tens of thousands, hence a
-    tuple.
+class Place(NamedTuple):
+    """The place of a record in the log."""
 
-    ``value`` is canonical, so that states compare; ``chain`` and ``envelope_id`` are the lineage
-    its output carries. A result of a join has a record of the other table ``beside`` its own, if it
-    met one.
+    topic: str  # or its role
+    partition: int
+    offset: int
+
+    def __repr__(self) -> str:
+        """Write it as a plain tuple: an anomaly shows values so."""
+        return tuple.__repr__(self)
+
+
+class Hop(NamedTuple):
+    """A position from which a record was read on its way, with the id of the topic."""
+
+    topic: str
+    partition: int
+    offset: int
+    topic_id: bytes  # empty if it is not known
+
+    def __repr__(self) -> str:
+        """Write it as a plain tuple: an anomaly shows values so."""
+        return tuple.__repr__(self)
+
+    @property
+    def place(self) -> Place:
+        """The place without the id of the topic."""
+        return Place(self.topic, self.partition, self.offset)
+
+
+Chain = tuple[Hop, ...]
+
+
+class State(NamedTuple):
+    """One state of one key, as a right design may show it.
+
+    ``chain`` and ``envelope_id`` are the lineage that its output carries. A result of a join has a
+    record of the other table ``beside`` its own, if it met one. It is a tuple because a join makes
+    tens of thousands of them.
     """
 
     key: bytes
-    value: tuple[Any, ...]
+    value: Value
     source: Record
-    chain: tuple[tuple[str, int, int, bytes], ...]
+    chain: Chain
     envelope_id: str
     beside: Record | None = None
 
@@ -43,7 +80,7 @@ class State(NamedTuple):
 
     @property
     def deletion(self) -> Record:
-        """Of a tombstone: the record that it is for."""
+        """The record that a tombstone is for."""
         return self.source if self.beside is None or self.source.value is None else self.beside
 
 
@@ -58,7 +95,7 @@ class Unreadable(Exception):
 def loaded(data: bytes | str) -> Any:
     """Read JSON as `json.loads` does, in a quarter of the time.
 
-    What the quick reader refuses is for `json` to say.
+    Text that the quick reader refuses goes to `json`, which accepts it or says why not.
     """
     try:
         return from_json(data)
@@ -67,7 +104,7 @@ def loaded(data: bytes | str) -> Any:
 
 
 def readable(inputs: Iterable[Record], read: Callable[[Record], object]) -> Iterator[Record]:
-    """The records that are read without a refusal."""
+    """Go through the records that can be read."""
     for record in inputs:
         try:
             read(record)
@@ -78,8 +115,9 @@ def readable(inputs: Iterable[Record], read: Callable[[Record], object]) -> Iter
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What a wrong output suffers from: the anomaly's name and why, the input to blame, and the
-    state due in its place.
+    """The anomaly of a wrong output: its name and reason.
+
+    ``blame`` is the input that caused it, ``due`` the state that belongs in its place.
     """
 
     name: str
@@ -88,32 +126,44 @@ class Diagnosis:
     due: State | None = None
 
 
+class Lineage(NamedTuple):
+    """The envelope's id and the chain that an output carries."""
+
+    envelope_id: str | None
+    chain: Chain
+
+
+def no_lineage(_: Record) -> Lineage:
+    """Return the lineage of a program whose outputs carry none."""
+    return Lineage(None, ())
+
+
 States = dict[bytes, list[State]]
-# Key, value of no state, the key's states.
-Diagnose = Callable[[bytes, tuple[Any, ...], list[State]], Diagnosis]
+# Key, a value that is no state, the key's states.
+Diagnose = Callable[[bytes, Value, list[State]], Diagnosis]
 
 
 class Merge(Protocol):
-    """The rows that one key may show where several topics without a mutual order make it: one for
-    each number of the key's records read of each. ``due``: in how many of them, from the first, a
-    last row has to be complete."""
+    """The rows that one key may show if several topics without a mutual order make it.
+
+    There is one row for each number of the key's records that are read of each topic. ``due`` is
+    the number of topics, from the first, in which a last row has to be complete.
+    """
 
     due: int
 
     def __init__(self, inputs: Iterable[Record]) -> None: ...
 
-    def below(self, key: bytes, offsets: dict[str, int]) -> tuple[int, ...]:
-        """How many of the key's records lie below these committed offsets (topic-partition ->
-        offset).
-        """
+    def below(self, key: bytes, offsets: dict[str, int]) -> Progress:
+        """Count the key's records below committed offsets (topic-partition -> offset)."""
         ...
 
-    def whole(self, key: bytes) -> tuple[int, ...]:
-        """How many records there are of the key."""
+    def whole(self, key: bytes) -> Progress:
+        """Count the records of the key."""
         ...
 
-    def progress(self, key: bytes, value: tuple[Any, ...]) -> tuple[int, ...] | Diagnosis:
-        """After how many records of each topic this is the key's row; or what it suffers from."""
+    def progress(self, key: bytes, value: Value) -> Progress | Diagnosis:
+        """Return after how many records of each topic this is the row, or its anomaly."""
         ...
 
 
@@ -121,37 +171,47 @@ class Merge(Protocol):
 class Program:
     """A contract in executable form.
 
-    ``conflates``: outputs may skip states, but never invent one. ``holds_back``: what is read and
-    committed may wait before it shows. ``items``: the states that one output's value shows, in
-    order. ``address``: a part of a value, quicker to hash than the whole, that few other values of
-    a key share; they are looked up by it. A join reads a second topic ``beside`` the first; where
-    that is ``broadcast``, all of it is read at every start and no group commits it. One that reads
-    ``others`` beside the first is ``merged``: its states are only whether a row is complete.
-    ``stored_value``: what a key's value in a store, or in an answer, says, as ``value_of`` says it
-    of an output. ``narrows``: the outputs have one partition for so many of the input.
-    ``upstream``: a stage of the same application before this one, with outputs and stored states of
-    its own.
+    Attributes:
+        name: The program's name.
+        reads: The role of the topic that it reads.
+        writes: The role of the topic that it writes.
+        conflates: Whether outputs may skip states; they never invent one.
+        parameters: Name -> usual value.
+        model: Makes the states of the input.
+        value_of: Reads an output.
+        lineage_of: Reads the lineage of an output.
+        diagnosis: Makes a diagnosis of wrong outputs from the whole input log, aborted records too.
+        holds_back: Whether records that are read and committed may wait before they show.
+        items: The states that one output's value shows, in order.
+        address: A part of a value that few other values of a key share, quicker to hash than the
+            whole. Values are looked up by it.
+        beside: The role of the second topic of a join.
+        broadcast: Whether all of the second topic is read at every start, and no group commits it.
+        others: The roles that are read beside the first if the program is merged.
+        merged: The rows of a merged program. Its states say only whether a row is complete.
+        stored_value: Reads a key's value in a store or in an answer, as ``value_of`` reads an
+            output.
+        upstream: An earlier stage of the same application, with its own outputs and stored states.
+        narrows: The number of input partitions for each output partition.
     """
 
     name: str
-    contract: str
     reads: str
     writes: str
     conflates: bool
     parameters: dict[str, int | str]
     model: Callable[[Iterable[Record]], States]
-    value_of: Callable[[Record], tuple[Any, ...]]
-    lineage_of: Callable[[Record], tuple[str | None, tuple[tuple[str, int, int, bytes], ...]]]
-    # From the whole input log, aborted records too.
+    value_of: Callable[[Record], Value]
+    lineage_of: Callable[[Record], Lineage]
     diagnosis: Callable[[list[Record]], Diagnose] = field(repr=False)
     holds_back: bool = False
-    items: Callable[[tuple[Any, ...]], list[tuple[Any, ...]]] = lambda value: [value]
-    address: Callable[[tuple[Any, ...]], Hashable] = lambda value: value
+    items: Callable[[Value], list[Value]] = lambda value: [value]
+    address: Callable[[Value], Hashable] = lambda value: value
     beside: str = ""
     broadcast: bool = False
     others: tuple[str, ...] = ()
     merged: type[Merge] | None = None
-    stored_value: Callable[[str, str], tuple[Any, ...]] | None = None
+    stored_value: Callable[[str, str], Value] | None = None
     upstream: "Program | None" = None
     narrows: int = 1
 
@@ -162,7 +222,7 @@ class Program:
 
     @property
     def commits(self) -> tuple[str, ...]:
-        """The roles in which a group's committed offsets say how far the input is done."""
+        """The roles in which committed offsets say how far the input is done."""
         return (self.reads,) if self.broadcast else self.inputs
 
     @property
@@ -174,5 +234,5 @@ class Program:
 
     @property
     def stages(self) -> "tuple[Program, ...]":
-        """What the application consists of, the last stage first: that is this program."""
+        """The stages of the application, the last one first: that is this program."""
         return (self,) if self.upstream is None else (self, self.upstream)

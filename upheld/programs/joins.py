@@ -1,25 +1,27 @@
-"""clients, tickers, holdings: a table joined with a table, each result with the two records that it
-was made from.
+"""clients, tickers, holdings: a table joined with a table.
+
+Each result names the two records that it was made from.
 
 `clients`: `client-positions` (key = client; ``{"client", "positions"}``) joined with
 `client-details` (key = client; ``{"client", "name", "surname", "email"}``), inner, both sides live.
 
 `tickers`: `positions` (key = positionId; ``{"positionId", "client", "ticker", "amount"}``) joined
-with `tickers` (key = ticker; ``{"ticker", "exchange", "name", "founded"}``), inner, broadcast: the
-reference is what lies below the read_committed end of `tickers` when an instance is told to start,
-and all of it is read before the first position.
+with `tickers` (key = ticker; ``{"ticker", "exchange", "name", "founded"}``), inner, broadcast. The
+reference is the part of `tickers` below its read_committed end when an instance is told to start.
+All of it is read before the first position.
 
-`holdings`: the same two tables, left outer, both sides live. Parameter delete_retention_ms: how
-long a design that filters late results remembers a deletion.
+`holdings`: the same two tables, left outer, both sides live. Its parameter delete_retention_ms is
+how long a design that filters late results remembers a deletion.
 
 All write `joined`, keyed as the left table: ``{"left": {…}, "right": {…} | null, "from": {"left":
 "role-p@o", "right": "role-p@o" | null}}``, with role names, and of each row the fields named above.
-Amount, founded and positions are integers, a ticker may be null, everything else is text. A row
-that goes, or that has no result any more, leaves a tombstone: at most one for each deletion, and
-none is needed where no result was visible. Results between two pauses of the input may be skipped,
-none may be invented; per key no result follows one with a newer left record, and for one left
-record none follows one with a newer right. A tombstone for an unknown key changes nothing. A record
-with a null key, or that cannot be read, stops the design: `poison`.
+Amount, founded and positions are integers, a ticker may be null, everything else is text.
+
+A row that goes, or that has no result any more, leaves a tombstone: at most one for each deletion.
+None is needed if no result was visible. Results between two pauses of the input may be skipped,
+none may be invented. Per key no result follows one with a newer left record, and for one left
+record none follows one with a newer right record. A tombstone for an unknown key changes nothing. A
+record with a null key, or that cannot be read, stops the design: `poison`.
 
 Parameters: commit_interval_ms.
 """
@@ -29,42 +31,55 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from operator import itemgetter
 from types import NoneType
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from upheld.history.events import Record
 from upheld.programs.contract import (
     GONE,
     NOTHING,
-    Diagnose,
     Diagnosis,
     Program,
     State,
     States,
     Unreadable,
+    Value,
     loaded,
+    no_lineage,
 )
 
-Row = tuple[Any, ...]
+Row = tuple[object, ...]  # the fields of a table, in its order
 ROWS_KEPT: Final = 1 << 14  # of inputs: the rows of a run read the same ones
-TEXT, NUMBER, NUMBERS, TEXT_OR_NULL = "text", "integer", "list of integers", "text or null"
+# The types of fields.
+TEXT: Final = "text"
+NUMBER: Final = "integer"
+NUMBERS: Final = "list of integers"
+TEXT_OR_NULL: Final = "text or null"
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """One side: its role, its fields, the first of which is the key."""
+    """One side of a join: its role, and its fields, the first of which is the key."""
 
     role: str
     fields: dict[str, str]
 
     def row(self, value: object, where: str) -> Row:
-        """The named fields of a row; Unreadable where one is missing or of another type."""
+        """Return the named fields of a row; `where` is its place, for a refusal.
+
+        Raises:
+            Unreadable: A field is missing or of another type.
+        """
         named = [value.get(name, ...) for name in self.fields] if isinstance(value, dict) else []
         if not named or not all(map(_is, named, self.fields.values())):
             raise Unreadable(f"{where} is no row of {self.role}: {self.fields}")
         return tuple([tuple(each) if isinstance(each, list) else each for each in named])
 
     def read(self, record: Record) -> Row | None:
-        """What an input record says; None is a tombstone."""
+        """Return the row of an input record; None for a tombstone.
+
+        Raises:
+            Unreadable: The record has no key, or holds no row.
+        """
         if record.key is None:
             raise Unreadable(f"{record.at} has no key")
         if record.value is None:
@@ -75,23 +90,29 @@ class Table:
         return row
 
     def place(self, record: Record) -> str:
-        """The record's position under the role's name."""
+        """Return the record's position under the role's name."""
         return f"{self.role}-{record.partition}@{record.offset}"
 
 
 @lru_cache(ROWS_KEPT)
 def _read(table: Table, key: bytes, value: bytes) -> Row | Unreadable:
-    """Read a row of an input, or say why it is none."""
+    """Read a row of an input, or return why it is none."""
     try:
         row = table.row(loaded(value), "")
     except Unreadable as error:
         return Unreadable(error.why.strip())
     except ValueError as error:
         return Unreadable(f"is no row of {table.role}: {error}")
-    return row if row[0].encode() == key else Unreadable("has another key than its value")
+    return row if _key(row) == key else Unreadable("has another key than its value")
+
+
+def _key(row: Row) -> bytes:
+    """Return the key of a row: its first field, which is text."""
+    return str(row[0]).encode()
 
 
 def _is(value: object, kind: str) -> bool:
+    """Return whether a field has its type."""
     if kind == NUMBERS:
         return isinstance(value, list) and all(type(each) is int for each in value)
     if kind == NUMBER:
@@ -101,7 +122,7 @@ def _is(value: object, kind: str) -> bool:
 
 @dataclass(frozen=True)
 class Join:
-    """Which tables are joined on which field of the left one, and how."""
+    """The tables of a join, the left field that refers to the right one, the kind."""
 
     left: Table
     right: Table
@@ -110,18 +131,22 @@ class Join:
     broadcast: bool = False
 
     def partner(self, row: Row) -> bytes | None:
-        """The key of the right row that this left one refers to."""
+        """Return the key of the right row that a left row refers to.
+
+        It is None if the left row refers to none.
+        """
         key = row[list(self.left.fields).index(self.on)]
         return None if key is None else str(key).encode()
 
     def is_right(self, record: Record) -> bool:
-        """Which of the two topics a record lies in."""
+        """Return whether a record lies in the right table's topic."""
         return record.topic.endswith(f"-{self.right.role}")
 
 
 class Met(NamedTuple):
-    """A right record that a left one may have met, or none: its place where it is a row, and the
-    row.
+    """A right record that a left record may have met, or none.
+
+    ``place`` and ``row`` are None if the record is a tombstone.
     """
 
     record: Record | None
@@ -129,16 +154,24 @@ class Met(NamedTuple):
     row: Row | None
 
 
+class Joined(NamedTuple):
+    """The value of a result: the places of the two records, and their rows."""
+
+    left_at: str
+    right_at: str | None
+    left: Row
+    right: Row | None
+
+
 ALONE: Final = Met(None, None, None)
 
 
 def model(join: Join, inputs: Iterable[Record]) -> States:
-    """Every result that a key may show, by left record and then by the right ones that it may have
-    met.
+    """Make every result that a key may show, in the order that results have to keep.
 
-    That order is the order that results have to keep. Two topics have no order between them, so a
-    left record may meet any state of its partner, the one before its first record too; the last
-    state is the join of the final tables.
+    They are sorted by left record, and then by the right records that it may have met. Two topics
+    have no order between them. So a left record may meet any state of its partner, also the one
+    before the partner's first record. The last state is the join of the final tables.
     """
     lefts: dict[bytes, list[Record]] = {}
     rights: dict[bytes, list[Met]] = {}
@@ -168,7 +201,7 @@ def _met(join: Join, record: Record, rights: dict[bytes, list[Met]]) -> list[Sta
     return [
         State(
             key,
-            (place, right.place, row, right.row)
+            Joined(place, right.place, row, right.row)
             if row is not None and (right.row or join.outer)
             else _silence(join, row, right),
             record,
@@ -180,81 +213,89 @@ def _met(join: Join, record: Record, rights: dict[bytes, list[Met]]) -> list[Sta
     ]
 
 
-def _silence(join: Join, row: Row | None, right: Met) -> Row:
-    """Say what is due where there is no result: a tombstone, or nothing where nothing was there to
-    be deleted.
+def _silence(join: Join, row: Row | None, right: Met) -> Value:
+    """Return the value that is due without a result: a tombstone, or nothing.
+
+    Nothing is due if the partner has never been there: no result could be deleted. A broadcast join
+    cannot tell that, and may write a tombstone.
     """
-    # Nothing was deleted where the partner has never been there; a broadcast join cannot tell, and
-    # may say it.
     return GONE if row is None or right.record is not None or join.broadcast else NOTHING
 
 
-def value_of(join: Join, record: Record) -> Row:
-    """What an output says; GONE for a tombstone, Unreadable where it is no result of the
-    contract.
+def value_of(join: Join, record: Record) -> Value:
+    """Return the value of an output; GONE for a tombstone.
+
+    Raises:
+        Unreadable: The record is no result of the contract.
     """
     if record.value is None:
         return GONE
     try:
         value = loaded(record.value)
-        places, left, right = value["from"], value["left"], value["right"]
-        at, beside = places["left"], places["right"]
-        fields = set(value), set(places), set(left), set(right or ())
+        places = value["from"]
+        left = value["left"]
+        right = value["right"]
+        at = places["left"]
+        beside = places["right"]
+        fields = [set(value), set(places), set(left), set(right or ())]
     except (ValueError, KeyError, TypeError) as error:
         raise Unreadable(f"{record.at} is no result of the contract: {error!r}") from None
     of_right = set() if right is None else set(join.right.fields)
-    named = {"left", "right", "from"}, {"left", "right"}, set(join.left.fields), of_right
-    if (
-        fields != named
-        or not isinstance(at, str)
-        or not isinstance(beside, NoneType if right is None else str)
-    ):
+    due = [{"left", "right", "from"}, {"left", "right"}, set(join.left.fields), of_right]
+    are_texts = isinstance(at, str) and isinstance(beside, NoneType if right is None else str)
+    if fields != due or not are_texts:
         raise Unreadable(
             f"{record.at} has other fields than left, right, from and those of the two tables"
         )
     row = join.left.row(left, record.at)
-    if row[0].encode() != record.key:
+    if _key(row) != record.key:
         raise Unreadable(f"{record.at} has another key than its left row")
-    return at, beside, row, None if right is None else join.right.row(right, record.at)
+    return Joined(at, beside, row, None if right is None else join.right.row(right, record.at))
 
 
-def diagnosis(join: Join, inputs: list[Record]) -> Diagnose:
-    """Name the anomaly of a result that no pair of records gives."""
-    by_place = {(join.right if join.is_right(r) else join.left).place(r): r for r in inputs}
+class Diagnostician:
+    """Names the anomaly of a result that no pair of records gives."""
 
-    def diagnose(key: bytes, value: Row, _: list[State]) -> Diagnosis:
+    def __init__(self, join: Join, inputs: list[Record]) -> None:
+        self._join = join
+        self._by_place = {
+            (join.right if join.is_right(record) else join.left).place(record): record
+            for record in inputs
+        }
+
+    def __call__(self, key: bytes, value: Value, _: list[State]) -> Diagnosis:
+        """Look at the records that the result names, then at what joins them."""
         if value == GONE:
             return Diagnosis("phantom", "there was nothing to delete")
-        for place, row, table in (
-            (value[0], value[2], join.left),
-            (value[1], value[3], join.right),
-        ):
-            if place is None:
-                continue
-            record = by_place.get(place)
-            if record is None:
-                return Diagnosis("phantom", f"no record stands at {place}")
-            if not record.visible:
-                return Diagnosis("uncommitted-visible", f"{place} was aborted upstream", record)
-            try:
-                said = table.read(record)
-            except Unreadable as error:
-                return Diagnosis("phantom", error.why, record)
-            if said != row:
-                return Diagnosis("phantom", f"{place} says something else", record)
-        left, right = by_place[value[0]], by_place.get(value[1])
-        why = (
-            f"does not refer to {value[1]}"
-            if right
-            else "has no partner, and the join is an inner one"
+        result = Joined._make(value)
+        fault = self._fault(result.left_at, result.left, self._join.left) or self._fault(
+            result.right_at, result.right, self._join.right
         )
-        return Diagnosis(
-            "phantom",
-            f"{value[0]} {why if left.key == key else 'is of another key'}",
-            right or left,
-        )
+        if fault:
+            return fault
+        left = self._by_place[result.left_at]
+        right = self._by_place.get(result.right_at or "")
+        why = "has no partner, and the join is an inner one"
+        if right:
+            why = f"does not refer to {result.right_at}"
+        if left.key != key:
+            why = "is of another key"
+        return Diagnosis("phantom", f"{result.left_at} {why}", right or left)
 
-    return diagnose
+    def _fault(self, place: str | None, row: Row | None, table: Table) -> Diagnosis | None:
+        """Name the anomaly of one side; None if a visible record says this row, or none is named."""
+        if place is None:
+            return None
+        record = self._by_place.get(place)
+        if record is None:
+            return Diagnosis("phantom", f"no record stands at {place}")
+        if not record.visible:
+            return Diagnosis("uncommitted-visible", f"{place} was aborted upstream", record)
+        try:
+            is_same = table.read(record) == row
+        except Unreadable as error:
+            return Diagnosis("phantom", error.why, record)
+        return None if is_same else Diagnosis("phantom", f"{place} says something else", record)
 
 
 _POSITIONS: Final = Table(
@@ -281,7 +322,6 @@ def _programs() -> Iterator[Program]:
             parameters["delete_retention_ms"] = 60_000
         yield Program(
             name=name,
-            contract=__doc__,
             reads=join.left.role,
             beside=join.right.role,
             broadcast=join.broadcast,
@@ -291,8 +331,8 @@ def _programs() -> Iterator[Program]:
             model=partial(model, join),
             value_of=partial(value_of, join),
             address=itemgetter(slice(2)),  # the places of the two records
-            lineage_of=lambda _: (None, ()),
-            diagnosis=partial(diagnosis, join),
+            lineage_of=no_lineage,
+            diagnosis=partial(Diagnostician, join),
         )
 
 

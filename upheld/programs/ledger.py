@@ -1,21 +1,26 @@
-"""ledger: `entries` (key = branch, value = Envelope) -> `balances` (key = account, value = JSON).
+"""ledger: `entries` -> `balances`, a row of sums for each account.
 
-A row is ``{"account", "balance_cents", "postings", "applied": {"topic", "partition", "offset"}}``,
-integers only. An account belongs to one branch, so all its entries lie in one partition. An entry
-fans out into postings of several accounts, and one account may occur twice: they are one collection
-under one offset. ``applied`` is the entry's first hop (its own position if the chain is empty): the
-same topic, partition and topic id with an offset not above it is a duplicate and is discarded; any
+The key of `entries` is the branch, and its value an Envelope. The key of `balances` is the account,
+and its value JSON: ``{"account", "balance_cents", "postings", "applied": {"topic", "partition",
+"offset"}}``, integers only. An account belongs to one branch, so all its entries lie in one
+partition. An entry fans out into postings of several accounts, and one account may occur twice:
+its postings are one collection under one offset.
+
+``applied`` is the entry's first hop (its own position if the chain is empty). An entry with the
+same topic, partition and topic id, and an offset not above it, is a duplicate and is discarded. Any
 other first hop replaces it. A topic that was deleted and made anew is another topic.
 
-The row's headers are the ``id`` and the ``chain`` (an Envelope that holds the chain alone, the
-ledger's own read position last) of the last entry applied, and its timestamp is that entry's.
+The row's headers are the ``id`` and the ``chain`` of the last entry applied, and its timestamp is
+that entry's. The header ``chain`` is an Envelope that holds the chain alone, the ledger's own read
+position last.
 
 A record without a key or a value, or whose value is no Envelope, goes to `dead_letters` or stops
 the design, as relay says.
 
-Parameters: commit_interval_ms; or store and persistence_interval_ms: then the mode is
-at_least_once, outputs are acknowledged before states are stored (stage `balances`, by account, the
-row's fields and any others), and these before offsets are committed.
+Parameters: commit_interval_ms; or store and persistence_interval_ms, and then the mode is
+at_least_once. With a store, outputs are acknowledged before states are stored, and states are
+stored before offsets are committed. The states are those of the stage `balances`, by account, with
+the row's fields and any others.
 """
 
 import json
@@ -23,31 +28,56 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
-from typing import Any
+from typing import NamedTuple
 
 from google.protobuf.message import DecodeError
 
 from upheld.generators.envelope_pb2 import Envelope
 from upheld.history.events import Record
-from upheld.programs.contract import Diagnosis, Program, State, States, Unreadable, loaded, readable
-from upheld.programs.relay import Chain, Entry, Hop, chain_after, chain_of, decode
+from upheld.programs.contract import (
+    Diagnosis,
+    Hop,
+    Lineage,
+    Place,
+    Program,
+    State,
+    States,
+    Unreadable,
+    Value,
+    loaded,
+    readable,
+)
+from upheld.programs.relay import Entry, chain_after, chain_of, decode
 
-Values = dict[bytes, set[tuple[Any, ...]]]  # balance in cents, postings, applied
-Effect = tuple[Record, int, int]  # a record, and what it adds to one account: cents and postings
-
-
-# What an entry adds to each key, in order.
+Values = dict[bytes, set[Value]]  # the values of each key's states
+# The cents that an entry adds to each key, posting by posting.
 Collections = Callable[[Record, Entry], dict[str, list[int]]]
 
 
+class Sums(NamedTuple):
+    """The value of a row."""
+
+    balance_cents: int
+    postings: int
+    applied: Place
+
+
+class Effect(NamedTuple):
+    """The sums that a record adds to one account."""
+
+    record: Record
+    cents: int
+    postings: int
+
+
 def by_account(_: Record, entry: Entry) -> dict[str, list[int]]:
-    """The entry's postings by account."""
+    """Return the entry's postings by account."""
     return entry.by_account
 
 
 @dataclass(slots=True)
 class _Account:
-    """One account while entries are folded: what it holds, and its states so far."""
+    """One account while entries are folded: its sums, and its states so far."""
 
     key: bytes
     applied: Hop
@@ -56,28 +86,35 @@ class _Account:
     states: list[State] = field(default_factory=list)
 
     def has(self, first: Hop) -> bool:
-        """Whether an entry with this first hop is a duplicate."""
-        topic, partition, offset, topic_id = self.applied
+        """Return whether an entry with this first hop is a duplicate."""
+        applied = self.applied
         return (
-            first[2] <= offset
-            and first[1] == partition
-            and first[0] == topic
-            and first[3] == topic_id
+            first.offset <= applied.offset
+            and first.partition == applied.partition
+            and first.topic == applied.topic
+            and first.topic_id == applied.topic_id
         )
 
 
 def model(
     inputs: Iterable[Record], collections: Collections = by_account, *, forgetful: bool = False
 ) -> States:
-    """Fold entries into the states of every account; ``forgetful`` discards no duplicate (to
-    diagnose a wrong sum).
+    """Fold entries into the states of every account.
+
+    Args:
+        inputs: The records of the input.
+        collections: Returns the cents that an entry adds to each key.
+        forgetful: Discard no duplicate, to diagnose a wrong sum.
+
+    Raises:
+        Unreadable: A record is no entry.
     """
     accounts: dict[str, _Account] = {}
     for record in inputs:
         entry = decode(record)
         chain = chain_after(record, entry)
         first = chain[0]
-        place = first[:3]
+        position = first.place
         for name, amounts in collections(record, entry).items():
             account = accounts.get(name)
             if account is None:
@@ -87,14 +124,16 @@ def model(
             account.applied = first
             account.balance_cents += sum(amounts)
             account.postings += len(amounts)
-            value = (account.balance_cents, account.postings, place)
+            value = Sums(account.balance_cents, account.postings, position)
             account.states.append(State(account.key, value, record, chain, entry.id))
     return {account.key: account.states for account in accounts.values()}
 
 
-def value_of(record: Record, key: str = "account") -> tuple[Any, ...]:
-    """What a row says: balance in cents, postings, applied; Unreadable where it breaks the
-    contract.
+def value_of(record: Record, key: str = "account") -> Sums:
+    """Return the sums of a row; `key` is the field of its key.
+
+    Raises:
+        Unreadable: The row breaks the contract.
     """
     try:
         row = loaded(record.value or b"null")
@@ -111,15 +150,21 @@ def value_of(record: Record, key: str = "account") -> tuple[Any, ...]:
         raise Unreadable(f"{record.at} holds a name that is no text")
     if row[key].encode() != record.key:
         raise Unreadable(f"{record.at} has another {key} in its key than in its value")
-    return (
-        row["balance_cents"],
-        row["postings"],
-        (applied["topic"], applied["partition"], applied["offset"]),
-    )
+    position = Place(applied["topic"], applied["partition"], applied["offset"])
+    return Sums(row["balance_cents"], row["postings"], position)
 
 
-def stored_value(key: str, value: str, name: str = "account") -> tuple[Any, ...]:
-    """What a stored state says, whatever it holds beside a row's fields."""
+def stored_value(key: str, value: str, name: str = "account") -> Sums:
+    """Return the sums of a stored state; it may have fields beside a row's.
+
+    Args:
+        key: The key under which it is stored.
+        value: The state, as JSON.
+        name: The field of the key.
+
+    Raises:
+        Unreadable: The state breaks the contract.
+    """
     fields = (name, "balance_cents", "postings", "applied")
     try:
         row = {name: each for name, each in loaded(value).items() if name in fields}
@@ -135,24 +180,26 @@ def stored_value(key: str, value: str, name: str = "account") -> tuple[Any, ...]
     )
 
 
-def lineage_of(record: Record) -> tuple[str | None, Chain]:
-    """The id and the chain in a row's headers."""
+def lineage_of(record: Record) -> Lineage:
+    """Return the id and the chain in a row's headers, or raise Unreadable."""
     headers = dict(record.headers)
     try:
         chain = chain_of(Envelope.FromString(headers.get("chain") or b""))
     except DecodeError as error:
         raise Unreadable(f"{record.at} has a header `chain` that is no Envelope: {error}") from None
-    return (headers.get("id") or b"").decode(errors="replace") or None, chain
+    return Lineage((headers.get("id") or b"").decode(errors="replace") or None, chain)
 
 
 class Diagnostician:
-    """Names the anomaly of a row that is no state, by the mistake that would give just this row.
+    """Names the anomaly of a row that is no state.
 
-    What it compares with is folded once, however many rows are wrong.
+    It is the mistake that would give just this row. The folds that it compares with are made once,
+    for all wrong rows.
     """
 
     def __init__(self, inputs: list[Record], collections: Collections = by_account) -> None:
-        self._inputs, self._collections = list(readable(inputs, decode)), collections
+        self._inputs = list(readable(inputs, decode))
+        self._collections = collections
 
     @cached_property
     def _counting_aborted(self) -> Values:
@@ -160,98 +207,97 @@ class Diagnostician:
 
     @cached_property
     def _counting_repeats(self) -> Values:
-        return _values(
-            model((r for r in self._inputs if r.visible), self._collections, forgetful=True)
-        )
+        visible = (record for record in self._inputs if record.visible)
+        return _values(model(visible, self._collections, forgetful=True))
 
     @cached_property
-    def _by_first_hop(self) -> dict[tuple[str, int, int], Record]:
+    def _by_first_hop(self) -> dict[Place, Record]:
         return {
-            chain_after(record, decode(record))[0][:3]: record for record in reversed(self._inputs)
+            chain_after(record, decode(record))[0].place: record
+            for record in reversed(self._inputs)
         }
 
     @cached_property
     def _effects(self) -> dict[str, list[Effect]]:
-        """Account -> what every record adds to it, aborted ones too."""
+        """The effects of every record on each account, aborted ones too."""
         effects: dict[str, list[Effect]] = {}
         for record in self._inputs:
             for account, amounts in self._collections(record, decode(record)).items():
-                effects.setdefault(account, []).append((record, sum(amounts), len(amounts)))
+                effect = Effect(record, sum(amounts), len(amounts))
+                effects.setdefault(account, []).append(effect)
         return effects
 
-    def __call__(self, key: bytes, value: tuple[Any, ...], states: list[State]) -> Diagnosis:
-        """Compare with the state of the same applied position; where there is none, look at that
-        position.
+    def __call__(self, key: bytes, value: Value, states: list[State]) -> Diagnosis:
+        """Compare with the state of the same applied position.
+
+        If no state has it, look at that position.
         """
-        candidates = [index for index, state in enumerate(states) if state.value[2] == value[2]]
+        row = Sums._make(value)
+        sums = [Sums._make(state.value) for state in states]
         nearest = min(
-            candidates, key=lambda index: abs(states[index].value[1] - value[1]), default=None
+            (index for index, each in enumerate(sums) if each.applied == row.applied),
+            key=lambda index: abs(sums[index].postings - row.postings),
+            default=None,
         )
-        due = states[nearest] if nearest is not None else None
         effects = self._effects.get(key.decode(errors="replace"), [])
         if value in self._counting_aborted.get(key, ()):
-            blame = next(record for record, _, _ in effects if not record.visible)
+            blame = next(effect.record for effect in effects if not effect.record.visible)
             why = f"it is right only if what was aborted counts, as {blame.at}"
+            due = None if nearest is None else states[nearest]
             return Diagnosis("uncommitted-visible", why, blame, due)
-        if nearest is not None:
-            before = states[nearest - 1].value if nearest else (0, 0)
-            return self._beside(value, before, states[nearest], effects)
-        return self._nowhere(value, effects, repeated=value in self._counting_repeats.get(key, ()))
+        if nearest is None:
+            is_repeated = value in self._counting_repeats.get(key, ())
+            return self._nowhere(row, effects, is_repeated=is_repeated)
+        before = sums[nearest - 1] if nearest else None
+        return self._torn(row, before, states[nearest]) or self._beside(
+            row, states[nearest], effects
+        )
 
-    def _nowhere(
-        self, value: tuple[Any, ...], effects: list[Effect], *, repeated: bool
-    ) -> Diagnosis:
-        """No state has the row's applied position: what stands there?"""
-        record = self._by_first_hop.get(value[2])
+    def _nowhere(self, row: Sums, effects: list[Effect], *, is_repeated: bool) -> Diagnosis:
+        """Diagnose a row whose applied position no state has, by the record that stands there."""
+        record = self._by_first_hop.get(row.applied)
         if record is None:
             return Diagnosis("phantom", "no entry has its applied position")
         said = f"its applied position is {record.at}, "
-        if all(record is not each for each, _, _ in effects):
+        if all(record is not effect.record for effect in effects):
             return Diagnosis("phantom", said + "which has no posting of this account", record)
         if not record.visible:
             return Diagnosis("uncommitted-visible", said + "which was aborted upstream", record)
-        why = "a duplicate, applied again" if repeated else "a duplicate that changes nothing"
+        why = "a duplicate, applied again" if is_repeated else "a duplicate that changes nothing"
         return Diagnosis("duplicated", said + why, record)
 
-    def _beside(
-        self, value: tuple[Any, ...], before: tuple[Any, ...], due: State, effects: list[Effect]
-    ) -> Diagnosis:
-        """The row has the applied position of a state, and other sums: what is between them?"""
+    def _torn(self, row: Sums, before: Sums | None, due: State) -> Diagnosis | None:
+        """Diagnose a row that holds some of an entry's postings; None if it does not."""
         amounts = self._collections(due.source, decode(due.source))[due.key.decode()]
-        held = value[1] - before[1]
-        if 0 < held < len(amounts) and value[0] - before[0] in map(
-            sum, combinations(amounts, held)
-        ):
-            return Diagnosis(
-                "torn",
-                f"it holds {held} of the {len(amounts)} postings of {due.source.at}",
-                due.source,
-                due,
-            )
-        cents, postings = value[0] - due.value[0], value[1] - due.value[1]
+        held = row.postings - (before.postings if before else 0)
+        if not 0 < held < len(amounts):
+            return None
+        cents = row.balance_cents - (before.balance_cents if before else 0)
+        if cents not in map(sum, combinations(amounts, held)):
+            return None
+        why = f"it holds {held} of the {len(amounts)} postings of {due.source.at}"
+        return Diagnosis("torn", why, due.source, due)
+
+    def _beside(self, row: Sums, due: State, effects: list[Effect]) -> Diagnosis:
+        """Diagnose a row with a state's applied position and other sums, by the difference."""
+        right = Sums._make(due.value)
+        cents = row.balance_cents - right.balance_cents
+        postings = row.postings - right.postings
         if postings == 0:
-            return Diagnosis(
-                "phantom",
-                f"its postings are counted right, and {cents} cents are too many",
-                due.source,
-                due,
-            )
+            why = f"its postings are counted right, and {cents} cents are too many"
+            return Diagnosis("phantom", why, due.source, due)
         place = (due.source.partition, due.source.offset)
         sign = 1 if postings > 0 else -1
         blamed = [
-            record
-            for record, sum_cents, count in effects
-            if (sum_cents, count) == (sign * cents, sign * postings)
-            and (record.partition, record.offset) <= place
+            effect.record
+            for effect in effects
+            if (effect.cents, effect.postings) == (sign * cents, sign * postings)
+            and (effect.record.partition, effect.record.offset) <= place
         ]
         aborted = next((record for record in blamed if not record.visible), None)
         if postings > 0 and aborted:
-            return Diagnosis(
-                "uncommitted-visible",
-                f"it holds {aborted.at}, which was aborted upstream",
-                aborted,
-                due,
-            )
+            why = f"it holds {aborted.at}, which was aborted upstream"
+            return Diagnosis("uncommitted-visible", why, aborted, due)
         visible = next((record for record in blamed if record.visible), None)
         name, said = ("duplicated", "too many") if postings > 0 else ("lost", "too few")
         why = f"{abs(postings)} postings {said} at {due.source.at}" + (
@@ -266,7 +312,6 @@ def _values(states: States) -> Values:
 
 LEDGER = Program(
     name="ledger",
-    contract=__doc__,
     reads="entries",
     writes="balances",
     conflates=True,

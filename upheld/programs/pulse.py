@@ -1,47 +1,86 @@
-"""pulse: `motors`, `grippers`, `controllers` (key = robot) and the table `robots` (key = robot) ->
-`frequency` (key = robot).
+"""pulse: signals of robots, and a table of names -> `frequency`, a row a robot.
 
-A signal is ``{"robot", "ts_ms", "points"}``, a row of `robots` ``{"name"}``, of `frequency`
-``{"robot", "name", "points", "first_points", "first_ts_ms", "last_ts_ms", "rate_mhz", "applied":
-{role: {"partition", "offset"}}}``, all JSON. The signals of all three topics are one stream, summed
-once: `points` of all, `first_points` of those with the least ts_ms, and rate_mhz = floor((points -
-first_points) * 1,000,000 / (last_ts_ms - first_ts_ms)), 0 while both are the same moment. `name` is
-that of a row of `robots`, null before the first and after a tombstone; a new name alone may be sent
-on with the next signal. `applied` holds, of each topic that has told of the robot, the last record
-counted in. Topics have no mutual order, so a row is legal where some number of the robot's first
-records of each topic gives it; no row goes back in any of them. `frequency` is compacted and *is*
-the table: its last rows answer `query` (table `frequency`), and a design may name another topic of
-its own that is (`ready.table`). It has a tenth of the input's partitions. A design may keep one
-topic more, as narrow, for what it moves to fewer partitions. A record with a null key, or that
-cannot be read, stops the design: `poison`. Parameters: commit_interval_ms.
+It reads `motors`, `grippers`, `controllers` and the table `robots`. The key of every topic is the
+robot. All values are JSON. A signal is ``{"robot", "ts_ms", "points"}``, a row of `robots`
+``{"name"}``. A row of `frequency` is ``{"robot", "name", "points", "first_points", "first_ts_ms",
+"last_ts_ms", "rate_mhz", "applied": {role: {"partition", "offset"}}}``.
+
+The signals of all three topics are one stream, summed once: `points` of all, and `first_points` of
+those with the least ts_ms. rate_mhz = floor((points - first_points) * 1,000,000 / (last_ts_ms -
+first_ts_ms)), and 0 while both are the same moment. `name` is that of a row of `robots`, null
+before the first row and after a tombstone. A new name alone may be sent on with the next signal.
+
+`applied` holds, of each topic that has told of the robot, the last record counted in. Topics have
+no mutual order, so a row is legal if some number of the robot's first records of each topic gives
+it. No row goes back in any of the topics.
+
+`frequency` is compacted and *is* the table: its last rows answer `query` (table `frequency`). A
+design may name another topic of its own that is the table (`ready.table`). It has a tenth of the
+input's partitions. A design may keep one topic more, as narrow, for the records that it moves to
+fewer partitions. A record with a null key, or that cannot be read, stops the design: `poison`.
+
+Parameters: commit_interval_ms.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, NamedTuple, TypeVar, cast
 
 from upheld.history.events import Record
-from upheld.programs.contract import Diagnose, Diagnosis, Program, State, States, Unreadable, loaded
+from upheld.programs.contract import (
+    Diagnose,
+    Diagnosis,
+    Place,
+    Program,
+    Progress,
+    State,
+    States,
+    Unreadable,
+    Value,
+    loaded,
+    no_lineage,
+)
 
 SIGNALS: Final = ("motors", "grippers", "controllers")
 ROBOTS: Final = "robots"
 ROLES: Final = (*SIGNALS, ROBOTS)
-ROW: Final = (
-    "robot",
-    "name",
-    "points",
-    "first_points",
-    "first_ts_ms",
-    "last_ts_ms",
-    "rate_mhz",
-    "applied",
-)
-Progress = tuple[int, ...]  # how many of a robot's records of each topic, in the order of ROLES
+APPLIED_FIELDS: Final = {"partition", "offset"}
+
+Kind = TypeVar("Kind", int, str)
+
+
+class Counted(NamedTuple):
+    """The content of a row, without its robot and the positions."""
+
+    name: str | None
+    points: int
+    first_points: int
+    first_ts_ms: int | None
+    last_ts_ms: int
+    rate_mhz: int
+
+
+class Frequency(NamedTuple):
+    """A row of `frequency`."""
+
+    robot: str
+    name: str | None
+    points: int
+    first_points: int
+    first_ts_ms: int
+    last_ts_ms: int
+    rate_mhz: int
+    applied: tuple[Place, ...]  # role, partition and offset, sorted
+
+    @property
+    def counted(self) -> Counted:
+        """The row without its robot and the positions."""
+        return Counted(*self[1:-1])
 
 
 @dataclass(frozen=True)
 class Tally:
-    """What some signals come to."""
+    """The sums of some signals."""
 
     points: int = 0
     first_points: int = 0
@@ -49,7 +88,7 @@ class Tally:
     last_ts_ms: int = 0
 
     def __add__(self, other: "Tally") -> "Tally":
-        """Count both."""
+        """Return the sums of both."""
         if self.first_ts_ms is None or other.first_ts_ms is None:
             return other if self.first_ts_ms is None else self
         first_ms = min(self.first_ts_ms, other.first_ts_ms)
@@ -58,76 +97,92 @@ class Tally:
             self.points + other.points, first, first_ms, max(self.last_ts_ms, other.last_ts_ms)
         )
 
-    @property
-    def row(self) -> tuple[Any, ...]:
-        """Points to rate_mhz, as a row has them."""
+    def named(self, name: str | None) -> Counted:
+        """Return the content of a row with these sums."""
         lasted_ms = self.last_ts_ms - (self.first_ts_ms or 0)
         rate = (self.points - self.first_points) * 1_000_000 // lasted_ms if lasted_ms else 0
-        return self.points, self.first_points, self.first_ts_ms, self.last_ts_ms, rate
+        return Counted(
+            name, self.points, self.first_points, self.first_ts_ms, self.last_ts_ms, rate
+        )
 
 
 def role_of(record: Record) -> str:
-    """Which of the four topics a record lies in."""
+    """Return the role of the topic that a record lies in."""
     return record.topic.rsplit("-", 1)[1]
 
 
 def said(record: Record) -> Tally | str | None:
-    """What an input record says: a signal, or a name; Unreadable where it is none of the
-    contract's.
+    """Return the signal or the name of an input record; None for the end of a name.
+
+    Raises:
+        Unreadable: The record is none of the contract's.
     """
     try:
-        value = None if record.value is None else loaded(record.value)
-        if record.key is None:
-            raise ValueError("it has no key")  # noqa: TRY301
-        if role_of(record) == ROBOTS:
-            return None if value is None else _typed(value, "name", str)
-        points, ts_ms = _typed(value, "points", int), _typed(value, "ts_ms", int)
-        if _typed(value, "robot", str).encode() != record.key:
-            raise ValueError("it has another key than its value")  # noqa: TRY301
+        return _said(record)
     except (ValueError, KeyError, TypeError) as error:
         raise Unreadable(f"{record.at} is no record of {role_of(record)}: {error!r}") from None
+
+
+def _said(record: Record) -> Tally | str | None:
+    value = None if record.value is None else loaded(record.value)
+    if record.key is None:
+        raise ValueError("it has no key")
+    if role_of(record) == ROBOTS:
+        return None if value is None else _typed(value, "name", str)
+    points = _typed(value, "points", int)
+    ts_ms = _typed(value, "ts_ms", int)
+    if _typed(value, "robot", str).encode() != record.key:
+        raise ValueError("it has another key than its value")
     return Tally(points, points, ts_ms, ts_ms)
 
 
-def _typed(value: Any, name: str, kind: type) -> Any:
-    if type(value[name]) is not kind:
+def _typed(value: object, name: str, kind: type[Kind]) -> Kind:
+    """Return a field of just this type; a truth value is no number."""
+    field = cast(Mapping[str, object], value)[name]  # a TypeError if it has no fields
+    if type(field) is not kind:
         raise TypeError(f"{name} is no {kind.__name__}")
-    return value[name]
+    return field
 
 
 class Merged:
-    """Every row that a robot may show: one for each number of its records read of each topic.
+    """The rows that a robot may show.
 
-    From the log, aborted ones too.
+    There is one for each number of its records read of each topic. It is made from the whole log,
+    aborted records too.
     """
 
     # A last row has to hold all of the signals; a name may come with the next one.
     due = len(SIGNALS)
 
     def __init__(self, inputs: Iterable[Record]) -> None:
-        # place -> the record, and which of its key's it is
-        self._at: dict[tuple[str, int, int], tuple[Record, int]] = {}
+        # Place -> the record, and the number of its key's records up to it.
+        self._at: dict[Place, tuple[Record, int]] = {}
         self._read: dict[bytes, dict[str, list[Record]]] = {}
         self._tallies: dict[tuple[bytes, str], list[Tally]] = {}
         self._names: dict[bytes, list[str | None]] = {}
         for record in inputs:
-            role, key = role_of(record), record.key or b""
-            known = self._read.setdefault(key, {each: [] for each in ROLES})[role]
-            if record.visible:
-                try:
-                    told = said(record)
-                except Unreadable:
-                    continue
-                known.append(record)
-                if isinstance(told, Tally):
-                    tallies = self._tallies.setdefault((key, role), [Tally()])
-                    tallies.append(tallies[-1] + told)
-                else:
-                    self._names.setdefault(key, [None]).append(told)
-            self._at[role, record.partition, record.offset] = record, len(known)
+            self._add(record)
+
+    def _add(self, record: Record) -> None:
+        """Count a record in, if it is visible and can be read."""
+        role = role_of(record)
+        key = record.key or b""
+        known = self._read.setdefault(key, {each: [] for each in ROLES})[role]
+        if record.visible:
+            try:
+                content = said(record)
+            except Unreadable:
+                return
+            known.append(record)
+            if isinstance(content, Tally):
+                tallies = self._tallies.setdefault((key, role), [Tally()])
+                tallies.append(tallies[-1] + content)
+            else:
+                self._names.setdefault(key, [None]).append(content)
+        self._at[Place(role, record.partition, record.offset)] = (record, len(known))
 
     def below(self, key: bytes, offsets: dict[str, int]) -> Progress:
-        """How many of a robot's records lie below these committed offsets."""
+        """Count the robot's records below committed offsets (topic-partition -> offset)."""
         read = self._read[key]
         counts = (
             sum(r.offset < offsets.get(f"{r.topic}-{r.partition}", 0) for r in read[role])
@@ -136,58 +191,59 @@ class Merged:
         return tuple(counts)
 
     def whole(self, key: bytes) -> Progress:
-        """How many records there are of a robot."""
+        """Count the records of a robot."""
         return tuple(len(self._read.get(key, {}).get(role, ())) for role in ROLES)
 
-    def row(self, key: bytes, progress: Progress) -> tuple[Any, ...]:
-        """The robot's row after so many records, as `value_of` says it; without the positions,
-        which say the same.
-        """
+    def row(self, key: bytes, progress: Progress) -> Counted:
+        """Return the robot's row after so many records of each topic."""
         signals = zip(SIGNALS, progress[: self.due], strict=True)
         tally = sum((self._tallies[key, role][count] for role, count in signals if count), Tally())
-        return (self._names.get(key, [None])[progress[-1]], *tally.row)
+        return tally.named(self._names.get(key, [None])[progress[-1]])
 
-    def progress(self, key: bytes, value: tuple[Any, ...]) -> Progress | Diagnosis:
-        """After how many records of each topic a robot's row is this one; or what it suffers
-        from.
-        """
+    def progress(self, key: bytes, value: Value) -> Progress | Diagnosis:
+        """Return after how many records of each topic this is the row, or its anomaly."""
+        row = Frequency._make(value)
         counts = dict.fromkeys(ROLES, 0)
-        for role, partition, offset in value[-1]:
-            record, count = self._at.get((role, partition, offset), (None, 0))
-            place = f"{role}-{partition}@{offset}"
+        for position in row.applied:
+            record, count = self._at.get(position, (None, 0))
+            place = f"{position.topic}-{position.partition}@{position.offset}"
             if record is None or record.key != key:
                 return Diagnosis("phantom", f"no record of the robot stands at {place}", record)
             if not record.visible:
                 return Diagnosis("uncommitted-visible", f"{place} was aborted upstream", record)
-            counts[role] = count
+            counts[position.topic] = count
         progress = tuple(counts.values())
-        due, last = self.row(key, progress), self._last(key, progress)
-        if due == value[1:-1]:
+        due = self.row(key, progress)
+        if due == row.counted:
             return progress
-        more = value[2] - due[1]
+        last = self._last(key, progress)
+        more = row.points - due.points
         name = "duplicated" if more > 0 else "lost" if more < 0 else "phantom"
-        return Diagnosis(
-            name, f"the records that it names give {due}", last, State(key, due, last, (), "")
-        )
+        why = f"the records that it names give {tuple(due)}"
+        return Diagnosis(name, why, last, State(key, due, last, (), ""))
 
     def _last(self, key: bytes, progress: Progress) -> Record:
+        """Return the record that was seen last of those that a row holds."""
         counts = zip(ROLES, progress, strict=True)
         return max(
             (self._read[key][role][n - 1] for role, n in counts if n), key=lambda r: r.seen_ms
         )
 
 
-ON_ITS_WAY: Final = ("not all of its signals",)
+ON_ITS_WAY: Final[Value] = ("not all of its signals",)
 
 
 def model(inputs: Iterable[Record]) -> States:
-    """Two states of every robot that a signal tells of: on its way, and the row of all of its
-    records.
+    """Make two states of every robot that has a signal: on its way, and complete.
+
+    Raises:
+        Unreadable: A record is none of the contract's.
     """
     inputs = list(inputs)
     for record in inputs:
         said(record)
-    merged, last = Merged(inputs), dict[bytes, Record]()
+    merged = Merged(inputs)
+    last: dict[bytes, Record] = {}
     for record in inputs:
         if role_of(record) != ROBOTS:
             last[record.key or b""] = record
@@ -200,48 +256,50 @@ def model(inputs: Iterable[Record]) -> States:
     }
 
 
-def value_of(record: Record) -> tuple[Any, ...]:
-    """What a row says: robot, name, points to rate_mhz, and (role, partition, offset) of what is
-    applied, sorted.
+def value_of(record: Record) -> Frequency:
+    """Return the row of an output, or raise Unreadable."""
+    key = (record.key or b"").decode(errors="replace")
+    return stored_value(key, (record.value or b"null").decode(), record.at)
+
+
+def stored_value(key: str, value: str, where: str = "an answer") -> Frequency:
+    """Return a row that stands under a key; `where` names its place.
+
+    Raises:
+        Unreadable: The row is none of the contract's.
     """
-    return stored_value(
-        (record.key or b"").decode(errors="replace"), (record.value or b"null").decode(), record.at
-    )
-
-
-def stored_value(key: str, value: str, where: str = "an answer") -> tuple[Any, ...]:
-    """What a row says; Unreadable where it is none of the contract's."""
     try:
         row = loaded(value)
-        applied = sorted(
-            (role, place["partition"], place["offset"]) for role, place in row["applied"].items()
+        applied = tuple(
+            sorted(
+                Place(role, place["partition"], place["offset"])
+                for role, place in row["applied"].items()
+            )
         )
-        fields, *parts = set(row), *(set(place) for place in row["applied"].values())
-        numbers = [row[name] for name in ROW[2:-1]] + [
-            number for _, *place in applied for number in place
-        ]
+        fields = set(row)
+        are_places = all(set(place) == APPLIED_FIELDS for place in row["applied"].values())
+        numbers = [row[name] for name in Counted._fields[1:]]
+        numbers += [number for _, *place in applied for number in place]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise Unreadable(f"{where} is no row of the contract: {error!r}") from None
-    if fields != set(ROW) or not applied or any(part != {"partition", "offset"} for part in parts):
+    if fields != set(Frequency._fields) or not applied or not are_places:
         raise Unreadable(f"{where} is no row of the contract: it has other fields")
-    if not all(type(number) is int for number in numbers) or not isinstance(
-        row["name"], str | None
-    ):
+    are_numbers = all(type(number) is int for number in numbers)
+    if not are_numbers or not isinstance(row["name"], str | None):
         raise Unreadable(f"{where} is no row of the contract: a field is of another type")
     if row["robot"] != key:
         raise Unreadable(f"{where} has another key than its value")
-    return (*(row[name] for name in ROW[:-1]), tuple(applied))
+    return Frequency(**{**row, "applied": applied})
 
 
 def diagnosis(inputs: list[Record]) -> Diagnose:
-    """Name the anomaly of a row of a robot that nothing tells of."""
+    """Return a function that names the anomaly of a row of a robot without a signal."""
     del inputs
     return lambda _key, _value, _states: Diagnosis("phantom", "no signal tells of this robot")
 
 
 PULSE = Program(
     name="pulse",
-    contract=__doc__,
     reads=SIGNALS[0],
     others=(*SIGNALS[1:], ROBOTS),
     writes="frequency",
@@ -249,7 +307,7 @@ PULSE = Program(
     parameters={"commit_interval_ms": 100},
     model=model,
     value_of=value_of,
-    lineage_of=lambda _: (None, ()),
+    lineage_of=no_lineage,
     diagnosis=diagnosis,
     merged=Merged,
     stored_value=stored_value,

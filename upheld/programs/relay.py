@@ -1,40 +1,51 @@
 """relay: `input` -> `output`, one record for one record.
 
-The key, the headers and the timestamp are kept; the envelope's chain grows by the position that the
-relay read the record from, with the topic's id or without it.
+The key, the headers and the timestamp are kept. The envelope's chain grows by the position that
+the relay read the record from, with the topic's id or without it.
 
-Stateless: under at_least_once it may step back after a crash and repeat, in order; it never
-reorders, skips or invents.
+A relay is stateless. Under at_least_once it may step back after a crash and repeat records, in
+order. It never reorders, skips or invents a record.
 
-A record without a key or a value, or whose value is no Envelope, cannot be read. Where the
-application has a topic `dead_letters` it goes there, and nothing else comes of it: the same key,
-value and headers, and four headers more at their end, as text: `reason`, which is not empty, and
-`topic`, `partition` and `offset` of where it was read. Under exactly_once it is there once, in the
-transaction that commits its offset; under at_least_once before that is committed, and after a crash
-maybe again. Without such a topic it stops the design: `poison`.
+A record without a key or a value, or whose value is no Envelope, cannot be read. If the application
+has a topic `dead_letters`, the record goes there, and nothing else comes of it. A dead letter has
+the same key, value and headers. At the end of the headers it has four more, as text: `reason`,
+which is not empty, and `topic`, `partition` and `offset` of where it was read. Under exactly_once
+it is there once, in the transaction that commits its offset. Under at_least_once it is there before
+its offset is committed, and after a crash maybe again. Without such a topic the record stops the
+design: `poison`.
 """
 
 from collections.abc import Iterable
 from functools import lru_cache
 from operator import itemgetter
 from sys import intern
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from google.protobuf.message import DecodeError
 
 from upheld.generators.envelope_pb2 import Envelope
 from upheld.history.events import Record
-from upheld.programs.contract import Diagnose, Diagnosis, Program, State, States, Unreadable
+from upheld.programs.contract import (
+    Chain,
+    Diagnose,
+    Diagnosis,
+    Hop,
+    Lineage,
+    Place,
+    Program,
+    State,
+    States,
+    Unreadable,
+    Value,
+)
 
-Hop = tuple[str, int, int, bytes]  # topic, partition, offset, topic id
-Chain = tuple[Hop, ...]
 Postings = tuple[tuple[str, int], ...]  # account and cents
-# Read of inputs: the rows of a run have the same ones, and each row folds them several times.
+# Of inputs: the rows of a run have the same ones, and each row folds them several times.
 ENTRIES_KEPT: Final = 1 << 14
 
 
 class Entry(NamedTuple):
-    """What an envelope in an input holds, as plain values."""
+    """The content of an input's envelope, as plain values."""
 
     id: str
     timestamp_ms: int
@@ -43,40 +54,48 @@ class Entry(NamedTuple):
     by_account: dict[str, list[int]]  # the amounts of each account, in order
 
 
+class Content(NamedTuple):
+    """An envelope as a value that compares."""
+
+    id: str
+    timestamp_ms: int
+    chain: tuple[Hop | Place, ...]
+    postings: Postings
+
+
 def chain_of(envelope: Envelope) -> Chain:
-    """The hops as plain tuples: topic, partition, offset, topic id."""
-    return tuple([(h.topic, h.partition, h.offset, h.topic_id) for h in envelope.chain])
+    """Return the hops as plain values."""
+    return tuple([Hop(h.topic, h.partition, h.offset, h.topic_id) for h in envelope.chain])
 
 
 def postings_of(envelope: Envelope) -> Postings:
-    """The postings as plain tuples: account and cents."""
+    """Return the postings as plain values: account and cents."""
     return tuple([(p.account, p.amount_cents) for p in envelope.postings])
 
 
 def chain_after(record: Record, entry: Entry) -> Chain:
-    """The entry's chain with the position that this record was read from; a topic made anew is
-    another one.
+    """Return the entry's chain with the position that this record was read from.
+
+    A topic that was deleted and made anew is another topic.
     """
     topic_id = b"%d" % record.incarnation if record.incarnation else b""
-    return (*entry.chain, (record.topic, record.partition, record.offset, topic_id))
+    return (*entry.chain, Hop(record.topic, record.partition, record.offset, topic_id))
 
 
-def told(chain: Chain) -> tuple[Any, ...]:
-    """A chain as it compares: whether its last position names the topic's id is the design's
-    affair.
+def canonical_chain(chain: Chain) -> tuple[Hop | Place, ...]:
+    """Return a chain as it compares.
+
+    A design need not name the topic's id in its last hop.
     """
-    return (*chain[:-1], chain[-1][:3]) if chain else chain
-
-
-def canonical(
-    envelope_id: str, timestamp_ms: int, chain: Chain, postings: Postings
-) -> tuple[Any, ...]:
-    """An envelope as a value that compares."""
-    return envelope_id, timestamp_ms, told(chain), postings
+    return (*chain[:-1], chain[-1].place) if chain else chain
 
 
 def decode(record: Record) -> Entry:
-    """The entry that an input record holds, or Unreadable."""
+    """Return the entry of an input record.
+
+    Raises:
+        Unreadable: The record holds none.
+    """
     try:
         return _entry(_demanded(record))
     except DecodeError as error:
@@ -85,7 +104,11 @@ def decode(record: Record) -> Entry:
 
 @lru_cache(ENTRIES_KEPT)
 def _entry(value: bytes) -> Entry:
-    """Read an envelope. Raises DecodeError where it is none."""
+    """Read an envelope.
+
+    Raises:
+        DecodeError: The value is none.
+    """
     envelope = Envelope.FromString(value)
     # Each name is kept once.
     postings = tuple([(intern(account), cents) for account, cents in postings_of(envelope)])
@@ -96,16 +119,16 @@ def _entry(value: bytes) -> Entry:
 
 
 def _demanded(record: Record) -> bytes:
-    """The value of a record that has a key too, or Unreadable."""
+    """Return the value of a record that has a key too, or raise Unreadable."""
     if record.key is None or record.value is None:
         raise Unreadable(f"{record.at} has no {'key' if record.key is None else 'value'}")
     return record.value
 
 
 def _output(record: Record) -> Envelope:
-    """The envelope that an output holds, or Unreadable.
+    """Return the envelope of an output, or raise Unreadable.
 
-    Each output is another one, so that none is kept.
+    No two outputs are the same, so that none is kept.
     """
     try:
         return Envelope.FromString(_demanded(record))
@@ -114,41 +137,43 @@ def _output(record: Record) -> Envelope:
 
 
 def model(inputs: Iterable[Record]) -> States:
-    """Every input once, per key in the order of its partition."""
+    """Make a state of every input, per key in the order of its partition."""
     states: States = {}
     for record in inputs:
         entry = decode(record)
         chain = chain_after(record, entry)
         key = record.key or b""
-        value = canonical(entry.id, entry.timestamp_ms, chain, entry.postings)
+        value = Content(entry.id, entry.timestamp_ms, canonical_chain(chain), entry.postings)
         states.setdefault(key, []).append(State(key, value, record, chain, entry.id))
     return states
 
 
-def value_of(record: Record) -> tuple[Any, ...]:
-    """What an output says."""
+def value_of(record: Record) -> Content:
+    """Return the content of an output, or raise Unreadable."""
     envelope = _output(record)
-    return canonical(envelope.id, envelope.timestamp_ms, chain_of(envelope), postings_of(envelope))
+    chain = canonical_chain(chain_of(envelope))
+    return Content(envelope.id, envelope.timestamp_ms, chain, postings_of(envelope))
 
 
-def lineage_of(record: Record) -> tuple[str | None, Chain]:
-    """The id and the chain that an output carries."""
+def lineage_of(record: Record) -> Lineage:
+    """Return the id and the chain that an output carries, or raise Unreadable."""
     envelope = _output(record)
-    return envelope.id, chain_of(envelope)
+    return Lineage(envelope.id, chain_of(envelope))
 
 
 def diagnosis(inputs: list[Record]) -> Diagnose:
-    """Name the anomaly of an output that is no state: an aborted input, a changed envelope, or
-    nothing known.
-    """
-    by_address = {(r.topic, r.partition, r.offset): r for r in inputs}
+    """Return a function that names the anomaly of an output that is no state.
 
-    def diagnose(_: bytes, value: tuple[Any, ...], states: list[State]) -> Diagnosis:
-        envelope_id, _, chain, _ = value
-        record = by_address.get(chain[-1][:3]) if chain else None
+    It shows an aborted input, a changed envelope, or nothing that is known.
+    """
+    by_position = {Place(r.topic, r.partition, r.offset): r for r in inputs}
+
+    def diagnose(_: bytes, value: Value, states: list[State]) -> Diagnosis:
+        content = Content._make(value)
+        record = by_position.get(Place(*content.chain[-1][:3])) if content.chain else None
         if record is None:
             return Diagnosis(
-                "phantom", f"no input has the position that its chain ends in (id {envelope_id!r})"
+                "phantom", f"no input has the position that its chain ends in (id {content.id!r})"
             )
         if not record.visible:
             return Diagnosis(
@@ -163,7 +188,6 @@ def diagnosis(inputs: list[Record]) -> Diagnose:
 
 RELAY = Program(
     name="relay",
-    contract=__doc__,
     reads="input",
     writes="output",
     conflates=False,

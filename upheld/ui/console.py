@@ -1,6 +1,4 @@
-"""What a person reads on a terminal besides reports: a console, and a word while something is
-waited for.
-"""
+"""The console, and a word to the user while something is waited for."""
 
 import sys
 import threading
@@ -12,8 +10,9 @@ from rich.console import Console
 
 @contextmanager
 def waiting(what: str, after_s: float = 1.0) -> Iterator[None]:
-    """Say on stderr what is waited for, if it takes longer than a second: silence looks like a
-    hang.
+    """Say on standard error what is waited for, if it takes longer than a second.
+
+    Silence would look like a hang.
     """
     saying = threading.Timer(
         after_s, print, [f"upheld: {what} …"], {"file": sys.stderr, "flush": True}
@@ -27,5 +26,5 @@ def waiting(what: str, after_s: float = 1.0) -> Iterator[None]:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A console that keeps whole words on narrow screens and in files."""
+    """Return a console that keeps whole words on narrow screens and in files."""
     return Console(stderr=stderr, highlight=False, soft_wrap=True)

@@ -1,8 +1,8 @@
-"""What a person sees of long work: one live line on a terminal, elsewhere a line for each piece.
+"""The progress of long work: a live line on a terminal, elsewhere a line a piece.
 
-The live line says how many pieces are done, what they came to, the time left, and what is under way
-for how long. Above it stands what is worth a line of its own. Elsewhere, in a file or in CI, each
-piece is a line when it is done, and the time left is said every half minute.
+The live line says how many pieces are done, with which results, the time left, and what is under
+way for how long. Messages stand above it. Elsewhere, in a file or in CI, each piece is a line when
+it is done, and the time left is said every half minute.
 
 While a test runs, pytest puts files of its own in the place of the standard streams. So the console
 gets a descriptor of its own.
@@ -67,7 +67,12 @@ class Progress:
         self.end()
 
     def begin(self, total: int, seconds_left: Callable[[], float | None]) -> None:
-        """Show that so many pieces are to be done, and how long that takes by this estimate."""
+        """Show the number of pieces to be done, and the time that they take.
+
+        Args:
+            total: The number of pieces.
+            seconds_left: Estimates the seconds until the last piece is done; None if it cannot.
+        """
         self.end()
         with self._lock:
             self.total = total
@@ -99,14 +104,22 @@ class Progress:
         self._refresh()
 
     def stopped(self, lane: int = 1) -> None:
-        """Show that the lane's piece is under way no more, and not done either."""
+        """Show that the lane's piece is under way no more, and was not done."""
         with self._lock:
             self._under_way.pop(lane, None)
 
     def finished(
         self, text: str, result: str, *, style: str = "", lane: int = 1, is_quiet: bool = False
     ) -> None:
-        """Count a piece by its result, and print its line; on a terminal not if it may be quiet."""
+        """Count a piece by its result, and print its line.
+
+        Args:
+            text: The line, after the result.
+            result: Its result, by which it is counted.
+            style: The style of the result.
+            lane: The lane that did it.
+            is_quiet: Print no line on a terminal.
+        """
         with self._lock:
             self.stopped(lane)
             self.done += 1
@@ -142,12 +155,12 @@ class Progress:
             live.stop()
 
     def left(self) -> str:
-        """Say about how much time is left; empty if nobody knows, or nothing is left to be done."""
+        """Return the time left in words; empty if it is unknown, or all is done."""
         seconds = self._seconds_left() if self.done < self.total else None
         return "" if seconds is None else f"{as_text(seconds)} left"
 
     def under_way(self) -> str:
-        """Name what is under way, and for how long."""
+        """Return the names of the pieces under way, with the seconds of each."""
         with self._lock:
             pieces = [self._under_way[lane] for lane in sorted(self._under_way)]
         now_s = self._clock()
@@ -156,8 +169,9 @@ class Progress:
         return ", ".join([*named, f"{others} others"] if others > 0 else named)
 
     def _line(self) -> Text:
-        """Return the live line; what matters least is at its end, where a narrow terminal cuts
-        it.
+        """Return the live line.
+
+        Its least important part is at its end, where a narrow terminal cuts it.
         """
         self._fit()
         with self._lock:
@@ -167,8 +181,9 @@ class Progress:
         return Text(text, no_wrap=True, overflow="ellipsis")
 
     def _fit(self) -> None:
-        """Take the terminal's width from the terminal: pytest has its files in the streams'
-        place.
+        """Take the terminal's width from the terminal.
+
+        pytest has files of its own in the place of the streams.
         """
         try:
             columns = os.get_terminal_size(self.console.file.fileno()).columns
@@ -192,7 +207,10 @@ class Progress:
 
 
 def apart(console: Console) -> Console:
-    """Return the console on a descriptor of its own, or itself if it writes to no descriptor."""
+    """Return the console on a descriptor of its own.
+
+    If the console writes to no descriptor, return the console itself.
+    """
     try:
         descriptor = os.dup(console.file.fileno())
     except (OSError, ValueError, AttributeError):
@@ -207,10 +225,10 @@ def apart(console: Console) -> Console:
 
 
 class _Apart(Console):
-    """A console that says in one sentence why nothing can be printed any more."""
+    """A console that raises a problem, in one sentence, if nothing can be printed."""
 
     def on_broken_pipe(self) -> None:
-        """Print nothing more: a pager was left, or `head` has had enough."""
+        """Print nothing more: the reader, such as a pager or `head`, has gone."""
         self.quiet = True
         os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
         raise MachineProblem(UNREAD)

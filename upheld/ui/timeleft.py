@@ -1,10 +1,12 @@
-"""How much longer a run takes: recorded durations, corrected by what this machine has taken so far.
+"""The time left of a run: recorded durations, corrected by this machine's pace.
 
 A run's rows are known beforehand, and about how long each takes elsewhere. A row works for a moment
 and waits for the rest: for a session to end, for an interval. A slower machine, or a busy one,
-makes the work longer and not the waits. So the correction is the ratio of two sums over the rows
-that are done: seconds lost (taken beyond what was expected) to seconds of work. A sum forgives what
-a single row may do; at the start the correction is damped.
+makes the work longer and not the waits.
+
+So the correction is the ratio of two sums over the rows that are done: seconds lost to seconds of
+work. Lost are the seconds beyond the expected ones. A sum forgives the outlier that a single row
+may be. At the start the correction is damped.
 """
 
 import statistics
@@ -18,10 +20,9 @@ from typing import NamedTuple
 from upheld.spec.durations import Durations
 
 DAMPING = 0.03  # the share of a run's work that counts as done in the expected time
-MOST_TIMES = (
-    4.0  # a row that took more times what is expected (another attempt, say) counts as this
-)
-LEAST_LEFT = 0.1  # the share of a row's estimate that is left of it however long it has taken
+# A row that took more times the expected seconds (another attempt, say) counts as this.
+MOST_TIMES = 4.0
+LEAST_LEFT = 0.1  # the share of a row's estimate that is left, however long it has taken
 MOST_GAINED = 0.9  # of a second of work: nothing takes no time at all
 
 
@@ -35,7 +36,7 @@ class RowKey(NamedTuple):
 
 @dataclass
 class Lost:
-    """What rows took beyond what was expected of them, and how much of that is work."""
+    """The seconds that rows took beyond the expected ones, and their seconds of work."""
 
     seconds: float = 0.0
     work_s: float = 0.0
@@ -46,8 +47,11 @@ class Lost:
         self.work_s += work_s
 
     def pace(self, damping_s: float, prior: float) -> float:
-        """Return the seconds lost for a second of work; the prior has the weight of so many
-        seconds.
+        """Return the seconds lost for a second of work.
+
+        Args:
+            damping_s: The weight of the prior, in seconds of work.
+            prior: The ratio that is assumed at first.
         """
         weight_s = self.work_s + damping_s
         return (self.seconds + prior * damping_s) / weight_s if weight_s else prior
@@ -61,7 +65,7 @@ class _UnderWay:
 
 
 class TimeLeft:
-    """The estimate of one run, told of each row that begins and ends."""
+    """The estimate of one run; the run says when each row begins and ends."""
 
     def __init__(
         self, durations: Durations, lanes: int = 1, clock: Callable[[], float] = time.monotonic
@@ -77,10 +81,15 @@ class TimeLeft:
         self._damping_s = 0.0
         self._machine = Lost()  # by rows of designs whose durations are known
         self._lost: dict[str, Lost] = {}  # by design
-        self._lock = threading.RLock()  # whoever shows the estimate has a thread of its own
+        self._lock = threading.RLock()  # the estimate is shown by another thread
 
     def begin(self, keys: Iterable[RowKey], alone: Collection[RowKey] = ()) -> None:
-        """Take the rows that are to be judged; some of them alone, when the others are done."""
+        """Take the rows that are to be judged.
+
+        Args:
+            keys: Rows that are judged in the lanes.
+            alone: Rows that are judged one by one when the others are done.
+        """
         with self._lock:
             self._waiting = {key: self._expected(key) for key in keys}
             self._alone = {key: self._expected(key) for key in alone}
@@ -113,7 +122,7 @@ class TimeLeft:
             self._under_way[lane] = _UnderWay(key, expected_s, self._clock())
 
     def finished(self, lane: int = 1) -> None:
-        """Take it that the lane's row is done, whatever it came to."""
+        """Take it that the lane's row is done, with any result."""
         with self._lock:
             if row := self._under_way.pop(lane, None):
                 design = row.key.design
@@ -124,7 +133,10 @@ class TimeLeft:
                     self._machine.add(taken_s - row.expected_s, work_s)
 
     def postponed(self, lane: int = 1) -> None:
-        """Take it that the lane's row proved nothing beside others: it is judged again, alone."""
+        """Take it that the lane's row proved nothing beside others.
+
+        It is judged again, alone.
+        """
         with self._lock:
             if row := self._under_way.get(lane):
                 self.finished(lane)
@@ -140,7 +152,7 @@ class TimeLeft:
         paces = {design: lost.pace(self._damping_s, machine) for design, lost in self._lost.items()}
 
         def here(design: str, seconds: float) -> float:
-            """Return what takes so long elsewhere, by what this machine has taken so far."""
+            """Return the seconds here of work and waits that take so long elsewhere."""
             return seconds + max(-MOST_GAINED, paces[design]) * self._work_s(design, seconds)
 
         waiting = [here(key.design, seconds) for key, seconds in self._waiting.items()]
@@ -160,19 +172,21 @@ class TimeLeft:
         return self.durations.seconds(key.design, key.row_id)
 
     def _work_s(self, design: str, seconds: float) -> float:
-        """Return how much of that is work: at most the median row. Of an unknown design, all of it.
+        """Return the seconds of a row that are work: at most those of the median row.
 
-        Its rows were guessed from other designs', so that they are wrong by a factor.
+        All of an unknown design's seconds are work: its rows were guessed from other designs' rows,
+        so they are wrong by a factor.
         """
         return min(seconds, self._most_work_s.get(design, seconds))
 
     def _left_of(self, row: _UnderWay, seconds: float) -> float:
-        """Return what is left of a row under way, of so many seconds."""
+        """Return the seconds that are left of a row that takes so many."""
         return max(seconds - (self._clock() - row.began_s), LEAST_LEFT * seconds)
 
     def _boots_left(self) -> Counter[str]:
-        """Count the boots to come: one of each design not begun; the other idle lanes boot
-        theirs.
+        """Count the boots to come, by design.
+
+        Each design that has not begun boots once. The other idle lanes boot the next design.
         """
         begun = {design for _, design in self._begun}
         designs = list(dict.fromkeys(key.design for key in self._waiting))
@@ -184,7 +198,10 @@ class TimeLeft:
 
 
 class Mean:
-    """The estimate where no durations are known: what is left takes as long as what is done."""
+    """The estimate if no durations are known.
+
+    Each piece left takes as long as a piece that is done.
+    """
 
     def __init__(self, total: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.total = total
@@ -193,22 +210,22 @@ class Mean:
         self._done = 0
 
     def finished(self) -> None:
-        """Take it that one more is done."""
+        """Count one more piece that is done."""
         self._done += 1
 
     def skip(self, count: int) -> None:
-        """Take it that so many fewer are to be done."""
+        """Count so many pieces less."""
         self.total -= count
 
     def seconds(self) -> float | None:
-        """Estimate the seconds until the last is done; None before the first."""
+        """Estimate the seconds until the last piece is done; None before the first."""
         if not self._done:
             return None
         return (self._clock() - self._began_s) / self._done * (self.total - self._done)
 
 
 def as_text(seconds: float) -> str:
-    """Say about how long that is: `about 4 min`."""
+    """Return the seconds in words: `about 4 min`."""
     if seconds < 90:
         return f"about {max(1, round(seconds))} s"
     minutes = round(seconds / 60)

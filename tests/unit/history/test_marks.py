@@ -11,7 +11,7 @@ from upheld.history.marks import Happening, Look, happening_of
 PACKAGE = Path(upheld.__file__).parent
 FILES = [*PACKAGE.rglob("*.py"), *(PACKAGE / "steps").glob("*.py")]
 # What takes its code from a table, or from the moment at which an instance is struck.
-NAMES = {"happening", "aim.happening", "DISTURBED[how]"}
+NAMES = {"happening", "moment.happening", "DISTURBED[how]"}
 
 
 def marks() -> list[tuple[str, str]]:
@@ -51,7 +51,7 @@ def test_every_code_is_in_use() -> None:
 
 @pytest.mark.parametrize("happening", Happening)
 def test_an_older_mark_is_read_by_its_text(happening: Happening) -> None:
-    """A history that was recorded before marks had codes gives the same code by its text."""
+    """A mark that was recorded before there were codes gives its code by its text."""
     words = {"which": "another worker", "api": "EndTxn", "side": "after", "request": "EndTxn"}
     text = happening.text.format(**words)
 

@@ -67,8 +67,9 @@ def test_every_family_strikes_some_row() -> None:
 
 
 def test_whoever_writes_a_sentence_says_its_family() -> None:
-    """An action makes a fault of some family, brings input, lets time pass, or is listed here as
-    one that strikes nothing.
+    """Each action has a family of faults, brings input or lets time pass.
+
+    Any other is listed here as one that strikes nothing.
     """
     silent = {
         step.text
