@@ -50,7 +50,7 @@ LOOK_S: Final = 0.02
 KEPT_ANOMALIES: Final = 20  # of a result; its history has all of them
 CLAIMS: Final = {
     "fold": "the visible outputs are the fold of the committed input",
-    "relation": "the outputs are the model's, in the order and as often as the mode allows",
+    "relation": "the outputs match the model under the mode",
     "side-effects": "nothing else changes on the broker",
 }
 
