@@ -188,7 +188,7 @@ def _open_dead_letters(trial: Trial, application: Application) -> Evidence:
 
 
 def before_its_offsets(trial: Trial, application: Application) -> Moment:
-    """Return the moment when a transaction is open and its offsets are still to be sent.
+    """Return the moment when a transaction is open and its offsets are not sent yet.
 
     The producer will then ask for its place in the group once more.
     """
@@ -424,7 +424,7 @@ def stored_before_the_commit(trial: Trial, application: Application) -> Moment:
 
 
 def between_the_stages(trial: Trial, application: Application) -> Moment:
-    """Return the moment when one stage of a partition is stored further than the other.
+    """Return the moment when one stage of a partition is stored further than another.
 
     Some designs store both at once, and say so. Their moment is between store and commit.
     """

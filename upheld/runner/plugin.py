@@ -179,7 +179,7 @@ class Plugin(RunAccount):
         """Try until a mark was left, at most five times; then report."""
         began = time.monotonic()
         self.row_started(self.key(item))
-        self.looked = self.looked or self.look()
+        self.looked = self.looked or self._look()
         for attempt in range(ATTEMPTS):
             item.stash[ATTEMPT] = attempt
             item.stash[ENDED] = None
@@ -257,7 +257,7 @@ class Plugin(RunAccount):
             )
             result.partitions = max((a.partitions for a in trial.applications.values()), default=0)
             result.waited_ms = trial.waited_ms() if found.verdict is Verdict.UPHELD else {}
-            result.cost = self.cost(trial)
+            result.cost = self._cost(trial)
             result.history = str(trial.path.relative_to(self.rig.out))
             trial.history.add(
                 events.Ended(
@@ -279,15 +279,15 @@ class Plugin(RunAccount):
             del item.stash[ENDED]  # and so is the traceback of its end
         return result
 
-    def look(self) -> Look:
+    def _look(self) -> Look:
         """Return the CPU-seconds so far; the cluster's nodes count as the broker's."""
         brokers = [self.rig.broker, *([self.rig.cluster.broker] if self.rig.cluster else [])]
         return look(pid for broker in brokers for pid in broker.pids)
 
-    def cost(self, trial: Trial) -> Cost:
+    def _cost(self, trial: Trial) -> Cost:
         """Return the cost of the row since the last one had ended."""
         assert self.looked
-        now = self.look()
+        now = self._look()
         found = cost(self.looked, now)
         self.looked = now
         found.peak_memory_mb = (trial.instances.peak_bytes >> 20) or None

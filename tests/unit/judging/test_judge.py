@@ -150,7 +150,7 @@ class TestBadHistories:
     """A file that is no whole history is refused in one sentence that says what it is."""
 
     def refused(self, path: Path) -> str:
-        """The sentence."""
+        """Return the sentence by which a history is refused."""
         with pytest.raises(UsageProblem) as problem:
             judge(path)
         said = str(problem.value)
@@ -269,7 +269,7 @@ class TestBadHistories:
 
 
 def row(verdict: str, known: str | None = None) -> RowResult:
-    """One row of a run."""
+    """Return one row of a run."""
     return RowResult(
         design="d",
         id="G1.a[ledger-exactly_once]",
