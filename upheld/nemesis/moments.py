@@ -455,7 +455,3 @@ MOMENTS: dict[str, Callable[[Trial, Application], Moment]] = {
     "between output and commit": outputs_beyond_the_commit,
     "after a commit": just_committed,
 }
-
-# The names that sentences import; they go when the sentences import the others.
-AIMS = MOMENTS
-hold = pause_at

@@ -62,7 +62,7 @@ def cut(trial: Trial, application: Application) -> None:
             gaps[place] = (begin, unread[len(unread) // 2] + 1)
     if not gaps:
         raise MarkMissed("nothing was left that had not been read")
-    trial.reading.cut({place: end for place, (_, end) in gaps.items()})
+    trial.reading.truncate({place: end for place, (_, end) in gaps.items()})
     trial.mark(Happening.INPUT_TRUNCATED, gaps=gaps)
 
 

@@ -115,7 +115,7 @@ class Coordinated:
         )
 
     def tell(self, what: str) -> Callable[[], None]:
-        """Something that tells when it is called."""
+        """Return a function that tells when it is called."""
         return lambda: self.told.append(what)
 
 
