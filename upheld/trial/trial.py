@@ -98,7 +98,7 @@ class Trial:
         self._begin()
 
     def _begin(self) -> None:
-        """Record what is tried, on what, and from which seed."""
+        """Record the scenario, the design, the broker and the seed."""
         broker = self.rig.broker
         self.history.add(
             events.Begun(
@@ -122,7 +122,7 @@ class Trial:
         return self.recorder.now_ms
 
     def declare(self, declaration: Declaration) -> Application:
-        """Deploy an application; before the second, record what is on the broker."""
+        """Deploy an application; after the first one, record the names on the broker."""
         upstream = declaration.upstream
         topic = self.applications[upstream].writes if upstream else ""
         application = Application(self.deployments.declare(declaration, topic))
@@ -134,8 +134,8 @@ class Trial:
     def claim(self, check: str, application: Application, sentence: str, **arguments: Any) -> None:
         """Judge the history as it stands.
 
-        If the design does not offer what this check judges, that is kept in `not_offered`: the
-        scenario goes on, and may still be violated.
+        If the check cannot judge this design, the reason is kept in `not_offered`. The scenario
+        goes on, and may still be violated.
 
         Raises:
             Violated: The check finds an anomaly.
@@ -165,7 +165,7 @@ class Trial:
         return waits_ms(self.history, self.applications.values())
 
     def close(self, *, gently: bool = True) -> None:
-        """End what still runs, and delete disks and topics.
+        """End all instances, and delete disks and topics.
 
         Args:
             gently: A reusable instance is stopped, so that the next scenario can have it.
@@ -183,7 +183,7 @@ class Trial:
         }
         self.reading.delete(self._declared_topics() | internal)
         if any(application.doors for application in self.applications.values()):
-            self.rig.open_proxy()  # which says what it could not read
+            self.rig.open_proxy()  # which raises if there was a request that it could not read
 
     def _declared_topics(self) -> set[str]:
         """Return the topics that the harness made for the applications."""
@@ -275,7 +275,7 @@ class Trial:
         self.instances.resume(application, name)
 
     def watch(self, application: Application, until_ms: int) -> None:
-        """Record what comes out until then."""
+        """Record the outputs until then."""
         self.waits.watch(application, until_ms)
 
     def drain(self, application: Application, *, outputs_too: bool = True) -> None:
