@@ -8,7 +8,7 @@ from pytest_bdd import parsers, then
 from upheld.nemesis import topics
 from upheld.steps.parameters import TYPES
 from upheld.steps.scene import Scene
-from upheld.trial.trial import TRANSACTION_TIMEOUT_MS
+from upheld.trial.deployment import TRANSACTION_TIMEOUT_MS
 
 STATE_TIMES = 2  # how many times its first size a state may have
 
@@ -116,7 +116,7 @@ def _rest(scene: Scene, interval: str, beyond_ms: int) -> None:
     """Look at the outputs while the input rests, for an interval and some more; then judge."""
     for application in scene.subjects():
         promised_ms = int(application.event.parameters[interval]) + beyond_ms
-        scene.trial.paused_input(application, promised_ms)
+        scene.trial.waits.rest(application, promised_ms)
         scene.claim_of(application)
 
 
@@ -129,7 +129,7 @@ def is_filled(scene: Scene, duration: int) -> None:
     Four seconds are two batches of a Spark on half a machine.
     """
     for application in scene.subjects():
-        scene.trial.paused_input(application, duration)
+        scene.trial.waits.rest(application, duration)
         scene.claim_of(application)
 
 
@@ -159,7 +159,7 @@ def is_back(scene: Scene, duration: int) -> None:
     The time counts from the start of the process: it has the boot and the reading of state in it.
     """
     for application in scene.subjects():
-        scene.trial.first_output(application, duration)
+        scene.trial.waits.first_output(application, duration)
         scene.claim_of(application)
 
 
@@ -172,7 +172,7 @@ def is_back(scene: Scene, duration: int) -> None:
 def catches_up(scene: Scene, duration: int) -> None:
     """Wait until all of the log is committed, its markers included."""
     for application in scene.subjects():
-        scene.trial.catch_up(application, duration)
+        scene.trial.waits.catch_up(application, duration)
         scene.claim_of(application)
 
 
@@ -199,7 +199,7 @@ def is_narrow(scene: Scene, topics: int, partitions: int) -> None:
 def is_answered(scene: Scene, duration: int) -> None:
     """Ask for every key: the answers are those that readers of the table see."""
     for application in scene.subjects():
-        scene.trial.ask_for_all(application, duration)
+        scene.trial.waits.query_all(application, duration)
         scene.claim_of(application)
 
 
@@ -213,7 +213,7 @@ def result_is(scene: Scene, datatable: list[list[str]]) -> None:
 def record_is_named(scene: Scene) -> None:
     """Wait for `failed` of the kind poison, with topic, partition and offset."""
     for application in scene.subjects():
-        scene.trial.expect_failure(application)
+        scene.trial.waits.expect_failure(application)
         scene.claim_of(application)
 
 
@@ -233,5 +233,5 @@ def gap_is_named(scene: Scene) -> None:
 def has_forgotten(scene: Scene, duration: int) -> None:
     """Measure its state until deletions are forgotten, or the time is up."""
     for application in scene.subjects():
-        scene.trial.measure(application, times=STATE_TIMES, within_ms=duration)
+        scene.trial.waits.measure(application, times=STATE_TIMES, within_ms=duration)
         scene.claim_of(application, times=STATE_TIMES)

@@ -41,7 +41,7 @@ def broker_away(scene: Scene, duration: int) -> None:
     trial = scene.trial
     for application in scene.subjects():
         with out_of_reach(trial, application):
-            trial.watch(application, trial.now_ms + duration)
+            trial.waits.watch(application, trial.now_ms + duration)
 
 
 @when(parsers.parse("its store is {outage:Outage} for {duration:Duration}", extra_types=TYPES))
@@ -122,4 +122,4 @@ def made_anew(scene: Scene) -> None:
 def cleaned(scene: Scene) -> None:
     """See rows come until the log cleaner has removed more than half of them."""
     for application in scene.subjects():
-        scene.trial.await_cleaner(application)
+        scene.trial.waits.await_cleaner(application)

@@ -19,6 +19,7 @@ from upheld.nemesis import disks
 from upheld.protocol.messages import Mode
 from upheld.spec.gherkin import THROUGH_PROXY
 from upheld.trial.application import Application
+from upheld.trial.deployment import Declaration
 from upheld.trial.trial import Trial
 from upheld.verdicts import HarnessError, NotOffered
 
@@ -122,17 +123,20 @@ class Scene:
         if said.is_several or said.in_clusters:
             trial.rig.pool(trial.manifest).prepare()
         if said.relay_mode:
-            trial.application("relay", said.relay_mode, said.partitions, name=UPSTREAM)
-        application = trial.application(
-            said.program,
-            said.mode,
-            said.partitions,
-            beside=said.second_partitions,
-            upstream=UPSTREAM if said.relay_mode else "",
-            timeout_ms=said.transaction_timeout_ms,
-            parameters=dict(said.parameters),
-            rolls=said.is_rolled,
-            sets_aside=said.has_dead_letters,
+            relay = Declaration("relay", said.relay_mode, said.partitions, name=UPSTREAM)
+            trial.declare(relay)
+        application = trial.declare(
+            Declaration(
+                said.program,
+                said.mode,
+                said.partitions,
+                beside=said.second_partitions,
+                upstream=UPSTREAM if said.relay_mode else "",
+                timeout_ms=said.transaction_timeout_ms,
+                parameters=dict(said.parameters),
+                rolls=said.is_rolled,
+                has_dead_letters=said.has_dead_letters,
+            )
         )
         application.several = said.is_several
         application.workers = said.workers
@@ -142,7 +146,8 @@ class Scene:
             disks.mount(application.directory, said.disk_mb)
         if said.second_mode:
             name = f"{application.name}-{said.second_mode}"
-            trial.application(said.program, said.second_mode, said.partitions, name=name)
+            second = Declaration(said.program, said.second_mode, said.partitions, name=name)
+            trial.declare(second)
 
     def begin_arrivals(self, apart_s: float = APART_S) -> None:
         """Let small waves of the last workload arrive from now on."""
@@ -150,7 +155,7 @@ class Scene:
             raise HarnessError(f"“{self.sentence}”: records are arriving already")
         self.arrivals = Arrivals()
         for application in self.subjects():
-            self.arrivals.feeding.enter_context(self.trial.feeding(application, apart_s))
+            self.arrivals.feeding.enter_context(self.trial.workload.feeding(application, apart_s))
 
     def end_arrivals(self) -> None:
         """End the waves, and do what had to wait until nothing arrives."""
