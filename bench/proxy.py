@@ -17,9 +17,9 @@ from pathlib import Path
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from upheld.brokers import open_broker
-from upheld.injectors.proxy import Proxy
-from upheld.kafka.raw import RawConnection
-from upheld.kafka.reader import Reading
+from upheld.injectors.proxy.proxy import Proxy
+from upheld.kafka.connection import RawConnection
+from upheld.kafka.reading import Reading
 from upheld.supervisor.reaper import RunScope
 
 TOPIC = "bench"

@@ -1,10 +1,13 @@
-"""Entries for `ledger` and its kin: branches that post to accounts, with all that trips a careless
-design.
+"""Entries for `ledger` and its kin: branches that post to accounts.
 
-The workload is awkward where real ledgers are: a few branches and accounts take most of the
-traffic, an entry touches one account twice, or none, or cancels itself out, some amounts are odd
-numbers above 2^53 (a float cannot hold one), aborted attempts stand between committed ones and end
-every partition. One seed makes the same bytes in any process.
+The workload has all that trips a careless design, as real ledgers have:
+
+- a few branches and accounts take most of the traffic
+- an entry touches one account twice, or none, or cancels itself out
+- some amounts are odd numbers above 2^53, and a float cannot hold one
+- aborted attempts stand between committed ones and end every partition
+
+One seed makes the same bytes in any process.
 """
 
 import json
@@ -13,8 +16,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import accumulate, cycle
-from typing import Final
+from itertools import accumulate, count, cycle
+from typing import Final, TypedDict, Unpack
 
 from faker import Faker
 from google.protobuf.message import DecodeError
@@ -27,7 +30,9 @@ WAVE_OFFSETS: Final = (
     10_000_000  # and that far behind it in the topics upstream, where gaps are nothing new
 )
 POSTINGS_MAX: Final = 8
+STEP_BACK: Final = 0.004  # how many entries are followed by repeats
 STEP_BACK_MAX: Final = 50
+ENTRIES_A_REPEAT: Final = 20  # at most, all in all
 FLAWED_MAX: Final = 4  # records one after the other that cannot be read
 FLAWS: Final = (
     "without a value",
@@ -45,8 +50,9 @@ _KINDS: Final = ("none", "zero", "huge", "twice", "cancels") + ("plain",) * 27
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """One record to be written, in the order of the list; those of one aborted transaction stand
-    together.
+    """One record to be written, in the order of the list.
+
+    The records of one aborted transaction stand together.
     """
 
     key: bytes | None
@@ -59,107 +65,146 @@ class Send:
 
     @property
     def aborted(self) -> bool:
-        """Whether the record belongs to a transaction that is aborted, so that nothing may come of
-        it.
+        """Whether the record belongs to an aborted transaction.
+
+        Nothing may come of such a record.
         """
         return self.transaction is not None
 
 
-@lru_cache(maxsize=KEPT)
-def ledger(  # noqa: PLR0913 (the knobs of a workload stand in the sentence that asks for it, all by name)
-    seed: int,
-    *,
-    entries: int = 4_000,
-    accounts: int = 64,
-    branches: int = 16,
-    partitions: int = 4,
-    aborted_transactions: int = 6,
-    republished: bool = False,
-    moved: bool = False,
-    doomed: bool = False,
-    flawed: bool = False,
-    wave: int = 0,
-) -> tuple[Send, ...]:
-    """Make the records of one workload; aborted and repeated ones, and those that cannot be read,
-    come on top of `entries`.
+class Knobs(TypedDict, total=False):
+    """The arguments of `ledger`, all by name.
 
-    With at least as many accounts as entries every account is touched, each in its turn, instead of
-    by Zipf's law. `republished` gives each entry its first hop in a topic upstream, and repeats
-    runs of up to 50 entries as a relay does that stepped back. `moved` renames the upstream topic
-    half-way for a third of the branches, changes its partition for another third and its id for the
-    last; offsets start again from 0. Of a `doomed` one all records belong to one transaction that
-    is aborted. Of a `flawed` one some records cannot be read: the first and the last ones that
-    count of every partition, runs of them in between, and some in what is aborted. A later `wave`
-    of one seed is what arrives next: new entries of the same branches and accounts.
+    Each of them has its default in `Workload`.
     """
-    if not 1 <= partitions <= branches <= min(accounts, entries):
-        raise ValueError(
-            "a ledger needs partitions <= branches <= accounts, and an entry for every branch"
-        )
-    if accounts > 2 * entries:
-        raise ValueError(
-            f"{entries} entries touch at most {2 * entries} accounts in turn, not {accounts}"
-        )
-    mint = _Mint(
-        seed, wave, accounts=accounts, branches=branches, partitions=partitions, entries=entries
-    )
+
+    entries: int
+    accounts: int
+    branches: int
+    partitions: int
+    aborted_transactions: int
+    republished: bool
+    moved: bool
+    doomed: bool
+    flawed: bool
+    wave: int
+
+
+@dataclass(frozen=True)
+class Workload:
+    """The numbers that the entries of one workload are made from."""
+
+    seed: int
+    entries: int = 4_000
+    accounts: int = 64
+    branches: int = 16
+    partitions: int = 4
+    aborted_transactions: int = 6
+    republished: bool = False
+    moved: bool = False
+    doomed: bool = False
+    flawed: bool = False
+    wave: int = 0
+
+    def check(self) -> None:
+        """Raise ValueError if no workload can have these numbers."""
+        if not 1 <= self.partitions <= self.branches <= min(self.accounts, self.entries):
+            raise ValueError(
+                "a ledger needs partitions <= branches <= accounts, and an entry for every branch"
+            )
+        touched = 2 * self.entries
+        if self.accounts > touched:
+            raise ValueError(
+                f"{self.entries} entries touch at most {touched} accounts in turn, not "
+                f"{self.accounts}"
+            )
+
+
+@lru_cache(maxsize=KEPT)
+def ledger(seed: int, **knobs: Unpack[Knobs]) -> tuple[Send, ...]:
+    """Make the records of one workload, in the order in which they are sent.
+
+    Aborted and repeated records, and those that cannot be read, come on top of `entries`. With at
+    least as many accounts as entries each account is touched in its turn. With fewer accounts they
+    are drawn by Zipf's law.
+
+    Args:
+        seed: The same seed and knobs make the same bytes.
+        **knobs: The fields of `Workload`, by name. Some need more words than their names:
+
+            `republished` gives each entry its first hop in a topic upstream. It also repeats runs
+            of up to 50 entries, as a relay does that stepped back.
+
+            `moved` changes the place upstream half-way, and offsets start again from 0. A third of
+            the branches get another topic, a third another partition, and a third another topic
+            id.
+
+            `doomed` puts all records into one transaction that is aborted.
+
+            `flawed` adds records that cannot be read. Each partition begins and ends with one;
+            there are runs of them in between, and some in what is aborted.
+
+            `wave` is above 0 for what arrives later: new entries of the same branches and accounts.
+    """
+    workload = Workload(seed, **knobs)
+    workload.check()
+    sends = _sends(workload)
+    return tuple(replace(send, transaction=0) for send in sends) if workload.doomed else sends
+
+
+def _sends(workload: Workload) -> tuple[Send, ...]:
+    entries = workload.entries
+    flawed = workload.flawed
+    mint = _Mint(workload)
     upstream = (
-        _Upstream(mint, moved=moved, first=wave * WAVE_OFFSETS) if republished or moved else None
+        _Upstream(mint, moved=workload.moved, first=workload.wave * WAVE_OFFSETS)
+        if workload.republished or workload.moved
+        else None
     )
-    aborted_at = _stations(mint.rng, entries, aborted_transactions - 1)
+    aborted_at = _stations(mint.rng, entries, workload.aborted_transactions - 1)
     flawed_at = mint.flawed_at(entries) if flawed else defaultdict[int, list[int]](list)
+    relay = _SteppingBack(mint.rng) if workload.republished else None
+    transactions = count()
     sends: list[Send] = []
-    # Per partition, since its upstream last moved.
-    played: list[list[Send]] = [[] for _ in range(partitions)]
-    repeats = 0
-    transaction = 0
     for number in range(entries):
-        if upstream and moved and number == entries // 2:
+        if upstream and workload.moved and number == entries // 2:
             upstream.move()
-            for run in played:
-                run.clear()
+            if relay:
+                relay.forget()
         for _ in range(aborted_at[number]):
-            sends += mint.aborted(transaction, upstream, flawed=flawed)
-            transaction += 1
+            sends += mint.aborted(next(transactions), upstream, flawed=flawed)
         sends += mint.unreadable(flawed_at[number])
-        branch = mint.pick_branch(number)
-        send = mint.entry(branch, upstream)
+        send = mint.entry(mint.pick_branch(number), upstream)
         sends.append(send)
-        if republished:
-            run = played[send.partition]
-            run.append(send)
-            if mint.rng.random() < 0.004:
-                sends += (again := run[-mint.rng.randint(1, STEP_BACK_MAX) :])
-                repeats += len(again)
-    while republished and repeats * 20 < entries:
-        run = mint.rng.choice([run for run in played if run])
-        sends += (again := run[-mint.rng.randint(1, STEP_BACK_MAX) :])
-        repeats += len(again)
+        if relay:
+            sends += relay.repeats_after(send)
+    if relay:
+        sends += relay.repeats_at_the_end(entries)
     sends += mint.unreadable(flawed_at[entries])
-    if aborted_transactions:
-        sends += mint.aborted(transaction, upstream, flawed=flawed)
-    return tuple(replace(send, transaction=0) for send in sends) if doomed else tuple(sends)
+    if workload.aborted_transactions:
+        sends += mint.aborted(next(transactions), upstream, flawed=flawed)
+    return tuple(sends)
 
 
 @lru_cache(maxsize=KEPT)
 def facts(sends: tuple[Send, ...]) -> dict[str, int]:
-    """Count what a report states about a workload and what a test demands of it."""
+    """Count the facts of a workload that reports state and tests demand."""
     seen: set[str] = set()
     touched: set[str] = set()
-    count: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for send in sends:
         if send.aborted:
-            count["aborted"] += 1
+            counts["aborted"] += 1
         elif (envelope := _read(send)) is None:
-            count["unreadable"] += 1
+            counts["unreadable"] += 1
         elif envelope.id in seen:
-            count["repeated"] += 1
+            counts["repeated"] += 1
         else:
             seen.add(envelope.id)
             postings = [(posting.account, posting.amount_cents) for posting in envelope.postings]
             touched.update(account for account, _ in postings)
-            count["entries_with_chain"] += bool(envelope.chain)
-            _count_postings(count, postings)
+            counts["entries_with_chain"] += bool(envelope.chain)
+            _count_postings(counts, postings)
     return {
         "records": len(sends),
         "entries": len(seen),
@@ -167,21 +212,21 @@ def facts(sends: tuple[Send, ...]) -> dict[str, int]:
         "accounts": len(touched),
         "partitions": len({send.partition for send in sends}),
         "aborted_transactions": len({send.transaction for send in sends if send.aborted}),
-        **{name: count[name] for name in _COUNTED},
+        **{name: counts[name] for name in _COUNTED},
     }
 
 
-def _count_postings(count: Counter[str], postings: list[tuple[str, int]]) -> None:
-    count["postings"] += len(postings)
-    count["entries_without_postings"] += not postings
-    count["entries_twice_on_an_account"] += len(dict(postings)) < len(postings)
+def _count_postings(counts: Counter[str], postings: list[tuple[str, int]]) -> None:
+    counts["postings"] += len(postings)
+    counts["entries_without_postings"] += not postings
+    counts["entries_twice_on_an_account"] += len(dict(postings)) < len(postings)
     for _, amount in postings:
         if amount == 0:
-            count["postings_zero"] += 1
+            counts["postings_zero"] += 1
         elif amount < 0:
-            count["postings_negative"] += 1
+            counts["postings_negative"] += 1
         if abs(amount) > FLOAT_EXACT:
-            count["postings_above_2_53"] += 1
+            counts["postings_above_2_53"] += 1
 
 
 def _read(send: Send) -> Envelope | None:
@@ -208,11 +253,15 @@ _COUNTED: Final = (
 
 
 class _Mint:
-    """Makes records one after the other: the clock, the ids and the balances so far are here."""
+    """Makes records one after the other; keeps the clock, ids and balances."""
 
-    def __init__(  # noqa: PLR0913 (the knobs of `ledger`)
-        self, seed: int, wave: int, *, accounts: int, branches: int, partitions: int, entries: int
-    ) -> None:
+    def __init__(self, workload: Workload) -> None:
+        seed = workload.seed
+        wave = workload.wave
+        entries = workload.entries
+        accounts = workload.accounts
+        branches = workload.branches
+        partitions = workload.partitions
         self.rng = random.Random(f"{seed}/{wave}")
         self.partitions = partitions
         self._series = f"{seed}-{wave}"
@@ -236,8 +285,9 @@ class _Mint:
         self._owed = [len(names) for names in self._accounts]
 
     def pick_branch(self, number: int) -> int:
-        """Choose the branch of an entry: by its turn where every account has one, else by Zipf's
-        law.
+        """Choose the branch of an entry.
+
+        If every account has a turn, so has every branch. Else branches are drawn by Zipf's law.
         """
         if self._untouched:
             return number % len(self.branches)
@@ -254,8 +304,9 @@ class _Mint:
     def aborted(
         self, transaction: int, upstream: "_Upstream | None", *, flawed: bool = False
     ) -> list[Send]:
-        """Make one transaction that is aborted: a failed attempt at a record or two of each
-        partition, and at a flawed one.
+        """Make one aborted transaction: a record or two of each partition.
+
+        If the workload is flawed, the transaction also has records that cannot be read.
         """
         sends = []
         for partition in range(self.partitions):
@@ -268,8 +319,9 @@ class _Mint:
         return sends + (self.unreadable(range(self.partitions), transaction) if flawed else [])
 
     def flawed_at(self, entries: int) -> defaultdict[int, list[int]]:
-        """Choose before which entries records stand that cannot be read, and whose: each partition
-        begins and ends with one.
+        """Choose before which entries unreadable records stand, and of which branches.
+
+        Each partition begins and ends with one.
         """
         at = defaultdict[int, list[int]](
             list, {number: list(range(self.partitions)) for number in (0, entries)}
@@ -279,8 +331,9 @@ class _Mint:
         return at
 
     def unreadable(self, branches: Iterable[int], transaction: int | None = None) -> list[Send]:
-        """Make a record of each of these branches that nobody can read; some have no headers, and
-        some those of a dead letter.
+        """Make a record of each of these branches that cannot be read.
+
+        Some have no headers, and some have the headers of a dead letter.
         """
         sends = []
         for branch in branches:
@@ -313,7 +366,8 @@ class _Mint:
         )
 
     def _headers(self) -> tuple[tuple[str, bytes], ...]:
-        trace, span = self.rng.getrandbits(128), self.rng.getrandbits(64)
+        trace = self.rng.getrandbits(128)
+        span = self.rng.getrandbits(64)
         headers = [("traceparent", f"00-{trace:032x}-{span:016x}-01".encode())]
         if trace % 2:
             headers.append(("teller", self._tellers[trace % 31]))
@@ -383,8 +437,9 @@ class _Mint:
 
 
 class _Upstream:
-    """The topics that a republishing relay read the entries from: which position each entry has
-    there.
+    """The topics that a republishing relay read the entries from.
+
+    It knows which position each entry has there.
     """
 
     def __init__(self, mint: _Mint, *, moved: bool, first: int) -> None:
@@ -395,25 +450,32 @@ class _Upstream:
         self._ids = [mint.rng.randbytes(16) for _ in range(2)]
 
     def move(self) -> None:
-        """Rename the first topic, spread the second over other partitions, delete and recreate the
-        third.
+        """Move three topics, each in its way.
+
+        The first gets another name, the second other partitions; the third is deleted and
+        recreated.
         """
         self._moved = True
 
     def hop(self, branch: int, ahead: int | None = None) -> Hop:
-        """Take the next position of a branch, or with `ahead` one that a failed attempt gives
-        back.
+        """Take the next position of a branch.
+
+        With `ahead` it is a position beyond the next one that a failed attempt gives back.
         """
         partitions = self._mint.partitions
-        topic, partition, topic_id = "upstream", (branch + 1) % partitions, b""
+        topic = "upstream"
+        partition = (branch + 1) % partitions
+        topic_id = b""
         if self._split:
             match branch % 3:
                 case 0:
                     topic = "upstream-renamed" if self._moved else "upstream"
                 case 1:
-                    topic, partition = "upstream-spread", partition + partitions * self._moved
+                    topic = "upstream-spread"
+                    partition = partition + partitions * self._moved
                 case _:
-                    topic, topic_id = "upstream-recreated", self._ids[self._moved]
+                    topic = "upstream-recreated"
+                    topic_id = self._ids[self._moved]
         place = (topic, partition, topic_id)
         offset = self._next[place]
         if ahead is None:
@@ -423,14 +485,47 @@ class _Upstream:
         )
 
 
+class _SteppingBack:
+    """The relay upstream, which now and then steps back and repeats a run of entries."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self._rng = rng
+        # Per partition, what was played since its upstream last moved.
+        self._played: defaultdict[int, list[Send]] = defaultdict(list)
+        self._repeats = 0
+
+    def forget(self) -> None:
+        """Take what was played so far out of reach: the upstream has moved."""
+        self._played.clear()
+
+    def repeats_after(self, send: Send) -> list[Send]:
+        """Play an entry, and return what is repeated after it, mostly nothing."""
+        run = self._played[send.partition]
+        run.append(send)
+        return self._step_back(run) if self._rng.random() < STEP_BACK else []
+
+    def repeats_at_the_end(self, entries: int) -> list[Send]:
+        """Repeat more runs until there is a repeat for every 20 entries."""
+        sends: list[Send] = []
+        while self._repeats * ENTRIES_A_REPEAT < entries:
+            runs = [self._played[partition] for partition in sorted(self._played)]
+            sends += self._step_back(self._rng.choice(runs))
+        return sends
+
+    def _step_back(self, run: list[Send]) -> list[Send]:
+        again = run[-self._rng.randint(1, STEP_BACK_MAX) :]
+        self._repeats += len(again)
+        return again
+
+
 def unreadable(seed: int, flaw: str) -> Send:
-    """One entry that cannot be read, of a workload without any other."""
+    """Return an entry that cannot be read, of a workload without any other."""
     [entry] = ledger(seed, entries=1, accounts=1, branches=1, partitions=1, aborted_transactions=0)
     return _spoiled(entry, flaw, random.Random(seed))
 
 
 def _spoiled(send: Send, flaw: str, rng: random.Random) -> Send:
-    """An entry as no reader of envelopes can read it, whatever its library."""
+    """Return an entry as no reader of envelopes can read it, whatever its library."""
     value = send.value or b""
     match flaw:
         case "without a value":
@@ -455,7 +550,7 @@ def _stations(rng: random.Random, entries: int, transactions: int) -> Counter[in
 
 
 def zipf(count: int, exponent: float = 1.1) -> list[float]:
-    """Zipf's law as cumulated weights."""
+    """Return Zipf's law as cumulated weights."""
     return list(accumulate(1 / rank**exponent for rank in range(1, count + 1)))
 
 

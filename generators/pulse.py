@@ -1,9 +1,11 @@
-"""Signals for `pulse`: robots whose motors, grippers and controllers tell how many points they
-moved through, and their names.
+"""Signals for `pulse`, and the names of its robots.
 
-A few robots have most of the traffic; some signals are as old as a robot's first one, or older, and
-some of the same moment. Names change and go. Aborted attempts stand between what counts and end
-every partition. One seed makes the same bytes in any process.
+Motors, grippers and controllers of a robot report through how many points they moved. A few robots
+have most of the traffic. Some signals are as old as the first one of their robot, or older; some
+are of the same moment. Names change and go.
+
+Aborted attempts stand between the records that count, and end every partition. One seed makes the
+same bytes in any process.
 """
 
 import json
@@ -26,20 +28,24 @@ _UNNAMED: Final = 0.1  # names that go again
 
 
 class Robots:
-    """The robots of one seed, numbered; one has the same partition in every topic."""
+    """The robots of one seed, numbered.
+
+    A robot has the same partition in every topic.
+    """
 
     def __init__(self, seed: int, robots: int, partitions: int, wave: int) -> None:
         self.rng = random.Random(f"{seed}/{wave}")
         self.fake = Faker("en_GB")
         self.fake.seed_instance(f"{seed}/{wave}")
-        self.count, self.partitions = robots, partitions
+        self.count = robots
+        self.partitions = partitions
         self.first_ms = EPOCH_MS + wave * WAVE_MS
         self.clock_ms = self.first_ms + _LATE_MS
 
     def send(
         self, role: str, robot: int, value: dict[str, object] | None, transaction: int | None
     ) -> Send:
-        """One record of a robot."""
+        """Return a record of a robot."""
         key = f"robot-{robot:05}"
         said = (
             None
@@ -57,7 +63,7 @@ class Robots:
         )
 
     def signal(self, robot: int, transaction: int | None = None) -> Send:
-        """What one of its parts has to say."""
+        """Return the next signal of one of the robot's parts."""
         self.clock_ms += self.rng.randint(0, 3)
         is_late = self.rng.random() < _LATE
         ts_ms = self.first_ms + self.rng.randint(0, _LATE_MS) if is_late else self.clock_ms
@@ -65,7 +71,7 @@ class Robots:
         return self.send(self.rng.choice(SIGNALS), robot, value, transaction)
 
     def name(self, robot: int, transaction: int | None = None, *, gone: bool = False) -> Send:
-        """What it is called from here on."""
+        """Return the record that names a robot from here on, or takes its name away."""
         self.clock_ms += 1
         return self.send(
             "robots", robot, None if gone else {"name": self.fake.first_name()}, transaction
@@ -77,11 +83,12 @@ def signals(
 ) -> list[Send]:
     """Make the signals of one workload; aborted ones come on top.
 
-    A later `wave` is what the same robots say next.
+    A later `wave` has the next signals of the same robots.
     """
     if not 1 <= robots <= count:
         raise ValueError(f"{count} signals are not enough for {robots} robots")
-    made, sends = Robots(seed, robots, partitions, wave), list[Send]()
+    made = Robots(seed, robots, partitions, wave)
+    sends = list[Send]()
     weights = zipf(robots, exponent=1)
     stations = {made.rng.randrange(count) for _ in range(_ABORTED - 1)}
     for number in range(count):
@@ -103,8 +110,9 @@ def signals(
 def names(
     seed: int, *, count: int = 64, robots: int = 64, partitions: int = 4, wave: int = 0
 ) -> list[Send]:
-    """Make so many names, of every robot in its turn; some go again, and the last ones come to
-    nothing.
+    """Make `count` names, of every robot in its turn.
+
+    Some names go again, and the last ones are aborted.
     """
     made = Robots(seed, robots, partitions, wave)
     sends = [
@@ -115,7 +123,7 @@ def names(
 
 
 def facts(sends: Sequence[Send]) -> dict[str, int]:
-    """Count what a report states about a workload."""
+    """Count the facts of a workload that a report states."""
     counted = [send for send in sends if not send.aborted]
     by_role = Counter(send.role for send in counted)
     return {

@@ -1,15 +1,15 @@
-"""Changes of two tables that are joined: rows come, change, refer to another partner, go and come
-again, in bursts.
+"""Changes of two tables that are joined.
 
-Aborted attempts stand between the changes that count and end every partition. One seed, asked for
-the same changes in the same order, makes the same bytes in any process.
+Rows come, change, refer to another partner, go and come again, in bursts. Aborted attempts stand
+between the changes that count, and end every partition. One seed, asked for the same changes in the
+same order, makes the same bytes in any process.
 """
 
 import json
 import random
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, NotRequired, TypedDict, Unpack
 
 from faker import Faker
 
@@ -22,51 +22,56 @@ _ABORTED: Final = 4  # transactions that come to nothing before the last one
 
 
 def position(row: int) -> str:
-    """The key of a row."""
+    """Return the key of a row."""
     return f"position-{row:05}"
 
 
+class Size(TypedDict):
+    """How large two tables are; a topic has 4 partitions if it is not said."""
+
+    rows: int
+    partners: int
+    partitions: NotRequired[int]
+    beside: NotRequired[int]
+
+
 class _MadeFrom(NamedTuple):
-    """What tables were made from."""
+    """What tables are made from: seed and program, and the numbers of `Size`."""
 
     seed: int
     program: str
     rows: int
     partners: int
-    partitions: int
-    beside: int
+    partitions: int = 4
+    beside: int = 4
 
 
 class Tables:
-    """Both tables of one workload as they stand after the changes asked for so far."""
+    """Both tables of a workload as they stand after the changes made so far.
 
-    def __init__(  # noqa: PLR0913 (the knobs of a workload stand in the sentence that asks for it, all by name)
-        self,
-        seed: int,
-        program: str,
-        *,
-        rows: int,
-        partners: int,
-        partitions: int = 4,
-        beside: int = 4,
-    ) -> None:
+    `partitions` are those of the first topic, `beside` those of the second one.
+    """
+
+    def __init__(self, seed: int, program: str, **size: Unpack[Size]) -> None:
+        made_from = _MadeFrom(seed, program, **size)
+        rows = made_from.rows
+        partners = made_from.partners
         if not 1 <= partners <= rows:
             raise ValueError(f"{rows} rows are not enough for {partners} partners")
         # While they are new.
-        self._made_from: _MadeFrom | None = _MadeFrom(
-            seed, program, rows, partners, partitions, beside
-        )
+        self._made_from: _MadeFrom | None = made_from
         self.is_same_key = program == "clients"
         self.roles = (
             ("client-positions", "client-details") if self.is_same_key else ("positions", "tickers")
         )
-        self.partitions = partitions, beside
+        self.partitions = (made_from.partitions, made_from.beside)
         self._rng = random.Random(seed)
         self._fake = Faker("en_GB")
         self._fake.seed_instance(seed)
         self._clock_ms = EPOCH_MS + seed % 500_000 * 60_000
         if self.is_same_key:
-            self._partners = self._keys = [f"client-{number:05}" for number in range(rows)]
+            self._keys = [f"client-{number:05}" for number in range(rows)]
+            self._partners = self._keys
         else:
             self._keys = [position(number) for number in range(rows)]
             self._partners = [
@@ -79,8 +84,9 @@ class Tables:
         self.right: dict[int, dict[str, Any]] = {}
 
     def changes(self, count: int, *, aborted: bool = True) -> list[Send]:
-        """Make so many changes of the first table, a tenth as many of the second one, and attempts
-        that come to nothing.
+        """Make `count` changes of the first table, and a tenth as many of the second.
+
+        If `aborted`, aborted attempts stand between them.
         """
         if self._made_from is None:
             return self._changes(count, aborted=aborted)
@@ -94,12 +100,14 @@ class Tables:
         self._rng.setstate(other._rng.getstate())
         self._fake.random.setstate(other._fake.random.getstate())
         self._clock_ms = other._clock_ms
-        self.left, self.right = dict(other.left), dict(other.right)
+        self.left = dict(other.left)
+        self.right = dict(other.right)
 
     def _changes(self, count: int, *, aborted: bool) -> list[Send]:
         sends: list[Send] = []
         stations = {self._rng.randrange(count) for _ in range(_ABORTED)} if aborted else set()
-        transaction = made = 0
+        transaction = 0
+        made = 0
         if not self.right:  # most of the partners are there before anybody refers to them
             sends += [
                 self._partner(number)
@@ -132,17 +140,19 @@ class Tables:
         return [self._put(row, None) for row in sorted(self.left)]
 
     def more(self, count: int) -> list[Send]:
-        """Insert so many rows beyond the others."""
+        """Insert `count` rows beyond the others."""
         rows = range(len(self._keys), len(self._keys) + count)
         self._keys += map(position, rows)
         self._passing = rows
         return [self._put(row, self._row(row)) for row in rows]
 
     def no_more(self) -> list[Send]:
-        """Delete those again for good, and change every partner in between: results of the rows are
-        on their way.
+        """Delete the rows that `more` inserted, for good.
+
+        Every partner changes in between, so that results of the rows are still on their way.
         """
-        sends, apart = list[Send](), max(1, len(self._passing) // len(self._partners))
+        sends = list[Send]()
+        apart = max(1, len(self._passing) // len(self._partners))
         for number, row in enumerate(self._passing):
             sends.append(self._put(row, None))
             if number % apart == 0 and number // apart < len(self._partners):
@@ -168,8 +178,9 @@ class Tables:
         return self._rng.choices(range(len(self._partners)), cum_weights=self._weights)[0]
 
     def _change(self, row: int) -> Send:
-        """The next thing that befalls a row: it comes, changes, refers to another partner, or
-        goes.
+        """Return the next change of a row.
+
+        A row comes, changes, refers to another partner, or goes.
         """
         if row not in self.left:
             # A tombstone for a key that is not there is legal, and now and then somebody writes
@@ -192,7 +203,8 @@ class Tables:
                 "client": self._keys[row],
                 "positions": self._rng.sample(range(100), self._rng.randint(0, 4)),
             }
-        known, strange = self._partners[self._draw()], self._rng.random()
+        known = self._partners[self._draw()]
+        strange = self._rng.random()
         drawn = known if strange > 0.08 else None if strange < 0.04 else f"UNKNOWN{row % 7}"
         return {
             "positionId": self._keys[row],
@@ -225,12 +237,14 @@ class Tables:
                 "surname": fake.last_name(),
                 "email": fake.email(),
             }
-        exchange, founded = self._rng.choice(EXCHANGES), self._rng.randint(1600, 2026)
+        exchange = self._rng.choice(EXCHANGES)
+        founded = self._rng.randint(1600, 2026)
         return {"ticker": name, "exchange": exchange, "name": fake.company(), "founded": founded}
 
     def _attempt(self, transaction: int, *, everywhere: bool) -> list[Send]:
-        """One transaction that is aborted: of some rows and partners, or of one in every
-        partition.
+        """Make one transaction that is aborted.
+
+        It has some rows and partners, or if `everywhere` a row and a partner in every partition.
         """
         picked = (
             range(max(self.partitions))
@@ -271,22 +285,20 @@ class Tables:
 def _first_changes(
     made_from: _MadeFrom, count: int, *, aborted: bool
 ) -> tuple[tuple[Send, ...], Tables]:
-    """Make the first changes of tables, and the tables after them: most rows of a run begin with
-    the same ones.
+    """Make the first changes of tables, and return the tables after them too.
+
+    Most rows of a run begin with the same changes, so they are kept.
     """
-    seed, program, rows, partners, partitions, beside = made_from
-    tables = Tables(
-        seed, program, rows=rows, partners=partners, partitions=partitions, beside=beside
-    )
+    tables = Tables(**made_from._asdict())
     return tuple(tables._changes(count, aborted=aborted)), tables
 
 
 def written(role: str, table: Sequence[Sequence[str]], partitions: int) -> list[Send]:
-    """The records of a table as it stands in a feature: a head, then rows; the first cell is the
-    key, none else a tombstone.
+    """Return the records of a table as it stands in a feature.
 
-    `amount` and `founded` are integers, `positions` a list of them, and a cell without text is
-    null.
+    The table has a head, then rows. The first cell of a row is its key; a row without any other
+    cell is a tombstone. `amount` and `founded` are integers, `positions` a list of them, and a cell
+    without text is null.
     """
     names, *rows = table
     sends = []
@@ -310,7 +322,7 @@ def _parsed(name: str, cell: str) -> Any:
 
 
 def spoiled(role: str, flaw: str) -> Send:
-    """A record that no contract of JSON rows allows."""
+    """Return a record that no contract of JSON rows allows."""
     rows: dict[str, dict[str, Any]] = {
         "positions": {"positionId": "p", "client": "c", "ticker": None, "amount": 1},
         "tickers": {"ticker": "T", "exchange": "LON", "name": "n", "founded": 1900},
@@ -337,8 +349,9 @@ def spoiled(role: str, flaw: str) -> Send:
 
 
 def facts(sends: Sequence[Send]) -> dict[str, int]:
-    """Count what a report states about a workload: `entries` are changes of the first table,
-    `accounts` its keys.
+    """Count the facts of a workload that a report states.
+
+    `entries` are changes of the first table, `accounts` its keys.
     """
     counted = [send for send in sends if not send.aborted]
     first = [send for send in counted if send.role in {"positions", "client-positions"}]

@@ -1,14 +1,14 @@
-"""Events for `batcher`: visitors act on the pages of customers, a few of whom have most of the
-traffic.
+"""Events for `batcher`: visitors act on the pages of customers.
 
-Nulls and aborted attempts stand between the events that count. One seed makes the same bytes in any
-process.
+A few customers have most of the traffic. Nulls and aborted attempts stand between the events that
+count. One seed makes the same bytes in any process.
 """
 
 import json
 import random
 from collections.abc import Sequence
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, TypedDict, Unpack
 
 from faker import Faker
 
@@ -21,65 +21,107 @@ _ABORTED: Final = (
 )
 
 
-def visits(  # noqa: PLR0913 (the knobs of a workload stand in the sentence that asks for it, all by name)
-    seed: int,
-    *,
-    events: int = 4_000,
-    customers: int = 40,
-    partitions: int = 4,
-    wave: int = 0,
-    plain: bool = False,
-) -> list[Send]:
-    """Make the records of one workload; nulls and aborted events come on top of `events`.
+class Knobs(TypedDict, total=False):
+    """The arguments of `visits`, all by name.
 
-    With as many customers as events each has one. `plain` leaves nulls and aborted events out. A
-    later `wave` of one seed is what arrives next, of the same customers.
+    Each of them has its default in `Workload`.
     """
+
+    events: int
+    customers: int
+    partitions: int
+    wave: int
+    plain: bool
+
+
+@dataclass(frozen=True)
+class Workload:
+    """The numbers that the events of one workload are made from."""
+
+    seed: int
+    events: int = 4_000
+    customers: int = 40
+    partitions: int = 4
+    wave: int = 0
+    plain: bool = False
+
+
+def visits(seed: int, **knobs: Unpack[Knobs]) -> list[Send]:
+    """Make the records of one workload, in the order in which they are sent.
+
+    Nulls and aborted events come on top of `events`. With as many customers as events each customer
+    has one event.
+
+    Args:
+        seed: The same seed and knobs make the same bytes.
+        **knobs: The fields of `Workload`, by name. `plain` leaves nulls and aborted events out. A
+            `wave` above 0 is what arrives later, of the same customers.
+    """
+    workload = Workload(seed, **knobs)
+    events = workload.events
+    customers = workload.customers
     if not 1 <= customers <= events:
         raise ValueError(f"{events} events are not enough for {customers} customers")
-    rng = random.Random(f"{seed}/{wave}")
-    fake = Faker("en_GB")
-    fake.seed_instance(seed)
-    names = [f"{fake.domain_word()}-{number:05}" for number in range(customers)]
-    weights = zipf(customers, exponent=1)
-    clock_ms, sends, transaction = EPOCH_MS + wave * WAVE_MS, list[Send](), 0
-
-    def send(customer: int, transaction: int | None = None, *, null: bool = False) -> Send:
-        nonlocal clock_ms
-        clock_ms += rng.randint(1, 5)
-        value = {
-            "customerId": names[customer],
-            "visitorId": f"{rng.getrandbits(128):032X}",
-            "action": rng.choice(ACTIONS),
-        }
-        return Send(
-            key=names[customer].encode(),
-            value=None if null else json.dumps(value).encode(),
-            headers=(),
-            timestamp_ms=clock_ms,
-            partition=customer % partitions,
-            transaction=transaction,
-        )
-
-    stations = set() if plain else {rng.randrange(events) for _ in range(_ABORTED - 1)}
+    site = _Site(workload)
+    rng = site.rng
+    sends = list[Send]()
+    transaction = 0
+    stations = set() if workload.plain else {rng.randrange(events) for _ in range(_ABORTED - 1)}
     for number in range(events):
         if number in stations:
-            sends += [send(rng.randrange(customers), transaction) for _ in range(2)]
+            sends += [site.send(rng.randrange(customers), transaction) for _ in range(2)]
             transaction += 1
-        alone = customers == events or number < customers  # every customer has an event
-        customer = (
-            number % customers if alone else rng.choices(range(customers), cum_weights=weights)[0]
-        )
-        if not plain and rng.random() < _NULLS:
-            sends.append(send(customer, null=True))
-        sends.append(send(customer))
-    if not plain:
-        sends += [send(customer, transaction) for customer in range(min(partitions, customers))]
+        customer = site.pick(number)
+        if not workload.plain and rng.random() < _NULLS:
+            sends.append(site.send(customer, is_null=True))
+        sends.append(site.send(customer))
+    if not workload.plain:
+        last = range(min(workload.partitions, customers))
+        sends += [site.send(customer, transaction) for customer in last]
     return sends
 
 
+class _Site:
+    """The customers of one workload, and the clock of their events."""
+
+    def __init__(self, workload: Workload) -> None:
+        self.rng = random.Random(f"{workload.seed}/{workload.wave}")
+        self._workload = workload
+        self._clock_ms = EPOCH_MS + workload.wave * WAVE_MS
+        fake = Faker("en_GB")
+        fake.seed_instance(workload.seed)
+        customers = range(workload.customers)
+        self._names = [f"{fake.domain_word()}-{number:05}" for number in customers]
+        self._weights = zipf(workload.customers, exponent=1)
+
+    def pick(self, number: int) -> int:
+        """Return the customer of an event: each customer once, and then by Zipf's law."""
+        customers = self._workload.customers
+        if customers == self._workload.events or number < customers:
+            return number % customers
+        return self.rng.choices(range(customers), cum_weights=self._weights)[0]
+
+    def send(self, customer: int, transaction: int | None = None, *, is_null: bool = False) -> Send:
+        """Make one event of a customer, or a null in its place."""
+        self._clock_ms += self.rng.randint(1, 5)
+        name = self._names[customer]
+        value = {
+            "customerId": name,
+            "visitorId": f"{self.rng.getrandbits(128):032X}",
+            "action": self.rng.choice(ACTIONS),
+        }
+        return Send(
+            key=name.encode(),
+            value=None if is_null else json.dumps(value).encode(),
+            headers=(),
+            timestamp_ms=self._clock_ms,
+            partition=customer % self._workload.partitions,
+            transaction=transaction,
+        )
+
+
 def facts(sends: Sequence[Send]) -> dict[str, int]:
-    """Count what a report states about a workload."""
+    """Count the facts of a workload that a report states."""
     counted = [send for send in sends if not send.aborted]
     return {
         "records": len(sends),

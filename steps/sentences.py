@@ -17,8 +17,8 @@ from upheld.generators.visits import facts as visit_facts
 from upheld.generators.visits import visits
 from upheld.history.marks import Happening, Look
 from upheld.injectors.clock import WallClock
-from upheld.injectors.proxy import Fault
 from upheld.injectors.proxy.errors import Moment
+from upheld.injectors.proxy.rules import Fault
 from upheld.judging.claims import CLAIMS, claim_of
 from upheld.nemesis import brokers, disks, membership, rejections, stores, topics
 from upheld.nemesis.moments import AIMS, hold

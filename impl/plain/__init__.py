@@ -1,15 +1,18 @@
-"""The smallest correct design: its loop, and its programs."""
+"""The smallest correct design: one Python process on confluent-kafka.
 
-from upheld.impl.plain.loop import Plain
+It is read as an example of what suffices.
+"""
+
+from upheld.impl.plain.design import Plain
 from upheld.impl.plain.programs import (
     Batcher,
     Clients,
     Holdings,
     Join,
     Ledger,
+    OutputRecord,
     Program,
     Relay,
-    Row,
     Tickers,
 )
 
@@ -19,9 +22,9 @@ __all__ = [
     "Holdings",
     "Join",
     "Ledger",
+    "OutputRecord",
     "Plain",
     "Program",
     "Relay",
-    "Row",
     "Tickers",
 ]

@@ -1,15 +1,14 @@
-"""The programs of the plain design: what is read, what comes of it, and what has to be known to go
-on.
+"""The programs of the plain design: what each reads, sends and has to know.
 
-The ledger's state is its output topic: each row carries balance, postings and applied position.
-That of a join is its two input topics below the committed offsets. Both are read back at a start.
-What waits for a batch is handed over at each commit.
+The state of the ledger is its output topic: each row carries balance, postings and applied
+position. The state of a join is its two input topics below the committed offsets. Both are read
+back at a start. Records that wait for a batch are handed over at each commit.
 """
 
 import json
 import time
 from collections import defaultdict
-from typing import Any
+from typing import Any, Final, NamedTuple, TypedDict
 
 from confluent_kafka import Message
 from google.protobuf.message import DecodeError
@@ -17,13 +16,30 @@ from google.protobuf.message import DecodeError
 from upheld.adapter import Failed
 from upheld.generators.envelope_pb2 import Envelope, Hop
 
-Row = tuple[Any, bytes | None, Any, int]  # key, value, headers, timestamp in milliseconds
+# As Kafka's client has them.
+HeaderValue = str | bytes | None
+Headers = dict[str, HeaderValue] | list[tuple[str, HeaderValue]]
+
+
+class OutputRecord(NamedTuple):
+    """A record that is to be sent."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: Headers
+    timestamp_ms: int
+
+
 # Of a row in JSON, the first one mostly its key -> the types that each may have.
 Fields = dict[str, tuple[type, ...]]
 
 
+# What waits to be sent: a customer's events.
+Waiting = dict[str, list[dict[str, str]]]
+
+
 def poison(message: Message, error: Exception) -> Failed:
-    """Say which record cannot be read, and stop."""
+    """Return the failure that names a record that cannot be read."""
     return Failed(
         "poison",
         f"{message.topic()}-{message.partition()}@{message.offset()} cannot be read: {error!r}",
@@ -31,8 +47,10 @@ def poison(message: Message, error: Exception) -> Failed:
 
 
 def envelope_of(message: Message, topic_ids: dict[str, bytes]) -> Envelope:
-    """Decode a record's envelope and append where it was read; stop loudly on what cannot be
-    read.
+    """Decode a record's envelope, and append the hop where it was read.
+
+    Raises:
+        Failed: The record cannot be read.
     """
     topic = message.topic() or ""
     try:
@@ -54,10 +72,15 @@ def envelope_of(message: Message, topic_ids: dict[str, bytes]) -> Envelope:
 def row_of(
     message: Message, fields: Fields, *, keyed: bool = True
 ) -> tuple[bytes, dict[str, Any] | None]:
-    """The key and the named fields of a row in JSON, None for a tombstone; stop loudly on what is
-    none.
+    """Return the key and the named fields of a row in JSON; None is a tombstone.
+
+    If `keyed`, the key has to be the first of the fields.
+
+    Raises:
+        Failed: The record is no such row.
     """
-    key, value = message.key(), message.value()
+    key = message.key()
+    value = message.value()
     try:
         if key is None:
             raise ValueError("its key is null")  # noqa: TRY301
@@ -77,22 +100,23 @@ def row_of(
 
 
 class Program:
-    """What is read, what is sent, and what a program may leave out: a state, and something that
-    waits.
+    """A program: the roles of its topics, and the steps that the loop takes with it.
+
+    A program may leave out the state, and the records that wait.
     """
 
     reads: tuple[str, ...] = ("input",)
     writes = "output"
     tables: tuple[str, ...] = ()  # the topics whose rows are its state
     is_asked = False  # by key, for the rows of its output
-    parameters: dict[str, Any]
+    parameters: dict[str, int]
     topic_ids: dict[str, bytes]  # of the topics that are read
     unsaved: dict[str, str] | None = (
         None  # key -> the state that the store, if there is one, does not hold yet
     )
 
     def stages(self) -> "dict[str, Program]":
-        """What a store holds apart, in the order in which it has to be stored."""
+        """Return the parts that a store holds apart, in the order to store them."""
         return {self.writes: self}
 
     def take_up(self, states: dict[str, str]) -> None:
@@ -102,43 +126,46 @@ class Program:
     def restore(self, rows: list[Message]) -> None:
         """Load the state from its rows."""
 
-    def load(self, waiting: dict[str, Any]) -> None:
+    def load(self, waiting: Waiting) -> None:
         """Take up what waited at the last commit."""
 
     def take(self, message: Message) -> None:
-        """Apply a record, and the envelope that it holds."""
+        """Apply a record."""
         self.apply(message, envelope_of(message, self.topic_ids))
 
     def apply(self, message: Message, envelope: Envelope) -> None:
-        """Apply an envelope."""
+        """Apply a record that holds an envelope."""
 
-    def changed(self) -> list[Row]:
-        """Take what is to be sent now."""
+    def changed(self) -> list[OutputRecord]:
+        """Take the records that are to be sent now."""
         return []
 
-    def upstream(self) -> dict[str, list[Row]]:
-        """Take what stages before the last one have to send, by the role of its topic."""
+    def upstream(self) -> dict[str, list[OutputRecord]]:
+        """Take the records that earlier stages have to send, by the role of their topic."""
         return {}
 
-    def waiting(self) -> dict[str, Any]:
-        """What was read and not yet sent, to be kept with the commit."""
+    def waiting(self) -> Waiting:
+        """Return what was read and not yet sent, to be kept with the commit."""
         return {}
 
-    def rest(self) -> list[Row]:
-        """Take what waits, because all is closed."""
+    def rest(self) -> list[OutputRecord]:
+        """Take all that waits, because the design is being closed."""
         return []
 
 
 class Relay(Program):
-    """Stateless: the same key, headers and timestamp, and the hop appended to the chain."""
+    """Passes each record on with a longer chain.
+
+    Key, headers and timestamp stay. It has no state.
+    """
 
     def __init__(self) -> None:
-        self.queue: list[Row] = []
+        self.queue: list[OutputRecord] = []
 
     def apply(self, message: Message, envelope: Envelope) -> None:
         """Queue the record with its longer chain."""
         self.queue.append(
-            (
+            OutputRecord(
                 message.key(),
                 envelope.SerializeToString(),
                 message.headers() or [],
@@ -146,42 +173,59 @@ class Relay(Program):
             )
         )
 
-    def changed(self) -> list[Row]:
+    def changed(self) -> list[OutputRecord]:
         """Take what is queued."""
-        out, self.queue = self.queue, []
+        out = self.queue
+        self.queue = []
         return out
 
 
+class Account(NamedTuple):
+    """The state of an account."""
+
+    balance_cents: int
+    postings: int
+    applied: Hop  # the first hop of the last entry applied
+
+
+NEW_ACCOUNT: Final = Account(0, 0, Hop(offset=-1))
+
+
 class Ledger(Program):
-    """Sums per account, with the first hop of the last entry applied: at or below it, an entry is a
-    duplicate.
+    """Sums per account, with the first hop of the last entry applied.
+
+    An entry at or below that hop is a duplicate.
     """
 
-    reads, writes, of = ("entries",), "balances", "account"
+    reads = ("entries",)
+    writes = "balances"
+    of = "account"
     tables: tuple[str, ...] = ("balances",)
 
     def __init__(self) -> None:
-        # account -> balance in cents, postings, applied
-        self.rows: dict[str, tuple[int, int, Hop]] = {}
+        self.rows: dict[str, Account] = {}
         # account -> last entry applied, timestamp in milliseconds
         self.touched: dict[str, tuple[Envelope, int]] = {}
 
     def restore(self, rows: list[Message]) -> None:
-        """Load every account from its last row; the chain in the header holds the topic id too."""
+        """Load every account from its last row.
+
+        The chain in the header holds the topic id too.
+        """
         for row in rows:
-            value, headers = json.loads(row.value() or ""), dict(row.headers() or ())
+            value = json.loads(row.value() or "")
+            headers = dict(row.headers() or ())
             chain = Envelope.FromString(headers["chain"]).chain  # type: ignore[arg-type]
-            self.rows[value["account"]] = value["balance_cents"], value["postings"], chain[0]
+            self.rows[value["account"]] = Account(
+                value["balance_cents"], value["postings"], chain[0]
+            )
 
     def take_up(self, states: dict[str, str]) -> None:
         """Load every account from its stored row, which holds the topic id too."""
         for account, row in ((account, json.loads(state)) for account, state in states.items()):
             topic_id = bytes.fromhex(row["applied"].pop("topic_id"))
-            self.rows[account] = (
-                row["balance_cents"],
-                row["postings"],
-                Hop(**row["applied"], topic_id=topic_id),
-            )
+            applied = Hop(**row["applied"], topic_id=topic_id)
+            self.rows[account] = Account(row["balance_cents"], row["postings"], applied)
 
     def is_duplicate(self, first: Hop, applied: Hop) -> bool:
         """Whether the entry whose first hop this is was applied already."""
@@ -193,20 +237,23 @@ class Ledger(Program):
         return same and first.offset <= applied.offset
 
     def apply(self, message: Message, envelope: Envelope) -> None:
-        """Fold the entry's whole collection: every account once, under the entry's one offset."""
+        """Fold the entry's whole collection, under the entry's one offset.
+
+        Each account is changed once.
+        """
         first = envelope.chain[0]
         sums: dict[str, list[int]] = {}
         for posting in envelope.postings:
             sums.setdefault(posting.account, []).append(posting.amount_cents)
         for account, amounts in sums.items():
-            balance, postings, applied = self.rows.get(account, (0, 0, Hop(offset=-1)))
+            balance, postings, applied = self.rows.get(account, NEW_ACCOUNT)
             if not self.is_duplicate(first, applied):
-                self.rows[account] = balance + sum(amounts), postings + len(amounts), first
+                self.rows[account] = Account(balance + sum(amounts), postings + len(amounts), first)
                 self.touched[account] = envelope, message.timestamp()[1]
 
-    def changed(self) -> list[Row]:
+    def changed(self) -> list[OutputRecord]:
         """Take the last state of every account touched."""
-        out: list[Row] = []
+        out: list[OutputRecord] = []
         for account, (envelope, timestamp_ms) in self.touched.items():
             balance, postings, applied = self.rows[account]
             value: dict[str, Any] = {
@@ -219,11 +266,13 @@ class Ledger(Program):
                     "offset": applied.offset,
                 },
             }
-            headers = [
+            headers: Headers = [
                 ("id", envelope.id.encode()),
                 ("chain", Envelope(chain=envelope.chain).SerializeToString()),
             ]
-            out.append((account.encode(), json.dumps(value).encode(), headers, timestamp_ms))
+            out.append(
+                OutputRecord(account.encode(), json.dumps(value).encode(), headers, timestamp_ms)
+            )
             if self.unsaved is not None:
                 value["applied"]["topic_id"] = applied.topic_id.hex()
                 self.unsaved[account] = json.dumps(value)
@@ -232,11 +281,13 @@ class Ledger(Program):
 
 
 class Branches(Ledger):
-    """Totals of branches, of what is new in a ledger of its own; for what that has stored it will
-    not say again.
+    """Totals of branches, of what is new in a ledger of its own.
+
+    The ledger does not say again what it has stored.
     """
 
-    writes, of = "totals", "branch"
+    writes = "totals"
+    of = "branch"
     tables = ()
 
     def __init__(self) -> None:
@@ -244,19 +295,20 @@ class Branches(Ledger):
         self.balances = Ledger()
 
     def stages(self) -> dict[str, Program]:
-        """The last stage first."""
+        """Return the last stage first."""
         return {self.writes: self, self.balances.writes: self.balances}
 
     def take(self, message: Message) -> None:
-        """Give the accounts what is theirs, and the branch all of it, if any was new."""
-        envelope, branch = envelope_of(message, self.topic_ids), (message.key() or b"").decode()
+        """Give the accounts their postings, and the branch all of them if any is new."""
+        envelope = envelope_of(message, self.topic_ids)
+        branch = (message.key() or b"").decode()
         self.balances.apply(message, envelope)
         if any(applied is envelope for applied, _ in self.balances.touched.values()):
             for posting in envelope.postings:
                 posting.account = branch
             self.apply(message, envelope)
 
-    def upstream(self) -> dict[str, list[Row]]:
+    def upstream(self) -> dict[str, list[OutputRecord]]:
         """Take the last state of every account touched."""
         return {self.balances.writes: self.balances.changed()}
 
@@ -265,25 +317,27 @@ VISIT: Fields = dict.fromkeys(("customerId", "visitorId", "action"), (str,))
 
 
 class Batcher(Program):
-    """Events wait per customer until they fill a batch, their first one is too old, or all is
-    closed.
+    """Events that wait per customer.
+
+    They go when they fill a batch, when the first of them is too old, or when the design is closed.
     """
 
-    reads, writes = ("visits",), "batches"
+    reads = ("visits",)
+    writes = "batches"
     now = staticmethod(time.monotonic)  # a clock that nobody sets
 
     def __init__(self) -> None:
-        self.batches: dict[str, list[dict[str, str]]] = {}
+        self.batches: Waiting = {}
         # customer -> when its first event came, by a clock that nobody sets
         self.since: dict[str, float] = {}
-        self.full: list[Row] = []
+        self.full: list[OutputRecord] = []
 
-    def load(self, waiting: dict[str, Any]) -> None:
+    def load(self, waiting: Waiting) -> None:
         """Let what waited wait from now."""
         self.batches |= waiting
         self.since |= dict.fromkeys(waiting, self.now())
 
-    def waiting(self) -> dict[str, Any]:
+    def waiting(self) -> Waiting:
         """Every batch that is not full."""
         return self.batches
 
@@ -299,21 +353,22 @@ class Batcher(Program):
         if len(self.batches[customer]) >= self.parameters["threshold"]:
             self.full.append(self.flush(customer))
 
-    def flush(self, customer: str) -> Row:
+    def flush(self, customer: str) -> OutputRecord:
         """Take a customer's batch; the next one begins empty."""
         del self.since[customer]
         value = {"customerId": customer, "events": self.batches.pop(customer)}
-        return customer.encode(), json.dumps(value).encode(), [], 0
+        return OutputRecord(customer.encode(), json.dumps(value).encode(), [], 0)
 
-    def changed(self) -> list[Row]:
+    def changed(self) -> list[OutputRecord]:
         """Take the full batches, and those that have waited for the interval."""
-        out, self.full = self.full, []
+        out = self.full
+        self.full = []
         due = self.now() - self.parameters["interval_ms"] / 1000
         return out + [
             self.flush(customer) for customer, since in list(self.since.items()) if since <= due
         ]
 
-    def rest(self) -> list[Row]:
+    def rest(self) -> list[OutputRecord]:
         """Take every batch, full or not."""
         return [self.flush(customer) for customer in list(self.since)]
 
@@ -324,12 +379,23 @@ POSITION: Fields = {
     "ticker": (str, type(None)),
     "amount": (int,),
 }
+HELD: Fields = {"client": (str,), "positions": (list,)}
+DETAILS: Fields = dict.fromkeys(("client", "name", "surname", "email"), (str,))
 TICKER: Fields = {"ticker": (str,), "exchange": (str,), "name": (str,), "founded": (int,)}
 
 
+class Entry(NamedTuple):
+    """A row of a table that is joined, and where it was read."""
+
+    row: dict[str, object]
+    place: str  # role, partition and offset
+    timestamp_ms: int
+
+
 class Join(Program):
-    """Both tables, who refers to whom, and which keys have a visible result; the last result of a
-    chunk is sent.
+    """Two tables, the references from one to the other, and the visible results.
+
+    The last result of each key in a chunk is sent.
     """
 
     writes = "joined"
@@ -339,16 +405,16 @@ class Join(Program):
     right_fields: Fields
 
     def __init__(self) -> None:
-        # key -> row, place, timestamp in milliseconds
-        self.left: dict[bytes, tuple[dict[str, Any], str, int]] = {}
-        self.right: dict[bytes, tuple[dict[str, Any], str, int]] = {}
+        self.left: dict[bytes, Entry] = {}
+        self.right: dict[bytes, Entry] = {}
         self.referring: defaultdict[bytes | None, set[bytes]] = defaultdict(set)  # partner -> keys
         self.shown: set[bytes] = set()
         self.touched: dict[bytes, None] = {}  # keys in the order in which they changed
 
     def restore(self, rows: list[Message]) -> None:
-        """Fold both tables; what is visible the results say, for at_least_once may have shown more
-        than was committed.
+        """Fold both tables, and read from the results which of them are visible.
+
+        Under at_least_once more results may be visible than the committed input says.
         """
         for row in rows:
             if str(row.topic()).endswith(self.writes):
@@ -360,15 +426,15 @@ class Join(Program):
         self.touched = {}
 
     def take(self, message: Message) -> None:
-        """Change a row of either table, and touch every key whose result may change with it."""
+        """Change a row of either table.
+
+        Every key is touched whose result may change with it.
+        """
         role = next(role for role in self.tables if str(message.topic()).endswith(role))
         is_left = role == self.tables[0]
         key, row = row_of(message, self.left_fields if is_left else self.right_fields)
-        entry = (
-            (row, f"{role}-{message.partition()}@{message.offset()}", message.timestamp()[1])
-            if row
-            else None
-        )
+        place = f"{role}-{message.partition()}@{message.offset()}"
+        entry = Entry(row, place, message.timestamp()[1]) if row else None
         if is_left:
             self.put(key, entry)
             self.touched[key] = None
@@ -378,9 +444,10 @@ class Join(Program):
                 self.right[key] = entry
             self.touched |= dict.fromkeys(sorted(self.referring[key]))
 
-    def put(self, key: bytes, entry: tuple[dict[str, Any], str, int] | None) -> None:
-        """Replace a row of the left table; it refers to its new partner and no longer to the old
-        one.
+    def put(self, key: bytes, entry: Entry | None) -> None:
+        """Replace a row of the left table.
+
+        It refers to its new partner, and no longer to the old one.
         """
         if key in self.left:
             self.referring[self.partner(key)].discard(key)
@@ -390,33 +457,37 @@ class Join(Program):
             self.referring[self.partner(key)].add(key)
 
     def partner(self, key: bytes) -> bytes | None:
-        """The key of the right row that a left one refers to."""
-        name = self.left[key][0][self.on]
+        """Return the key of the right row that a left one refers to."""
+        name = self.left[key].row[self.on]
         return None if name is None else str(name).encode()
 
-    def result(self, key: bytes) -> Row | None:
-        """What the two tables say of a key now."""
+    def result(self, key: bytes) -> OutputRecord | None:
+        """Return the result of a key as the two tables are now."""
         if key not in self.left:
             return None
-        (left, place, timestamp_ms), partner = (
-            self.left[key],
-            self.right.get(self.partner(key) or b""),
-        )
-        if partner is None and not self.outer:
+        left = self.left[key]
+        right = self.right.get(self.partner(key) or b"")
+        if right is None and not self.outer:
             return None
-        right, other = partner[:2] if partner else (None, None)
-        value = {"left": left, "right": right, "from": {"left": place, "right": other}}
-        return key, json.dumps(value).encode(), [], timestamp_ms
+        value = {
+            "left": left.row,
+            "right": right and right.row,
+            "from": {"left": left.place, "right": right and right.place},
+        }
+        return OutputRecord(key, json.dumps(value).encode(), [], left.timestamp_ms)
 
-    def changed(self) -> list[Row]:
-        """Take the result of every key touched; one that has none any more leaves a tombstone."""
-        out: list[Row] = []
+    def changed(self) -> list[OutputRecord]:
+        """Take the result of every key touched.
+
+        A key that has no result any more leaves a tombstone.
+        """
+        out: list[OutputRecord] = []
         for key in self.touched:
             if row := self.result(key):
                 out.append(row)
                 self.shown.add(key)
             elif key in self.shown:
-                out.append((key, None, [], 0))
+                out.append(OutputRecord(key, None, [], 0))
                 self.shown.discard(key)
         self.touched = {}
         return out
@@ -428,8 +499,8 @@ class Clients(Join):
     reads = ("client-positions", "client-details")
     tables = (*reads, "joined")
     on = "client"
-    left_fields: Fields = {"client": (str,), "positions": (list,)}  # noqa: RUF012
-    right_fields: Fields = dict.fromkeys(("client", "name", "surname", "email"), (str,))
+    left_fields = HELD
+    right_fields = DETAILS
 
 
 class Tickers(Join):
@@ -438,7 +509,8 @@ class Tickers(Join):
     reads: tuple[str, ...] = ("positions",)
     tables: tuple[str, ...] = ("positions", "tickers", "joined")
     on = "ticker"
-    left_fields, right_fields = POSITION, TICKER
+    left_fields = POSITION
+    right_fields = TICKER
 
 
 class Holdings(Tickers):
@@ -452,17 +524,32 @@ SIGNAL: Fields = {"robot": (str,), "ts_ms": (int,), "points": (int,)}
 NAME: Fields = {"name": (str,)}
 
 
+class Frequency(TypedDict, total=False):
+    """A row of `frequency`; numbers are missing as long as its robot has had no signal."""
+
+    robot: str
+    name: str | None
+    applied: dict[str, dict[str, int]]  # role -> partition and offset
+    points: int
+    first_ts_ms: int
+    first_points: int
+    last_ts_ms: int
+    rate_mhz: int
+
+
 class Pulse(Program):
-    """The signals of three topics as one stream, summed once per robot, with its name; the sums are
-    read back from the table.
+    """The signals of three topics as one stream, summed once per robot, with its name.
+
+    The sums are read back from the output topic.
     """
 
-    reads, writes = ("motors", "grippers", "controllers", "robots"), "frequency"
+    reads = ("motors", "grippers", "controllers", "robots")
+    writes = "frequency"
     tables: tuple[str, ...] = ("frequency", "robots")
     is_asked = True
 
     def __init__(self) -> None:
-        self.rows: dict[str, dict[str, Any]] = {}
+        self.rows: dict[str, Frequency] = {}
         self.touched: dict[str, None] = {}
 
     def restore(self, rows: list[Message]) -> None:
@@ -486,19 +573,19 @@ class Pulse(Program):
         offset = message.offset() or 0
         if offset <= row["applied"].get(role, {"offset": -1})["offset"]:
             return
-        row["applied"][role] = {"partition": message.partition(), "offset": offset}
+        row["applied"][role] = {"partition": message.partition() or 0, "offset": offset}
         if role == "robots":
-            row["name"] = said and said["name"]
+            row["name"] = said["name"] if said else None
         elif said is None:
             raise poison(message, ValueError("a signal has a value"))
         else:
             count_in(row, said["ts_ms"], said["points"])
         self.touched[key.decode()] = None
 
-    def changed(self) -> list[Row]:
+    def changed(self) -> list[OutputRecord]:
         """Take the row of every robot that was touched and has had a signal."""
-        out: list[Row] = [
-            (robot.encode(), json.dumps(self.rows[robot]).encode(), [], 0)
+        out = [
+            OutputRecord(robot.encode(), json.dumps(self.rows[robot]).encode(), [], 0)
             for robot in self.touched
             if "points" in self.rows[robot]
         ]
@@ -506,9 +593,13 @@ class Pulse(Program):
         return out
 
 
-def count_in(row: dict[str, Any], ts_ms: int, points: int) -> None:
-    """Add a signal to a row; it may be older than the first one so far, or of the same moment."""
-    first_ms, last_ms = row.get("first_ts_ms", ts_ms), max(ts_ms, row.get("last_ts_ms", ts_ms))
+def count_in(row: Frequency, ts_ms: int, points: int) -> None:
+    """Add a signal to a row.
+
+    The signal may be older than the first one so far, or of the same moment.
+    """
+    first_ms = row.get("first_ts_ms", ts_ms)
+    last_ms = max(ts_ms, row.get("last_ts_ms", ts_ms))
     if ts_ms <= first_ms:
         row["first_points"] = points + (row.get("first_points", 0) if ts_ms == first_ms else 0)
         first_ms = ts_ms
@@ -519,3 +610,15 @@ def count_in(row: dict[str, Any], ts_ms: int, points: int) -> None:
         else 0
     )
     row |= {"points": total, "first_ts_ms": first_ms, "last_ts_ms": last_ms, "rate_mhz": rate_mhz}
+
+
+PROGRAMS: Final[dict[str, type[Program]]] = {
+    "relay": Relay,
+    "ledger": Ledger,
+    "branches": Branches,
+    "batcher": Batcher,
+    "clients": Clients,
+    "tickers": Tickers,
+    "holdings": Holdings,
+    "pulse": Pulse,
+}

@@ -14,10 +14,14 @@ from typing import Any
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
+Run = tuple[Any, ...]  # a row of Spark, in the columns of `ledger.RUN`
+State = list[Any]  # of an account, as JSON has it
+
 
 class Accounts(StatefulProcessor):
-    """The accounts of one page: {account: [balance_cents, postings, topic, partition, offset,
-    topic_id]} as JSON.
+    """The accounts of one page, as JSON.
+
+    An account is [balance_cents, postings, topic, partition, offset, topic_id] under its name.
     """
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -25,14 +29,17 @@ class Accounts(StatefulProcessor):
         self.page = handle.getValueState("page", "accounts string")
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:  # noqa: ARG002, N802, N803
-        """Apply a batch's runs in the order they were read, and emit the last state of each account
-        that changed.
+        """Apply a batch's runs in the order they were read.
+
+        Yields:
+            The last state of each account that changed.
         """
         stored = self.page.get()
         accounts = json.loads(stored[0]) if stored else {}
-        changed: dict[str, tuple[Any, ...]] = {}
+        changed: dict[str, Run] = {}
         for run in sorted(tuple(row)[:-1] for row in rows):  # a shuffle promises no order
-            account, fresh = run[2], apply(accounts, run)
+            account = run[2]
+            fresh = apply(accounts, run)
             if fresh:
                 changed[account] = run
         if changed:
@@ -41,12 +48,14 @@ class Accounts(StatefulProcessor):
             yield output(account, accounts[account], run[-3:])
 
 
-def apply(accounts: dict[str, list[Any]], run: tuple[Any, ...]) -> bool:
-    """Add what is new in a run to its account; whatever the account's applied position covers is a
-    duplicate.
+def apply(accounts: dict[str, State], run: Run) -> bool:
+    """Add the new part of a run to its account; return whether there is any.
+
+    Postings that the account's applied position covers are duplicates.
     """
     _, _, account, offsets, amounts, topic, partition, topic_id, *_ = run
-    offsets, amounts = array("q", offsets), array("q", amounts)
+    offsets = array("q", offsets)
+    amounts = array("q", amounts)
     balance_cents, postings, *applied = accounts.get(account, [0, 0, None, None, -1, None])
     is_same_place = [topic, partition, topic_id.hex()] == [applied[0], applied[1], applied[3]]
     new = amounts[bisect_right(offsets, applied[2]) :] if is_same_place else amounts
@@ -57,8 +66,11 @@ def apply(accounts: dict[str, list[Any]], run: tuple[Any, ...]) -> bool:
     return True
 
 
-def output(account: str, state: list[Any], last: tuple[Any, ...], of: str = "account") -> Row:
-    """The row of an account, with id, chain and timestamp of the last entry applied."""
+def output(account: str, state: State, last: tuple[str, bytes, int], of: str = "account") -> Row:
+    """Return the row of an account.
+
+    It has the id, chain and timestamp of the last entry applied.
+    """
     envelope_id, chain, timestamp_ms = last
     balance_cents, postings, topic, partition, offset, _ = state
     value = {

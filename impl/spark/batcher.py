@@ -1,10 +1,11 @@
-"""batcher: events of `visits` wait per customer in `batches` until they fill one, or the clock
-sends them.
+"""batcher: events of `visits` wait per customer until they fill a batch.
 
-The clock is input: ticks of a source of its own, which Spark logs with each batch like the records.
-So a batch that runs again flushes what it flushed before, and a clock that somebody sets moves
-nothing. A tick goes to every page of customers and sends all that waits there; so does the one that
-closes. Each page says whether something waits, because else nobody has to tick.
+The clock sends the rest to `batches` too. The clock is input: ticks of a source of its own, which
+Spark logs with each batch like the records. So a batch that runs again flushes what it flushed
+before, and a jump of the wall clock moves nothing.
+
+A tick goes to every page of customers and sends all that waits there; so does the one that closes.
+Each page says whether something waits, because else there is no need for a tick.
 """
 
 import json
@@ -18,7 +19,9 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from upheld.impl.spark.joins import Table
 from upheld.impl.spark.rows import OUTPUT
 
-READS, BESIDE, WRITES = ("visits",), (), "batches"
+READS: tuple[str, ...] = ("visits",)
+BESIDE: tuple[str, ...] = ()
+WRITES = "batches"
 MADE_UP = b'{"customerId": "a", "visitorId": "a", "action": "a"}'
 BATCH_RECORDS = 1_000_000
 ARROW_RECORDS = 100_000
@@ -29,8 +32,12 @@ VISITS = Table("visits", customerId="text", visitorId="text", action="text")
 BAD = "concat_ws('', 'poison: ', topic, '-', partition, '@', offset, ' holds no visit')"
 
 
-def build(records: DataFrame, ticks: DataFrame, start: dict[str, Any]) -> DataFrame:
-    """Bring events and ticks to the pages; a null is no event, and what is no visit is poison."""
+def build(records: DataFrame, ticks: DataFrame | None, start: dict[str, Any]) -> DataFrame:
+    """Bring events and ticks to the pages.
+
+    A null is no event, and a record that holds no visit is poison.
+    """
+    assert ticks is not None
     visits = (
         records.where("value is not null")
         .withColumns({"name": sf.expr("cast(key as string)"), "visits": sf.expr(VISITS.read)})
@@ -62,8 +69,9 @@ class Customers(StatefulProcessor):
         self.page = handle.getValueState("page", "customers string")
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:  # noqa: ARG002, N802, N803
-        """Fill batches in the order of the log, send the rest if there was a tick, and say whether
-        something waits.
+        """Fill batches in the order of the log, and send the rest if there was a tick.
+
+        The last row has no key. It says whether something waits.
         """
         stored = self.page.get()
         waiting: Waiting = json.loads(stored[0]) if stored else {}
@@ -78,7 +86,10 @@ class Customers(StatefulProcessor):
 
 
 def fill(waiting: Waiting, events: list[tuple[str, str, str]], threshold: int) -> Iterator[Row]:
-    """Put events into their customers' batches; a full one goes, and the next begins empty."""
+    """Put events into their customers' batches, and yield the batches that are full.
+
+    After a full batch the next one begins empty.
+    """
     for customer, *event in events:
         batch = waiting.setdefault(customer, [])
         batch.append(event)
@@ -87,7 +98,7 @@ def fill(waiting: Waiting, events: list[tuple[str, str, str]], threshold: int) -
 
 
 def output(customer: str, batch: list[list[str]]) -> Row:
-    """A customer's batch."""
+    """Return the row of a customer's batch."""
     events = [{"visitorId": visitor, "action": action} for visitor, action in batch]
     value = json.dumps({"customerId": customer, "events": events})
     return Row(key=customer.encode(), value=value.encode(), headers=[], timestamp_ms=0)

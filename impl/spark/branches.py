@@ -1,26 +1,28 @@
-"""branches: a ledger's `balances`, and what it sums per account per branch in `totals`; a store
-keeps both stages.
+"""branches: a ledger's `balances`, and its sums per branch in `totals`.
 
-Both stages are folds of the same entries, each entry once by its first hop, so neither waits for
-the other's word: what one has stored and the other has not, a replay gives to just that one.
-Downstream is stored first all the same.
+A store keeps both stages. They are folds of the same entries, each entry once by its first hop, so
+neither waits for the other. If a crash leaves an entry stored by one stage alone, a replay gives it
+to the other one. Downstream is stored first all the same.
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
+from upheld.impl.common.stores import Store
 from upheld.impl.spark import ledger
-from upheld.impl.stores import Store
 
-READS, BESIDE, WRITES = ("entries",), (), "totals"
-MADE_UP, BATCH_RECORDS, ARROW_RECORDS = ledger.MADE_UP, ledger.BATCH_RECORDS, ledger.ARROW_RECORDS
+READS: tuple[str, ...] = ("entries",)
+BESIDE: tuple[str, ...] = ()
+WRITES = "totals"
+MADE_UP = ledger.MADE_UP
+BATCH_RECORDS = ledger.BATCH_RECORDS
+ARROW_RECORDS = ledger.ARROW_RECORDS
 
 
-def build(records: DataFrame, *_: Any) -> DataFrame:
+def build(records: DataFrame, *_: object) -> DataFrame:
     """Fold entries into runs of both stages; all the rest is the driver's."""
     return records.drop("headers").mapInArrow(fold_into_runs, f"{ledger.RUN}, stage string")
 
@@ -29,7 +31,7 @@ runs_of = build
 
 
 def fold_into_runs(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Turn batches of records into batches of runs, those of accounts and those of branches."""
+    """Turn batches of records into batches of runs, of accounts and of branches."""
     for batch in batches:
         for stage in (ledger.WRITES, WRITES):
             for runs in ledger.fold_into_runs(iter([batch]), by_key=stage == WRITES):
@@ -37,14 +39,15 @@ def fold_into_runs(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch
 
 
 class Stored:
-    """Both stages, the last one first."""
+    """The states of both stages, the last one first."""
 
     def __init__(self, store: Store) -> None:
         self.stages = ledger.Stored(store, WRITES, "branch"), ledger.Stored(store)
 
     def apply(self, runs: pa.Table) -> pa.Table:
-        """Apply a batch's runs, each to its stage, and return the last row of all that changed,
-        with its stage.
+        """Apply a batch's runs, each to its stage.
+
+        Returns the last row of each key that changed, with its stage.
         """
         changed = []
         for each in self.stages:

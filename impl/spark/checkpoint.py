@@ -1,8 +1,8 @@
-"""What Spark wrote down of a query: which batches it began, which it finished, and where each of
-them ends.
+"""The checkpoint of a query, as Spark writes it.
 
-Spark logs a batch's end offsets (`offsets/N`) before it runs and its end (`commits/N`) after it.
-Both are read here as the files that they are, on whatever file system holds them.
+It says which batches the query began, which it finished, and where each of them ends. Spark logs a
+batch's end offsets (`offsets/N`) before it runs and its end (`commits/N`) after it. Both are read
+here as the files that they are, on whatever file system holds them.
 """
 
 import json
@@ -22,17 +22,18 @@ class Checkpoint:
         self.files, self.root = fs.FileSystem.from_uri(location)
 
     def query_id(self) -> str | None:
-        """The id that Spark gave the query when the checkpoint was made."""
+        """Return the id that Spark gave the query when the checkpoint was made."""
         metadata = self._read("metadata", 0)
         return metadata["id"] if metadata else None
 
     def finished(self) -> Positions:
-        """Where the last batch that Spark is done with ends."""
+        """Return where the last batch that Spark is done with ends."""
         return self.ends(self.last("commits"))
 
     def ends(self, batch: int | None) -> Positions:
-        """Where a batch ends in Kafka: the third line of its log, after the version and the
-        settings; no batch, no ends.
+        """Return where a batch ends in Kafka; no batch, no ends.
+
+        The ends are the third line of its log, after the version and the settings.
         """
         if batch is None:
             return {}
@@ -44,17 +45,17 @@ class Checkpoint:
         }
 
     def compare(self, topic_ids: dict[str, bytes]) -> None:
-        """Begin anew in a topic that has another id than at the last start: it was deleted and made
-        anew, as its offsets are.
+        """Begin anew in each topic that has another id than at the last start.
+
+        Such a topic was deleted and made anew, and so were its offsets.
+
+        Raises:
+            Failed: A batch was under way in such a topic.
         """
-        ids, known = (
-            {topic: each.hex() for topic, each in topic_ids.items()},
-            self._read("topics", 0) or {},
-        )
-        anew, batch = (
-            {topic for topic in ids if known.get(topic, ids[topic]) != ids[topic]},
-            self.last("offsets"),
-        )
+        ids = {topic: each.hex() for topic, each in topic_ids.items()}
+        known = self._read("topics", 0) or {}
+        anew = {topic for topic in ids if known.get(topic, ids[topic]) != ids[topic]}
+        batch = self.last("offsets")
         if anew and batch is not None:
             if batch != self.last("commits"):
                 raise Failed(
@@ -77,11 +78,11 @@ class Checkpoint:
         self._write("topics", json.dumps(ids).encode())
 
     def last(self, log: str) -> int | None:
-        """The last batch in `offsets` or `commits`."""
+        """Return the last batch in `offsets` or `commits`."""
         return max(self._numbers(log), default=None)
 
     def operators(self) -> list[int]:
-        """The operators that keep a state."""
+        """Return the operators that keep a state."""
         return self._numbers("state")
 
     def _numbers(self, folder: str) -> list[int]:
@@ -91,9 +92,10 @@ class Checkpoint:
         return [int(file.base_name) for file in files if file.base_name.isdigit()]
 
     def _read(self, name: str, line: int) -> Any:
-        """A line of a file, which is JSON; None where there is no such file.
+        """Return a line of a file, which is JSON; None if there is no such file.
 
-        A loud stop where it is torn.
+        Raises:
+            Failed: The file is torn.
         """
         lines = self._lines(name)
         try:

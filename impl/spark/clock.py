@@ -1,13 +1,12 @@
-"""A clock that is input: each tick is a file beside the checkpoint, one in an interval while
-something waits.
+"""A clock that is input: each tick is a file beside the checkpoint.
 
-Spark logs which files a batch reads, so a batch that runs again has the ticks it had; they are
-written by the monotonic clock, so nobody sets it. While nothing waits there are no ticks and no
-batches.
+There is one tick in an interval while something waits. While nothing waits there are no ticks and
+no batches. Spark logs which files a batch reads, so a batch that runs again has the ticks it had.
+The monotonic clock says when they are due, so a jump of the wall clock changes nothing.
 
-A tick is as old as the batch before the one that reads it, so none is written while one is under
-way, but at its end; and as long before what it sends is due as the last ones took to be out,
-because otherwise each comes a batch too late.
+A tick is as old as the batch before the one that reads it. So no tick is written while a batch is
+under way, but at its end. A tick comes as long before its rows are due as the last ones took to be
+out. Otherwise each would come a batch too late.
 """
 
 import threading
@@ -24,32 +23,38 @@ LEAD_S = 0.25  # no batch is planned and run in less
 
 
 class Clock:
-    """Ticks for one query, as long as one of its pages says that something waits there."""
+    """Ticks for one query, while one of its pages says that something waits."""
 
     def __init__(self, location: str, pages: int, interval_ms: int) -> None:
-        self.location, self.pages, self.interval_s = location, pages, interval_ms / 1000
+        self.location = location
+        self.pages = pages
+        self.interval_s = interval_ms / 1000
         self.files, self.root = fs.FileSystem.from_uri(location)
         self.files.create_dir(self.root)
         # page -> whether something waits there; none is known after a start
         self.waits: dict[bytes, bool] = {}
-        self.since = self.last = time.monotonic()  # of what waits; of the last tick
+        self.since = time.monotonic()  # of what waits
+        self.last = self.since  # of the last tick
         self.took_s = deque([LEAD_S], maxlen=3)
-        self.lock, self.under_way, self.was_in_it, self.is_closing, self.is_closed = (
-            threading.Lock(),
-            *[False] * 4,
-        )
+        self.lock = threading.Lock()
+        self.under_way = False  # a tick is written, and its batch is not out
+        self.was_in_it = False  # a tick was in the last batch
+        self.is_closing = False
+        self.is_closed = False
 
     def ticks(self, session: SparkSession) -> DataFrame:
-        """The ticks as a stream of rows with nothing to say."""
+        """Return the ticks as a stream of rows without meaning."""
         return session.readStream.format("text").option("cleanSource", "delete").load(self.location)
 
     def tick(self, *, closing: bool = False) -> None:
-        """Write a tick, if one is due and none is under way; once asked for, the closing one is the
-        next and the last.
+        """Write a tick, if one is due and none is under way.
+
+        After the closing one is asked for, it is the next and the last.
         """
         with self.lock:
             self.is_closing |= closing
-            now, lead_s = time.monotonic(), min(*self.took_s, self.interval_s / 2)
+            now = time.monotonic()
+            lead_s = min(*self.took_s, self.interval_s / 2)
             is_due = now >= self.since + self.interval_s - lead_s
             may_wait = len(self.waits) < self.pages or any(self.waits.values())
             if self.under_way or self.is_closed or not (self.is_closing or (may_wait and is_due)):
@@ -60,14 +65,15 @@ class Clock:
             ) as file:  # to Spark such a name is no file
                 file.write(b"tick")
             self.files.move(f"{self.root}/_{name}", f"{self.root}/{name}")
-            self.last, self.under_way, self.is_closed = now, True, self.is_closing
+            self.last = now
+            self.under_way = True
+            self.is_closed = self.is_closing
 
     def hear(self, table: pa.Table, began: float) -> pa.Table:
         """Take out the rows in which the pages say what waits: those with no key.
 
-        A tick makes all of them speak.
-
-        What waits now and did not before has waited since this batch began, or longer.
+        A tick makes all of them speak. Events that wait now and did not before have waited since
+        this batch began, or longer. `began` is that moment, by the monotonic clock.
         """
         said = [
             value.split() for value in table.filter(pc.is_null(table["key"]))["value"].to_pylist()
@@ -79,7 +85,10 @@ class Clock:
         return table.filter(pc.is_valid(table["key"]))
 
     def sent(self) -> None:
-        """The batch is out; if a tick was in it, the next one is an interval away."""
+        """Note that a batch is out.
+
+        If a tick was in it, the next one is an interval away.
+        """
         with self.lock:
             if self.was_in_it:
                 self.since = time.monotonic()

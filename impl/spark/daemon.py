@@ -1,5 +1,6 @@
-"""Spark's daemon of Python workers, with what every worker needs imported before it forks: once,
-and shared in memory.
+"""Spark's daemon of Python workers.
+
+It imports what every worker needs before it forks: once, and shared in memory.
 """
 
 import pandas  # noqa: F401

@@ -1,9 +1,8 @@
-"""Dead letters: what cannot be read leaves the stream before the program, and comes out beside what
-the program makes.
+"""Dead letters: records that cannot be read leave the stream before the program.
 
-Both are branches of one query and go out in one batch, so one transaction has them. The records are
-read twice for that, and decoded twice more; where there is no topic for dead letters, none of this
-is in the query.
+They come out beside the program's results. Both are branches of one query and go out in one batch,
+so one transaction has them. The records are read twice for that, and decoded twice more. Without a
+topic for dead letters, none of this is in the query.
 """
 
 from pyspark.sql import DataFrame
@@ -21,7 +20,7 @@ ADDED = ", ".join(
 
 
 def split(records: DataFrame) -> tuple[DataFrame, DataFrame]:
-    """The records that can be read, and the dead letters of the others."""
+    """Return the records that can be read, and the dead letters of the others."""
     why = arrow_udf(flaws, StringType())  # type: ignore[call-overload]  # its stub wants what it warns of
     looked_at = records.withColumn("reason", why("key", "value"))
     headers = (
@@ -35,5 +34,5 @@ def split(records: DataFrame) -> tuple[DataFrame, DataFrame]:
 
 
 def beside(rows: DataFrame, role: str, letters: DataFrame) -> DataFrame:
-    """The dead letters and a program's rows, each with the role of its topic."""
+    """Return the dead letters and a program's rows, each with the role of its topic."""
     return letters.union(rows.selectExpr(f"'{role}' AS role", *OUTPUT.names))

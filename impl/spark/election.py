@@ -1,16 +1,17 @@
-"""Which instance of an application works: the one that holds the only partition of a topic that
-holds nothing else.
+"""The election of the instance that works, if an application has several.
 
-Kafka's group coordinator sees to it: it gives the partition to one member, to another one when that
-leaves, or is silent for its session timeout, and takes it from nobody because somebody joins. That
-one works is not to say that only one writes: who was silent may not know that it has lost the
-partition. Whoever takes over fences it.
+It holds the only partition of a topic that holds nothing else. Kafka's group coordinator gives the
+partition to one member. If that member leaves, or is silent for its session timeout, another one
+gets the partition. A member that joins takes it from no other.
+
+That one instance works is not to say that only one writes. A silent instance may not know that it
+has lost the partition. So the instance that takes over fences it.
 """
 
 import time
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from upheld.adapter import Failed
@@ -20,7 +21,7 @@ LOOK_S = 0.05
 
 
 class Election:
-    """A member of the group; when it is made, it is known whether it leads."""
+    """A member of the group; once it is made, it is known whether it leads."""
 
     def __init__(self, start: dict[str, Any], client: dict[str, Any]) -> None:
         self.topic = f"{start['application_id']}-leader"
@@ -40,7 +41,8 @@ class Election:
                 "enable.auto.commit": False,
             }
         )
-        self.has_joined = self.leads = False
+        self.has_joined = False
+        self.leads = False
         self.consumer.subscribe(
             [self.topic], on_assign=self._assigned, on_revoke=self._lost, on_lost=self._lost
         )
@@ -51,16 +53,17 @@ class Election:
             self.look(LOOK_S)
 
     def look(self, seconds: float) -> bool:
-        """Whether it leads, after so long at most."""
+        """Return whether it leads, after at most this long."""
         self.consumer.poll(seconds)
         return self.leads
 
     def close(self) -> None:
-        """Leave, so that another one is elected at once."""
+        """Leave, so that another instance is elected at once."""
         self.consumer.close()
 
-    def _assigned(self, _: Consumer, partitions: list[Any]) -> None:
-        self.has_joined, self.leads = True, self.leads or bool(partitions)
+    def _assigned(self, _: Consumer, partitions: list[TopicPartition]) -> None:
+        self.has_joined = True
+        self.leads = self.leads or bool(partitions)
 
-    def _lost(self, *_: Any) -> None:
+    def _lost(self, *_: object) -> None:
         self.leads = False

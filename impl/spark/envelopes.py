@@ -1,5 +1,6 @@
-"""Records in columns: envelopes from Protobuf bytes to Arrow and back, with no Python object per
-record.
+"""Records in columns: envelopes from Protobuf bytes to Arrow and back.
+
+There is no Python object per record.
 """
 
 from typing import NamedTuple
@@ -18,7 +19,7 @@ HOP = ("topic", "partition", "offset", "topic_id")
 
 
 class Envelopes(NamedTuple):
-    """One element of every array belongs to one record."""
+    """The envelopes of a batch; an element of every array belongs to one record."""
 
     id: pa.StringArray
     postings: pa.ListArray
@@ -30,8 +31,10 @@ class Envelopes(NamedTuple):
 
 
 def decode(batch: pa.RecordBatch) -> Envelopes:
-    """Decode the column `value` of records, with the positions they were read from; a record that
-    cannot be read is poison.
+    """Decode the column `value` of records, with the positions they were read from.
+
+    Raises:
+        ValueError: A record cannot be read; the text names it as poison.
     """
     try:
         fields = _fields(batch["key"], batch["value"])
@@ -41,7 +44,8 @@ def decode(batch: pa.RecordBatch) -> Envelopes:
     own_hop = _encode(
         pa.StructArray.from_arrays(own, HOP), pa.array(range(len(batch) + 1), pa.int32())
     )
-    chain, hops = fields["chain"], fields["chain"].flatten()
+    chain = fields["chain"]
+    hops = fields["chain"].flatten()
     empty = pc.equal(pc.list_value_length(chain), 0)
     first = hops.take(pc.if_else(empty, pa.scalar(None, pa.int32()), chain.offsets[:-1]))
     return Envelopes(
@@ -59,12 +63,15 @@ def decode(batch: pa.RecordBatch) -> Envelopes:
 
 
 def join(left: pa.BinaryArray, right: pa.BinaryArray) -> pa.BinaryArray:
-    """The bytes of one message after those of another, which Protobuf reads as the two merged."""
+    """Return the bytes of one message after those of another.
+
+    Protobuf reads them as the two messages merged.
+    """
     return pc.binary_join_element_wise(left, right, b"")
 
 
 def poison(batch: pa.RecordBatch) -> str:
-    """Say which record of a batch cannot be read, and why."""
+    """Return which record of a batch cannot be read, and why."""
     number, why = next(
         found for found in enumerate(flaws(batch["key"], batch["value"]).to_pylist()) if found[1]
     )
@@ -73,8 +80,9 @@ def poison(batch: pa.RecordBatch) -> str:
 
 
 def flaws(keys: pa.Array, values: pa.Array) -> pa.Array:
-    """Why each record cannot be read, null where it can be; looked for by halves in what cannot be
-    read as a whole.
+    """Return why each record cannot be read, null for one that can be.
+
+    Records that cannot be read together are looked at by halves.
     """
     try:
         _fields(keys, values)
@@ -89,7 +97,11 @@ def flaws(keys: pa.Array, values: pa.Array) -> pa.Array:
 
 
 def _fields(keys: pa.Array, values: pa.Array) -> pa.RecordBatch:
-    """The envelopes of records, in columns; ValueError where one of them cannot be read."""
+    """Return the envelopes of records, in columns.
+
+    Raises:
+        ValueError: One of them cannot be read.
+    """
     for name, column in (("key", keys), ("value", values)):
         if column.null_count:  # to the codec null is an empty envelope
             raise ValueError(f"has no {name}")

@@ -1,20 +1,23 @@
 """clients, tickers, holdings: a table joined with a table, into `joined`.
 
-Rows are checked, read and written in columns; only what has to be remembered passes through Python,
-as pages of many keys. Batches come one after the other, and in each of them a key's last record
-counts and one page speaks for it, so that no result can be overtaken.
+Rows are checked, read and written in columns. Only the states pass through Python, as pages of many
+keys. Batches come one after the other. In each of them a key's last record counts and one page
+speaks for it, so that no result can be overtaken.
 
-`clients` keeps both sides of a client on one page. `tickers` looks each row up in the reference as
-it was at the start, without a shuffle. `holdings` has two kinds of pages: the first follow each
-position, and tell the page of its ticker that it comes, changes or goes; the second keep each
-ticker with its subscribers. Within a batch they hear of all of that before they speak: whoever has
-moved is found by the new ticker only, and of a deletion nothing has to be remembered.
+`clients` keeps both sides of a client on one page.
+
+`tickers` looks each row up in the reference as it was at the start, without a shuffle.
+
+`holdings` has two kinds of pages. The first follow each position, and tell the page of its ticker
+that it comes, changes or goes. The second keep each ticker with its subscribers. Within a batch
+they hear of all of that before they speak. So a position that has moved is found by the new ticker
+only, and no deletion has to be remembered.
 """
 
 import json
 from collections.abc import Callable, Iterable, Iterator
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as sf
@@ -50,9 +53,23 @@ Said = tuple[Any, ...]
 Turn = Callable[[dict[str, Any], Iterable[Said]], Iterator[Said]]
 
 
+class Step(NamedTuple):
+    """A step from rows to rows, in pages of many keys."""
+
+    takes: tuple[str, ...]
+    """The columns of the rows that come."""
+
+    turn: Turn
+    """The fold of a batch into a page."""
+
+    gives: tuple[str, ...]
+    """The columns of the rows that go."""
+
+
 class Table:
-    """One side: its role, and its fields, of which the first is mostly the key; and how to read it,
-    in SQL.
+    """One side of a join: its role and its fields, and how SQL reads it.
+
+    The first field is the key if the table `is_keyed`.
     """
 
     def __init__(self, role: str, *, is_keyed: bool = True, **fields: str) -> None:
@@ -79,7 +96,10 @@ class Table:
 
 
 def from_json(fields: str) -> str:
-    """Read a value, and what follows it too: alone it would be read to its first end."""
+    """Return SQL that reads a value to its very end.
+
+    Alone, a value would be read to the end of its first JSON text.
+    """
     options = "map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false')"
     text = "concat('{\"row\":', cast(value as string), ',\"end\":0}')"
     return f"from_json({text}, 'row struct<{fields}>, end int', {options})"
@@ -88,8 +108,9 @@ def from_json(fields: str) -> str:
 def changes(
     records: DataFrame, topics: dict[str, str], left: Table, right: Table, on: str
 ) -> DataFrame:
-    """Read the rows of both topics; a null is a deletion, and what is no row under its key is
-    poison.
+    """Read the rows of both topics.
+
+    A null is a deletion. A record that is no row under its key is poison.
     """
 
     def either(of_left: str, of_right: str) -> str:
@@ -127,8 +148,9 @@ def changes(
 
 
 def tickers(positions: DataFrame, whole: DataFrame) -> DataFrame:
-    """Look each position up in the reference, which is read here and now; the order within a
-    partition stays.
+    """Look each position up in the reference, which is read here and now.
+
+    The order within a partition stays.
     """
     last = whole.groupBy("name").agg(sf.max_by(sf.struct("row", "place"), "offset").alias("last"))
     rows = last.selectExpr(
@@ -141,38 +163,39 @@ def tickers(positions: DataFrame, whole: DataFrame) -> DataFrame:
 
 def clients(sides: DataFrame) -> DataFrame:
     """Bring both sides of a client to one page."""
-    return in_pages(sides, "name", CHANGE, match, RESULT)
+    return in_pages(sides, "name", Step(CHANGE, match, RESULT))
 
 
 def holdings(sides: DataFrame) -> DataFrame:
-    """Bring positions to the pages that follow them, and what those say to the pages of the
-    tickers.
+    """Bring positions to the pages that follow them, and then to those of tickers."""
+    subscriptions = in_pages(sides, "name", Step(CHANGE, follow, SUBSCRIPTION))
+    told = Step(SUBSCRIPTION, notify, RESULT)
+    return in_pages(subscriptions, "coalesce(ticker, position)", told)
+
+
+def in_pages(rows: DataFrame, key: str, step: Step, pages: int = PAGES) -> DataFrame:
+    """Take a step: bring rows to the pages of their keys, in no order.
+
+    Returns the rows that the pages give.
     """
-    subscriptions = in_pages(sides, "name", CHANGE, follow, SUBSCRIPTION)
-    return in_pages(subscriptions, "coalesce(ticker, position)", SUBSCRIPTION, notify, RESULT)
-
-
-def in_pages(  # noqa: PLR0913, PLR0917 (what comes in, how it is turned, what goes out)
-    rows: DataFrame, key: str, takes: Said, turn: Turn, gives: Said, pages: int = PAGES
-) -> DataFrame:
-    """Bring rows to the pages of their keys, in no order, and give on what the pages say."""
-    paged = rows.selectExpr(f"pmod(hash({key}), {pages}) as page", *takes).groupBy("page")
-    schema = ", ".join(f"{name} {TYPES.get(name, 'string')}" for name in gives)
-    return paged.transformWithState(Pages(turn, gives), schema, "Append", "None")
+    paged = rows.selectExpr(f"pmod(hash({key}), {pages}) as page", *step.takes).groupBy("page")
+    schema = ", ".join(f"{name} {TYPES.get(name, 'string')}" for name in step.gives)
+    return paged.transformWithState(Pages(step.turn, step.gives), schema, "Append", "None")
 
 
 class Pages(StatefulProcessor):
-    """What is remembered of a page's keys, as JSON, and what the page makes of a batch."""
+    """The states of a page's keys, as JSON, and the step that a batch makes of it."""
 
-    def __init__(self, turn: Turn, gives: Said) -> None:
-        self.turn, self.gives = turn, Row(*gives)
+    def __init__(self, turn: Turn, gives: tuple[str, ...]) -> None:
+        self.turn = turn
+        self.gives = Row(*gives)
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Name the state."""
         self.page = handle.getValueState("page", "keys string")
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:  # noqa: ARG002, N802, N803
-        """Have the page take its turn."""
+        """Take the page's step with the rows of a batch."""
         stored = self.page.get()
         state: dict[str, Any] = json.loads(stored[0]) if stored else {}
         for said in self.turn(state, (tuple(row)[1:] for row in rows)):
@@ -181,15 +204,17 @@ class Pages(StatefulProcessor):
 
 
 def last(said: Iterable[Said]) -> Iterable[Said]:
-    """The last change of each key of each side, without its offset; all of a key's lie in one
-    partition.
+    """Return the last change of each key of each side, without its offset.
+
+    All changes of a key lie in one partition.
     """
     return {change[1:3]: change[1:] for change in sorted(said, key=itemgetter(0))}.values()
 
 
 def match(page: dict[str, Any], said: Iterable[Said]) -> Iterator[Said]:
-    """The page {client: [left, right]}: both sides make a result; where there was one and is none,
-    a tombstone goes.
+    """Take a step with the page {client: [left, right]}.
+
+    Both sides make a result. If there was one and is none, a tombstone goes.
     """
     was_there: dict[str, bool] = {}
     for is_right, name, row, place, timestamp_ms, _ in last(said):
@@ -207,14 +232,18 @@ def match(page: dict[str, Any], said: Iterable[Said]) -> Iterator[Said]:
 
 
 def follow(page: dict[str, Any], said: Iterable[Said]) -> Iterator[Said]:
-    """The page {position: ticker}: the old ticker hears who goes, the new one who comes or changes,
-    and each of its own row.
+    """Take a step with the page {position: ticker}.
+
+    The old ticker hears of a position that goes, the new one of a position that comes or changes.
+    Each ticker hears of its own row.
     """
     for is_right, name, *row, ticker in last(said):
         if is_right:
             yield name, None, *row, False
             continue
-        is_gone, was_there, old = row[0] is None, name in page, page.pop(name, None)
+        is_gone = row[0] is None
+        was_there = name in page
+        old = page.pop(name, None)
         if was_there and (is_gone or old not in {None, ticker}):
             yield old, name, None, None, row[2], is_gone
         if not is_gone:
@@ -223,8 +252,9 @@ def follow(page: dict[str, Any], said: Iterable[Said]) -> Iterator[Said]:
 
 
 def notify(page: dict[str, Any], said: Iterable[Said]) -> Iterator[Said]:
-    """The page {ticker: [its row, {position: row}]}: hear all of a batch, then send each result
-    that it changes, once.
+    """Take a step with the page {ticker: [its row, {position: row}]}.
+
+    All of a batch is heard first. Then each result that it changes is sent, once.
     """
     due: dict[str, dict[str, Any]] = {}  # ticker -> the positions whose results change
     for ticker, position, *row, is_gone in said:
@@ -242,7 +272,8 @@ def notify(page: dict[str, Any], said: Iterable[Said]) -> Iterator[Said]:
         elif row[0] is None:
             known[1].pop(position, None)
         else:
-            known[1][position] = results[position] = row
+            known[1][position] = row
+            results[position] = row
     for ticker, results in due.items():
         partner, subscribers = page[ticker]
         for position, row in results.items():
@@ -252,11 +283,13 @@ def notify(page: dict[str, Any], said: Iterable[Said]) -> Iterator[Said]:
 
 
 class Join:
-    """A program: two tables, and the way from their changes to the results; of a broadcast join the
-    right one is read whole.
+    """A program: two tables, and the way from their changes to the results.
+
+    Of a broadcast join the right table is read whole.
     """
 
-    WRITES, ARROW_RECORDS = "joined", 100_000
+    WRITES = "joined"
+    ARROW_RECORDS = 100_000
     MADE_UP = json.dumps(
         {"positions": [1], "amount": 1, "founded": 1} | dict.fromkeys(TEXTS, "a")
     ).encode()
@@ -270,9 +303,10 @@ class Join:
         *,
         is_broadcast: bool = False,
     ) -> None:
-        self.on, self.join = (left, right, on), join
-        self.READS = (left.role,) if is_broadcast else (left.role, right.role)
-        self.BESIDE = (right.role,) if is_broadcast else ()
+        self.on = (left, right, on)
+        self.join = join
+        self.READS: tuple[str, ...] = (left.role,) if is_broadcast else (left.role, right.role)
+        self.BESIDE: tuple[str, ...] = (right.role,) if is_broadcast else ()
         # A stop waits for the batch under way.
         self.BATCH_RECORDS = 250_000 if is_broadcast else 50_000
 

@@ -1,16 +1,17 @@
-"""ledger: postings of `entries` are summed per account into `balances`, each entry once by its
-first hop.
+"""ledger: sums per account of the postings of `entries`, into `balances`.
 
-Two thoughts make it fast. The entries of a batch are first folded, in columns, into *runs*: the
-amounts of one account under first hops of one place with rising offsets. Whatever part of a run is
-known already is then a prefix of it, found by bisection, so folding ahead of the state is exact.
-And the state is kept in pages of many accounts, because Spark's stateful operator costs a few round
-trips for every key of a batch: a key here is a page, not an account.
+Each entry counts once, by its first hop. Two ideas make it fast.
+
+The entries of a batch are first folded, in columns, into *runs*. A run has the amounts of one
+account, under first hops of one place with rising offsets. The part of a run that is known already
+is then a prefix of it, found by bisection. So folding ahead of the state is exact.
+
+And the state is kept in pages of many accounts: a key of Spark's stateful operator is a page, not
+an account. The operator costs a few round trips for every key of a batch.
 """
 
 import json
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,12 +20,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from upheld.generators.envelope_pb2 import Envelope, Posting
+from upheld.impl.common.stores import Store
 from upheld.impl.spark.accounts import Accounts, apply, output
 from upheld.impl.spark.envelopes import decode
 from upheld.impl.spark.rows import OUTPUT
-from upheld.impl.stores import Store
 
-READS, BESIDE, WRITES = ("entries",), (), "balances"
+READS: tuple[str, ...] = ("entries",)
+BESIDE: tuple[str, ...] = ()
+WRITES = "balances"
 MADE_UP = Envelope(postings=[Posting(account="a", amount_cents=1)]).SerializeToString()
 BATCH_RECORDS = 1_000_000
 ARROW_RECORDS = 100_000  # the more entries fold together, the less is shuffled
@@ -37,7 +40,7 @@ RUN = (
 )
 
 
-def build(records: DataFrame, *_: Any) -> DataFrame:
+def build(records: DataFrame, *_: object) -> DataFrame:
     """Fold entries into runs, and runs into the pages of accounts."""
     return (
         runs_of(records)
@@ -48,15 +51,19 @@ def build(records: DataFrame, *_: Any) -> DataFrame:
 
 
 def runs_of(records: DataFrame) -> DataFrame:
-    """Fold entries into runs; where a store keeps the state, all the rest is the driver's."""
+    """Fold entries into runs.
+
+    If a store keeps the state, the driver does all the rest.
+    """
     return records.drop("headers").mapInArrow(fold_into_runs, RUN)
 
 
 def fold_into_runs(
     batches: Iterator[pa.RecordBatch], *, by_key: bool = False
 ) -> Iterator[pa.RecordBatch]:
-    """Turn batches of records into batches of runs; by key, all of an entry's postings are those of
-    its branch.
+    """Turn batches of records into batches of runs.
+
+    If `by_key`, all postings of an entry are those of its branch.
     """
     for batch in batches:
         envelopes = decode(batch)
@@ -71,13 +78,15 @@ def fold_into_runs(
         order = np.argsort(_codes(accounts), kind="stable")
         entry = entry.to_numpy()[order]
         hop = {name: column.take(pa.array(entry)) for name, column in envelopes.first_hop.items()}
-        accounts, offsets = accounts.take(pa.array(order)), hop["offset"]
+        accounts = accounts.take(pa.array(order))
+        offsets = hop["offset"]
         parted = (np.diff(offsets.to_numpy()) <= 0) & (np.diff(entry) != 0)
         for column in (accounts, hop["topic"], hop["partition"], hop["topic_id"]):
             parted |= np.diff(_codes(column)) != 0
         starts = np.flatnonzero(np.concatenate([[True], parted]))[: len(entry)]
         ends = np.append(starts[1:], len(entry)) if len(entry) else starts
-        first, last = pa.array(entry[starts]), pa.array(entry[ends - 1])
+        first = pa.array(entry[starts])
+        last = pa.array(entry[ends - 1])
         yield pa.RecordBatch.from_pydict(
             {
                 "read_partition": batch["partition"].take(first),
@@ -98,13 +107,14 @@ def fold_into_runs(
 
 
 def _codes(column: pa.Array) -> np.ndarray:
-    """Small numbers that are equal where the values are."""
+    """Return small numbers that are equal where the values are."""
     return np.asarray(column.dictionary_encode().indices)
 
 
 def _slices(numbers: pa.Int64Array, starts: np.ndarray) -> pa.BinaryArray:
-    """The numbers between one start and the next as bytes: Spark takes quadratic time over a column
-    of lists.
+    """Return the numbers between one start and the next as bytes.
+
+    Spark takes quadratic time over a column of lists.
     """
     bounds = (np.append(starts, len(numbers)) * 8).astype(np.int32)
     return pa.Array.from_buffers(
@@ -113,8 +123,10 @@ def _slices(numbers: pa.Int64Array, starts: np.ndarray) -> pa.BinaryArray:
 
 
 class Stored:
-    """States that a store keeps: all of them loaded at a start, and what a batch has changed
-    written when it is out.
+    """States that a store keeps.
+
+    All of them are loaded at a start. The states that a batch has changed are written when it is
+    out.
     """
 
     def __init__(self, store: Store, stage: str = WRITES, of: str = "account") -> None:
@@ -122,11 +134,15 @@ class Stored:
         self.accounts = {
             a: [row["balance_cents"], row["postings"], *row["applied"].values()] for a, row in rows
         }
-        self.store, self.stage, self.of, self.changed = store, stage, of, set[str]()
+        self.store = store
+        self.stage = stage
+        self.of = of
+        self.changed = set[str]()
 
     def apply(self, runs: pa.Table) -> pa.Table:
-        """Apply a batch's runs in the order they were read, and return the last row of each account
-        that changed.
+        """Apply a batch's runs in the order they were read.
+
+        Returns the last row of each account that changed.
         """
         columns = [column.to_pylist() for column in runs.columns]
         changed = {
@@ -140,7 +156,7 @@ class Stored:
         return pa.Table.from_pylist([row.asDict(recursive=True) for row in rows])
 
     def write(self) -> None:
-        """Write what has changed."""
+        """Write the states that have changed."""
         rows = {}
         for account in self.changed:
             balance_cents, postings, *applied = self.accounts[account]

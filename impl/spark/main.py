@@ -1,6 +1,6 @@
-"""The reference design in PySpark: on the adapter protocol, or by itself on a Kafka of yours.
+"""The reference design in PySpark: for a harness, or by itself on a Kafka.
 
-    python -m upheld.impl.spark.main                  speaks the protocol
+    python -m upheld.impl.spark.main                  speaks the adapter's protocol
     spark-submit --jars JARS main.py --bootstrap HOST:PORT --checkpoint FOLDER      processes until it is ended
 
 JARS are the locked ones: `python -m upheld.brokers.jars impl/spark/jars | paste -sd,` prints them.
@@ -16,20 +16,22 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from upheld.adapter import Failed, serve
-from upheld.impl.spark.runtime import PROGRAMS, Spark
+from upheld.impl.spark.design import Spark
+from upheld.impl.spark.program import PROGRAMS
 
 
 class Arguments(argparse.ArgumentParser):
-    """What is wrong with a command line in one sentence, and the exit code of bad input."""
+    """A parser that tells an error in one sentence, with the exit code of bad input."""
 
     def error(self, message: str) -> NoReturn:
-        """Say it, and end."""
+        """Print the error, and exit."""
         self.exit(4, f"{self.prog}: {message}; --help shows what there is\n")
 
 
 def pair(text: str) -> tuple[str, str]:
-    """A security property of the command line; what has no value is no property, and is not quoted:
-    it may be a secret.
+    """Return a security property of the command line.
+
+    A text without a value is no property. It is not quoted: it may be a secret.
     """
     name, is_given, value = text.partition("=")
     if not is_given:
@@ -38,8 +40,9 @@ def pair(text: str) -> tuple[str, str]:
 
 
 def start(arguments: list[str]) -> dict[str, Any] | None:
-    """What a harness would say at `start`, from the command line; nothing where the command line is
-    empty.
+    """Return the request `start` that a command line stands for.
+
+    Returns None if the command line is empty.
     """
     if not arguments:
         return None
@@ -87,7 +90,8 @@ def start(arguments: list[str]) -> dict[str, Any] | None:
         help="librdkafka's security",
     )
     said = parser.parse_args(arguments)
-    program, topics = PROGRAMS[said.program], (said.writes, said.reads, said.beside)
+    program = PROGRAMS[said.program]
+    topics = (said.writes, said.reads, said.beside)
     roles = (program.WRITES, *program.READS, *program.BESIDE)
     return {
         "program": said.program,
@@ -111,13 +115,14 @@ def start(arguments: list[str]) -> dict[str, Any] | None:
 
 
 if __name__ == "__main__":
-    design, alone = Spark(), start(sys.argv[1:])
+    design = Spark()
+    alone = start(sys.argv[1:])
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     try:
         if alone:
             design.boot()
             design.open(alone)
-            does = "runs" if design.is_leading else "stands by"
+            does = "runs" if design.running.is_leading else "stands by"
             print(
                 f"{alone['program']} {does} as {alone['application_id']}; Ctrl-C ends it",
                 file=sys.stderr,
@@ -131,7 +136,7 @@ if __name__ == "__main__":
     except KeyboardInterrupt:
         pass
     finally:  # asked to end by a signal: finish the batch and leave no transaction open
-        if hasattr(design, "election"):
+        if design.is_open:
             design.close()
         if alone:
             shutil.rmtree(alone["state_dir"], ignore_errors=True)

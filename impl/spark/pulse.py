@@ -1,8 +1,8 @@
-"""pulse: the signals of `motors`, `grippers` and `controllers` are one stream, summed once per
-robot into `frequency`.
+"""pulse: all signals, summed once per robot into `frequency`.
 
-One operator takes signals and names alike, so a row is whole when it leaves, and neither a join nor
-a table of its own is needed: the result topic is what queries are answered from.
+Those of `motors`, `grippers` and `controllers` are one stream. One operator takes signals and names
+alike, so a row is whole when it leaves. There is neither a join nor a table of its own: queries are
+answered from the result topic.
 """
 
 import json
@@ -12,10 +12,12 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from upheld.impl.spark.joins import Said, Table, in_pages
+from upheld.impl.spark.joins import Said, Step, Table, in_pages
 from upheld.impl.spark.rows import NO_HEADERS
 
-READS, BESIDE, WRITES = ("motors", "grippers", "controllers", "robots"), (), "frequency"
+READS: tuple[str, ...] = ("motors", "grippers", "controllers", "robots")
+BESIDE: tuple[str, ...] = ()
+WRITES = "frequency"
 MADE_UP = b'{"robot": "a", "ts_ms": 1, "points": 1, "name": "a"}'
 BATCH_RECORDS = 250_000
 ARROW_RECORDS = 100_000
@@ -25,8 +27,11 @@ NAMES = Table("names", name="text", is_keyed=False)
 BAD = "concat_ws('', 'poison: ', topic, '-', partition, '@', offset, ' is no record of its topic')"
 
 
-def build(records: DataFrame, _: Any, start: dict[str, Any]) -> DataFrame:
-    """Read all four topics, bring a robot's records to its page, and write the rows that change."""
+def build(records: DataFrame, _: object, start: dict[str, Any]) -> DataFrame:
+    """Read all four topics, and bring a robot's records to its page.
+
+    Returns the rows that change.
+    """
     roles = ", ".join(f"'{start['topics'][role]}', '{role}'" for role in READS)
     is_name = f"topic = '{start['topics']['robots']}'"
     is_legal = (
@@ -47,7 +52,8 @@ def build(records: DataFrame, _: Any, start: dict[str, Any]) -> DataFrame:
         )
     )
     takes = ("role", "offset", "partition", "robot", "ts_ms", "points", "called")
-    return in_pages(read, "robot", takes, merge, ("robot", "value"), PAGES).selectExpr(
+    step = Step(takes, merge, ("robot", "value"))
+    return in_pages(read, "robot", step, PAGES).selectExpr(
         "cast(robot as binary) as key",
         "cast(value as binary) as value",
         f"{NO_HEADERS} as headers",
@@ -56,13 +62,15 @@ def build(records: DataFrame, _: Any, start: dict[str, Any]) -> DataFrame:
 
 
 def merge(page: dict[str, Any], said: Iterable[Said]) -> Iterator[Said]:
-    """The page {robot: its row}: count a batch in, and give each row that changes and has had a
-    signal.
+    """Count a batch into the page {robot: its row}.
+
+    Yields each row that changes, if its robot has had a signal.
     """
     touched = {}
     # A shuffle promises no order.
     for role, offset, partition, robot, ts_ms, points, called in sorted(said):
-        row = touched[robot] = page.setdefault(robot, {"robot": robot, "name": None, "applied": {}})
+        row = page.setdefault(robot, {"robot": robot, "name": None, "applied": {}})
+        touched[robot] = row
         row["applied"][role] = {"partition": partition, "offset": offset}
         if role == "robots":
             row["name"] = called
@@ -74,7 +82,10 @@ def merge(page: dict[str, Any], said: Iterable[Said]) -> Iterator[Said]:
 
 
 def count_in(row: dict[str, Any], ts_ms: int, points: int) -> None:
-    """Add a signal, which may be older than the robot's first one so far, or of the same moment."""
+    """Add a signal to a row.
+
+    The signal may be older than the robot's first one so far, or of the same moment.
+    """
     row["points"] = row.get("points", 0) + points
     first = {"first_ts_ms": ts_ms, "first_points": points}
     if (age_ms := ts_ms - row.get("first_ts_ms", ts_ms + 1)) < 0:

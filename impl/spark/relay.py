@@ -1,12 +1,10 @@
-"""relay: every record of `input` goes on to `output` with the position it was read from appended to
-its chain.
+"""relay: every record of `input` goes on to `output` with one more hop.
 
-Stateless and native: the hop is appended to the envelope's bytes, so not even unknown fields are
-lost.
+The hop is the position that the record was read from. The program is stateless and native: the hop
+is appended to the envelope's bytes, so not even unknown fields are lost.
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -15,14 +13,19 @@ from upheld.generators.envelope_pb2 import Envelope
 from upheld.impl.spark.envelopes import decode, join
 from upheld.impl.spark.rows import OUTPUT
 
-READS, BESIDE, WRITES = ("input",), (), "output"
+READS: tuple[str, ...] = ("input",)
+BESIDE: tuple[str, ...] = ()
+WRITES = "output"
 MADE_UP = Envelope(id="a").SerializeToString()
 BATCH_RECORDS = 1_000_000
 ARROW_RECORDS = 2_000  # Spark takes quadratic time over a column of lists, which headers are
 
 
-def build(records: DataFrame, *_: Any) -> DataFrame:
-    """Append the hop; key, headers, timestamp and the order within a partition stay."""
+def build(records: DataFrame, *_: object) -> DataFrame:
+    """Append the hop.
+
+    Key, headers, timestamp and the order within a partition stay.
+    """
     return records.mapInArrow(append_hop, OUTPUT)
 
 

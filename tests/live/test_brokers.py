@@ -20,7 +20,7 @@ from upheld.brokers.container import kafka_image
 from upheld.brokers.embedded import EmbeddedBroker, open_embedded
 from upheld.brokers.engine import NoContainerError
 from upheld.errors import MachineProblem
-from upheld.kafka.reader import Reading
+from upheld.kafka.reading import Reading
 from upheld.nemesis.brokers import id_in, log_of
 from upheld.supervisor.reaper import RUN_LABEL, RunScope, members
 
@@ -39,7 +39,7 @@ def run() -> Iterator[RunScope]:
 
 
 def transacted(broker: Broker) -> list[tuple[bytes | None, bytes | None]]:
-    """What a read_committed reader sees of one aborted and one committed transaction."""
+    """Return what a reader of committed data sees of two records, one aborted."""
     client: dict[str, Any] = broker.client | {"bootstrap.servers": broker.bootstrap}
     admin = AdminClient(client)
     admin.create_topics([NewTopic("probe", 1, 1)])["probe"].result(DEADLINE_S)
@@ -69,9 +69,7 @@ def visible(broker: Broker) -> list[tuple[bytes | None, bytes | None]]:
 
 
 def test_the_embedded_broker_keeps_transactions_apart(broker: EmbeddedBroker) -> None:
-    """It is Kafka: an aborted record is not visible to a reader of committed data, a committed one
-    is.
-    """
+    """A reader of committed data sees no aborted record, and each committed one."""
     assert transacted(broker) == [(b"key", b"committed")]
     assert (broker.kind, broker.why, broker.ours, broker.client) == (
         "embedded",
@@ -84,10 +82,10 @@ def test_the_embedded_broker_keeps_transactions_apart(broker: EmbeddedBroker) ->
 
 
 def test_a_killed_broker_comes_back_with_what_it_had(run: RunScope, tmp_path: Path) -> None:
-    """At the same address, when its old registration is over; what the two lives said stands in one
-    log.
+    """A killed broker comes back at the same address, after its old registration.
 
-    Where Java has an archive of its own classes, the node takes Kafka's from one as well.
+    The output of both lives stands in one log. Where Java has an archive of its own classes, the
+    node takes Kafka's from one as well.
     """
     broker = open_embedded(run, tmp_path, why="a test")
     mapped = Path(f"/proc/{broker.process.pid}/maps").read_text()
@@ -104,8 +102,9 @@ def test_a_killed_broker_comes_back_with_what_it_had(run: RunScope, tmp_path: Pa
 
 
 def test_a_cluster_outlives_two_of_its_nodes_in_turn_and_ends_with_its_run(tmp_path: Path) -> None:
-    """Another node commits what the dead one coordinated; the dead one comes back, and the cluster
-    can spare another.
+    """Another node commits the transactions that the dead node coordinated.
+
+    The dead node comes back, and the cluster can spare another.
     """
     with RunScope() as run:
         cluster = open_cluster(run, tmp_path, why="a test")
@@ -191,7 +190,7 @@ def test_a_java_that_exits_at_start_is_quoted(
 
 @pytest.fixture
 def image() -> str:
-    """The image that an engine here has; without engine or image there is nothing to test."""
+    """Return the image that an engine here has; without any the test is skipped."""
     try:
         return kafka_image(None)
     except NoContainerError as reason:
@@ -201,8 +200,9 @@ def image() -> str:
 def test_auto_takes_a_container_where_an_engine_has_the_image(
     run: RunScope, image: str, tmp_path: Path
 ) -> None:
-    """The same Kafka from an image: transactions work, the log is kept, and closing removes the
-    container.
+    """The Kafka of an image is the same: transactions work, and the log is kept.
+
+    Closing the broker removes the container.
     """
     broker = open_broker("auto", run=run, log_dir=tmp_path)
 
@@ -215,7 +215,7 @@ def test_auto_takes_a_container_where_an_engine_has_the_image(
 
 
 def containers_of(run: RunScope) -> list[Any]:
-    """What the engine still has of the run, running or not."""
+    """Return the containers of a run that the engine still has, running or not."""
     return list(
         docker.from_env().containers.list(all=True, filters={"label": f"{RUN_LABEL}={run.run_id}"})
     )

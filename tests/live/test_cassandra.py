@@ -1,5 +1,6 @@
-"""A Cassandra as the store of designs: one serves a run and ends with it, and tells every row that
-is written.
+"""A Cassandra as the store of designs.
+
+One server serves a run and ends with it, and tells every row that is written.
 """
 
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 from servers import hear
 
-from upheld.impl.stores import Cassandra as Client
+from upheld.impl.common.stores import Cassandra as Client
 from upheld.stores import Cassandra
 from upheld.stores.cassandra_server.process import server_of
 from upheld.supervisor.reaper import RunScope
@@ -17,8 +18,11 @@ END_S = 10.0
 
 
 def test_every_row_is_told(tmp_path: Path) -> None:
-    """By whichever of the known statements it was written; another application on the same server
-    has its own rows, and a store that is held is read and not written."""
+    """A row is told by whichever of the known statements it was written.
+
+    Another application on the same server has its own rows. A store that is held can be read, and
+    not be written.
+    """
     from cassandra import OperationTimedOut  # noqa: PLC0415
     from cassandra.query import BatchStatement  # noqa: PLC0415
 

@@ -8,13 +8,13 @@ import pytest
 from upheld.brokers import Broker
 from upheld.generators.ledger import Send, ledger
 from upheld.kafka.feed import Feed
-from upheld.kafka.reader import Reading
+from upheld.kafka.reading import Reading
 
 PARTITIONS = 4
 
 
 class Written(NamedTuple):
-    """What the feed said of a workload, and what a reader finds of it."""
+    """The feed's account of a workload, and the records that a reader finds."""
 
     told: dict[str, int]
     visible: list[Any]
@@ -30,8 +30,9 @@ def reading(broker: Broker) -> Iterator[Reading]:
 
 
 def written(reading: Reading, topic: str, sends: Sequence[Send]) -> Written:
-    """Write a workload to a topic of its own, and read it back as soon as no transaction is
-    open.
+    """Write a workload to a topic of its own.
+
+    The topic is read back as soon as no transaction is open.
     """
     reading.create({topic: PARTITIONS})
     told = Feed(reading.settings, topic).write({"entries": topic}, "entries", sends)
@@ -46,8 +47,9 @@ def written(reading: Reading, topic: str, sends: Sequence[Send]) -> Written:
 
 
 def test_aborted_records_lie_in_between_and_end_every_partition(reading: Reading) -> None:
-    """All that counts is visible, in its order, and ends where it was said; aborted attempts stand
-    in between and behind it.
+    """All records that count are visible, in order, and end at the told offsets.
+
+    Aborted attempts stand in between and behind them.
     """
     sends = ledger(1, partitions=PARTITIONS)
     told, visible, everything = written(reading, "feed-between", sends)
@@ -67,8 +69,9 @@ def test_aborted_records_lie_in_between_and_end_every_partition(reading: Reading
 
 
 def test_what_comes_after_the_last_aborted_records_lies_behind_them(reading: Reading) -> None:
-    """In every partition an open transaction begins before all that counts, so that nothing of it
-    is there before the rest.
+    """In every partition an open transaction begins before all records that count.
+
+    So no such record is visible before the rest.
     """
     sends = sorted(
         ledger(1, partitions=PARTITIONS, aborted_transactions=1), key=lambda send: not send.aborted

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from upheld.brokers import Broker
 from upheld.protocol.manifest import load
-from upheld.runner.smoke import smoke
+from upheld.runner.smoke import Site, smoke
 from upheld.scaffold import new
 from upheld.supervisor.reaper import RunScope
 
@@ -14,7 +14,7 @@ def test_new_passes_smoke(tmp_path: Path, run_scope: RunScope, broker: Broker) -
     new(tmp_path / "My Relay")
     manifest = load(str(tmp_path / "My Relay"))
 
-    checks = smoke(manifest, broker, run_scope, tmp_path / "logs")
+    checks = smoke(manifest, Site(broker, run_scope, tmp_path / "logs"))
 
     assert manifest.name == "my-relay"
     assert [check for check in checks if not check.ok] == []

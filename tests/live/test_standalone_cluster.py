@@ -1,7 +1,7 @@
-"""The reference on a standalone cluster of Spark's, a master and two workers, which are started as
-the README says.
+"""The reference on a standalone cluster of Spark's, as the README starts it.
 
-It takes minutes, so `tox run -e executors` runs it, and the default list does not.
+The cluster is a master and two workers. It takes minutes, so `tox run -e executors` runs it, and
+the default list does not.
 """
 
 import os
@@ -20,7 +20,7 @@ from upheld.supervisor.reaper import RunScope
 
 @pytest.fixture
 def run() -> Iterator[RunScope]:
-    """Whatever is started ends with the test."""
+    """Yield a run scope whose processes end with the test."""
     with RunScope() as scope:
         yield scope
 
@@ -88,7 +88,7 @@ def cluster(run: RunScope, tmp_path: Path) -> Iterator[Cluster]:
 
 
 def test_a_worker_and_the_driver_are_killed(ledger: Ledger, cluster: Cluster) -> None:
-    """The sums of all that was fed come out exactly, whoever of the cluster died in between."""
+    """The sums of all entries come out exactly, whichever process of the cluster died."""
     ledger.submit(*cluster.options)
     ledger.feed()
     wait("the first wave is summed", ledger.is_summed)

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from upheld.cli import parser
-from upheld.injectors.disk import Disk
-from upheld.sweep import LEFT, SIDES, Cut, Record
+from upheld.injectors.disk.watcher import Disk
+from upheld.sweep.journal import Journal, Plan
+from upheld.sweep.points import LEFT, SIDES, CrashPoint
 
 UPHELD = str(Path(sys.executable).with_name("upheld"))
 DEADLINE_S = 240.0
@@ -59,19 +60,18 @@ def test_a_wrong_design_is_caught_and_the_card_names_all_that_the_place_depends_
     The record was begun by hand, and is gone on with: nobody lives through the workload only to
     count places.
     """
-    cut = Cut(phase="transaction-2", api="txn_offset_commit", number=1, side="zombie")
+    point = CrashPoint(phase="transaction-2", api="txn_offset_commit", number=1, side="zombie")
     sides = (*SIDES, "zombie")
-    Record(
-        tmp_path, "broken/takes_a_new_id_on_every_start", "ledger", "exactly_once", "all", sides
-    ).begin([cut], SEED)
+    design = "broken/takes_a_new_id_on_every_start"
+    Journal(tmp_path, Plan(design, "ledger", "exactly_once", "all", sides)).begin([point], SEED)
     asked = [
         "--design",
-        "broken/takes_a_new_id_on_every_start",
+        design,
         "--points",
         "all",
         "--zombie",
         "--point",
-        str(cut),
+        str(point),
     ]
 
     code, said, (_, result) = swept(tmp_path, *asked)
@@ -89,14 +89,15 @@ def test_a_disk_comes_back_as_it_was(tmp_path: Path) -> None:
     violated on one set back.
     """
     left = LEFT[:2]
-    cuts = [
-        Cut(phase="transaction-3", api="close:a/N", number=1, side="before", left=each)
+    points = [
+        CrashPoint(phase="transaction-3", api="close:a/N", number=1, side="before", left=each)
         for each in left
     ]
-    Record(
-        tmp_path, "broken/syncs_the_first_alone", "ledger", "exactly_once", "txn", SIDES, left
-    ).begin(cuts, SEED)
-    wrong = ("--design", "broken/syncs_the_first_alone", "--disk", "kept,rolled-back")
+    design = "broken/syncs_the_first_alone"
+    Journal(tmp_path, Plan(design, "ledger", "exactly_once", "txn", SIDES, left)).begin(
+        points, SEED
+    )
+    wrong = ("--design", design, "--disk", "kept,rolled-back")
 
     code, said, (_, kept, back) = swept(tmp_path, *wrong, "--point", "transaction-3.close:a/N.1.*")
 
@@ -104,4 +105,4 @@ def test_a_disk_comes_back_as_it_was(tmp_path: Path) -> None:
     assert (kept["cut"]["left"], kept["verdict"]) == ("kept", "upheld")
     assert (back["cut"]["left"], back["verdict"]) == ("rolled-back", "violated")
     assert back["evidence"]["file"].startswith("a/")
-    assert f"--disk kept,rolled-back --point {cuts[1]} --seed {SEED}" in said
+    assert f"--disk kept,rolled-back --point {points[1]} --seed {SEED}" in said

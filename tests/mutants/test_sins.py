@@ -1,5 +1,6 @@
-"""Every wrong design is caught where it says, as what it says, and passes its control; one run
-judges them all.
+"""Every wrong design is caught where it says, as what it says.
+
+It passes its control. One run judges all of them.
 """
 
 import json
@@ -33,7 +34,7 @@ def rows_at(depth: Depth) -> dict[str, set[str]]:
 
 @dataclass
 class Run:
-    """What the run left behind."""
+    """The report and the output of the run."""
 
     depth: Depth
     exit_code: int
@@ -49,8 +50,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def run(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """One run of the wrong designs, three rows at a time; its seed is in the report and in every
-    card.
+    """Run the wrong designs, three rows at a time.
+
+    The report and every card have the seed.
     """
     depth: Depth = pytestconfig.getoption("--depth")
     out = tmp_path_factory.mktemp("broken")
@@ -75,7 +77,10 @@ def run(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -
 
 
 def test_is_caught(name: str, run: Run) -> None:
-    """Its anomaly comes first on every row that it is judged on, and its control is upheld."""
+    """The anomaly of a design comes first on every row that it is judged on.
+
+    Its control is upheld.
+    """
     design = SINS[name]
     assert design.sin
     expected = dict.fromkeys(rows_at(run.depth)[name], ("violated", design.sin.anomaly))
@@ -98,8 +103,9 @@ def test_the_run_fails(run: Run) -> None:
 
 
 def test_every_check_catches_somebody(run: Run) -> None:
-    """No check is in the specification for decoration; the cheapest rows of a few guarantees need
-    not show that.
+    """Each check catches a wrong design.
+
+    The cheapest rows of a few guarantees need not show that.
     """
     if run.depth == "quick":
         return
@@ -117,9 +123,7 @@ def test_every_check_catches_somebody(run: Run) -> None:
 
 
 def test_the_red_card_of_the_readme_is_real(run: Run) -> None:
-    """The README's card names a design, a row, a claim and an anomaly that this run has seen
-    together.
-    """
+    """The README's card names a design, a row, a claim and an anomaly of this run."""
     card = (
         (Path(__file__).parents[2] / "README.md")
         .read_text()

@@ -37,7 +37,7 @@ PREFIXES = (
 
 
 class Outcome(NamedTuple):
-    """What one claim of a history comes to."""
+    """The result of one claim of a history."""
 
     check: str
     result: str  # "holds", the names of its anomalies, or why it could not be judged
@@ -45,7 +45,7 @@ class Outcome(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """What a history gives: comparable, and free of what differs by machine."""
+    """The results of judging a history, without all that differs by machine."""
 
     design: str
     row: str
@@ -94,7 +94,11 @@ def histories(runs: Iterable[Path]) -> Iterator[Path]:
 
 
 def collect(runs: Iterable[Path], folder: Path, under_kib: float = inf) -> dict[str, Judged]:
-    """Keep the first history of each design and row, compressed, and return what each gives."""
+    """Keep the first history of each design and row, compressed.
+
+    Returns:
+        What judging each of them gives, by name.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     index: dict[str, Judged] = {}
     known = set[tuple[str, str]]()
@@ -138,7 +142,7 @@ def differences(folder: Path, index: dict[str, Judged]) -> Iterator[str]:
 
 
 def shows(path: Path) -> set[str]:
-    """Return the checks that a compressed history calls, and the anomalies that it ends with."""
+    """Return the checks that a history calls, and the anomalies that it ends with."""
     with tempfile.TemporaryDirectory() as folder:
         plain = Path(folder) / "history.jsonl"
         plain.write_bytes(lzma.decompress(path.read_bytes()))
@@ -149,7 +153,10 @@ def shows(path: Path) -> set[str]:
 
 
 def smallest(folder: Path, index: dict[str, Judged]) -> list[str]:
-    """Choose histories that show all that the corpus shows, the most news a byte first."""
+    """Choose histories that show all that the corpus shows.
+
+    The history with the most news a byte comes first.
+    """
     news = {name: shows(folder / name) for name in index}
     size = {name: (folder / name).stat().st_size for name in index}
     unseen = set().union(*news.values())

@@ -1,7 +1,7 @@
-"""The golden files: what the specification and the protocol are, less what may be reworded.
+"""The golden files: the specification and the protocol without their wording.
 
-A redesign moves code and rewords titles; it changes no row, no promise of a design, no anomaly
-that a scenario can find and no message of the protocol. `python tools/golden.py` writes the files.
+A redesign moves code and rewords titles. It changes no row, no promise of a design, no anomaly that
+a scenario can find and no message of the protocol. `python tools/golden.py` writes the files.
 """
 
 import json
@@ -50,7 +50,7 @@ def explanations() -> dict[str, Any]:
 
 
 def protocol() -> dict[str, Any]:
-    """Return the protocol's JSON Schema by its parts, one for each message, without wording."""
+    """Return the protocol's JSON Schema by message, without wording."""
     parts = {}
     for name, part in schema().items():
         if not isinstance(part, Mapping):
@@ -86,7 +86,10 @@ TRANSCRIPT = (
 
 
 def as_text(entries: Mapping[str, Any]) -> str:
-    """Write one entry a line, sorted by key, so that a diff shows the entries that changed."""
+    """Write one entry a line, sorted by key.
+
+    A diff then shows the entries that changed.
+    """
     lines = (f"{json.dumps(key)}: {json.dumps(entries[key])}" for key in sorted(entries))
     return "{\n" + ",\n".join(lines) + "\n}\n"
 

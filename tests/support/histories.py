@@ -1,6 +1,6 @@
-"""Hand-written histories, to be read as a story: entries in, outputs out, a kill, a commit, and
-what a check says of it.
+"""Hand-written histories that read as a story.
 
+Entries come in, outputs go out, an instance is killed, a position is committed, and a check judges.
 No broker and no design is asked: a story writes down what the harness would have read back from the
 log.
 """
@@ -42,7 +42,10 @@ Found = tuple[str, str | None, str | None]  # name, key, input position
 
 
 class Story:
-    """One application's part in a history; `beside` opens another one in the same history."""
+    """The part of one application in a history.
+
+    `beside` opens the part of another one in the same history.
+    """
 
     def __init__(
         self,
@@ -90,8 +93,9 @@ class Story:
         return self
 
     def edited(self, *changes: tuple[Record, list[Record]]) -> History:
-        """The history with each of these outputs replaced by others, and every output given the
-        offset of its new place.
+        """Return the history with each of these outputs replaced by others.
+
+        Every output is given the offset of its new place.
         """
         replaced = {id(record): others for record, others in changes}
         offsets = [0, 0]
@@ -117,7 +121,10 @@ class Story:
         visible: bool = True,
         **amounts: int,
     ) -> Record:
-        """An entry in the input: postings as pairs or by account, and the chain it came by."""
+        """Append an entry to the input.
+
+        Postings are given as pairs or by account; `via` is the chain that the entry came by.
+        """
         number = self._number()
         envelope = Envelope(
             id=f"e{number}",
@@ -158,7 +165,10 @@ class Story:
         return self._append(record)
 
     def left(self, key: str, /, *cells: Any, partition: int = 0, **changes: Any) -> Record:
-        """A row of a join's first table: the ticker of a position, or the positions of a client."""
+        """Append a row of a join's first table.
+
+        Its cells are the ticker of a position, or the positions of a client.
+        """
         number = self._number()
         if self.program.name == "clients":
             row: dict[str, Any] = {"client": key, "positions": list(cells)}
@@ -191,9 +201,10 @@ class Story:
     # --- output
 
     def row(self, account: str, cents: Any, postings: int, entry: Record, **changes: Any) -> Record:
-        """A ledger's row: the balance after so many postings, this entry the last one applied.
+        """Append a ledger's row: the balance after so many postings.
 
-        `applied` among the changes is the position that the row says was applied last.
+        The entry is the one applied last. `applied` among the changes is the position that the row
+        says was applied last.
         """
         row = {"account": account, "balance_cents": cents, "postings": postings}
         return self._folded(account, row, entry, changes)
@@ -302,7 +313,7 @@ class Story:
         return self._emit(left, {"value": None, "partition": left.partition} | changes)
 
     def batch(self, first: int, last: int, producer: int, epoch: int = 0, **changes: Any) -> None:
-        """Who wrote the outputs from one offset to another."""
+        """Note the producer that wrote the outputs from one offset to another."""
         self._tell(
             Batch(
                 topic=self.writes,
@@ -353,8 +364,9 @@ class Story:
         down: bool = True,
         group: bool = True,
     ) -> None:
-        """Every transaction is decided, and the input below these offsets (one a partition) is
-        committed.
+        """Note that every transaction is decided.
+
+        The input below these offsets (one a partition) is committed.
         """
         offsets = {f"{self.reads}-{partition}": offset for partition, offset in enumerate(below)}
         offsets |= {f"{self.second}-{partition}": offset for partition, offset in enumerate(second)}
@@ -364,13 +376,13 @@ class Story:
         )
 
     def stored(self, *written: tuple[int, str], at_ms: int = 0, **rows: Record) -> None:
-        """What the store holds, as these outputs say it, and when which account was written."""
+        """Note the rows of the store, as these outputs say them, and each write's time."""
         kept = tuple((self.program.writes, a, (r.value or b"").decode()) for a, r in rows.items())
         writes = tuple((when_ms, self.program.writes, account) for when_ms, account in written)
         self._tell(Stored(at_ms=at_ms, application=self.name, rows=kept, writes=writes))
 
     def has_in_memory(self, mib: int) -> None:
-        """What its processes have in memory."""
+        """Note the memory of the application's processes."""
         self._tell(Memory(at_ms=0, application=self.name, size_bytes=mib << 20))
 
     def recovers(self, after_ms: int) -> None:
@@ -408,7 +420,7 @@ class Story:
         )
 
     def names(self, *topics: str, groups: tuple[str, ...] = (), ids: tuple[str, ...] = ()) -> None:
-        """What exists on the broker."""
+        """Note the names that exist on the broker."""
         self._tell(Names(at_ms=0, topics=topics, groups=groups, transactional_ids=ids))
 
     # --- pulse
@@ -485,7 +497,7 @@ class Story:
     def keeps(
         self, topic: str, partitions: int = 1, repeated: int = 0, size_bytes: int = 0
     ) -> None:
-        """What the design keeps on the broker."""
+        """Note a topic that the design keeps on the broker."""
         size = {"records": 1, "size_bytes": size_bytes}
         kept = Kept(
             at_ms=0,
@@ -500,11 +512,11 @@ class Story:
     # --- the end
 
     def judged(self, check: str, **arguments: Any) -> list[Anomaly]:
-        """What a check finds, as the history stands."""
+        """Return the anomalies that a check finds, as the history stands."""
         return CHECKS[check](self.history, self.name, **arguments)
 
     def found(self, check: str, **arguments: Any) -> list[Found]:
-        """What a check finds, as name, key and input position."""
+        """Return name, key and input position of each anomaly that a check finds."""
         return [(a.name, a.key, a.source) for a in self.judged(check, **arguments)]
 
     def claims(self, check: str, **arguments: Any) -> None:

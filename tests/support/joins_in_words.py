@@ -15,7 +15,15 @@ from upheld.history.events import Record
 def told(
     program: str, reads: str, *lives: str, mode: str = "exactly_once", **options: Any
 ) -> Story:
-    """A join that is fed these words; its outputs as words, a new start between the pieces."""
+    """Tell a join in words.
+
+    Args:
+        program: The join.
+        reads: The records that it is fed.
+        lives: The outputs of each life; a new start is between two of them.
+        mode: The mode of the application.
+        options: Other options of the story.
+    """
     story = Story(program, mode, **options)
     records: list[Record] = []
     for word in reads.split():

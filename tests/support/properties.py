@@ -1,4 +1,4 @@
-"""What property-based tests of checks share."""
+"""Helpers for property-based tests of checks."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from upheld.history.events import Claim
 
 
 def claimed(history: History) -> dict[str, set[str]]:
-    """Every check that the history claims, and the anomalies that it finds at any of its claims."""
+    """Return the anomalies that each check finds at any of its claims in a history."""
     found: dict[str, set[str]] = {}
     for count, event in enumerate(history.events):
         if isinstance(event, Claim):
@@ -29,6 +29,6 @@ def found(check: str, history: History) -> set[str]:
 
 
 def some(data: st.DataObject, candidates: list[Any]) -> Any:
-    """One of them; a plan that has none says nothing."""
+    """Draw one of the candidates; a plan that has none is passed over."""
     assume(candidates)
     return data.draw(st.sampled_from(candidates))

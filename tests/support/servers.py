@@ -1,4 +1,4 @@
-"""What every server that keeps states has to do, wherever it runs."""
+"""Duties of every server that keeps states, wherever it runs."""
 
 import time
 
@@ -11,15 +11,16 @@ END_S = 10.0
 
 
 def hear(store: Store, writes: int) -> None:
-    """Wait until it was told of so many writes; what is told travels behind the answer."""
+    """Wait until the store has told so many writes, which it tells behind the answer."""
     until = time.monotonic() + END_S
     while store.version() < writes and time.monotonic() < until:
         time.sleep(0.01)
 
 
 def comes_back(store: Redis) -> None:
-    """While it is down nobody reaches it, and what it holds is told all the same; then it goes on
-    where it was killed.
+    """Hold that a server goes on where it was killed.
+
+    While the server is down, no client reaches it, and its rows are told all the same.
     """
     design = redis.Redis.from_url(store.address, retry=None)
     design.hset("app:balances", "ada", "1")

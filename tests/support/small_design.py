@@ -22,7 +22,7 @@ MODES = ("exactly_once", "at_least_once")
 
 @dataclass(frozen=True)
 class Batch:
-    """How many records a design takes from each partition at once, and how it shows them."""
+    """The number of records that a design takes from each partition, and their form."""
 
     size: int
     conflates: bool
@@ -31,8 +31,9 @@ class Batch:
 
 @dataclass(frozen=True)
 class Plan:
-    """An input, and the lives of a design: batches that were committed, then one that a kill met
-    half-way.
+    """An input, and the lives of a design.
+
+    A life is batches that were committed, then one that a kill met half-way.
     """
 
     program: str
@@ -76,8 +77,9 @@ def plans(
 
 @dataclass
 class State:
-    """What a design remembers: per account the sum, the count and the first hop; per partition
-    where it reads on.
+    """The memory of a design.
+
+    It holds per account the sum, the count and the first hop, and per partition the next offset.
     """
 
     accounts: dict[str, tuple[int, int, tuple[Any, ...]]] = field(default_factory=dict)
@@ -86,7 +88,7 @@ class State:
 
 @dataclass(frozen=True)
 class Sin:
-    """What this design does wrong, if anything."""
+    """The mistake of this design, if it makes any."""
 
     counts: Record | None = None  # this aborted entry
     leaves_out: tuple[Record, str] | None = None  # this entry for this account
@@ -142,8 +144,9 @@ class Design:
         return log
 
     def play(self) -> "Design":
-        """Live every life of the plan, then drain the input; the claims of the features stand where
-        they are made.
+        """Live every life of the plan, then drain the input.
+
+        The claims of the features stand where they are made.
         """
         story = self.story
         exactly_once = self.plan.mode == "exactly_once"
@@ -236,7 +239,7 @@ class Design:
 
 @dataclass
 class Edit:
-    """A played history whose outputs can be taken out, put in or changed before it is judged."""
+    """A played history whose outputs can be changed before it is judged."""
 
     design: Design
 
@@ -256,8 +259,9 @@ class Edit:
         return keys
 
     def history(self, *changes: tuple[Record, list[Record]]) -> History:
-        """Each of these outputs replaced by others, and every output given the offset of its new
-        place.
+        """Return the history with each of these outputs replaced by others.
+
+        Every output is given the offset of its new place.
         """
         return self.design.story.edited(*changes)
 

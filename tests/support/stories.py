@@ -1,4 +1,4 @@
-"""Hand-written histories of the programs, which several tests tell in their own way."""
+"""Hand-written histories of the programs that several tests tell."""
 
 from typing import Any
 
@@ -36,7 +36,10 @@ def four_letters(mode: str = "exactly_once", **options: Any) -> tuple[Story, lis
 
 
 def relayed(mode: str, *pieces: str) -> Story:
-    """A relay whose outputs are these inputs by number; a new start between the pieces."""
+    """Tell a relay whose outputs are these inputs by number.
+
+    An instance starts anew between the pieces.
+    """
     story, letters = four_letters(mode)
     for again, piece in enumerate(pieces):
         if again:
@@ -48,8 +51,9 @@ def relayed(mode: str, *pieces: str) -> Story:
 
 
 def balances(mode: str, *pieces: str, atomic: str = "batch") -> Story:
-    """A ledger of one account with four entries, whose outputs are these states by number; a new
-    start between.
+    """Tell a ledger of one account with four entries.
+
+    The outputs are these states by number; an instance starts anew between the pieces.
     """
     story = Story("ledger", mode, atomic=atomic)
     story.start()

@@ -1,6 +1,4 @@
-"""The reference by spark-submit, without the harness: a driver, and what it makes of a ledger's
-entries.
-"""
+"""The reference by spark-submit, without the harness, as a ledger."""
 
 import json
 import os
@@ -16,7 +14,7 @@ from upheld.brokers import Broker
 from upheld.brokers.jars import jar_set
 from upheld.generators.envelope_pb2 import Envelope, Posting
 from upheld.impl.spark import main
-from upheld.kafka.reader import Reading
+from upheld.kafka.reading import Reading
 from upheld.supervisor.reaper import RunScope
 
 DEADLINE_S = 240.0
@@ -42,8 +40,9 @@ def wait(what: str, reached: Callable[[], bool]) -> None:
 
 
 class Ledger:
-    """A broker with the ledger's topics, and a driver that reads and writes them; both have names
-    of their own, if asked.
+    """A broker with the ledger's topics, and a driver that reads and writes them.
+
+    With a name, the topics and the driver have names of their own.
     """
 
     driver: "subprocess.Popen[bytes]"

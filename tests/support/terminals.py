@@ -1,4 +1,4 @@
-"""A program on a terminal of its own, for tests of what a person sees and of Ctrl-C."""
+"""A program on a terminal of its own, for tests of live lines and of Ctrl-C."""
 
 import contextlib
 import os
@@ -23,7 +23,7 @@ os.execvp(sys.argv[1], sys.argv[1:])
 
 
 class Terminal:
-    """A pseudo-terminal, the program on it, and all that the program has written there."""
+    """A pseudo-terminal, the program on it, and all that the program has written."""
 
     def __init__(
         self, *command: str, columns: int = 100, cwd: Path | None = None, **environment: str

@@ -1,5 +1,6 @@
-"""A long run inside a test, of which a person sees the lines that say how far it is, and no card of
-what is meant to fail.
+"""A long run inside a test that shows its progress.
+
+The user sees the lines that say how far it is, and no card of a row that is meant to fail.
 """
 
 import subprocess
@@ -11,10 +12,12 @@ import pytest
 
 
 def watched(command: list[str], log: Path, deadline_s: float, config: pytest.Config) -> int:
-    """Run the command, and print its `[12/98]` lines past pytest's capturing; all it says goes to
-    the log.
+    """Run the command, and print its `[12/98]` lines past pytest's capturing.
 
-    Returns its exit code. It is killed at the deadline.
+    All output goes to the log. The command is killed at the deadline.
+
+    Returns:
+        The exit code of the command.
     """
     capture = config.pluginmanager.getplugin("capturemanager")
     assert capture

@@ -49,7 +49,7 @@ def everything(made: Tables) -> list[Send]:
 
 
 def row_of(send: Send) -> dict[str, Any]:
-    """What a record says."""
+    """Return the row that a record holds, or None for a null value."""
     row: dict[str, Any] = json.loads(send.value or b"null")
     return row
 

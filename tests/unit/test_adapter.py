@@ -1,4 +1,4 @@
-"""The serve loop for designs in Python keeps the protocol, whatever the design does."""
+"""The serve loop for Python designs keeps the protocol, whatever the design does."""
 
 import sys
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ def spawn(tmp_path: Path) -> Iterator[Spawn]:
 
 
 def test_stray_prints_go_to_the_log(spawn: Spawn) -> None:
-    """What a design prints lands in its log, and a reusable one starts again after stop."""
+    """A design's prints land in its log, and a reusable one starts again after stop."""
     instance = spawn("")
 
     for _ in range(2):
@@ -68,8 +68,9 @@ def test_stdin_ends_while_working(spawn: Spawn) -> None:
 
 
 def test_refusal_and_loud_stop_at_start(spawn: Spawn) -> None:
-    """`open` may refuse, after which stop is answered, or fail loudly, after which it exits, unless
-    it is sound.
+    """`open` may refuse, after which stop is answered, or fail loudly.
+
+    After a loud failure the process exits, unless the design is sound.
     """
     refusing = spawn("refuses")
     failing = spawn("storage")
@@ -88,8 +89,9 @@ def test_refusal_and_loud_stop_at_start(spawn: Spawn) -> None:
 
 
 def test_loud_stop_while_it_works(spawn: Spawn) -> None:
-    """One that has let go of everything says so and takes another start; one whose runtime is
-    spoiled exits.
+    """A design that has let go of everything says so and takes another start.
+
+    A design whose runtime is spoiled exits.
     """
     sound = spawn("poison")
     spoiled = spawn("fenced")
@@ -106,8 +108,9 @@ def test_loud_stop_while_it_works(spawn: Spawn) -> None:
 
 
 def test_two_clusters(spawn: Spawn) -> None:
-    """One that stands by begins to work when it is activated, hands over when it is told to, and
-    can be started again.
+    """A design that stands by begins to work when it is activated.
+
+    It hands over when it is told to, and can be started again.
     """
     instance = spawn("")
 
@@ -120,8 +123,9 @@ def test_two_clusters(spawn: Spawn) -> None:
 
 @pytest.mark.parametrize("habit", ["breaks", "breaks_in_c"])
 def test_broken_worker(spawn: Spawn, habit: str) -> None:
-    """A worker that raises ends the process and leaves its traceback in the log, also where that is
-    no exception.
+    """A worker that raises ends the process and leaves its traceback in the log.
+
+    It does so too if it raises what is no exception.
     """
     instance = spawn(habit)
     instance.start(START)

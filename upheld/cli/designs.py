@@ -7,7 +7,7 @@ from typing import NamedTuple
 from upheld.cli.choices import manifests
 from upheld.cli.machine import opened_broker, out_folder, prepare_all
 from upheld.errors import ExitCode
-from upheld.runner.smoke import Watch, count, smoke
+from upheld.runner.smoke import Site, Watch, count, smoke
 from upheld.scaffold import new
 from upheld.supervisor.reaper import RunScope
 from upheld.ui.console import console
@@ -45,7 +45,9 @@ def smoke_design(arguments: argparse.Namespace) -> int:
             progress.begin(mean.total, mean.seconds)
             for design in designs:
                 checks = smoke(
-                    design, broker, run, out / "logs", watch=Watch(design.name, progress, mean)
+                    design,
+                    Site(broker, run, out / "logs"),
+                    Watch(design.name, progress, mean),
                 )
                 results += [Checked(design.name, *result) for result in checks]
         broker.close()

@@ -17,11 +17,11 @@ from upheld.brokers import Broker, open_broker
 from upheld.cli.choices import look_for_garbage_seldom, seed_of
 from upheld.errors import MachineProblem, UsageProblem
 from upheld.kafka.feed import Feed
-from upheld.kafka.reader import Reading
+from upheld.kafka.reading import Reading
 from upheld.protocol.manifest import Manifest
 from upheld.report import Writer
 from upheld.stores import GIVEN
-from upheld.supervisor.instance import prepare
+from upheld.supervisor.environment import prepare
 from upheld.supervisor.reaper import RunScope
 from upheld.trial.rig import Rig
 from upheld.ui.console import waiting

@@ -27,8 +27,10 @@ from upheld.cli.machine import (
 from upheld.errors import ExitCode, MachineProblem, UsageProblem
 from upheld.report import Summary, table
 from upheld.runner import lanes
+from upheld.runner.account import RunAccount
+from upheld.runner.choice import Choice
 from upheld.runner.lanes import LanePlugin, Lanes, Line
-from upheld.runner.plugin import Choice, Plugin, RunAccount
+from upheld.runner.plugin import Plugin
 from upheld.runner.plugin import arguments as pytest_arguments
 from upheld.runner.shards import merge, shard
 from upheld.spec import catalogue, durations

@@ -3,12 +3,15 @@
 import argparse
 import json
 
-from upheld import sweep
 from upheld.cli.choices import given, manifests
 from upheld.cli.machine import opened_rig, out_folder
 from upheld.errors import UsageProblem
-from upheld.injectors.disk import Disk
+from upheld.injectors.disk.watcher import Disk
 from upheld.spec.depths import DEFAULT
+from upheld.sweep.journal import Journal, Plan
+from upheld.sweep.points import LATER, LEFT, SIDES, Side
+from upheld.sweep.report import card, exit_code, table
+from upheld.sweep.run import Choice, run
 from upheld.ui.console import console
 from upheld.ui.progress import Progress
 from upheld.verdicts import Verdict
@@ -29,12 +32,20 @@ def sweep_design(arguments: argparse.Namespace) -> int:
     arguments.disk = disks_of(arguments.disk)
     out = out_folder(arguments.out)
     say = console(stderr=arguments.json)
-    sides = [*sweep.SIDES, *(side for side in sweep.LATER if getattr(arguments, side))]
-    record = sweep.Record(
-        out, design.name, arguments.program, arguments.mode, arguments.points, sides, arguments.disk
+    sides: tuple[Side, ...] = (*SIDES, *(side for side in LATER if getattr(arguments, side)))
+    journal = Journal(
+        out,
+        Plan(
+            design.name,
+            arguments.program,
+            arguments.mode,
+            arguments.points,
+            sides,
+            arguments.disk,
+        ),
     )
-    if record.seed is not None:
-        arguments.seed = record.seed
+    if journal.seed is not None:
+        arguments.seed = journal.seed
     if arguments.disk and (lacking := Disk.lacking()):
         say.print(
             f"unsupported   changes to disks: on this machine nobody can be watched ({lacking})",
@@ -43,32 +54,24 @@ def sweep_design(arguments: argparse.Namespace) -> int:
         arguments.disk = ()
     with opened_rig(arguments, designs, out, say, {}) as rig:
         rig.disk = Disk(rig.run.scratch) if arguments.disk else None
-        depth = arguments.depth or DEFAULT
+        choice = Choice(arguments.point, arguments.depth or DEFAULT, arguments.pairs)
         with Progress(say) as progress:
-            results = sweep.run(
-                rig,
-                design,
-                record,
-                progress,
-                points=arguments.point,
-                depth=depth,
-                is_paired=arguments.pairs,
-            )
+            results = run(rig, design, journal, progress, choice)
     if arguments.json:
         print(json.dumps([result.model_dump(mode="json") for result in results], indent=2))
     else:
-        say.print(sweep.table(results))
+        say.print(table(results))
         say.print(f"record in {out}", markup=False)
     asked = [f"--{name} {getattr(arguments, name)}" for name in ("program", "mode", "points")]
-    asked += [f"--{side}" for side in sides if side in sweep.LATER]
+    asked += [f"--{side}" for side in sides if side in LATER]
     asked += [f"--disk {','.join(arguments.disk)}"] if arguments.disk else []
     again = (
         f"upheld sweep --broker {rig.broker.kind} --design {given(arguments)[0]} {' '.join(asked)}"
     )
     for result in results:
         if result.verdict is not Verdict.UPHELD:
-            say.print(sweep.card(result, again, rig.seed), markup=False)
-    return sweep.exit_code(results)
+            say.print(card(result, again, rig.seed), markup=False)
+    return exit_code(results)
 
 
 def disks_of(text: str | None) -> tuple[str, ...]:
@@ -78,8 +81,6 @@ def disks_of(text: str | None) -> tuple[str, ...]:
         UsageProblem: There is no such fate.
     """
     asked = () if text is None else tuple(dict.fromkeys(text.split(",")))
-    if unknown := [each for each in asked if each not in sweep.LEFT]:
-        raise UsageProblem(
-            f"--disk: there is no disk {unknown[0]!r}; there are {', '.join(sweep.LEFT)}"
-        )
+    if unknown := [each for each in asked if each not in LEFT]:
+        raise UsageProblem(f"--disk: there is no disk {unknown[0]!r}; there are {', '.join(LEFT)}")
     return asked

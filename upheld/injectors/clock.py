@@ -1,10 +1,10 @@
-"""A wall clock that can be set, for the processes of one instance: libfaketime between them and the
-system's time.
+"""A wall clock that can be set, for the processes of one instance.
 
-The monotonic clock is left alone, as it is when somebody sets a machine's clock. A jump is seen
-within two seconds. libfaketime wraps pthread_cond_timedwait, whose deadlines are times of day, and
-not its C11 name, by which librdkafka waits: after a jump of an hour each of its waits would last an
-hour. So the copy that is loaded here has that name as well.
+libfaketime stands between the processes and the system's time. The monotonic clock is left alone,
+as it is when a machine's clock is set. A jump is seen within two seconds. libfaketime wraps
+pthread_cond_timedwait, whose deadlines are times of day. It does not wrap that call's C11 name, by
+which librdkafka waits. After a jump of an hour each of its waits would last an hour. So the copy
+that is loaded here has that name as well.
 """
 
 import os
@@ -14,12 +14,12 @@ import time
 from collections.abc import Iterable
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 from upheld.verdicts import MachineLacks, MarkMissed
 
-PROBE_S = 10.0
-CLOSE_S = 60  # how far from the clock that was set a probe's may be: it takes a while to start
+PROBE_S: Final = 10.0
+CLOSE_S: Final = 60  # a probe's clock may be this far from the one set: a probe takes time to start
 
 
 class WallClock:
@@ -28,10 +28,11 @@ class WallClock:
     def __init__(self, folder: Path) -> None:
         import lief  # noqa: PLC0415 (it takes a third of a second, and few scenarios set a clock)
 
-        # It would say at every exit that its own functions are still known.
+        # Else it warns at every exit that its own functions are still in use.
         lief.disable_leak_warning()
         folder.mkdir(parents=True, exist_ok=True)
-        self._file, self._ahead_s = folder / "wall-clock", 0
+        self._file = folder / "wall-clock"
+        self._ahead_s = 0
         self._library = folder / "libfaketime.so"
         library = lief.ELF.parse(
             str(files("libfaketime") / "vendor/libfaketime/src/libfaketime.so.1")
@@ -57,14 +58,18 @@ class WallClock:
         }
 
     def jump(self, seconds: int) -> None:
-        """Set the clock, forward or back."""
+        """Move the clock forward, or back, by a number of seconds."""
         self._ahead_s += seconds
         self._set()
 
-    def evidence(self, pids: Iterable[int]) -> dict[str, Any]:
-        """How far off a process with this clock is by now, and how many of these have it.
+    def evidence(self, pids: Iterable[int]) -> dict[str, int]:
+        """Return how many seconds a process with this clock is ahead of the system's time.
 
-        MarkMissed where none of them has it; MachineLacks where this machine cannot load it at all.
+        It also returns how many of the named processes have the clock.
+
+        Raises:
+            MarkMissed: None of them has it.
+            MachineLacks: This machine cannot load it at all.
         """
         code = "import time; print(time.time())"
         probe = [sys.executable, "-S", "-c", code]

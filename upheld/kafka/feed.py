@@ -1,25 +1,28 @@
-"""Writing a workload: in order, by an idempotent producer, its aborted transactions in between by a
-transactional one.
+"""The producers that write a workload, with aborted transactions in between.
+
+An idempotent producer writes the committed records in their order, a transactional one the others.
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from confluent_kafka import KafkaError, Message, Producer
 
 from upheld.generators.ledger import Send
 
-FLUSH_S = 30.0
+FLUSH_S: Final = 30.0
+ROOM_S: Final = 0.1
 
 
 class Feed:
     """The harness's producers on one broker.
 
-    What they wrote is read back from the log: a model never folds what was sent.
+    Their records are read back from the log: a model never folds what was sent.
     """
 
     def __init__(self, settings: dict[str, str | int | float | bool], run_id: str) -> None:
-        # Back-to-back transactions wait in the client's backoff while the last one's markers are
-        # written.
+        # A transaction that follows at once waits in the client's backoff until the markers of the
+        # last one are written.
         quick = {
             "retry.backoff.ms": 5,
             "retry.backoff.max.ms": 10,
@@ -40,13 +43,16 @@ class Feed:
         self._aborting: Producer | None = None
 
     def write(self, topics: dict[str, str], role: str, sends: Sequence[Send]) -> dict[str, int]:
-        """Write a workload to its topics, to that of `role` where a record names none;
-        topic-partition -> the offset after the last record that is not aborted.
+        """Write a workload, and return where its committed records end.
 
-        Records with one transaction number are aborted together, when the next transaction begins
-        or at the end. Their place among the others is about that of the workload, but the last ones
-        end their partitions; whatever comes after the last ones lies behind an open transaction,
-        and becomes visible all at once when that is aborted.
+        A record goes to the topic of its role, or to that of `role` if it names none. Records with
+        one transaction number are aborted together, when the next transaction begins or at the end.
+        Their place among the others is about that of the workload, but the last ones end their
+        partitions. Records that come after the last ones lie behind an open transaction. They
+        become visible all at once when it is aborted.
+
+        Returns:
+            Topic-partition to the offset after its last record that is not aborted.
         """
         self._ends = {}
         ends_of = {
@@ -67,7 +73,7 @@ class Feed:
                 self._transactional().begin_transaction()
                 open_transaction = send.transaction
             elif not send.aborted and last is not None and open_transaction == last:
-                self._transactional().flush(FLUSH_S)  # which has nothing to do the second time
+                self._transactional().flush(FLUSH_S)  # the second time nothing is left to flush
             producer = self._steady if send.transaction is None else self._transactional()
             self._produce(producer, topics[send.role or role], send, is_heard=number in heard)
         self._steady.flush(FLUSH_S)
@@ -75,7 +81,7 @@ class Feed:
         return self._ends
 
     def look_at(self, topic: str) -> None:
-        """Hear how many partitions a topic has now."""
+        """Have the producers ask how many partitions a topic has now."""
         for producer in filter(None, (self._steady, self._aborting)):
             producer.list_topics(topic, FLUSH_S)
 
@@ -95,7 +101,7 @@ class Feed:
         return self._aborting
 
     def _produce(self, producer: Producer, topic: str, send: Send, *, is_heard: bool) -> None:
-        """Hand a record to a producer; of one that ends its partition, the delivery is heard."""
+        """Hand a record to a producer; report its delivery if it ends its partition."""
         while True:
             try:
                 producer.produce(
@@ -107,7 +113,7 @@ class Feed:
                     headers=list(send.headers),
                     on_delivery=self._acknowledged if is_heard else None,
                 )
-            except BufferError:  # its queue is full: let deliveries make room
-                producer.poll(0.1)
+            except BufferError:  # the queue is full: deliveries make room
+                producer.poll(ROOM_S)
             else:
                 return

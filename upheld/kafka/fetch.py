@@ -1,17 +1,18 @@
-"""The Fetch request in version 11 as bytes: of an answer only what says where a partition ends, and
-its records.
+"""The Fetch request in version 11 as bytes, and its answer.
 
-A run asks this tens of thousands of times. A general reader of the protocol takes five times as
-long, most of it for fields that nobody looks at. Layout: Kafka protocol guide, "Fetch API".
+Of an answer only the ends and the records are read. A run asks this tens of thousands of times. A
+general reader of the protocol takes five times as long, most of it for fields that nothing uses.
+Layout: Kafka protocol guide, "Fetch API".
 """
 
 import struct
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from upheld.errors import MachineProblem
 
-API_KEY, VERSION = 1, 11
+API_KEY: Final = 1
+VERSION: Final = 11
 _NODES_ALONE = -1  # the replica id of a client
 _LARGEST_ANSWER = 0x7FFFFFFF
 _HEAD = struct.Struct(">hhih")  # API, version, correlation id, length of the client's name
@@ -30,7 +31,7 @@ _RECORDS = struct.Struct(">ii")  # preferred replica, length of the records
 
 
 class Fetched(NamedTuple):
-    """What an answer says of one partition."""
+    """The answer for one partition."""
 
     partition: int
     error_code: int
@@ -42,8 +43,9 @@ class Fetched(NamedTuple):
 def request(
     correlation_id: int, client: str, topic: str, offsets: Mapping[int, int], max_bytes: int
 ) -> bytes:
-    """Ask for what lies at these offsets, whether decided or not, at once."""
-    named, asked_by = topic.encode(), client.encode()
+    """Return a request for what lies at these offsets, decided or not, without a wait."""
+    named = topic.encode()
+    asked_by = client.encode()
     parts = [
         _HEAD.pack(API_KEY, VERSION, correlation_id, len(asked_by)),
         asked_by,
@@ -60,9 +62,10 @@ def request(
 
 
 def answer(data: bytes) -> dict[int, Fetched]:
-    """Read an answer behind its correlation id, as partition -> what it says.
+    """Read an answer after its correlation id; return it by partition.
 
-    Raises MachineProblem where it is none.
+    Raises:
+        MachineProblem: The bytes are no such answer.
     """
     try:
         return {fetched.partition: fetched for fetched in _partitions(data)}

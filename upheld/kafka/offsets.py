@@ -1,27 +1,30 @@
-"""The OffsetFetch request in version 7 as bytes: which offsets a group has committed, unless a
-transaction may change them.
+"""The OffsetFetch request in version 7 as bytes, and its answer.
 
-A row asks this some 60 times. Layout: Kafka protocol guide, "OffsetFetch API"; versions from 6 on
-write lengths as varints, plus one, and end every structure with tagged fields.
+It asks for the offsets that a group has committed. It can leave out offsets that a transaction may
+change. A row asks this some 60 times. Layout: Kafka protocol guide, "OffsetFetch API". Versions
+from 6 on write lengths as varints, plus one, and end every structure with tagged fields.
 """
 
 import struct
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from upheld.errors import MachineProblem
 
-API_KEY, VERSION = 9, 7
+API_KEY: Final = 9
+VERSION: Final = 7
 _HEAD = struct.Struct(">hhih")  # API, version, correlation id, length of the client's name
-_CORRELATION_BYTES = _THROTTLED_BYTES = 4
+_CORRELATION_BYTES: Final = 4
+_THROTTLED_BYTES: Final = 4
 _PARTITION = struct.Struct(">iqi")  # partition, offset, leader epoch
 _ERROR = struct.Struct(">h")
 _UNTAGGED = b"\0"
 
 
 class Committed(NamedTuple):
-    """What an answer says: an error of the whole group, and of each partition its offset (-1: none)
-    and error.
+    """An answer: the group's error, and the offset and error of each partition.
+
+    An offset of -1 means that there is none.
     """
 
     error_code: int
@@ -32,8 +35,9 @@ class Committed(NamedTuple):
 def request(
     correlation_id: int, client: str, group: str, topics: Mapping[str, int], *, stable: bool
 ) -> bytes:
-    """Ask for a group's offsets in topics (name -> partitions); `stable`: with an error where a
-    transaction may change one.
+    """Return a request for a group's offsets in topics (name to partitions).
+
+    If `stable`, the answer has an error where a transaction may change an offset.
     """
     asked_by = client.encode()
     parts = [_HEAD.pack(API_KEY, VERSION, correlation_id, len(asked_by)), asked_by, _UNTAGGED]
@@ -60,11 +64,16 @@ def _varint(number: int) -> bytes:
 
 
 def answer(data: bytes) -> Committed:
-    """Read an answer from its correlation id on. Raises MachineProblem where it is none."""
+    """Read an answer from its correlation id on.
+
+    Raises:
+        MachineProblem: The bytes are no such answer.
+    """
     try:
         at = _after_tags(data, _CORRELATION_BYTES) + _THROTTLED_BYTES
         topics, at = _length(data, at)
-        offsets, errors = dict[tuple[str, int], int](), set[int]()
+        offsets: dict[tuple[str, int], int] = {}
+        errors: set[int] = set()
         for _ in range(topics):
             length, at = _length(data, at)
             topic = data[at : at + length].decode()
@@ -88,7 +97,7 @@ def answer(data: bytes) -> Committed:
 
 
 def _after_tags(data: bytes, at: int) -> int:
-    """Pass over tagged fields, which no version so far needs."""
+    """Return the offset after tagged fields, which no version so far needs."""
     tags = data[at]
     if tags == 0:
         return at + 1
@@ -97,12 +106,12 @@ def _after_tags(data: bytes, at: int) -> int:
         _, at = _read_varint(data, at)
         size, at = _read_varint(data, at)
         at += size
-    data[at - 1]  # which is there, unless the answer is cut
+    data[at - 1]  # raises IndexError if the answer is cut off
     return at
 
 
 def _length(data: bytes, at: int) -> tuple[int, int]:
-    """Read the length of something that may be absent; where it begins comes second."""
+    """Return the length of a value that may be absent, and the offset after the length."""
     length, at = _read_varint(data, at)
     return max(0, length - 1), at
 

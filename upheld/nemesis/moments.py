@@ -14,7 +14,7 @@ from upheld.checks.delivery import cut
 from upheld.checks.view import view_of
 from upheld.history.events import Offsets
 from upheld.history.marks import Happening
-from upheld.kafka.reader import Position
+from upheld.kafka.consumers import Position
 from upheld.programs import DEAD_LETTERS, Place, Program, States, Unreadable
 from upheld.trial.application import Application
 from upheld.trial.trial import Trial

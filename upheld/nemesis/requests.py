@@ -14,8 +14,8 @@ from typing import Any
 from kio.schema.errors import ErrorCode
 
 from upheld.history.marks import Happening
-from upheld.injectors.proxy import Exchange, Fault, Rule
 from upheld.injectors.proxy.errors import Moment
+from upheld.injectors.proxy.rules import Exchange, Fault, Rule
 from upheld.nemesis.moments import WAVES
 from upheld.trial.application import Application
 from upheld.trial.trial import Trial

@@ -1,13 +1,12 @@
-"""Lanes: the rows of one run judged side by side, each lane a process with a broker, clients and
-instances of its own.
+"""Lanes: the rows of one run, judged side by side.
 
-A row waits more than it works: for a member's session to end, for an interval, for a bound. What a
-lane shares with the others is the machine alone, so that a row means the same with lanes as
-without.
+Each lane is a process with a broker, clients and instances of its own. A row waits more than it
+works: for a member's session to end, for an interval, for a bound. A lane shares the machine alone
+with the others, so a row means the same with lanes as without.
 
 The run hands out one row at a time and writes the report. A lane reads rows from its standard
-input, `[design, row, repetition, whether no other lane lives]` a line, and answers with the lines
-of a report; at the end of its input it ends.
+input, as `[design, row, repetition, whether no other lane lives]` a line. It answers with the lines
+of a report, and ends at the end of its input.
 """
 
 import json
@@ -21,7 +20,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import pytest
 from rich.console import Console
@@ -29,35 +28,40 @@ from rich.console import Console
 import upheld
 from upheld.errors import MachineProblem, Problem, UsageProblem
 from upheld.report import RowResult, joined
-from upheld.runner.plugin import Choice, Plugin, RunAccount
+from upheld.runner.account import RunAccount
+from upheld.runner.choice import Choice
+from upheld.runner.plugin import Plugin
 from upheld.supervisor.reaper import RunScope
 from upheld.trial.rig import Rig
 from upheld.ui.timeleft import RowKey
 from upheld.verdicts import Verdict
 
-LAST_WORDS_S = 1.0  # a lane has ended by then, but whoever it began may have its stderr
-VARIABLE = "UPHELD_LANE"  # in a lane's environment: the id of its run
+LAST_WORDS_S: Final = 1.0  # a lane has ended by then, but its children may still have its stderr
+VARIABLE: Final = "UPHELD_LANE"  # in a lane's environment: the id of its run
+
+Output = SimpleQueue[tuple["Lane", str | None]]  # a line of a lane, or None at its end
 
 
 @dataclass(eq=False)
 class Lane:
-    """One process that judges."""
+    """One process that judges rows."""
 
     number: int
     process: "subprocess.Popen[str]"
     state: Literal["boots", "waits", "judges", "ends", "has ended"] = "boots"
-    row: RowKey | None = None  # what it was asked last
+    row: RowKey | None = None  # the last row that it was asked for
 
     def ask(self, key: RowKey, *, is_alone: bool = False) -> None:
-        """Have it judge a row."""
+        """Have the lane judge a row."""
         assert self.process.stdin
-        self.state, self.row = "judges", key
-        with suppress(BrokenPipeError):  # it has ended: its output says so too
+        self.state = "judges"
+        self.row = key
+        with suppress(BrokenPipeError):  # it has ended, which its output says too
             self.process.stdin.write(json.dumps([*key, is_alone]) + "\n")
             self.process.stdin.flush()
 
     def end(self) -> None:
-        """Have it end."""
+        """Have the lane end."""
         assert self.process.stdin
         self.state = "ends"
         with suppress(BrokenPipeError):
@@ -67,11 +71,11 @@ class Lane:
 class Lanes(RunAccount):
     """A run in lanes."""
 
-    def __init__(self, choice: Choice, out: Path, seed: int, say: Any) -> None:
+    def __init__(self, choice: Choice, out: Path, seed: int, say: Console) -> None:
         super().__init__(choice, out, seed, say)
         sins = {m.name: m.sin for m in choice.manifests if m.sin and m.sin.anomaly == "late"}
         keys = choice.keys()
-        # What proves nothing beside others: a late design is shown to be that alone.
+        # Rows that prove nothing beside others: a late design has to be late alone.
         self.unproven = [
             key for key in keys if key.design in sins and key.row_id != sins[key.design].control
         ]
@@ -79,17 +83,18 @@ class Lanes(RunAccount):
         self.waiting = [key for key in keys if key not in alone]
         self.is_over = False  # whether no more rows are begun
         self.lanes: list[Lane] = []
-        self.broker: tuple[str, str] | None = None  # what the lanes are judged on, and why that
+        self.broker: tuple[str, str] | None = None  # the lanes' broker, and why it was chosen
         self.refused: Problem | None = None  # why no lane could begin
 
     def judge(self, command: list[str], count: int, run: RunScope) -> None:
-        """Judge every row in so many lanes, each begun by the command with an output folder of its
-        own.
+        """Judge every row in `count` lanes.
+
+        The command begins each of them with an output folder of its own.
         """
         self.memory.start()
         self.time_left.lanes = count
         self.begin(self.waiting, self.unproven)
-        said: SimpleQueue[tuple[Lane, str | None]] = SimpleQueue()
+        said: Output = SimpleQueue()
         passing: list[threading.Thread] = []
         for number in range(1, count + 1):
             lane = Lane(
@@ -123,8 +128,9 @@ class Lanes(RunAccount):
 
     @staticmethod
     def _begun(command: list[str], run: RunScope) -> "subprocess.Popen[str]":
-        """Begin a lane in a process group of its own, since Ctrl-C is for the run; if the run is
-        killed, its reaper ends it.
+        """Begin a lane in a process group of its own, since Ctrl-C is for the run.
+
+        If the run is killed, its reaper ends the lane.
         """
         environment = os.environ | run.environment | {VARIABLE: run.run_id}
         pipe = subprocess.PIPE
@@ -139,8 +145,8 @@ class Lanes(RunAccount):
             process_group=0,
         )
 
-    def _hear(self, said: "SimpleQueue[tuple[Lane, str | None]]") -> None:
-        """Take what the lanes say, until all have ended."""
+    def _hear(self, said: Output) -> None:
+        """Take the lines of all lanes, until all have ended."""
         while not all(lane.state == "has ended" for lane in self.lanes):
             lane, line = said.get()
             if line is None:
@@ -153,7 +159,7 @@ class Lanes(RunAccount):
             )
 
     def heard(self, lane: Lane, line: dict[str, Any]) -> None:
-        """A lane can be asked, has judged a row, or cannot go on."""
+        """Note that a lane can be asked, has judged a row, or cannot go on."""
         match line.pop("kind"):
             case "opened":
                 lane.state = "waits"
@@ -184,14 +190,16 @@ class Lanes(RunAccount):
                 )
                 lane.state = "waits"
             case "problem":
-                self.refused = {4: UsageProblem}.get(line["exit_code"], MachineProblem)(
-                    line["text"]
-                )
-                self.problem, lane.state, self.is_over = line["text"], "ends", True
+                is_usage = line["exit_code"] == UsageProblem.exit_code
+                self.refused = (UsageProblem if is_usage else MachineProblem)(line["text"])
+                self.problem = line["text"]
+                lane.state = "ends"
+                self.is_over = True
 
     def hand_out(self) -> None:
-        """Ask who waits to be asked; one lane alone stays for the rows that want that, when the
-        others have ended.
+        """Give a row to each lane that waits.
+
+        One lane alone stays for the rows that want that, when the others have ended.
         """
         for lane in [lane for lane in self.lanes if lane.state == "waits"]:
             others = {other.state for other in self.lanes if other is not lane}
@@ -208,25 +216,28 @@ class Lanes(RunAccount):
         lane.ask(key, is_alone=is_alone)
 
     def next_row(self, lane: Lane) -> RowKey:
-        """The first row left of the lane's own design, else of one that no lane is at, else of any:
-        a design boots once.
+        """Take the next row for a lane, and return it.
+
+        It is the first one left of the lane's own design, since a design boots once. Else it is of
+        a design that no lane is at, or else any.
         """
-        own = lane.row[0] if lane.row else None
-        taken = {other.row[0] for other in self.lanes if other.row and other is not lane}
-        best = min(self.waiting, key=lambda key: (key[0] != own, key[0] in taken))
+        own = lane.row.design if lane.row else None
+        taken = {other.row.design for other in self.lanes if other.row and other is not lane}
+        best = min(self.waiting, key=lambda key: (key.design != own, key.design in taken))
         self.waiting.remove(best)
         return best
 
     def ended(self, lane: Lane, code: int) -> None:
-        """A lane that has no more to do ends with 0; any other end is the machine's."""
+        """Note a lane's end; any exit code but 0 is a problem of the machine.
+
+        So is an end before the lane was told to end.
+        """
         if (code or lane.state != "ends") and not self.interrupted and not self.problem:
-            where = (
-                f" in the middle of {lane.row[1]}" if lane.row and lane.state == "judges" else ""
-            )
-            self.problem, self.is_over = (
-                f"Lane {lane.number} ended{where} with exit code {code}.",
-                True,
-            )
+            where = ""
+            if lane.row and lane.state == "judges":
+                where = f" in the middle of {lane.row.row_id}"
+            self.problem = f"Lane {lane.number} ended{where} with exit code {code}."
+            self.is_over = True
         lane.state = "has ended"
 
 
@@ -238,7 +249,7 @@ def _listen(lane: Lane, put: Callable[[tuple[Lane, str | None]], None]) -> None:
 
 
 def _pass_on(lane: Lane, say: Callable[[str], None]) -> None:
-    """Print what a lane says beside its answers, above the live line that it would garble."""
+    """Print the other output of a lane above the live line, which it would garble."""
     assert lane.process.stderr
     for line in lane.process.stderr:
         with suppress(MachineProblem):  # the pipe has to be emptied all the same
@@ -246,9 +257,7 @@ def _pass_on(lane: Lane, say: Callable[[str], None]) -> None:
 
 
 class Line:
-    """A lane's line to its run: the pipes that it was born with, out of the reach of whatever
-    prints.
-    """
+    """A lane's pipes to its run, which no print in the lane can reach."""
 
     def __init__(self) -> None:
         self.rows = os.fdopen(os.dup(sys.stdin.fileno()))
@@ -256,17 +265,18 @@ class Line:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
 
     def tell(self, kind: str, **what: Any) -> None:
-        """Say one thing."""
+        """Send one message to the run."""
         self._out.write(json.dumps({"kind": kind} | what) + "\n")
         self._out.flush()
 
 
 class LanePlugin(Plugin):
-    """A lane's judge: what it is asked, one row at a time, until nothing more is asked."""
+    """The judge in a lane: it judges one row at a time, as asked, until the end."""
 
     def __init__(self, rig: Rig, choice: Choice, line: Line) -> None:
         super().__init__(rig, choice, Console(quiet=True))
-        self.line, self.is_alone = line, False
+        self.line = line
+        self.is_alone = False
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -283,15 +293,15 @@ class LanePlugin(Plugin):
         return True
 
     def why_to_stop(self, _: RowResult) -> str | None:
-        """What the options say of stopping is for the run."""
+        """Return the machine's problem alone: the options on stopping are the run's."""
         return self.problem
 
     def is_last_word(self, result: RowResult) -> bool:
-        """What proved nothing in company is asked again."""
+        """Return False for a row that proved nothing beside others: it is asked again."""
         return self.is_alone or result.verdict is not Verdict.INCONCLUSIVE
 
     def report(self, result: RowResult, lane: int = 1) -> None:
-        """Say it to the run as well, or that it has to be asked again."""
+        """Report the result to the run as well, or that the row has to be judged again."""
         super().report(result, lane)
         kind = "row" if self.is_last_word(result) else "unproven"
         self.line.tell(kind, **result.model_dump(mode="json", exclude={"kind"}))
@@ -299,12 +309,12 @@ class LanePlugin(Plugin):
 
 @contextmanager
 def lane() -> Iterator[Line]:
-    """This process as a lane: what it cannot do is said to the run, in the run's words."""
+    """Be a lane: send its problems to the run, in the run's words."""
     del os.environ[VARIABLE]
     line = Line()
     try:
         yield line
     except Problem as problem:
         line.tell("problem", text=str(problem), exit_code=problem.exit_code)
-    except KeyboardInterrupt:  # the run has ended it, and says so
+    except KeyboardInterrupt:  # the run ended this lane, and reports that itself
         pass

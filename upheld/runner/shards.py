@@ -1,5 +1,6 @@
-"""A run in shards: the chosen rows dealt out to several machines, and their reports made one
-again.
+"""A run in shards: several machines judge a part of the rows each.
+
+Their reports are made one again.
 """
 
 import heapq
@@ -24,7 +25,7 @@ from upheld.spec.depths import Share, share_of
 from upheld.spec.selection import Rows
 from upheld.verdicts import Verdict
 
-# what the reports of one run have in common: a field of the summary -> how a person calls it
+# The reports of one run are alike in these: a field of the summary -> its name for a person.
 ALIKE: Final = {
     "upheld": "the version",
     "seed": "the seed",
@@ -38,11 +39,15 @@ ALIKE: Final = {
 
 
 def shard(rows: Rows, asked: Share, seconds: Callable[[str, str], float]) -> Rows:
-    """Choose the rows of one shard, so that all shards take about as long by these seconds (of a
-    design and a row).
+    """Choose the rows of one shard, so that all shards take about as long.
 
-    The longest row goes to the shard that has least, and so on: the same on every machine, whatever
-    the order of the rows.
+    The longest row goes to the shard that has least, and so on. The result is the same on every
+    machine, whatever the order of the rows.
+
+    Args:
+        rows: The ids of all chosen rows, by design.
+        asked: The shard, as K of N.
+        seconds: The seconds that a row of a design takes.
 
     Raises:
         UsageProblem: There are fewer rows than shards.
@@ -66,11 +71,13 @@ def shard(rows: Rows, asked: Share, seconds: Callable[[str, str], float]) -> Row
 
 
 def merge(folders: Sequence[Path], out: Path) -> tuple[list[RowResult], Summary]:
-    """Make one report of those of all shards, with their histories and logs, in a new or empty
-    folder.
+    """Make one report of those of all shards, in a new or empty folder.
+
+    Histories and logs are copied.
 
     Raises:
-        UsageProblem: A report is missing, cut, partial, or of no shard; they do not fit together; or the folder is not empty.
+        UsageProblem: A report is missing, cut off, partial, or of no shard; or they do not fit
+            together; or the folder is not empty.
     """
     reports = {folder: read(folder / "report.jsonl") for folder in folders}
     summaries = {folder: summary for folder, (_, summary) in reports.items()}
@@ -111,7 +118,8 @@ def _demand_alike(summaries: dict[Path, Summary]) -> None:
     first, *others = summaries
     for name, what in ALIKE.items():
         for other in others:
-            mine, theirs = getattr(summaries[first], name), getattr(summaries[other], name)
+            mine = getattr(summaries[first], name)
+            theirs = getattr(summaries[other], name)
             if mine != theirs:
                 said = (
                     f"{first} and {other} do not fit together: {what} is {mine!r} in one and "
@@ -121,7 +129,7 @@ def _demand_alike(summaries: dict[Path, Summary]) -> None:
 
 
 def _demand_all(summaries: dict[Path, Summary]) -> None:
-    """Every shard once, and each of them whole."""
+    """Raise UsageProblem unless every shard is there once, and none is partial."""
     shares: dict[Share, Path] = {}
     for folder, summary in summaries.items():
         if summary.partial:
@@ -163,8 +171,9 @@ def _make_empty(out: Path) -> None:
 
 
 def _moved(row: RowResult, folder: Path, out: Path) -> RowResult:
-    """Copy a row's files beside the others; one that its machine did not keep is no longer
-    named.
+    """Copy a row's files beside the others.
+
+    A file that its machine did not keep is no longer named.
     """
     places = {}
     for name in ("history", "picture"):
@@ -178,8 +187,9 @@ def _moved(row: RowResult, folder: Path, out: Path) -> RowResult:
 
 
 def _summary(shards: Sequence[Summary], rows: list[RowResult]) -> Summary:
-    """One summary: seconds are those of all machines together, memory is that of the one that took
-    most.
+    """Return one summary of all shards.
+
+    Seconds are those of all machines together. Memory is that of the machine that took most.
     """
     chosen = _sum(shard.chosen for shard in shards)
     limits = [limit for shard in shards for limit in shard.limits_broken]

@@ -1,16 +1,16 @@
-"""Is the adapter sound, before its design is judged: a conversation without a fault, program by
-program.
+"""Check that an adapter is sound before its design is judged, program by program.
 
-A design that breaks the protocol would be judged wrong for reasons that have nothing to do with its
-promises, so `smoke` asks everything once on a quiet broker. Its checks say what was seen; the first
-that fails ends a program's turn, since what follows would only repeat it.
+It is a conversation without a fault. A design that breaks the protocol would be judged wrong for
+reasons that have nothing to do with its promises. So `smoke` asks everything once on a quiet
+broker. A check says what was seen. The first that fails ends a program's turn, since the rest would
+only repeat it.
 """
 
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from uuid import uuid4
 
 from confluent_kafka import Producer
@@ -20,25 +20,33 @@ from upheld.generators.ledger import Send, ledger
 from upheld.generators.pulse import signals
 from upheld.generators.tables import Tables
 from upheld.generators.visits import visits
-from upheld.kafka.reader import Reading
+from upheld.kafka.reading import Reading
 from upheld.programs import PROGRAMS
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import Mode, Ready, Start, Stopped
-from upheld.supervisor.instance import Instance
+from upheld.supervisor.instance import Instance, Options
 from upheld.supervisor.reaper import RunScope
 from upheld.ui.progress import Progress
 from upheld.ui.timeleft import Mean
 from upheld.verdicts import AdapterBreach
 
-OUTPUT_S = 30.0
-STOP_MS = 10_000
-PARTITIONS = 2
-STEPS = ("says hello", "starts", "answers its input with an output", "stops", "leaves nothing")
-_ENTRIES = 12
+OUTPUT_S: Final = 30.0
+STOP_MS: Final = 10_000
+SESSION_MS: Final = 6_000
+TRANSACTION_MS: Final = 10_000
+PARTITIONS: Final = 2
+STEPS: Final = (
+    "says hello",
+    "starts",
+    "answers its input with an output",
+    "stops",
+    "leaves nothing",
+)
+_ENTRIES: Final = 12
 
 
 class Check(NamedTuple):
-    """One thing that was looked at, whether it was as it must be, and what was seen."""
+    """One check: its name, whether it passed, and what was seen."""
 
     check: str
     ok: bool
@@ -54,11 +62,11 @@ class Watch:
     mean: Mean
 
     def started(self, what: str) -> None:
-        """Show what is looked at."""
+        """Show which check is under way."""
         self.progress.started(f"{self.design} {what}")
 
     def finished(self, check: Check) -> None:
-        """Print what was seen."""
+        """Print what a check saw."""
         self.mean.finished()
         said = f": {check.text}" if check.text else ""
         self.progress.finished(
@@ -78,30 +86,25 @@ def count(manifest: Manifest) -> int:
     return len(manifest.programs) * len(manifest.modes) * len(STEPS)
 
 
-def smoke(  # noqa: PLR0913, PLR0917 - what a run consists of
-    manifest: Manifest,
-    broker: Broker,
-    run: RunScope,
-    log_dir: Path,
-    time_scale: float = 1.0,
-    watch: Watch | None = None,
-) -> list[Check]:
-    """Every check on a design's adapter; it is sound if all are ok."""
-    reading = Reading(broker.bootstrap, broker.client)
+@dataclass(frozen=True)
+class Site:
+    """The broker, the run and the folder of logs with which an adapter is checked."""
+
+    broker: Broker
+    run: RunScope
+    log_dir: Path
+    time_scale: float = 1.0
+
+
+def smoke(manifest: Manifest, site: Site, watch: Watch | None = None) -> list[Check]:
+    """Return every check on a design's adapter; the adapter is sound if all are ok."""
+    reading = Reading(site.broker.bootstrap, site.broker.client)
     try:
         checks = []
         for program in manifest.programs:
             for mode in manifest.modes:
-                checks += _Turn(
-                    manifest=manifest,
-                    program=program,
-                    mode=mode,
-                    reading=reading,
-                    run=run,
-                    log_dir=log_dir,
-                    time_scale=time_scale,
-                    watch=watch,
-                ).checks(broker)
+                turn = _Turn(manifest, program, mode, site, reading)
+                checks += turn.checks(watch)
         return checks
     finally:
         reading.close()
@@ -110,40 +113,33 @@ def smoke(  # noqa: PLR0913, PLR0917 - what a run consists of
 class _Turn:
     """One program in one mode, from hello to the end of its last process."""
 
-    def __init__(  # noqa: PLR0913 - what a run consists of
-        self,
-        *,
-        manifest: Manifest,
-        program: str,
-        mode: Mode,
-        reading: Reading,
-        run: RunScope,
-        log_dir: Path,
-        time_scale: float,
-        watch: Watch | None,
+    def __init__(
+        self, manifest: Manifest, program: str, mode: Mode, site: Site, reading: Reading
     ) -> None:
-        self.watch = watch
-        self.manifest, self.program, self.mode, self.reading = manifest, program, mode, reading
-        self.run, self.log_dir, self.time_scale = run, log_dir, time_scale
+        self.manifest = manifest
+        self.program = program
+        self.mode = mode
+        self.site = site
+        self.reading = reading
         self.what = f"{program}-{mode}"
         self.application_id = f"smoke-{uuid4().hex[:8]}-{program}"
 
-    def checks(self, broker: Broker) -> list[Check]:
-        """Go through the conversation; whatever happens, nothing is left running."""
+    def checks(self, watch: Watch | None) -> list[Check]:
+        """Go through the conversation, and leave no process behind, whatever happens."""
         found: list[Check] = []
-        for check in self._seen(broker):
+        for check in self._seen(watch):
             found.append(check)
-            if self.watch:
-                self.watch.finished(check)
-        if self.watch:
-            self.watch.skip(len(STEPS) - len(found))
+            if watch:
+                watch.finished(check)
+        if watch:
+            watch.skip(len(STEPS) - len(found))
         return found
 
-    def _begins(self, number: int) -> None:
-        if self.watch and number < len(STEPS):
-            self.watch.started(f"{self.what} {STEPS[number]}")
+    def _begins(self, watch: Watch | None, number: int) -> None:
+        if watch and number < len(STEPS):
+            watch.started(f"{self.what} {STEPS[number]}")
 
-    def _seen(self, broker: Broker) -> Iterator[Check]:
+    def _seen(self, watch: Watch | None) -> Iterator[Check]:
         if self.program not in PROGRAMS:
             known = ", ".join(PROGRAMS)
             yield Check(self.what, False, f"there is no program {self.program}; known are {known}")
@@ -153,13 +149,14 @@ class _Turn:
         try:
             self.reading.create(dict.fromkeys(topics.values(), PARTITIONS))
             began = time.monotonic()
-            instance = Instance(self.manifest, self.run, self.log_dir, time_scale=self.time_scale)
-            self._begins(0)
-            for number, step in enumerate(self._steps(instance, broker, topics, began), 1):
+            options = Options(time_scale=self.site.time_scale)
+            instance = Instance(self.manifest, self.site.run, self.site.log_dir, options)
+            self._begins(watch, 0)
+            for number, step in enumerate(self._steps(instance, topics, began), 1):
                 yield step
                 if not step.ok:
                     break
-                self._begins(number)
+                self._begins(watch, number)
         except AdapterBreach as breach:
             yield Check(f"{self.what} keeps the protocol", False, str(breach))
         finally:
@@ -167,20 +164,18 @@ class _Turn:
                 instance.kill()
             self.reading.delete(topics.values())
 
-    def _steps(
-        self, instance: Instance, broker: Broker, topics: dict[str, str], began: float
-    ) -> Iterator[Check]:
+    def _steps(self, instance: Instance, topics: dict[str, str], began: float) -> Iterator[Check]:
         hello = instance.greet()
         yield Check(
             f"{self.what} says hello", True, f"{hello.name} {hello.version}, {_since(began)}"
         )
 
-        if waits := PROGRAMS[
-            self.program
-        ].broadcast:  # what is read at the start has to be there by then
+        # A broadcast input is read at the start, so it has to be there by then.
+        is_broadcast = bool(PROGRAMS[self.program].broadcast)
+        if is_broadcast:
             self._produce(topics)
         began = time.monotonic()
-        started = instance.start(self._start(broker, topics))
+        started = instance.start(self._start(topics))
         ok = isinstance(started, Ready)
         yield Check(
             f"{self.what} starts",
@@ -189,7 +184,7 @@ class _Turn:
         )
 
         began = time.monotonic()
-        if not waits:
+        if not is_broadcast:
             self._produce(topics)
         named = started.table if isinstance(started, Ready) else None
         yield self._output(instance, named or topics[PROGRAMS[self.program].writes], began)
@@ -206,8 +201,8 @@ class _Turn:
         text = f"processes {left} outlived it" if left else "no process, no stray line on stdout"
         yield Check(f"{self.what} leaves nothing", not left, text)
 
-    def _start(self, broker: Broker, topics: dict[str, str]) -> Start:
-        disk = self.run.scratch / self.application_id / self.mode
+    def _start(self, topics: dict[str, str]) -> Start:
+        disk = self.site.run.scratch / self.application_id / self.mode
         for folder in (disk / "state", disk / "durable"):
             folder.mkdir(parents=True)
         return Start(
@@ -215,18 +210,18 @@ class _Turn:
             application_id=self.application_id,
             instance="a",
             mode=self.mode,
-            bootstrap=broker.bootstrap,
-            client=broker.client,
+            bootstrap=self.site.broker.bootstrap,
+            client=self.site.broker.client,
             topics=topics,
             parameters=PROGRAMS[self.program].parameters,
-            session_timeout_ms=6000,
-            transaction_timeout_ms=10_000,
+            session_timeout_ms=SESSION_MS,
+            transaction_timeout_ms=TRANSACTION_MS,
             state_dir=str(disk / "state"),
             durable_dir=str(disk / "durable"),
         )
 
     def _produce(self, topics: dict[str, str]) -> None:
-        """A handful of records, none of them awkward by transaction."""
+        """Produce a few records, none of them in an aborted transaction."""
         producer = Producer(self.reading.settings | {"enable.idempotence": True})
         for send in _sends(self.program):
             producer.produce(
@@ -240,10 +235,11 @@ class _Turn:
         producer.flush(OUTPUT_S)
 
     def _output(self, instance: Instance, topic: str, began: float) -> Check:
-        """Wait for a first visible output; whether it is right is what the features judge."""
+        """Wait for a first visible output; the features judge whether it is right."""
         check = f"{self.what} answers its input with an output"
         position = dict.fromkeys(range(self.reading.sizes(topic)[topic]), 0)
-        until = began + OUTPUT_S * self.time_scale
+        wait_s = OUTPUT_S * self.site.time_scale
+        until = began + wait_s
         while time.monotonic() < until:
             instance.check()
             if outputs := self.reading.records(topic, position, committed=True):
@@ -251,12 +247,8 @@ class _Turn:
             if instance.is_over:
                 end = instance.failed or f"it exited with {instance.exit_code}"
                 return Check(check, False, f"{end!r}; its log: {instance.stderr_path}")
-        seconds = OUTPUT_S * self.time_scale
-        return Check(
-            check,
-            False,
-            f"none visible to read_committed in {seconds:g} s; see {instance.stderr_path}",
-        )
+        text = f"none visible to read_committed in {wait_s:g} s; see {instance.stderr_path}"
+        return Check(check, False, text)
 
 
 def _sends(program: str) -> Sequence[Send]:

@@ -1,30 +1,46 @@
-"""What a run takes of the machine, and what others take meanwhile."""
+"""The memory and the cores that a run takes, and those that others take meanwhile."""
 
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, ClassVar
+from collections.abc import Iterable, Iterator
+from typing import ClassVar, Final, NamedTuple
 
 import psutil
 
-LEAST_CORE_S = 1.0  # processes are charged by ticks of 10 ms: what a moment took cannot be told
-MEMORY_LOOK_S = 4.0  # a look walks the page tables of every process: 30 ms where Spark runs
+LEAST_CORE_S: Final = 1.0  # processes are charged by ticks of 10 ms: a moment cannot be measured
+MEMORY_LOOK_S: Final = 4.0  # a look walks the page tables of every process: 30 ms where Spark runs
+
+
+class CpuTimes(NamedTuple):
+    """CPU-seconds of all cores since boot.
+
+    `busy_s` is the part that is not idle. `own_s` is that of this process's tree, with what it
+    waited for.
+    """
+
+    elapsed_s: float
+    busy_s: float
+    own_s: float
 
 
 def _tree() -> Iterator[psutil.Process]:
-    """This process and all that descend from it; a broker in a container is the engine's child, so
-    none of these.
+    """Yield this process and all its descendants.
+
+    A broker in a container is the engine's child, so it is none of them.
     """
     me = psutil.Process()
     yield from (me, *me.children(recursive=True))
 
 
 def younger(pids: Iterable[int]) -> list[psutil.Process]:
-    """Those processes that live; ValueError where one began before this process did, so that no run
-    of ours has begun it.
+    """Return those of these processes that live.
+
+    Raises:
+        ValueError: One began before this process did, so no run of ours started it.
     """
-    began, found = psutil.Process().create_time(), list[psutil.Process]()
+    began = psutil.Process().create_time()
+    found: list[psutil.Process] = []
     for pid in pids:
         with contextlib.suppress(psutil.NoSuchProcess):
             if (process := psutil.Process(pid)).create_time() <= began:
@@ -34,7 +50,7 @@ def younger(pids: Iterable[int]) -> list[psutil.Process]:
 
 
 def own_bytes(pids: Iterable[int]) -> int:
-    """What these processes have in memory that no other has; one that has ended has nothing."""
+    """Return the bytes that these processes share with no other; 0 if they have ended."""
     total = 0
     for pid in pids:
         with contextlib.suppress(psutil.Error, OSError):
@@ -42,11 +58,23 @@ def own_bytes(pids: Iterable[int]) -> int:
     return total
 
 
-def _bytes(ask: Callable[[], Any], what: str = "rss") -> int:
-    """What a process has in memory; one that ends while it is looked at has nothing."""
+def _resident_bytes(process: psutil.Process) -> int:
+    """Return a process's resident memory; 0 if the process ends meanwhile."""
     with contextlib.suppress(psutil.Error, OSError):
-        return int(getattr(ask(), what))
+        return int(process.memory_info().rss)
     return 0
+
+
+def _proportional_bytes(process: psutil.Process) -> int:
+    """Return a process's proportional share of memory; 0 if the process ends meanwhile."""
+    with contextlib.suppress(psutil.Error, OSError):
+        return int(process.memory_full_info().pss)
+    return 0
+
+
+def _with_children_s(process: psutil.Process) -> float:
+    """Return the CPU-seconds of a process and of the children that it has waited for."""
+    return float(sum(process.cpu_times()[:4]))
 
 
 class Memory(threading.Thread):
@@ -64,69 +92,74 @@ class Memory(threading.Thread):
             self.look()
 
     def look(self) -> None:
-        """Take a sample, unless less is resident than at an earlier one: then less of it is the
-        tree's own, too.
+        """Take a sample, unless less memory is resident than at an earlier one.
 
-        What is resident is a number that the kernel has; for a share of it, it walks the page
-        tables.
+        Then less of it is the tree's own, too. The kernel knows the resident memory as a number. To
+        tell a share of it, the kernel walks the page tables.
         """
         tree = list(_tree())
-        resident = sum(_bytes(process.memory_info) for process in tree)
+        resident = sum(map(_resident_bytes, tree))
         if resident > self._most_resident:
             self._most_resident = resident
-            total = sum(_bytes(process.memory_full_info, "pss") for process in tree)
+            total = sum(map(_proportional_bytes, tree))
             self.peak_mb = max(self.peak_mb, total >> 20)
 
     def stop(self) -> int:
-        """Stop sampling; the peak in MiB."""
+        """Stop sampling, and return the peak in MiB."""
         self._stop.set()
         return self.peak_mb
 
 
 class Cores:
-    """How much of the machine's cores others took since this was made: a design cannot answer for
-    that.
+    """The machine's cores since this object was made, and who used them.
+
+    A design is not responsible for what other processes took.
     """
 
-    orphans_s: ClassVar[float] = (
-        0.0  # of processes that were killed with their parent: nobody of ours waits for those
-    )
+    # Of processes that were killed with their parent: no process of the harness waits for them.
+    orphans_s: ClassVar[float] = 0.0
 
     def __init__(self) -> None:
-        self._began, self._own = cpu_s(), (time.monotonic(), time.process_time())
+        self._began = cpu_s()
+        self._began_s = time.monotonic()
+        self._own_s = time.process_time()
 
     @classmethod
     def bury(cls, pids: Iterable[int]) -> None:
-        """Remember what these took; to be called before their parent and they are killed."""
+        """Add what these processes took; call it before they and their parent are killed."""
         for pid in pids:
             with contextlib.suppress(psutil.Error):
-                cls.orphans_s += sum(psutil.Process(pid).cpu_times()[:4])
+                cls.orphans_s += _with_children_s(psutil.Process(pid))
 
     def others(self) -> float:
-        """The share of all cores, 0 to 1, that neither was idle nor went to this process and its
-        descendants; 0 of a moment.
+        """Return the share of all cores, 0 to 1, that other processes took.
+
+        It was neither idle nor went to this process and its descendants. It is 0 for a time too
+        short to measure.
         """
-        (elapsed, busy, ours), (elapsed_then, busy_then, ours_then) = cpu_s(), self._began
-        if elapsed - elapsed_then < LEAST_CORE_S:
+        now = cpu_s()
+        then = self._began
+        elapsed_s = now.elapsed_s - then.elapsed_s
+        if elapsed_s < LEAST_CORE_S:
             return 0.0
-        return min(
-            1.0, max(0.0, busy - busy_then - max(0.0, ours - ours_then)) / (elapsed - elapsed_then)
-        )
+        own_s = max(0.0, now.own_s - then.own_s)
+        others_s = max(0.0, now.busy_s - then.busy_s - own_s)
+        return min(1.0, others_s / elapsed_s)
 
     def harness(self) -> float:
-        """How many cores this process itself has taken, on average."""
-        began_s, own_s = self._own
-        return (time.process_time() - own_s) / max(LEAST_CORE_S, time.monotonic() - began_s)
+        """Return how many cores this process itself has taken, on average."""
+        elapsed_s = max(LEAST_CORE_S, time.monotonic() - self._began_s)
+        return (time.process_time() - self._own_s) / elapsed_s
 
 
-def cpu_s() -> tuple[float, float, float]:
-    """CPU-seconds of all cores since boot: in all, not idle, and of this process's tree with what
-    it waited for.
-    """
-    whole, ours = psutil.cpu_times(), Cores.orphans_s
-    # Guests are in user too.
-    elapsed = sum(whole) - getattr(whole, "guest", 0.0) - getattr(whole, "guest_nice", 0.0)
+def cpu_s() -> CpuTimes:
+    """Return the CPU-seconds of all cores since boot, and of this process's tree."""
+    whole = psutil.cpu_times()
+    own_s = Cores.orphans_s
+    # The time of guests is in that of users too.
+    elapsed_s = sum(whole) - getattr(whole, "guest", 0.0) - getattr(whole, "guest_nice", 0.0)
     for process in _tree():
         with contextlib.suppress(psutil.Error):
-            ours += sum(process.cpu_times()[:4])
-    return elapsed, elapsed - whole.idle - getattr(whole, "iowait", 0.0), ours
+            own_s += _with_children_s(process)
+    idle_s = whole.idle + getattr(whole, "iowait", 0.0)
+    return CpuTimes(elapsed_s, elapsed_s - idle_s, own_s)

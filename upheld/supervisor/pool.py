@@ -1,8 +1,8 @@
-"""Warm instances: a runtime takes seconds to boot, so one is booted ahead of the moment that needs
-it.
+"""Warm instances, which are booted ahead of their use.
 
-It is booted when it is asked for and not at every turn: a boot that nobody needs takes the two
-cores from the design that is being judged, and makes it late.
+A runtime takes seconds to boot. An instance is booted when it is asked for, and not at every turn.
+A boot that is not needed takes the two cores from the design that is being judged, and makes it
+late.
 """
 
 import subprocess
@@ -10,16 +10,18 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
+from typing import Final
 
 from upheld.protocol.manifest import Manifest
-from upheld.supervisor.instance import HELLO_S, Instance, Scope
+from upheld.supervisor.environment import Scope
+from upheld.supervisor.instance import HELLO_S, Instance, Options
 from upheld.verdicts import AdapterBreach
 
-KEPT = 2  # as many as one scenario has at a time, where a second cluster takes over
+KEPT: Final = 2  # as many as a scenario has at a time, if a second cluster takes over
 
 
 class Pool:
-    """The instances of one design: at most one fresh one waits, and one that was given back."""
+    """The instances of one design: at most one fresh one waits, and two returned ones."""
 
     def __init__(
         self,
@@ -29,13 +31,11 @@ class Pool:
         time_scale: float = 1.0,
         launch: Callable[..., subprocess.Popen[bytes]] = subprocess.Popen,
     ) -> None:
-        self.manifest, self.run, self.log_dir, self.time_scale, self.launch = (
-            manifest,
-            run,
-            log_dir,
-            time_scale,
-            launch,
-        )
+        self.manifest = manifest
+        self.run = run
+        self.log_dir = log_dir
+        self.time_scale = time_scale
+        self.launch = launch
         self._lock = threading.Lock()
         self._returned: list[Instance] = []
         self._booting: list[Future[Instance]] = []
@@ -49,13 +49,14 @@ class Pool:
             self._boot()
 
     def rest(self) -> None:
-        """Wait until nothing boots, so that what is timed next has the machine for itself."""
+        """Wait until nothing boots, so that a measurement has the machine for itself."""
         for future in list(self._booting):
             future.exception(HELLO_S * self.time_scale + HELLO_S)
 
     def take(self) -> Instance:
-        """An instance that has answered hello: one that was given back, the one prepared, or one
-        booted now.
+        """Return an instance that has answered hello.
+
+        It is a returned one, or else the prepared one, or else one that is booted now.
         """
         with self._lock:
             while self._returned:
@@ -65,21 +66,19 @@ class Pool:
             spare = self._booting.pop(0) if self._booting else None
         future = spare or self._boot(keep=False)
         instance = future.result(HELLO_S * self.time_scale + HELLO_S)
-        # Died while it waited: boot one in view.
+        # It died while it waited: boot another one now.
         if instance.exit_code is not None and not instance.breach:
             instance = self._boot(keep=False).result(HELLO_S * self.time_scale + HELLO_S)
         return instance
 
     def boot(self, environment: dict[str, str]) -> Instance:
-        """An instance with an environment of its own, which nobody else is given."""
+        """Return an instance with an environment of its own, which is not used again."""
         future: Future[Instance] = Future()
         self._greet(future, environment)
         return future.result()
 
     def give_back(self, instance: Instance) -> None:
-        """Keep a reusable instance that has let go of its start for the next `take`; end any
-        other.
-        """
+        """Keep an instance that can be started again for the next `take`; kill any other."""
         with self._lock:
             if len(self._returned) < KEPT and not self._closed and instance.takes_another_start():
                 self._returned.append(instance)
@@ -95,8 +94,9 @@ class Pool:
             instance.kill()
 
     def _boot(self, *, keep: bool = True) -> "Future[Instance]":
-        """Begin to boot an instance on a thread of its own; a failure waits in the future for its
-        taker.
+        """Begin to boot an instance on a thread of its own.
+
+        A failure waits in the future until the instance is taken.
         """
         future: Future[Instance] = Future()
         with self._lock:
@@ -113,23 +113,19 @@ class Pool:
             except AdapterBreach:
                 instance.kill()
                 raise
-        except BaseException as error:  # noqa: BLE001 - whatever it is belongs to the taker
+        except BaseException as error:  # noqa: BLE001 - the taker gets it
             future.set_exception(error)
         else:
             future.set_result(instance)
 
     def _spawn(self, environment: dict[str, str] | None) -> Instance:
-        """Spawn under the lock, so that `close` misses none that was on its way."""
+        """Spawn under the lock, so that `close` misses no instance."""
         with self._lock:
             if self._closed:
                 raise AdapterBreach(f"{self.manifest.name}: the pool is closed.")
-            instance = Instance(
-                self.manifest,
-                self.run,
-                self.log_dir,
-                time_scale=self.time_scale,
-                environment=environment,
-                launch=self.launch,
+            options = Options(
+                time_scale=self.time_scale, environment=environment or {}, launch=self.launch
             )
+            instance = Instance(self.manifest, self.run, self.log_dir, options)
             self._all.append(instance)
             return instance

@@ -1,14 +1,14 @@
-"""Nothing survives the end of a run: no process, no container, no folder but the output.
+"""The reaper: nothing survives the end of a run but its output.
 
-The end of a run may be a SIGKILL of the harness itself, so the cleaning is done by somebody else:
-the reaper, one small process in a session of its own, started before anything that it will have to
-clean. It holds the read end of a pipe whose write end only the harness has; when the harness dies,
-however it dies, the pipe ends and the reaper begins.
+All processes, containers and other folders of the run are removed. A run may end by a SIGKILL of
+the harness itself, so another process has to clean up. The reaper is one small process in a session
+of its own, started before anything that it has to clean. It holds the read end of a pipe whose
+write end only the harness has. When the harness dies, the pipe ends and the reaper begins.
 
 A process belongs to a run if it carries the run's tag in its environment. Children inherit it
-through setsid, setpgid and double forks, which parent-death signals, process groups and parent pids
-do not survive. Sessions can be recorded beside it, for programs that write over their environment;
-containers, which are the engine's children, carry a label.
+through setsid, setpgid and double forks. Parent-death signals, process groups and parent pids do
+not survive these. Sessions can be recorded as well, for programs that write over their environment.
+Containers are the engine's children, and carry a label.
 
 If the reaper dies too, the lock that both held on the run's scratch folder becomes free, and the
 next run sweeps.
@@ -28,27 +28,25 @@ import tempfile
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import IO, Final, Self
 from uuid import uuid4
 
 from upheld.errors import MachineProblem
 
-RUN_VARIABLE = "UPHELD_RUN"
-RUN_LABEL = "upheld.run"  # on every container of a run
-REAP_DEADLINE_S = 20.0
-_SCRATCH_PREFIX = "upheld-"
-_ALIVE = ".alive"  # locked by harness and reaper together, so it is free only when both are gone
-_CONTAINERS = ".containers"  # its presence says that containers have to be looked for
-_BIRTH_S = 60.0
-DETACH = 2  # of umount2
-_LOOK_S = 0.05
-_RUN_ID = re.compile(rf"^{_SCRATCH_PREFIX}([0-9a-f]{{12}})$")
+RUN_VARIABLE: Final = "UPHELD_RUN"
+RUN_LABEL: Final = "upheld.run"  # on every container of a run
+REAP_DEADLINE_S: Final = 20.0
+_SCRATCH_PREFIX: Final = "upheld-"
+_ALIVE: Final = ".alive"  # locked by harness and reaper together, so free only without both
+_CONTAINERS: Final = ".containers"  # its presence says that containers have to be looked for
+_BIRTH_S: Final = 60.0
+DETACH: Final = 2  # of umount2
+_LOOK_S: Final = 0.05
+_RUN_ID: Final = re.compile(rf"^{_SCRATCH_PREFIX}([0-9a-f]{{12}})$")
 
 
 class RunScope:
-    """One run's lifetime: its id, its scratch folder, and the promise that all it starts ends with
-    it.
-    """
+    """One run's id and scratch folder; all that the run starts ends with it."""
 
     run_id: str
     scratch: Path
@@ -92,21 +90,25 @@ class RunScope:
         )
 
     def session(self, session_id: int) -> None:
-        """Record a session whose every process ends with the run, tag or no tag."""
+        """Record a session: all its processes end with the run, with or without a tag."""
         self._tell(f"session {session_id}")
 
     def containers(self) -> None:
-        """Say, before the first, that there will be containers, labelled `upheld.run=<run_id>`."""
+        """Note that there will be containers with the label `upheld.run=<run_id>`.
+
+        Call this before the first container is started.
+        """
         (self.scratch / _CONTAINERS).touch()
 
     def container(self, container_id: str) -> None:
-        """Record one container by its id; its label alone is enough when there was no time to."""
+        """Record one container by its id; its label is enough if there was no time to."""
         self.containers()
         self._tell(f"container {container_id}")
 
     def close(self) -> None:
-        """End all that the run started and wait until the reaper is done; a second call does
-        nothing.
+        """End all that the run started, and wait until the reaper is done.
+
+        A second call does nothing.
         """
         if self._alive is None:
             return
@@ -141,21 +143,19 @@ class RunScope:
 
 
 def sweep() -> list[str]:
-    """Finish what dead reapers left in the temporary folder; says which runs those were."""
+    """Finish what dead reapers left in the temporary folder; return their runs' ids."""
     swept = []
     for folder in Path(tempfile.gettempdir()).glob(f"{_SCRATCH_PREFIX}*"):
         named = _RUN_ID.match(folder.name)
         with contextlib.suppress(OSError):
             if named is None or folder.is_symlink() or folder.stat().st_uid != os.getuid():
                 continue
-            if not (
-                folder / _ALIVE
-            ).exists():  # a run that is just being made, or that died while it was
+            if not (folder / _ALIVE).exists():  # the run is just beginning, or died then
                 if time.time() - folder.stat().st_mtime > _BIRTH_S:
                     shutil.rmtree(folder, ignore_errors=True)
                 continue
             with (folder / _ALIVE).open("r+") as alive:
-                # Refused: harness or reaper lives.
+                # This raises an OSError while harness or reaper live.
                 fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 reap(named[1], folder, [], [])
                 swept.append(named[1])
@@ -163,9 +163,7 @@ def sweep() -> list[str]:
 
 
 def reap(run_id: str, scratch: Path, sessions: list[int], containers: list[str]) -> None:
-    """Kill every process of the run until none is found, then remove its containers and its
-    folder.
-    """
+    """Kill all processes of a run, and remove its containers and its folder."""
     deadline = time.monotonic() + REAP_DEADLINE_S
     while time.monotonic() < deadline:
         found = members(run_id, sessions)
@@ -176,14 +174,14 @@ def reap(run_id: str, scratch: Path, sessions: list[int], containers: list[str])
     if containers or (scratch / _CONTAINERS).exists():
         _remove_containers(run_id, containers)
     shutil.rmtree(scratch, ignore_errors=True)
-    # The reaper of a lane works in it still.
+    # The reaper of a lane may still write there.
     while scratch.exists() and time.monotonic() < deadline:
         time.sleep(_LOOK_S)
         shutil.rmtree(scratch, ignore_errors=True)
 
 
 def unmount(folder: Path) -> None:
-    """Take away every disk that is mounted below a folder, whoever still has a file open there."""
+    """Unmount every disk below a folder, even if a file there is still open."""
     mounted = (line.split()[1] for line in Path("/proc/self/mounts").read_bytes().splitlines())
     for place in (
         os.fsdecode(place.decode("unicode_escape").encode("latin-1")) for place in mounted
@@ -193,15 +191,16 @@ def unmount(folder: Path) -> None:
 
 
 def members(run_id: str, sessions: list[int]) -> list[int]:
-    """The live processes that carry the run's tag or belong to a recorded session, this process
-    excepted.
+    """Return the living processes of a run, without this process.
+
+    They carry the run's tag, or belong to a recorded session.
     """
     tag = f"{RUN_VARIABLE}={run_id}".encode()
     found = []
     for entry in os.listdir("/proc"):  # noqa: PTH208 - names alone, hundreds of times
         if not entry.isdecimal() or int(entry) == os.getpid():
             continue
-        with contextlib.suppress(OSError):  # it ended meanwhile, or is somebody else's
+        with contextlib.suppress(OSError):  # it ended meanwhile, or is another user's
             tagged = tag in Path("/proc", entry, "environ").read_bytes().split(b"\0")
             if tagged or (sessions and _session_of(entry) in sessions):
                 found.append(int(entry))
@@ -209,13 +208,16 @@ def members(run_id: str, sessions: list[int]) -> list[int]:
 
 
 def _session_of(pid: str) -> int | None:
-    """The session of a live process; a zombie has nothing left to kill and counts as none."""
+    """Return the session of a live process; None for a zombie, which needs no kill."""
     state, _, _, session, *_ = Path("/proc", pid, "stat").read_text().rpartition(")")[2].split()
     return None if state in "ZX" else int(session)
 
 
 def _kill(pids: list[int], deadline: float) -> None:
-    """SIGKILL all of them and wait until they are gone; a pidfd is never somebody else's."""
+    """SIGKILL all of them and wait until they are gone.
+
+    A pidfd never refers to another process that got the same id.
+    """
     ended = select.poll()
     descriptors = []
     for pid in pids:
@@ -234,11 +236,9 @@ def _kill(pids: list[int], deadline: float) -> None:
 
 
 def _remove_containers(run_id: str, recorded: list[str]) -> None:
-    """Remove the run's containers by label, and those recorded; without an engine there are
-    none.
-    """
+    """Remove the run's labelled containers, and those recorded, if there is an engine."""
     with contextlib.suppress(Exception):
-        import docker  # type: ignore[import-untyped]  # noqa: PLC0415 - slow, and needed for containers only
+        import docker  # type: ignore[import-untyped]  # noqa: PLC0415 - slow, and rarely needed
 
         engine = docker.from_env(timeout=10)
         labelled = engine.containers.list(all=True, filters={"label": f"{RUN_LABEL}={run_id}"})
@@ -248,7 +248,7 @@ def _remove_containers(run_id: str, recorded: list[str]) -> None:
 
 
 def _locked(scratch: Path) -> IO[str]:
-    """The run's lock, taken before it has its name, so that a sweep never meets it free."""
+    """Return the run's lock, taken before it gets its name: a sweep never finds it free."""
     born = scratch / f"{_ALIVE}.born"
     alive = born.open("w")
     fcntl.flock(alive, fcntl.LOCK_EX)
@@ -257,7 +257,7 @@ def _locked(scratch: Path) -> IO[str]:
 
 
 def main(run_id: str, scratch: Path) -> None:
-    """Be the reaper: take notes until the harness is gone, then clean."""
+    """Run as the reaper: take notes until the harness is gone, then clean up."""
     for asked_to_end in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(asked_to_end, signal.SIG_IGN)
     sessions: list[int] = []

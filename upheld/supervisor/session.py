@@ -1,11 +1,9 @@
-"""Crash, pause and resume: signals that take every process of an instance, from outside and at
-once.
+"""Crash, pause and resume: signals to every process of an instance, from outside.
 
-A process group is not enough: runtimes move their workers into groups of their own, and a worker
-that is missed goes on writing after the "crash", so that the scenario would judge something that
-never happened. An instance is therefore every process that has its session, that carries its tag in
-the environment, or that descends from one of these; and it is listed again until nothing new
-appears.
+A process group is not enough: runtimes move their workers into groups of their own. A worker that
+is missed goes on writing after the "crash", and the scenario would judge something that never
+happened. So the processes of an instance are those of its session, those with its tag in the
+environment, and the descendants of these. They are listed again until nothing new appears.
 """
 
 import contextlib
@@ -14,42 +12,57 @@ import signal
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final, NamedTuple
 
 from upheld.supervisor.host import Cores
 from upheld.verdicts import HarnessError
 
 INSTANCE_TAG = "UPHELD_INSTANCE"
 _PROC = Path("/proc")
-_STOPPED, _DEAD = "Tt", "ZXx"  # states in /proc/PID/stat
-# In the kernel, as a thread is that waits for its stopped vfork child: it stops before it can run
+# States in /proc/PID/stat.
+_STOPPED: Final = "Tt"
+_DEAD: Final = "ZXx"
+# In the kernel, like a thread that waits for its stopped vfork child. It stops before it runs
 # again.
-_ASLEEP = "D"
-_LOOK_AGAIN_S = 0.0005
-_DEADLINE_S = 10.0
+_ASLEEP: Final = "D"
+_LOOK_AGAIN_S: Final = 0.0005
+_DEADLINE_S: Final = 10.0
+# The fields of /proc/PID/stat, counted after the process's name.
+_STATE: Final = 0
+_PARENT: Final = 1
+_SESSION: Final = 3
+_BORN: Final = 19
+
+
+class _Row(NamedTuple):
+    """A process as it was listed."""
+
+    state: str
+    parent: int
+    born_ticks: int
 
 
 @dataclass(frozen=True)
 class Session:
-    """The processes of one instance: `leader` is the id of their session, `tag` theirs alone."""
+    """The processes of one instance, by their session's id and by a tag of their own."""
 
     leader: int
     tag: str
-    born_ticks: int = (
-        0  # when the leader started: nobody older can carry the tag, so nobody older is asked
-    )
+    # When the leader started. No older process can carry the tag, so none is read for it.
+    born_ticks: int = 0
 
     @classmethod
     def of(cls, leader: int, tag: str) -> "Session":
-        """The session of a child that has just been spawned as its leader."""
+        """Return the session of a child that has just been spawned as its leader."""
         stat = _stat(f"/proc/{leader}/stat")
-        return cls(leader, tag, int(stat[19]) if stat else 0)
+        return cls(leader, tag, int(stat[_BORN]) if stat else 0)
 
     def pids(self) -> list[int]:
-        """Every living process of the instance, the dead that nobody has waited for left out."""
+        """Return the ids of all living processes of the instance, without zombies."""
         return sorted(pid for pid, state in self._states().items() if state not in _DEAD)
 
     def pause(self) -> list[int]:
-        """Stop every process, and return only when every thread of each is stopped."""
+        """Stop every process, and return when every thread of each is stopped."""
         return self._signal(signal.SIGSTOP, settled=_STOPPED + _ASLEEP + _DEAD)
 
     def resume(self) -> list[int]:
@@ -61,28 +74,28 @@ class Session:
         return pids
 
     def step(self, seconds: float) -> None:
-        """Let a stopped session's own group go on for a moment, quicker than it could be listed;
-        others stay stopped.
+        """Let the session's own group go on for some seconds, and stop it again.
+
+        This is quicker than to list the processes. Those outside the group stay stopped.
         """
         _send(-self.leader, signal.SIGCONT)
         time.sleep(seconds)
         _send(-self.leader, signal.SIGSTOP)
 
     def kill(self) -> list[int]:
-        """Kill every process, running or stopped, and return when none is left; the parent
-        reaps.
+        """Kill every process, running or stopped, and return when none is left.
+
+        The parent reaps them.
         """
-        # Stopped first, at once: what dies at the first signal is gone before it can be listed as
-        # evidence.
+        # All are stopped first, at once. A process that died at the first signal would be gone
+        # before it is listed as evidence.
         taken = self._signal(signal.SIGSTOP, settled=None)
         Cores.bury(pid for pid in taken if pid != self.leader)
         return sorted({*taken, *self._signal(signal.SIGKILL, settled=_DEAD)})
 
     def _signal(self, number: signal.Signals, settled: str | None) -> list[int]:
-        """Signal all that there are, then look again until nobody new is found and all have
-        settled.
-        """
-        _send(-self.leader, number)  # most of them in one call; then the ones that left the group
+        """Signal all processes, until no new one is found and all have settled."""
+        _send(-self.leader, number)  # most of them in one call, then those that left the group
         taken: set[int] = set()
         until = time.monotonic() + _DEADLINE_S
         while True:
@@ -101,34 +114,37 @@ class Session:
             time.sleep(_LOOK_AGAIN_S)
 
     def _states(self) -> dict[int, str]:
-        """The processes of the instance with their states, by one walk through /proc."""
-        table: dict[int, tuple[str, int, int]] = {}  # pid -> state, parent, start in clock ticks
+        """Return the processes of the instance with their states, by one walk through /proc."""
+        table: dict[int, _Row] = {}  # by pid
         members: set[int] = set()
-        for name in os.listdir(_PROC):  # noqa: PTH208 - a fault window is some 20 ms: no Path per process
+        for name in os.listdir(_PROC):  # noqa: PTH208 - it has to take a few ms
             if name.isdigit() and (stat := _stat(f"/proc/{name}/stat")):
                 pid = int(name)
-                table[pid] = (stat[0], int(stat[1]), int(stat[19]))
-                if int(stat[3]) == self.leader:
+                table[pid] = _Row(stat[_STATE], int(stat[_PARENT]), int(stat[_BORN]))
+                if int(stat[_SESSION]) == self.leader:
                     members.add(pid)
         tag = f"{INSTANCE_TAG}={self.tag}".encode()
         strangers = (
-            pid for pid, row in table.items() if pid not in members and row[2] >= self.born_ticks
+            pid
+            for pid, row in table.items()
+            if pid not in members and row.born_ticks >= self.born_ticks
         )
         members |= {pid for pid in strangers if tag in _environment(pid)}
-        while children := {pid for pid, row in table.items() if row[1] in members} - members:
+        while children := {pid for pid, row in table.items() if row.parent in members} - members:
             members |= children
-        return {pid: table[pid][0] for pid in members}
+        return {pid: table[pid].state for pid in members}
 
 
 def _send(pid: int, number: signal.Signals) -> None:
-    """Signal a process, or a group where negative; one that has gone meanwhile is no error."""
+    """Signal a process, or a group if negative; a process that has gone is no error."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(pid, number)
 
 
 def _stat(path: str) -> list[str]:
-    """The fields of a stat file from the third on (state, parent, group, session, …); none if it
-    has gone.
+    """Return the fields of a stat file from the third on, or none if it has gone.
+
+    They begin with state, parent, group and session.
     """
     try:
         with open(path, "rb") as file:  # noqa: PTH123
@@ -146,8 +162,9 @@ def _environment(pid: int) -> list[bytes]:
 
 
 def _settled(pids: set[int], states: dict[int, str], settled: str) -> bool:
-    """Whether every thread has taken the signal: a process shows the state of its first thread
-    alone.
+    """Return whether every thread has taken the signal.
+
+    A process shows the state of its first thread alone.
     """
     if any(states[pid] not in settled for pid in pids):
         return False
@@ -158,6 +175,6 @@ def _settled(pids: set[int], states: dict[int, str], settled: str) -> bool:
             continue
         for thread in threads:
             stat = _stat(f"/proc/{pid}/task/{thread}/stat")
-            if stat and stat[0] not in settled:
+            if stat and stat[_STATE] not in settled:
                 return False
     return True

@@ -10,7 +10,7 @@ from upheld.generators.ledger import Send, facts
 from upheld.generators.tables import Tables
 from upheld.history import events
 from upheld.injectors.clock import WallClock
-from upheld.kafka.reader import Position
+from upheld.kafka.consumers import Position
 from upheld.programs import DEAD_LETTERS, Program
 from upheld.protocol.messages import Mode
 from upheld.stores import Store

@@ -7,7 +7,7 @@ from typing import Final
 
 from upheld.history import events
 from upheld.history.marks import Happening
-from upheld.injectors.proxy import EFFECTS
+from upheld.injectors.proxy.rules import EFFECTS
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import (
     Error,

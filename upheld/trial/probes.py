@@ -8,8 +8,10 @@ from math import ceil, inf
 from upheld.checks.delivery import waits_of
 from upheld.history import History, events
 from upheld.history.marks import Look
-from upheld.kafka.raw import is_left_open
-from upheld.kafka.reader import Position, Reading, recorded
+from upheld.kafka.batches import is_left_open
+from upheld.kafka.consumers import Position
+from upheld.kafka.reader import recorded
+from upheld.kafka.reading import Reading
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import Failed, Lagging, Measured, NotReady, Value
 from upheld.supervisor.host import own_bytes

@@ -11,10 +11,11 @@ from pathlib import Path
 
 from upheld.brokers import Broker
 from upheld.brokers.cluster import open_cluster
-from upheld.injectors.disk import Disk
-from upheld.injectors.proxy import Proxy
+from upheld.injectors.disk.watcher import Disk
+from upheld.injectors.proxy.proxy import Proxy
+from upheld.kafka.admin import Pace
 from upheld.kafka.feed import Feed
-from upheld.kafka.reader import Pace, Reading
+from upheld.kafka.reading import Reading
 from upheld.protocol.manifest import Manifest
 from upheld.supervisor.instance import Instance
 from upheld.supervisor.pool import Pool

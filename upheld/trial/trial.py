@@ -20,7 +20,7 @@ from upheld.errors import MachineProblem
 from upheld.generators.ledger import facts
 from upheld.history import History, events
 from upheld.history.marks import Look
-from upheld.kafka.reader import Position
+from upheld.kafka.consumers import Position
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import Mode
 from upheld.supervisor.instance import Instance

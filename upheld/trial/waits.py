@@ -6,13 +6,12 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
-from confluent_kafka import Message
-
 from upheld.checks import CHECKS
 from upheld.checks.stores import unsettled
 from upheld.checks.view import view_of
 from upheld.history import events
 from upheld.history.marks import Happening
+from upheld.kafka.consumers import ReadMessage
 from upheld.kafka.raw import RawClient
 from upheld.protocol.manifest import Manifest
 from upheld.supervisor.host import Cores
@@ -404,7 +403,7 @@ class Waits:
         Raises:
             MarkMissed: The cleaner has left more.
         """
-        left: list[Message] = []
+        left: list[ReadMessage] = []
         written = 0
 
         def cleaned() -> bool:

@@ -7,11 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
-from confluent_kafka import Message
-
 from upheld.generators.ledger import facts
 from upheld.history import events
 from upheld.history.marks import Happening
+from upheld.kafka.consumers import ReadMessage
 from upheld.kafka.reader import recorded
 from upheld.protocol.manifest import Manifest
 from upheld.trial.application import Application, Count, Wave
@@ -143,12 +142,12 @@ class Workload:
         for name, count in state.count(sends).items():
             state.totals[name] = state.totals.get(name, 0) + count
 
-    def _new(self, application: Application, topic: str, *, committed: bool) -> list[Message]:
+    def _new(self, application: Application, topic: str, *, committed: bool) -> list[ReadMessage]:
         position = application.position(topic, committed=committed)
         return self.rig.reading.records(topic, position, committed=committed)
 
 
-def _place(message: Message) -> tuple[int, int]:
+def _place(message: ReadMessage) -> tuple[int, int]:
     """Return partition and offset of a record that was read."""
     partition = message.partition()
     offset = message.offset()

@@ -1,6 +1,6 @@
 """Sums the rows of its changelog when it reads its state back.
 
-Whoever takes a table for a stream makes this mistake. It shows in the first row after a restart.
+The mistake is to take a table for a stream. It shows in the first row after a restart.
 """
 
 import json

@@ -1,14 +1,13 @@
 """Answers with what it has read of its table so far, be it nothing.
 
-Whoever opens the port before the state is restored makes this mistake. It shows at every start but
-the first.
+The mistake is to open the port before the state is restored. It shows at every start but the first.
 """
 
 from typing import Any
 
 from upheld.adapter import serve
+from upheld.impl.common.table import Table
 from upheld.impl.plain import Plain
-from upheld.impl.tables import Table
 
 
 class AnswersBeforeItsTableIsRead(Plain):

@@ -1,6 +1,6 @@
-"""Has no rows but those of its own partitions, and is not ready for all others.
+"""Has the rows of its own partitions only, and is not ready for all others.
 
-Whoever asks the owner, and has no replica, makes this mistake. It shows when the owner dies.
+The mistake is to ask the owner of a row, and to have no replica. It shows when the owner dies.
 """
 
 from typing import Any

@@ -1,7 +1,6 @@
 """Answers each question once, and again with the same answer.
 
-Whoever puts a cache before the table makes this mistake. It shows where a row changes after it was
-asked for.
+The mistake is to put a cache before the table. It shows where a row changes after it was asked for.
 """
 
 from typing import Any

@@ -1,7 +1,6 @@
 """Answers from the state that it works on, which may not be committed yet.
 
-Whoever serves a store that a transaction is still changing makes this mistake. It shows between two
-commits.
+The mistake is to serve a store that a transaction is still changing. It shows between two commits.
 """
 
 import json

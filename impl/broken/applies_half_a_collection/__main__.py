@@ -1,8 +1,7 @@
-"""Applies an entry posting by posting, each under the entry's one offset: the second on an account
-is taken for a duplicate.
+"""Applies an entry posting by posting, each under the entry's one offset.
 
-Whoever writes the position down after each posting makes this mistake. It shows where an entry
-touches one account twice.
+So the second posting on an account is taken for a duplicate. The mistake is to write the position
+down after each posting. It shows where an entry touches one account twice.
 """
 
 from confluent_kafka import Message

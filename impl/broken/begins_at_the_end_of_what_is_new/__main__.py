@@ -1,8 +1,7 @@
-"""Begins at the end of a partition that it has never read, once it has read others.
+"""Begins at the end of a partition that is new among others it has read.
 
-Whoever takes a partition without an offset for one in which nothing has come yet makes this
-mistake. It shows where a topic got partitions: what lay there before anybody had heard of them is
-not counted.
+The mistake is to take a partition without an offset for an empty one. It shows where a topic got
+partitions. Records that lay in a new partition before the design had heard of it are not counted.
 """
 
 import time

@@ -1,6 +1,6 @@
-"""Whoever makes ids unique, and reads offsets whatever is pending, fences nobody.
+"""Makes its ids unique, and reads offsets whatever is pending.
 
-It shows when a dead one's commit is late.
+The mistake is to fence no predecessor. It shows when the commit of a dead instance is late.
 """
 
 from typing import Any

@@ -1,6 +1,6 @@
-"""Keeps state before it commits.
+"""Keeps state before it commits, and gives a slow commit up.
 
-Whoever stops when a commit is slow swallows a batch then: a coordinator that moves shows it.
+The mistake is to stop then: a batch is swallowed. It shows where a coordinator moves.
 """
 
 import pickle
@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from upheld.adapter import serve
-from upheld.impl.answered import answered
-from upheld.impl.plain import Plain, Row
+from upheld.impl.common.clients import with_timeout
+from upheld.impl.plain import OutputRecord, Plain
 
 
 class BelievesWhatItHasNotCommitted(Plain):
@@ -26,13 +26,13 @@ class BelievesWhatItHasNotCommitted(Plain):
         )
         self.patience_s = 10 if self.disk.exists() or not self.exactly_once else 0.5
 
-    def send(self, rows: list[Row]) -> None:
+    def send(self, rows: list[OutputRecord]) -> None:
         if rows:
             self.disk.write_bytes(pickle.dumps(vars(self.program)["rows"]))
         super().send(rows)
 
     def commit(self) -> None:
-        answered(self.patience_s, super().commit)
+        with_timeout(self.patience_s, super().commit)
 
 
 serve(BelievesWhatItHasNotCommitted())

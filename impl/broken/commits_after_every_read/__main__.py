@@ -1,6 +1,6 @@
 """Commits whenever it has read something.
 
-Whoever takes the commit interval for an upper bound makes this mistake. It shows in the number of
+The mistake is to take the commit interval for an upper bound. It shows in the number of
 transactions under steady traffic: each costs the same, however little is in it.
 """
 

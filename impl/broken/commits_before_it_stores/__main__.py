@@ -1,7 +1,7 @@
-"""Commits its offsets first, and stores the states that they count in afterwards.
+"""Commits its offsets first, and stores the states that they count in later.
 
-Whoever takes the store for a copy makes this mistake. It shows when the store takes nothing for a
-while, or in a crash.
+The mistake is to take the store for a copy. It shows when the store takes nothing for a while, or
+in a crash.
 """
 
 from upheld.adapter import serve
@@ -15,7 +15,9 @@ class CommitsBeforeItStores(Plain):
     }
 
     def commit(self) -> None:
-        store, unsaved, self.store = self.store, self.program.unsaved, None
+        store = self.store
+        unsaved = self.program.unsaved
+        self.store = None
         super().commit()
         self.store = store
         if store and unsaved:

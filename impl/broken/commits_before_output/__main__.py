@@ -1,8 +1,8 @@
-"""Commits what it has read, then makes the output: at most once, whatever its setting says.
+"""Commits what it has read, then makes the output: at most once in any mode.
 
-Whoever leaves enable.auto.commit on, or acknowledges on receipt, makes this mistake. It shows where
-the process dies between the two: the harness strikes as soon as a commit is seen, or while the
-outputs are still undecided.
+The mistake is to leave enable.auto.commit on, or to acknowledge on receipt. It shows where the
+process dies between the two. The harness strikes as soon as a commit is seen, or while the outputs
+are still undecided.
 """
 
 import time

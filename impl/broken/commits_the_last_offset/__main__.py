@@ -1,6 +1,7 @@
-"""Commits the offset of the last record that it applied, where Kafka asks for the next one.
+"""Commits the offset of the last record applied, not the next one.
 
-Whoever writes a commit by hand makes this mistake once. It shows where a relay dies after a commit.
+Kafka asks for the next offset. The mistake is made once by every author of a commit by hand. It
+shows where a relay dies after a commit.
 """
 
 from typing import Any

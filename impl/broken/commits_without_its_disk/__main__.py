@@ -1,7 +1,7 @@
-"""Commits what it has read also where it could not write down what waits.
+"""Commits what it has read even if it could not write down what waits.
 
-Whoever takes a full disk for a matter of the monitoring makes this mistake: it shows when it dies
-with the disk still full, since what waited is gone then.
+The mistake is to leave a full disk to the monitoring. It shows when the design dies with the disk
+still full: what waited is gone then.
 """
 
 from contextlib import suppress

@@ -1,7 +1,7 @@
 """Leaves a null out of the batch, and counts it.
 
-Whoever counts before filtering makes this mistake. It shows where a null stands among events that
-fill a batch.
+The mistake is to count before filtering. It shows where a null stands among events that fill a
+batch.
 """
 
 from collections import Counter
@@ -28,7 +28,7 @@ class WithNulls(Batcher):
 
 class CountsNulls(Plain):
     hello = Plain.hello | {"name": "broken/counts_nulls", "programs": ["batcher"]}
-    programs = {"batcher": WithNulls}  # noqa: RUF012
+    programs = Plain.programs | {"batcher": WithNulls}
 
 
 serve(CountsNulls())

@@ -1,7 +1,7 @@
-"""Refuses to start from a table in which offsets are missing, for rows must have been lost.
+"""Refuses to start from a table in which offsets are missing.
 
-Whoever has never seen a compacted topic makes this mistake. It shows at the first restart after the
-cleaner.
+It takes the rows for lost. The mistake is to expect no compacted topic. It shows at the first
+restart after the cleaner.
 """
 
 from confluent_kafka import Message

@@ -1,7 +1,8 @@
-"""Is behind by what it has not read, whatever it has committed.
+"""Reports as lag what it has not read, whatever it has committed.
 
-Whoever exports the client's records-lag makes this mistake. It shows between two commits: what a
-crash gives back is done."""
+The mistake is to export the client's records-lag. It shows between two commits: work that a crash
+gives back counts as done.
+"""
 
 from typing import Any
 

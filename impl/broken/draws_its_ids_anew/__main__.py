@@ -1,6 +1,6 @@
 """Has another transactional id and another membership at every start.
 
-Whoever makes ids of a host's or a pod's name makes this mistake. It shows when it is deployed
+The mistake is to make ids of the name of a host or a pod. It shows when the application is deployed
 twice: the two share the input.
 """
 

@@ -1,16 +1,15 @@
 """Passes key and value on, and none of the headers.
 
-Whoever copies a record field by field makes this mistake. It shows wherever a relay's input carries
-headers.
+The mistake is to copy a record field by field. It shows wherever a relay's input carries headers.
 """
 
 from upheld.adapter import serve
-from upheld.impl.plain import Plain, Relay, Row
+from upheld.impl.plain import OutputRecord, Plain, Relay
 
 
 class Bare(Relay):
-    def changed(self) -> list[Row]:
-        return [(key, value, [], timestamp_ms) for key, value, _, timestamp_ms in super().changed()]
+    def changed(self) -> list[OutputRecord]:
+        return [row._replace(headers=[]) for row in super().changed()]
 
 
 class DropsHeaders(Plain):

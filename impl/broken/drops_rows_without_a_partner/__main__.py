@@ -1,7 +1,6 @@
 """Joins inner where the join is a left outer one.
 
-Whoever looks a partner up and goes on only if there is one makes this mistake. It shows where a row
-has none.
+The mistake is to go on only if a partner is found. It shows where a row has no partner.
 """
 
 from upheld.adapter import serve
@@ -17,7 +16,7 @@ class DropsRowsWithoutAPartner(Plain):
         "name": "broken/drops_rows_without_a_partner",
         "programs": ["tickers", "holdings"],
     }
-    programs = {"tickers": Tickers, "holdings": Inner}  # noqa: RUF012
+    programs = Plain.programs | {"tickers": Tickers, "holdings": Inner}
 
 
 serve(DropsRowsWithoutAPartner())

@@ -1,7 +1,6 @@
 """Writes what it cannot read into its log, and goes on.
 
-Whoever wants nothing to stop the stream makes this mistake. It shows wherever a record cannot be
-read.
+The mistake is to let nothing stop the stream. It shows wherever a record cannot be read.
 """
 
 import sys

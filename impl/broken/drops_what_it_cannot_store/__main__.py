@@ -1,7 +1,8 @@
-"""Goes on where its store does not answer, and commits what it could not write.
+"""Goes on if its store does not answer, and commits what it did not write.
 
-Whoever takes a store for a cache makes this mistake. It shows in a store that is slow, or gone,
-while something changes."""
+The mistake is to take a store for a cache. It shows in a store that is slow, or gone, while
+something changes.
+"""
 
 from typing import Any
 

@@ -1,17 +1,17 @@
-"""Keeps every balance to itself until it is stopped, and commits its input all the while.
+"""Keeps every balance to itself until it is stopped.
 
-Whoever turns a batch job into a stream makes this mistake. It shows where the input pauses and the
-outputs are due.
+It commits its input all the while. The mistake is to turn a batch job into a stream. It shows where
+the input pauses and the outputs are due.
 """
 
 import threading
 
 from upheld.adapter import serve
-from upheld.impl.plain import Ledger, Plain, Row
+from upheld.impl.plain import Ledger, OutputRecord, Plain
 
 
 class AtTheEnd(Ledger):
-    def changed(self) -> list[Row]:
+    def changed(self) -> list[OutputRecord]:
         return []
 
 

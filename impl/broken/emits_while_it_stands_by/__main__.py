@@ -1,6 +1,6 @@
 """Works and emits while it stands by.
 
-Whoever takes warm for active does so, and who writes before the switch shows it.
+The mistake is to take warm for active. It shows in the cluster that writes before the switch.
 """
 
 import threading
@@ -14,7 +14,8 @@ class EmitsWhileItStandsBy(Plain):
     hello = Plain.hello | {"name": "broken/emits_while_it_stands_by"}
 
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
-        self.stands_by, self.ended = start["standing_by"], threading.Event()
+        self.stands_by = start["standing_by"]
+        self.ended = threading.Event()
         self.ready = super().open(start | {"standing_by": False})
         if self.stands_by:
             threading.Thread(target=super().run, args=(self.ended,), daemon=True).start()

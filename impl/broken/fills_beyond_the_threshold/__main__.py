@@ -1,25 +1,23 @@
-"""Looks at the count of a batch once it has taken in all that was read together.
+"""Looks at the count of a batch after all records of a read.
 
-Whoever counts per read and not per event makes this mistake. It shows where one read brings more
-than fills a batch.
+The mistake is to count per read and not per event. It shows where one read brings more than fills a
+batch.
 """
 
 from confluent_kafka import Message
 
 from upheld.adapter import serve
-from upheld.impl.plain import Batcher, Plain, Row
+from upheld.impl.plain import Batcher, OutputRecord, Plain
 
 
 class PerRead(Batcher):
     def take(self, message: Message) -> None:
-        threshold, self.parameters = (
-            self.parameters["threshold"],
-            self.parameters | {"threshold": 1 << 30},
-        )
+        threshold = self.parameters["threshold"]
+        self.parameters = self.parameters | {"threshold": 1 << 30}
         super().take(message)
         self.parameters |= {"threshold": threshold}
 
-    def changed(self) -> list[Row]:
+    def changed(self) -> list[OutputRecord]:
         full = [
             customer
             for customer, events in self.batches.items()
@@ -30,7 +28,7 @@ class PerRead(Batcher):
 
 class FillsBeyondTheThreshold(Plain):
     hello = Plain.hello | {"name": "broken/fills_beyond_the_threshold", "programs": ["batcher"]}
-    programs = {"batcher": PerRead}  # noqa: RUF012
+    programs = Plain.programs | {"batcher": PerRead}
 
 
 serve(FillsBeyondTheThreshold())

@@ -1,13 +1,13 @@
 """Looks at the clock only when a record comes in.
 
-Whoever lets stream time drive a timer makes this mistake. It shows where an event is the last one
-for a while.
+The mistake is to let stream time drive a timer. It shows where an event is the last one for a
+while.
 """
 
 from confluent_kafka import Message
 
 from upheld.adapter import serve
-from upheld.impl.plain import Batcher, Plain, Row
+from upheld.impl.plain import Batcher, OutputRecord, Plain
 
 
 class ByTraffic(Batcher):
@@ -17,8 +17,9 @@ class ByTraffic(Batcher):
         super().take(message)
         self.came = True
 
-    def changed(self) -> list[Row]:
-        came, self.came = self.came, False
+    def changed(self) -> list[OutputRecord]:
+        came = self.came
+        self.came = False
         return super().changed() if came else []
 
 
@@ -27,7 +28,7 @@ class FlushesOnlyWhenSomethingComes(Plain):
         "name": "broken/flushes_only_when_something_comes",
         "programs": ["batcher"],
     }
-    programs = {"batcher": ByTraffic}  # noqa: RUF012
+    programs = Plain.programs | {"batcher": ByTraffic}
 
 
 serve(FlushesOnlyWhenSomethingComes())

@@ -1,6 +1,6 @@
 """Measures how long events have waited by the time of day.
 
-Whoever takes the machine's time for a clock makes this mistake. It shows where somebody sets it.
+The mistake is to take the machine's time for a clock. It shows where that time is set.
 """
 
 import time
@@ -15,7 +15,7 @@ class ByTheDay(Batcher):
 
 class FollowsTheWallClock(Plain):
     hello = Plain.hello | {"name": "broken/follows_the_wall_clock", "programs": ["batcher"]}
-    programs = {"batcher": ByTheDay}  # noqa: RUF012
+    programs = Plain.programs | {"batcher": ByTheDay}
 
 
 serve(FollowsTheWallClock())

@@ -1,13 +1,12 @@
-"""Filters results that are older than the last one of their row, and forgets a row when it goes.
+"""Filters older results of a row, and forgets the row when it goes.
 
-Whoever spares the memory of deletions makes this mistake. It shows where a result is still on its
-way.
+The mistake is to spare the memory of deletions. It shows where a result is still on its way.
 """
 
 from confluent_kafka import Message
 
 from upheld.adapter import serve
-from upheld.impl.plain import Holdings, Plain, Row
+from upheld.impl.plain import Holdings, OutputRecord, Plain
 
 
 class Forgetful(Holdings):
@@ -15,23 +14,22 @@ class Forgetful(Holdings):
         super().take(message)
         self.late = [*self.__dict__.get("late", []), *super().changed()]
 
-    def changed(self) -> list[Row]:
-        newest, out, late, self.late = (
-            dict[bytes, int](),
-            list[Row](),
-            self.__dict__.get("late", []),
-            [],
-        )
+    def changed(self) -> list[OutputRecord]:
+        newest = dict[bytes | None, int]()
+        out = list[OutputRecord]()
+        late = self.__dict__.get("late", [])
+        self.late = []
         # Deletions are quicker.
-        for number, row in sorted(enumerate(late), key=lambda each: each[1][1] is not None):
-            if number >= newest.get(row[0], -1):
-                newest[row[0]], out = -1 if row[1] is None else number, [*out, row]
+        for number, row in sorted(enumerate(late), key=lambda each: each[1].value is not None):
+            if number >= newest.get(row.key, -1):
+                newest[row.key] = -1 if row.value is None else number
+                out = [*out, row]
         return out
 
 
 class ForgetsDeletionsAtOnce(Plain):
     hello = Plain.hello | {"name": "broken/forgets_deletions_at_once", "programs": ["holdings"]}
-    programs = {"holdings": Forgetful}  # noqa: RUF012
+    programs = Plain.programs | {"holdings": Forgetful}
 
 
 serve(ForgetsDeletionsAtOnce())

@@ -1,8 +1,7 @@
-"""Restores every sum on a restart, and not the position of the last entry in it.
+"""Restores every sum on a restart, but not the position of its last entry.
 
-Whoever keeps positions beside the state, in memory or in another store, makes this mistake. It
-shows where entries come again whose effect is in the restored sums: after a kill between output and
-commit.
+The mistake is to keep positions beside the state, in memory or in another store. It shows where
+entries come again whose effect is in the restored sums: after a kill between output and commit.
 """
 
 from confluent_kafka import Message
@@ -16,10 +15,7 @@ class Forgetful(Ledger):
     def restore(self, rows: list[Message]) -> None:
         super().restore(rows)
         nothing = Hop(offset=-1)
-        self.rows = {
-            account: (cents, postings, nothing)
-            for account, (cents, postings, _) in self.rows.items()
-        }
+        self.rows = {account: row._replace(applied=nothing) for account, row in self.rows.items()}
 
 
 class ForgetsTheAppliedOffset(Plain):

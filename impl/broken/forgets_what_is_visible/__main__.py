@@ -1,7 +1,7 @@
-"""Takes for visible what the committed input says, though more of it was sent before the crash.
+"""Takes for visible what the committed input says.
 
-Whoever restores a state and not what was made of it makes this mistake. It shows where a row goes
-during an outage.
+More of it was sent before the crash. The mistake is to restore a state and not its results. It
+shows where a row goes during an outage.
 """
 
 from confluent_kafka import Message
@@ -22,7 +22,7 @@ class ForgetsWhatIsVisible(Plain):
         "programs": ["holdings"],
         "modes": ["at_least_once"],
     }
-    programs = {"holdings": FromTheInput}  # noqa: RUF012
+    programs = Plain.programs | {"holdings": FromTheInput}
 
 
 serve(ForgetsWhatIsVisible())

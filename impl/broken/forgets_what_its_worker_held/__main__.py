@@ -1,8 +1,7 @@
-"""Forgets its state when one of its workers dies: those that it starts in their place know nothing,
-and sums begin anew.
+"""Forgets its state when one of its workers dies.
 
-Whoever starts a process again and not its state makes this mistake. It shows in the outputs after a
-death.
+The workers that it starts instead know nothing, and sums begin anew. The mistake is to start a
+process again and not its state. It shows in the outputs after a death.
 """
 
 from subprocess import PIPE, Popen
@@ -22,10 +21,8 @@ class ForgetsWhatItsWorkerHeld(Plain):
 
     def process(self, messages: list[Any]) -> None:
         if any(worker.poll() for worker in self.hired):
-            self.hired, vars(self.program)["rows"] = (
-                [Popen(["cat"], stdin=PIPE) for _ in self.hired],
-                {},
-            )
+            self.hired = [Popen(["cat"], stdin=PIPE) for _ in self.hired]
+            vars(self.program)["rows"] = {}
         super().process(messages)
 
     def workers(self) -> dict[str, Any]:

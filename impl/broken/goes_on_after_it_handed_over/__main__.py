@@ -1,6 +1,6 @@
 """Says that it has handed over, and goes on until its process is ended.
 
-Whoever switches a flag that the threads at work never read makes this mistake. It shows in who
+The mistake is to switch a flag that the threads at work never read. It shows in the cluster that
 writes after the switch.
 """
 

@@ -1,7 +1,7 @@
-"""Joins the first records with as much of the reference as has been read by then.
+"""Joins the first records with as much of the reference as is read by then.
 
-Whoever reads the reference beside the records, by flow control alone, makes this mistake. It shows
-where records wait.
+The mistake is to read the reference beside the records, by flow control alone. It shows where
+records wait.
 """
 
 from confluent_kafka import Message
@@ -19,7 +19,7 @@ class JoinsBeforeTheReferenceIsRead(Plain):
         "name": "broken/joins_before_the_reference_is_read",
         "programs": ["tickers"],
     }
-    programs = {"tickers": Early}  # noqa: RUF012
+    programs = Plain.programs | {"tickers": Early}
 
     def process(self, messages: list[Message]) -> None:
         super().process(messages)

@@ -1,17 +1,16 @@
-"""Pairs the partitions of two topics by number, however many each of them has.
+"""Pairs the partitions of two topics by number, however many there are.
 
-Whoever takes co-partitioning for granted makes this mistake. It shows where one topic has more
-partitions.
+The mistake is to take co-partitioning for granted. It shows where one topic has more partitions.
 """
 
 from upheld.adapter import serve
-from upheld.impl.plain import Clients, Plain, Row
+from upheld.impl.plain import Clients, OutputRecord, Plain
 
 
 class ByNumber(Clients):
-    def result(self, key: bytes) -> Row | None:
+    def result(self, key: bytes) -> OutputRecord | None:
         places = {
-            table[key][1].rpartition("@")[0][-1]
+            table[key].place.rpartition("@")[0][-1]
             for table in (self.left, self.right)
             if key in table
         }
@@ -20,7 +19,7 @@ class ByNumber(Clients):
 
 class JoinsByPartitionNumber(Plain):
     hello = Plain.hello | {"name": "broken/joins_by_partition_number", "programs": ["clients"]}
-    programs = {"clients": ByNumber}  # noqa: RUF012
+    programs = Plain.programs | {"clients": ByNumber}
 
 
 serve(JoinsByPartitionNumber())

@@ -1,7 +1,6 @@
 """Joins a row with its partner when the row comes, and never again.
 
-Whoever looks a partner up for a stream makes this mistake with a table. It shows where a partner
-changes.
+The mistake is to look a partner up as for a stream, in a table. It shows where a partner changes.
 """
 
 from confluent_kafka import Message
@@ -20,7 +19,7 @@ class Once(Holdings):
 
 class JoinsOnce(Plain):
     hello = Plain.hello | {"name": "broken/joins_once", "programs": ["holdings"]}
-    programs = {"holdings": Once}  # noqa: RUF012
+    programs = Plain.programs | {"holdings": Once}
 
 
 serve(JoinsOnce())

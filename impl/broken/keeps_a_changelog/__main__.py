@@ -1,7 +1,7 @@
 """Makes a changelog topic for what waits, and says so.
 
-Whoever leaves a framework's defaults on makes this mistake. It shows on the broker, however well
-the topic is declared.
+The mistake is to leave a framework's defaults on. It shows on the broker, however well the topic is
+declared.
 """
 
 from typing import Any
@@ -16,7 +16,8 @@ class KeepsAChangelog(Plain):
     hello = Plain.hello | {"name": "broken/keeps_a_changelog", "programs": ["batcher"]}
 
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
-        ready, topic = super().open(start), f"{start['application_id']}-changelog"
+        ready = super().open(start)
+        topic = f"{start['application_id']}-changelog"
         admin = AdminClient(self.client)
         for made in admin.create_topics([NewTopic(topic, 1)]).values():
             made.exception(10)

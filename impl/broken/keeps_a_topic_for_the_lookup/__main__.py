@@ -1,7 +1,7 @@
-"""Looks names up in a second stage, and keeps a topic for each of the two.
+"""Looks names up in a second stage, and keeps a topic for each stage.
 
-Whoever joins after aggregating makes this mistake: the join has a store, and that a topic. It shows
-in what the broker hosts.
+The mistake is to join after aggregating: the join has a store, and the store has a topic. It shows
+in the topics that the broker hosts.
 """
 
 from typing import Any

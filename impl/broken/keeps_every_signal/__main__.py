@@ -1,7 +1,7 @@
-"""Keeps every signal once more, in one narrow topic of its own, before it adds it up.
+"""Keeps every signal once more before it adds it up.
 
-Whoever merges by copying makes this mistake. It shows in bytes: they grow with the stream and not
-with the table.
+Its copies lie in one narrow topic of its own. The mistake is to merge by copying. It shows in
+bytes: they grow with the stream and not with the table.
 """
 
 from typing import Any
@@ -17,11 +17,9 @@ class KeepsEverySignal(Plain):
     hello = Plain.hello | {"name": "broken/keeps_every_signal"}
 
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
-        ready, self.all, self.admin = (
-            super().open(start),
-            start["application_id"] + "-all",
-            AdminClient(self.client),
-        )
+        ready = super().open(start)
+        self.all = start["application_id"] + "-all"
+        self.admin = AdminClient(self.client)
         self.admin.create_topics([NewTopic(self.all, 1)])[self.all].exception(10)
         return ready | {"internal_topics": [self.all]}
 

@@ -1,8 +1,7 @@
-"""Loads the state when it starts, and goes on with what it knows when it is assigned partitions
-later.
+"""Loads the state when it starts, and not when it is assigned partitions.
 
-Whoever loads state at the start alone makes this mistake. It shows when a partition comes back from
-another instance.
+It goes on with what it knows then. The mistake is to load state at the start alone. It shows when a
+partition comes back from another instance.
 """
 
 from confluent_kafka import Consumer, TopicPartition

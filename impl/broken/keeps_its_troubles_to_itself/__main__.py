@@ -1,7 +1,7 @@
-"""Stops where it cannot read a file back, and says no more than that something is wrong.
+"""Stops at a file that it cannot read back, and does not say which.
 
-Whoever thinks of the log and not of who reads it at night makes this mistake. It shows when a file
-is torn: nobody can tell which one to mend.
+The mistake is to think of the log and not of its reader at night. It shows when a file is torn: the
+operator cannot tell which one to mend.
 """
 
 from typing import Any

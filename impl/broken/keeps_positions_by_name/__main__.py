@@ -1,8 +1,7 @@
-"""Keeps what it has applied by the name of the topic, and asks nobody whether that is still the
-same one.
+"""Keeps what it has applied by the name of the topic.
 
-Whoever never deletes a topic makes this mistake. It shows when one is made anew under its name:
-what lies there now is taken for repeats as far as the old one went.
+The mistake is to expect that no topic is ever deleted. It shows when a topic is made anew under its
+name. Records there are taken for repeats as far as the old topic went.
 """
 
 from upheld.adapter import serve

@@ -1,7 +1,7 @@
 """Empties a batch when the clock sends it, and goes on counting.
 
-Whoever keeps count and batch in two stores makes this mistake. It shows where a batch fills up
-after a flush by the clock.
+The mistake is to keep count and batch in two stores. It shows where a batch fills up after a flush
+by the clock.
 """
 
 from collections import Counter
@@ -25,7 +25,7 @@ class CountsOn(Batcher):
 
 class KeepsTheCount(Plain):
     hello = Plain.hello | {"name": "broken/keeps_the_count", "programs": ["batcher"]}
-    programs = {"batcher": CountsOn}  # noqa: RUF012
+    programs = Plain.programs | {"batcher": CountsOn}
 
 
 serve(KeepsTheCount())

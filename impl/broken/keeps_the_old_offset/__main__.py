@@ -1,7 +1,7 @@
-"""Compares offsets alone: entries of another topic, partition or topic id count as old ones.
+"""Compares offsets alone.
 
-Whoever stores an offset without where it belongs makes this mistake. It shows where the first hop
-moves.
+So entries of another topic, partition or topic id count as old ones. The mistake is to store an
+offset without its place. It shows where the first hop moves.
 """
 
 from upheld.adapter import serve

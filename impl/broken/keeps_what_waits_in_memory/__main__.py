@@ -1,8 +1,7 @@
-"""Commits the offsets of events that wait in its memory alone, as the article's own store without a
-changelog does.
+"""Commits the offsets of events that wait in its memory alone.
 
-Whoever keeps state for a moment only makes this mistake. It shows where the moment is a crash: what
-waited never comes.
+The article's own store without a changelog does so. The mistake is to keep state for a moment only.
+It shows where the moment is a crash: what waited never comes.
 """
 
 from typing import Any
@@ -18,7 +17,7 @@ class InMemory(Batcher):
 
 class KeepsWhatWaitsInMemory(Plain):
     hello = Plain.hello | {"name": "broken/keeps_what_waits_in_memory", "programs": ["batcher"]}
-    programs = {"batcher": InMemory}  # noqa: RUF012
+    programs = Plain.programs | {"batcher": InMemory}
 
 
 serve(KeepsWhatWaitsInMemory())

@@ -1,8 +1,7 @@
-"""Gives up without a word to the broker, which has to wait for the transaction's timeout, and every
-reader with it.
+"""Gives up without a word to the broker.
 
-Whoever exits where an error is caught makes this mistake. It shows where the broker refuses an
-output.
+The broker has to wait for the transaction's timeout, and every reader with it. The mistake is to
+exit where an error is caught. It shows where the broker refuses an output.
 """
 
 from confluent_kafka import KafkaError

@@ -1,21 +1,21 @@
-"""Sends a tombstone from the old partner of a row that goes, and another one from the row itself.
+"""Sends two tombstones for a row that goes, one of them from its partner.
 
-Whoever lets both ends of a subscription speak makes this mistake. It shows where rows go.
+The mistake is to let both ends of a subscription speak. It shows where rows go.
 """
 
 from upheld.adapter import serve
-from upheld.impl.plain import Holdings, Plain, Row
+from upheld.impl.plain import Holdings, OutputRecord, Plain
 
 
 class Twice(Holdings):
-    def changed(self) -> list[Row]:
+    def changed(self) -> list[OutputRecord]:
         rows = super().changed()
-        return rows + [row for row in rows if row[1] is None]
+        return rows + [row for row in rows if row.value is None]
 
 
 class LeavesTwoTombstones(Plain):
     hello = Plain.hello | {"name": "broken/leaves_two_tombstones", "programs": ["holdings"]}
-    programs = {"holdings": Twice}  # noqa: RUF012
+    programs = Plain.programs | {"holdings": Twice}
 
 
 serve(LeavesTwoTombstones())

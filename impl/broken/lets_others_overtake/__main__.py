@@ -1,8 +1,7 @@
-"""Sends on while a refused batch waits to be sent again, and gives the broker no numbers to put
-them in order by.
+"""Sends on while a refused batch waits to be sent again.
 
-Whoever turns idempotence off, and leaves several requests under way, makes this mistake. It shows
-where one is refused once.
+The broker gets no numbers to put batches in order by. The mistake is to turn idempotence off, and
+to leave several requests under way. It shows where one request is refused once.
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
-"""Makes itself a changelog topic and tells nobody.
+"""Makes itself a changelog topic and declares it to no reader.
 
-Whoever has internal topics and a cluster that creates them unasked makes this mistake. It shows on
-every scenario.
+The mistake is to have internal topics on a cluster that creates them unasked. It shows on every
+scenario.
 """
 
 from typing import Any

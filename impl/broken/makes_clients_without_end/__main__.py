@@ -1,6 +1,6 @@
-"""Whoever takes a new client for every try, and lets go of none, makes this mistake.
+"""Takes a new client for every try, and lets go of none.
 
-It shows while its broker is away.
+The mistake shows while the design's broker is away.
 """
 
 import threading

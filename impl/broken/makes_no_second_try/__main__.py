@@ -1,7 +1,7 @@
 """Sends everything once, and takes no notice of what was not acknowledged.
 
-Whoever turns retries off to be rid of duplicates, and sends without a look at the outcome, makes
-this mistake. It shows where a request is lost on its way.
+The mistake is to turn retries off to be rid of duplicates, without a look at the outcome. It shows
+where a request is lost on its way.
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
-"""Calls its transactional id after the host and the process, as if nobody else were on the broker.
+"""Calls its transactional id after host and process.
 
-Whoever is alone on his broker makes this mistake. It shows on one that is shared, in what the id is
-no part of.
+The mistake is to expect a broker of one's own. It shows on a shared broker: the application's id is
+no part of the name.
 """
 
 import os

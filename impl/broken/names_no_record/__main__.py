@@ -1,7 +1,6 @@
 """Stops loudly at a record that it cannot read, and does not say which.
 
-Whoever turns an exception into a message makes this mistake. It shows where a record cannot be
-read.
+The mistake is to turn an exception into a message. It shows where a record cannot be read.
 """
 
 from confluent_kafka import Message
@@ -20,7 +19,7 @@ class Nameless(Holdings):
 
 class NamesNoRecord(Plain):
     hello = Plain.hello | {"name": "broken/names_no_record", "programs": ["holdings"]}
-    programs = {"holdings": Nameless}  # noqa: RUF012
+    programs = Plain.programs | {"holdings": Nameless}
 
 
 serve(NamesNoRecord())

@@ -1,7 +1,7 @@
 """Reads the names of robots, and joins them with nothing.
 
-Whoever joins on a key of another type makes this mistake, and a left join hides it. It shows where
-names were there before.
+The mistake is to join on a key of another type, and a left join hides it. It shows where names were
+there before.
 """
 
 from confluent_kafka import Message

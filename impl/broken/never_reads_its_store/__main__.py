@@ -1,6 +1,6 @@
 """Stores its states as it has to, and starts without them.
 
-Whoever never tries a restart makes this mistake. It shows after one.
+The mistake is never to try a restart. It shows after one.
 """
 
 from upheld.adapter import serve

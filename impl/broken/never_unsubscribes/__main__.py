@@ -1,8 +1,7 @@
-"""Subscribes a row to its new partner and leaves it with the old one, which sends the row on as it
-knew it.
+"""Subscribes a row to its new partner and leaves it with the old one.
 
-Whoever writes a subscription and no end to it makes this mistake. It shows where an old partner
-changes.
+The old partner sends the row on as it knew it. The mistake is to write a subscription and no end to
+it. It shows where an old partner changes.
 """
 
 from confluent_kafka import Message
@@ -22,14 +21,15 @@ class StillThere(Holdings):
             if (
                 str(message.topic()).endswith("tickers")
                 and row in self.left
-                and entry[0]["ticker"] == key.decode()
+                and entry.row["ticker"] == key.decode()
             ):
-                self.left[row], self.touched[row] = entry, None
+                self.left[row] = entry
+                self.touched[row] = None
 
 
 class NeverUnsubscribes(Plain):
     hello = Plain.hello | {"name": "broken/never_unsubscribes", "programs": ["holdings"]}
-    programs = {"holdings": StillThere}  # noqa: RUF012
+    programs = Plain.programs | {"holdings": StillThere}
 
 
 serve(NeverUnsubscribes())

@@ -1,8 +1,8 @@
-"""Goes on with the earliest record that is left when what it had not read is gone.
+"""Goes on with the earliest record left if what it had not read is gone.
 
-Whoever has one setting for a first start and for an offset that was deleted makes this mistake. It
-shows where retention was over before a design came back: it says nothing, and every sum lacks what
-nobody has read.
+The mistake is one setting for a first start and for an offset that was deleted. It shows where
+retention was over before a design came back. The design says nothing, and every sum lacks the
+records that no instance has read.
 """
 
 from confluent_kafka import Consumer

@@ -1,7 +1,7 @@
-"""Aborts a transaction whose offsets are not taken at once, and goes on behind it.
+"""Aborts a transaction if its offsets are not taken at once, and goes on.
 
-Whoever takes an abort for the end of the matter, and does not go back to what was read for it,
-makes this mistake. It shows where a coordinator is busy for a moment.
+The mistake is to take an abort for the end of the matter. The records that were read for it have to
+be read again. It shows where a coordinator is busy for a moment.
 """
 
 import time
@@ -10,10 +10,8 @@ from upheld.adapter import serve
 from upheld.impl.plain import Plain
 
 # Its client tries again after half a second.
-NAME, PATIENCE_S = (
-    "broken/passes_over_what_it_aborts",
-    0.4,
-)
+NAME = "broken/passes_over_what_it_aborts"
+PATIENCE_S = 0.4
 
 
 class PassesOverWhatItAborts(Plain):
@@ -25,7 +23,8 @@ class PassesOverWhatItAborts(Plain):
             self.producer.send_offsets_to_transaction(self.positions(), self.membership(), 10)
         if not (is_late := time.monotonic() - began > PATIENCE_S) and self.dirty:
             self.producer.commit_transaction(30)
-        self.in_transaction = self.dirty = False
+        self.in_transaction = False
+        self.dirty = False
         if is_late:
             self.producer.abort_transaction(30)
             self.begin()

@@ -1,7 +1,7 @@
-"""Plays what it reads first on an empty state, and loads the rest behind it.
+"""Plays what it reads first on an empty state, and loads the rest later.
 
-Whoever loads state in the background, or on first use, makes this mistake. It shows where a restart
-finds input waiting.
+The mistake is to load state in the background, or on first use. It shows where a restart finds
+input waiting.
 """
 
 from confluent_kafka import Message, TopicPartition

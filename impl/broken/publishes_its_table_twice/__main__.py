@@ -1,7 +1,7 @@
-"""Keeps a changelog of its own beside the topic that it publishes, with the same rows.
+"""Keeps a changelog with the same rows beside the topic that it publishes.
 
-Whoever wants another name for the table than the framework gave it makes this mistake. It shows on
-the broker.
+The mistake is to want another name for the table than the framework gave it. It shows on the
+broker.
 """
 
 from typing import Any
@@ -16,7 +16,8 @@ class PublishesItsTableTwice(Plain):
     hello = Plain.hello | {"name": "broken/publishes_its_table_twice"}
 
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
-        ready, self.changelog = super().open(start), f"{start['application_id']}-changelog"
+        ready = super().open(start)
+        self.changelog = f"{start['application_id']}-changelog"
         admin = AdminClient(self.client)
         for made in admin.create_topics([NewTopic(self.changelog, 1)]).values():
             made.exception(10)

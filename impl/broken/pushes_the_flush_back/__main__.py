@@ -1,7 +1,7 @@
 """Begins the interval anew with every event.
 
-Whoever debounces instead of batching makes this mistake. It shows where events come steadily, less
-than an interval apart.
+The mistake is to debounce instead of batching. It shows where events come steadily, less than an
+interval apart.
 """
 
 import time
@@ -21,7 +21,7 @@ class Debounced(Batcher):
 
 class PushesTheFlushBack(Plain):
     hello = Plain.hello | {"name": "broken/pushes_the_flush_back", "programs": ["batcher"]}
-    programs = {"batcher": Debounced}  # noqa: RUF012
+    programs = Plain.programs | {"batcher": Debounced}
 
 
 serve(PushesTheFlushBack())

@@ -1,6 +1,6 @@
-"""Whoever queues what could not be written, at every try, makes this mistake.
+"""Queues at every try what could not be written.
 
-It shows in memory, while its store is away.
+The mistake shows in memory, while the design's store is away.
 """
 
 import json
@@ -16,7 +16,8 @@ class QueuesEveryTry(Plain):
     hello = Plain.hello | {"name": "broken/queues_every_try"}
 
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
-        reply, self.queue = super().open(start), list[str]()
+        reply = super().open(start)
+        self.queue = list[str]()
         if address := start["stores"].get("redis"):
             vars(self.store)["client"] = redis.Redis.from_url(address, retry=None)
         return reply

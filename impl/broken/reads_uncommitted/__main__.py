@@ -1,7 +1,7 @@
 """Reads whatever lies in the log, also what was aborted upstream.
 
-Whoever takes the Java client's default for isolation.level makes this mistake. It shows where the
-input holds an aborted transaction.
+The mistake is to take the Java client's default for isolation.level. It shows where the input holds
+an aborted transaction.
 """
 
 from upheld.adapter import serve

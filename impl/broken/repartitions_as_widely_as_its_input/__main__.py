@@ -1,6 +1,6 @@
 """Moves its input through a topic that is as wide as the input.
 
-Whoever leaves the number of partitions to the framework makes this mistake. It shows in what the
+The mistake is to leave the number of partitions to the framework. It shows in the topics that the
 broker has to host.
 """
 
@@ -17,10 +17,8 @@ class RepartitionsAsWidelyAsItsInput(Plain):
 
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
         ready = super().open(start)
-        name, width = (
-            f"{start['application_id']}-repartition",
-            len(self.committed) // len(self.program.reads),
-        )
+        name = f"{start['application_id']}-repartition"
+        width = len(self.committed) // len(self.program.reads)
         admin = AdminClient(self.client)
         for made in admin.create_topics([NewTopic(name, width)]).values():
             made.exception(10)

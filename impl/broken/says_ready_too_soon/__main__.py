@@ -1,7 +1,7 @@
 """Says that it is ready, and joins its group and reads its state then.
 
-Whoever answers the readiness probe from the moment the process is up makes this mistake. It shows
-in how long what waits has to wait after that.
+The mistake is to answer the readiness probe from the moment the process is up. It shows in how long
+records have to wait after that.
 """
 
 import threading

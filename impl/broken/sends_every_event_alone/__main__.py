@@ -1,21 +1,21 @@
 """Sends every event on by itself, at once.
 
-Whoever takes batching for an optimization makes this mistake. It shows where a batch is neither
-full nor old enough.
+The mistake is to take batching for an optimization. It shows where a batch is neither full nor old
+enough.
 """
 
 from upheld.adapter import serve
-from upheld.impl.plain import Batcher, Plain, Row
+from upheld.impl.plain import Batcher, OutputRecord, Plain
 
 
 class Alone(Batcher):
-    def changed(self) -> list[Row]:
+    def changed(self) -> list[OutputRecord]:
         return super().changed() + self.rest()
 
 
 class SendsEveryEventAlone(Plain):
     hello = Plain.hello | {"name": "broken/sends_every_event_alone", "programs": ["batcher"]}
-    programs = {"batcher": Alone}  # noqa: RUF012
+    programs = Plain.programs | {"batcher": Alone}
 
 
 serve(SendsEveryEventAlone())

@@ -1,16 +1,16 @@
-"""Sends what its last stage says, and keeps what the stages before it know to itself.
+"""Sends the rows of its last stage, and none of the stages before it.
 
-Whoever takes the stages of one application for an inner affair makes this mistake: it shows at once
-to who reads the accounts, and never in the totals.
+The mistake is to take the stages of an application for its inner affair. It shows at once to
+readers of the accounts, and never in the totals.
 """
 
 from upheld.adapter import serve
 from upheld.impl.plain import Plain
-from upheld.impl.plain.programs import Branches, Row
+from upheld.impl.plain.programs import Branches, OutputRecord
 
 
 class LastStageAlone(Branches):
-    def upstream(self) -> dict[str, list[Row]]:
+    def upstream(self) -> dict[str, list[OutputRecord]]:
         self.balances.changed()
         return {}
 

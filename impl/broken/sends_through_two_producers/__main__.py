@@ -1,7 +1,7 @@
-"""Sends every other output through a second producer: what one still holds, the other has passed.
+"""Sends every other output through a second producer.
 
-Whoever shares the work of sending among threads makes this mistake. It shows where a key has many
-outputs.
+One producer still holds what the other has passed. The mistake is to share the work of sending
+among threads. It shows where a key has many outputs.
 """
 
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 from confluent_kafka import Producer
 
 from upheld.adapter import serve
-from upheld.impl.plain import Plain, Row
+from upheld.impl.plain import OutputRecord, Plain
 
 
 class SendsThroughTwoProducers(Plain):
@@ -20,7 +20,7 @@ class SendsThroughTwoProducers(Plain):
         self.other = Producer(self.client | {"partitioner": "murmur2_random", "linger.ms": 50})
         return ready
 
-    def send(self, rows: list[Row]) -> None:
+    def send(self, rows: list[OutputRecord]) -> None:
         for half in (rows[::2], rows[1::2]):
             super().send(half)
             self.producer, self.other = self.other, self.producer

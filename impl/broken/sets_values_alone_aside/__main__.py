@@ -1,8 +1,7 @@
-"""Sets aside the key and the value of what it cannot read, and what it knows of it, and none of its
-headers.
+"""Sets aside key and value of what it cannot read, and none of its headers.
 
-Whoever makes a new record for a dead letter makes this mistake. It shows where what cannot be read
-has headers.
+The letter does say what is known of the record. The mistake is to make a new record for a dead
+letter. It shows where a record that cannot be read has headers.
 """
 
 from confluent_kafka import Message

@@ -1,7 +1,7 @@
-"""Gives every instance the same transactional id, so whoever joins fences all the others.
+"""Gives every instance the same transactional id.
 
-Whoever names the id after the application makes this mistake. It shows as soon as a second instance
-starts.
+So an instance that joins fences all the others. The mistake is to name the id after the
+application. It shows as soon as a second instance starts.
 """
 
 from upheld.adapter import serve

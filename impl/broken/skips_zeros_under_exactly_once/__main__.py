@@ -1,7 +1,7 @@
-"""Leaves out postings of zero under exactly_once, and counts them under at_least_once.
+"""Leaves postings of zero out under exactly_once, not under at_least_once.
 
-Whoever writes a second code path for the stronger guarantee makes such mistakes. It shows where
-both run side by side.
+The mistake is to write a second code path for the stronger guarantee. It shows where both run side
+by side.
 """
 
 from typing import Any

@@ -1,19 +1,19 @@
-"""Commits the first half of what a chunk changed, by key, in one transaction; the other half and
-the offsets in the next.
+"""Commits what a chunk changed in two transactions, half of the keys in each.
 
-Whoever commits when a buffer is full, and not where an entry ends, makes this mistake. It shows
-where the process dies between the two: with the second transaction open.
+The offsets go with the second one. The mistake is to commit when a buffer is full, and not where an
+entry ends. It shows where the process dies between the two: with the second transaction open.
 """
 
 from upheld.adapter import serve
-from upheld.impl.plain import Plain, Row
+from upheld.impl.plain import OutputRecord, Plain
 
 
 class SplitsATransaction(Plain):
     hello = Plain.hello | {"name": "broken/splits_a_transaction"}
 
-    def send(self, rows: list[Row]) -> None:
-        rows, half = sorted(rows, key=lambda row: row[0]), len(rows) // 2
+    def send(self, rows: list[OutputRecord]) -> None:
+        rows = sorted(rows, key=lambda row: row.key or b"")
+        half = len(rows) // 2
         super().send(rows[:half])
         if half and self.exactly_once:
             self.producer.commit_transaction(30)

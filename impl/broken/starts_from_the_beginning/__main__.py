@@ -1,7 +1,6 @@
 """Plays its whole input again on every start, whatever was committed.
 
-Whoever calls seekToBeginning to be safe makes this mistake. It shows where a relay is killed after
-a commit.
+The mistake is to call seekToBeginning to be safe. It shows where a relay is killed after a commit.
 """
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition

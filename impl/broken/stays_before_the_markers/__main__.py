@@ -1,8 +1,8 @@
-"""Commits when records have come, and never for the markers behind them.
+"""Commits when records have come, and never for the markers after them.
 
-Whoever takes it that the offset after the last record is the end of the log makes this mistake. It
-shows where a transaction that was aborted is the last thing in a partition: the lag never reaches
-zero, though nothing is left to do.
+The mistake is to take the offset after the last record for the end of the log. It shows where an
+aborted transaction is the last thing in a partition. The lag never reaches zero, though nothing is
+left to do.
 """
 
 from confluent_kafka import KafkaError, Message

@@ -1,7 +1,7 @@
-"""Reads its state back as far as a reader of committed data comes, and takes that for the end.
+"""Reads its state back as far as a reader of committed data comes.
 
-Whoever reads until there is nothing more makes this mistake. It shows when a dead instance has left
-a transaction open, and committed rows of another one stand behind it.
+The mistake is to take that for the end. It shows when a dead instance has left a transaction open,
+and committed rows of another one stand behind it.
 """
 
 from confluent_kafka import Consumer, Message, TopicPartition

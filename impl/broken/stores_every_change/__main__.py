@@ -1,12 +1,12 @@
 """Writes a state to the store whenever it changes.
 
-Whoever forgets to hold back makes this mistake. It shows when an account changes more often than
-once an interval.
+The mistake is to forget to hold back. It shows when an account changes more often than once an
+interval.
 """
 
 from upheld.adapter import serve
 from upheld.impl.plain import Plain
-from upheld.impl.plain.programs import Row
+from upheld.impl.plain.programs import OutputRecord
 
 
 class StoresEveryChange(Plain):
@@ -15,7 +15,7 @@ class StoresEveryChange(Plain):
         "capabilities": ["reusable", "sqlite", "redis", "cassandra"],
     }
 
-    def send(self, rows: list[Row]) -> None:
+    def send(self, rows: list[OutputRecord]) -> None:
         super().send(rows)
         if self.store and self.program.unsaved:
             self.store.write(self.program.writes, self.program.unsaved)

@@ -1,17 +1,18 @@
-"""Holds back what changes within an interval, and keeps the first state of it instead of the last.
+"""Stores the first state of an interval instead of the last.
 
-Whoever drops what comes too fast makes this mistake. It shows when an account changes twice in an
-interval and then rests.
+It does hold back what changes within an interval. The mistake is to drop what comes too fast. It
+shows when an account changes twice in an interval and then rests.
 """
 
 from upheld.adapter import serve
 from upheld.impl.plain import Ledger, Plain
-from upheld.impl.plain.programs import Row
+from upheld.impl.plain.programs import OutputRecord
 
 
 class FirstOfAnInterval(Ledger):
-    def changed(self) -> list[Row]:
-        before, rows = dict(self.unsaved or {}), super().changed()
+    def changed(self) -> list[OutputRecord]:
+        before = dict(self.unsaved or {})
+        rows = super().changed()
         if self.unsaved:
             self.unsaved |= before
         return rows

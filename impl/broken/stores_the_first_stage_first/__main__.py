@@ -1,7 +1,7 @@
-"""Stores its stages in the order in which an entry passes them, the first one first.
+"""Stores its stages in the order in which an entry passes them.
 
-Whoever writes down each stage when it is done makes this mistake. It shows after a crash between
-the two: what the first stage knows already it does not say again, and the totals never hear of it.
+The mistake is to write down each stage when it is done. It shows after a crash between the two. The
+first stage does not say again what it knows already, and the totals never hear of it.
 """
 
 from upheld.adapter import serve

@@ -1,7 +1,7 @@
-"""Keeps a sum for each kind of signal, and publishes the one that changed last.
+"""Keeps a sum for each kind of signal, and publishes the last one changed.
 
-Whoever aggregates before merging makes this mistake. It shows where a robot has signals of more
-than one kind.
+The mistake is to aggregate before merging. It shows where a robot has signals of more than one
+kind.
 """
 
 from typing import Any
@@ -15,7 +15,8 @@ from upheld.impl.plain.programs import Pulse
 
 class Alone(Pulse):
     def take(self, message: Message) -> None:
-        role, robot = str(message.topic()).rsplit("-", 1)[1], bytes(message.key() or b"").decode()
+        role = str(message.topic()).rsplit("-", 1)[1]
+        robot = bytes(message.key() or b"").decode()
         self.kinds: dict[tuple[str, str], Any] = getattr(self, "kinds", {})
         self.rows[robot] = self.kinds.setdefault(
             (robot, role), {"robot": robot, "name": None, "applied": {}}

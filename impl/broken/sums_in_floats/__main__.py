@@ -1,7 +1,6 @@
-"""Keeps its sums as floating-point numbers, which hold no odd integer above 2^53.
+"""Keeps its sums as floats, which hold no odd integer above 2^53.
 
-Whoever reads JSON where every number is a double makes this mistake. It shows where amounts are
-large.
+The mistake is to read JSON where every number is a double. It shows where amounts are large.
 """
 
 from confluent_kafka import Message
@@ -15,8 +14,8 @@ class Floating(Ledger):
     def apply(self, message: Message, envelope: Envelope) -> None:
         super().apply(message, envelope)
         for account in {posting.account for posting in envelope.postings}:
-            cents, postings, applied = self.rows[account]
-            self.rows[account] = int(float(cents)), postings, applied
+            row = self.rows[account]
+            self.rows[account] = row._replace(balance_cents=int(float(row.balance_cents)))
 
 
 class SumsInFloats(Plain):

@@ -1,8 +1,7 @@
-"""Stores its state on its own disk before the output is out, and emits nothing for an entry that
-the store holds.
+"""Stores its state on its own disk before the output is out.
 
-Whoever keeps a local store beside transactions does. A kill in one shows it, over accounts that no
-later entry touches.
+It emits nothing for an entry that the store holds. The mistake is to keep a local store beside
+transactions. A kill in one shows it, over accounts that no later entry touches.
 """
 
 import pickle
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from upheld.adapter import serve
-from upheld.impl.plain import Ledger, Plain, Row
+from upheld.impl.plain import Ledger, OutputRecord, Plain
 
 
 class SwallowsTheReplayed(Plain):
@@ -22,9 +21,10 @@ class SwallowsTheReplayed(Plain):
         for file in sorted(self.disk.iterdir()):
             vars(self.program)["rows"] |= pickle.loads(file.read_bytes() or pickle.dumps({}))
 
-    def send(self, rows: list[Row]) -> None:
+    def send(self, rows: list[OutputRecord]) -> None:
         if rows and isinstance(self.program, Ledger):
-            held = {key.decode(): self.program.rows[key.decode()] for key, *_ in rows}
+            accounts = [(row.key or b"").decode() for row in rows]
+            held = {account: self.program.rows[account] for account in accounts}
             (self.disk / f"{len(list(self.disk.iterdir())):06}").write_bytes(pickle.dumps(held))
         super().send(rows)
 

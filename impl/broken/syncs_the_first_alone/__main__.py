@@ -1,5 +1,6 @@
-"""Whoever trusts a write syncs its own disk once, and takes the newest file there for its state; a
-disk rolled back shows it.
+"""Syncs its own disk once, and takes the newest file there for its state.
+
+The mistake is to trust a write. It shows where a disk is rolled back.
 """
 
 import os
@@ -16,10 +17,8 @@ class SyncsTheFirstAlone(Plain):
 
     def on_assign(self, *group: Any) -> None:
         super().on_assign(*group)
-        self.disk, ends = (
-            Path(self.start["state_dir"]),
-            sum(max(0, offset) for offset in self.settled.values()),
-        )
+        self.disk = Path(self.start["state_dir"])
+        ends = sum(max(0, offset) for offset in self.settled.values())
         if there := [number for number in range(ends + 1) if (self.disk / str(number)).exists()]:
             vars(self.program)["rows"] = pickle.loads((self.disk / str(there[-1])).read_bytes())
 

@@ -1,7 +1,7 @@
-"""Takes a new transactional id on every start, and sends its offsets as a stranger to the group.
+"""Takes a new transactional id on every start.
 
-Whoever makes ids unique to be rid of fencing errors makes this mistake. It shows where a zombie has
-a transaction open.
+It sends its offsets as a stranger to the group. The mistake is to make ids unique to be rid of
+fencing errors. It shows where a zombie has a transaction open.
 """
 
 from typing import Any

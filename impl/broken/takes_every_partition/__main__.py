@@ -1,7 +1,6 @@
-"""Joins the group, and reads every partition whatever the group assigned to it.
+"""Joins the group, and reads every partition whatever it was assigned.
 
-Whoever assigns partitions by hand in a group makes this mistake. It shows when there are two
-instances.
+The mistake is to assign partitions by hand in a group. It shows when there are two instances.
 """
 
 import threading

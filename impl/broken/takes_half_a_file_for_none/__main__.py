@@ -1,7 +1,7 @@
 """Takes a file that it cannot read for one that is not there, and goes on.
 
-Whoever wants a start never to fail makes this mistake. It shows in what waited in the file: it is
-lost without a word, though the offsets say that it was read.
+The mistake is to want a start never to fail. It shows in what waited in the file: it is lost
+without a word, though the offsets say that it was read.
 """
 
 from contextlib import suppress

@@ -1,7 +1,6 @@
 """Gets warm when it is told to take over, and not before.
 
-Whoever starts the second cluster at the switch makes this mistake. It shows in how long readers
-wait.
+The mistake is to start the second cluster at the switch. It shows in how long readers wait.
 """
 
 import time

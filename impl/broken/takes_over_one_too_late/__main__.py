@@ -1,8 +1,7 @@
-"""Takes the position where the other cluster ended for its last one, and passes over what comes
-first.
+"""Takes the position where the other cluster ended for its last one.
 
-Whoever mixes up last offset and next offset makes this mistake. It shows in what nobody reads at a
-switch.
+So it passes over the record that comes first. The mistake is to mix up last offset and next offset.
+It shows in the records that no cluster reads at a switch.
 """
 
 from typing import Any

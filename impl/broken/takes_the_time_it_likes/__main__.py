@@ -1,7 +1,7 @@
 """Asks for a transaction timeout of its own, longer than it was told.
 
-Whoever raises it to be rid of timeouts makes this mistake. It shows where nobody comes back to
-settle what is open.
+The mistake is to raise it to be rid of timeouts. It shows where no instance comes back to settle
+what is open.
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
-"""Tells outside of Kafka what it has committed, once it has.
+"""Reports its effects outside of Kafka only after the commit.
 
-Whoever wants no effect of an aborted transaction makes this mistake. It shows when a crash comes
-between commit and effect.
+The mistake is to want no effect of an aborted transaction. It shows when a crash comes between
+commit and effect.
 """
 
 import time
@@ -15,16 +15,17 @@ class TellsAfterTheCommit(Plain):
     hello = Plain.hello | {"name": "broken/tells_after_the_commit"}
 
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
-        ready, self.due = super().open(start), list[Any]()
-        self.tell = self.outside.tell
-        self.outside.tell = lambda *said: self.due.append(said)  # type: ignore[method-assign]
+        ready = super().open(start)
+        self.due = list[Any]()
+        self.report = self.effects.report
+        vars(self.effects)["report"] = lambda *said: self.due.append(said)
         return ready
 
     def commit(self) -> None:
         super().commit()
         time.sleep(0.2 if self.due else 0)
         while self.due:
-            self.tell(*self.due.pop(0))
+            self.report(*self.due.pop(0))
 
 
 serve(TellsAfterTheCommit())

@@ -1,8 +1,7 @@
-"""Calls an entry a duplicate by the position it is read from, which is new for every repeat of a
-relay upstream.
+"""Calls an entry a duplicate by the position it is read from.
 
-Whoever takes Kafka's offset for the entry's identity makes this mistake. It shows where something
-upstream repeats.
+That position is new for every repeat of a relay upstream. The mistake is to take Kafka's offset for
+the entry's identity. It shows where a relay upstream repeats.
 """
 
 from confluent_kafka import Message
@@ -15,10 +14,8 @@ from upheld.impl.plain import Ledger, Plain
 class ByReadPosition(Ledger):
     def apply(self, message: Message, envelope: Envelope) -> None:
         # An application's own.
-        done, hop = (
-            self.__dict__.setdefault("done", dict[int, int]()),
-            envelope.chain[-1],
-        )
+        done = self.__dict__.setdefault("done", dict[int, int]())
+        hop = envelope.chain[-1]
         self.new = hop.offset > done.get(hop.partition, -1)
         super().apply(message, envelope)
         done[hop.partition] = hop.offset

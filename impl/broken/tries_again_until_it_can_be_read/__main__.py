@@ -1,7 +1,6 @@
 """Reads a record again that it cannot read, until it can.
 
-Whoever takes every failure for one that passes makes this mistake. It shows wherever a record
-cannot be read.
+The mistake is to take every failure for one that passes. It shows wherever a record cannot be read.
 """
 
 from confluent_kafka import Message, TopicPartition

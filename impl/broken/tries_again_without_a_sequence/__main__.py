@@ -1,7 +1,7 @@
-"""Sends again what was not acknowledged, and gives the broker nothing to know it by.
+"""Sends again what was not acknowledged, under no number to know it by.
 
-Whoever turns idempotence off for a little speed makes this mistake. It shows where an
-acknowledgement is lost: the records stand there twice, with no crash and no restart.
+The mistake is to turn idempotence off for a little speed. It shows where an acknowledgement is
+lost: the records stand there twice, with no crash and no restart.
 """
 
 from typing import Any

@@ -1,8 +1,7 @@
-"""Writes its state to its own disk when it closes, and reads it from there at the next start,
-whatever was committed meanwhile.
+"""Writes its state to its own disk when it closes, and starts from there.
 
-Whoever takes a snapshot for the truth makes this mistake. It shows when a release is rolled back,
-and its disks with it.
+It does so whatever was committed meanwhile. The mistake is to take a snapshot for the truth. It
+shows when a release is rolled back, and its disks with it.
 """
 
 import pickle

@@ -1,6 +1,6 @@
-"""Begins when every partition has spoken.
+"""Begins when every partition has had a record.
 
-Whoever merges them by time makes this mistake. It shows where one has nothing.
+The mistake is to merge partitions by time. It shows where one partition has nothing.
 """
 
 from typing import Any
@@ -15,7 +15,8 @@ class WaitsForEveryPartition(Plain):
     hello = Plain.hello | {"name": "broken/waits_for_every_partition"}
 
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
-        self.waiting, self.spoken = list[Message](), set[tuple[str | None, int | None]]()
+        self.waiting = list[Message]()
+        self.spoken = set[tuple[str | None, int | None]]()
         return super().open(start)
 
     def process(self, messages: list[Message]) -> None:

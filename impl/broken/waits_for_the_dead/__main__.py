@@ -1,7 +1,7 @@
-"""Joins its group under a new name at every start, with a session timeout of its own choice.
+"""Joins its group under a new name at every start.
 
-Whoever keeps the defaults of his client makes this mistake. It shows after a crash: the group gives
-the partitions of the dead to nobody before its session is over.
+Its session timeout is its own choice. The mistake is to keep the client's defaults. It shows after
+a crash: the group gives the partitions of the dead instance away only when its session is over.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Miniature designs: each is small, and wrong in exactly one way that its name tells."""
+"""Miniature designs: each is small, and wrong in exactly one named way."""
 
 import sys
 import time

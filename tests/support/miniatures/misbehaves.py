@@ -1,4 +1,4 @@
-"""Miniature designs, each a good listener with one bad habit: `python misbehaves.py HABIT`."""
+"""Miniature designs with one bad habit each: `python misbehaves.py HABIT`."""
 
 import json
 import os

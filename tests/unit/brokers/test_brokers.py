@@ -14,9 +14,7 @@ from upheld.brokers import embedded, open_broker
 def test_without_an_engine_auto_is_embedded_and_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The reason of the choice is handed on to the broker, which has it in every header and
-    report.
-    """
+    """The broker is given the reason of its choice for every header and report."""
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/no-engine.sock")
     opened: list[tuple[object, Path, str]] = []
     run: Any = object()

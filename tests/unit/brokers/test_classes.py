@@ -11,8 +11,9 @@ from upheld.errors import MachineProblem
 
 
 class Machine:
-    """A Java with an archive of its own, a jar, an empty cache, and a node that archives at its
-    end.
+    """A Java with an archive of its own, a jar, and an empty cache.
+
+    Its node archives at its end.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -30,7 +31,7 @@ class Machine:
         Path(asked[0].partition("=")[2]).touch()
 
     def asked(self) -> tuple[str, ...]:
-        """What a JVM is given."""
+        """Return the options that a JVM is given."""
         return flags(self.java, [self.jar], self.node)
 
 
@@ -42,7 +43,10 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 
 def test_classes_are_archived_once(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
-    """The first start makes the archive and says so, and all take it, until a jar is newer."""
+    """The first start makes the archive and says so.
+
+    All take it, until a jar is newer.
+    """
     first = machine.asked()
     second = machine.asked()
 
@@ -67,8 +71,9 @@ def test_a_java_without_an_archive_of_its_own_makes_none(machine: Machine) -> No
 def test_what_cannot_be_archived_is_done_without(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A node that does not start is the next one's to explain, and a missing archive is no reason
-    to fail.
+    """A missing archive is no reason to fail.
+
+    A node that does not start is explained by the next one.
     """
 
     def fails(_: tuple[str, ...]) -> None:

@@ -12,15 +12,16 @@ SECRET = "hunter2"
 
 
 def read(tmp_path: Path, text: str) -> dict[str, str]:
-    """What a file of this text gives."""
+    """Return the properties that a file of this text gives."""
     source = tmp_path / "client.properties"
     source.write_text(text)
     return read_client_properties(source, tmp_path)
 
 
 def test_a_java_file_is_translated(tmp_path: Path) -> None:
-    """The file of Kafka's own tools gives librdkafka's names; a password keeps its quotes and
-    backslashes.
+    """The file of Kafka's own tools gives librdkafka's names.
+
+    A password keeps its quotes and backslashes.
     """
     (tmp_path / "ca.pem").write_text("a certificate")
 
@@ -48,7 +49,7 @@ def test_a_java_file_is_translated(tmp_path: Path) -> None:
 
 
 def test_a_librdkafka_file_passes_as_it_is(tmp_path: Path) -> None:
-    """Who already speaks librdkafka's names needs no translation."""
+    """A file that has librdkafka's names already needs no translation."""
     client = read(
         tmp_path, "security.protocol=ssl\nssl.ca.location=/etc/ca.pem\nssl.key.password=x\n"
     )
@@ -95,7 +96,7 @@ def test_pem_inside_the_file_becomes_a_file_of_its_own(tmp_path: Path) -> None:
 def test_a_bad_file_is_one_sentence_without_its_values(
     tmp_path: Path, text: str, message: str
 ) -> None:
-    """The sentence names the property and the way out, and quotes nothing that may be a secret."""
+    """The sentence names the property and the way out, and quotes no secret."""
     with pytest.raises(UsageProblem, match=message) as problem:
         read(tmp_path, text)
 
@@ -142,7 +143,10 @@ def test_a_value_that_the_client_library_refuses_is_named_by_its_property(tmp_pa
 def test_options_that_contradict_each_other_are_refused(
     tmp_path: Path, options: dict[str, object], message: str
 ) -> None:
-    """Before anything is started, one sentence says which option to leave out or to add."""
+    """One sentence says which option to leave out or to add.
+
+    It comes before anything is started.
+    """
     choice = str(options.pop("choice"))
 
     with RunScope() as run, pytest.raises(UsageProblem, match=message):

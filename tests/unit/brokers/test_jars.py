@@ -60,9 +60,7 @@ def test_a_set_is_fetched_once(lock_folder: Path) -> None:
 
 
 def test_a_damaged_jar_in_the_cache_is_fetched_again(lock_folder: Path) -> None:
-    """Each use hashes every jar, so damage is found and mended, and only the damaged jar is
-    fetched.
-    """
+    """Each use hashes every jar, so damage is found, and that jar alone is fetched."""
     paths = jar_set(lock_folder, Repository())
     paths[1].write_bytes(b"bit rot")
     repository = Repository()
@@ -81,7 +79,7 @@ def test_damage_on_the_way_is_fetched_once_more(lock_folder: Path) -> None:
 
 
 def test_lasting_damage_is_named_and_never_enters_the_cache(lock_folder: Path) -> None:
-    """Two bad transfers are a problem of the machine: one sentence with the jar's name."""
+    """Two bad transfers are a problem of the machine: one sentence names the jar."""
     with pytest.raises(
         MachineProblem,
         match=r"^The jar (alpha|beta)-1\.jar has not the content that its lock names",
@@ -118,7 +116,10 @@ def test_a_lock_without_checksums_is_refused(lock_folder: Path) -> None:
 def test_the_command_says_one_sentence_when_there_is_no_lock(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A design calls it as a command: paths on stdout, or a sentence on stderr and an exit code."""
+    """A design calls it as a command: it prints paths, or a sentence on stderr.
+
+    With the sentence comes an exit code.
+    """
     code = jars.main([str(tmp_path)])
 
     out, err = capsys.readouterr()

@@ -7,7 +7,10 @@ from upheld.brokers import node
 
 
 def test_a_cluster_id_is_never_taken_for_an_option(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One id in 64 would begin with a dash, and Kafka's own tool would refuse to format with it."""
+    """No id begins with a dash, as one in 64 would by chance.
+
+    Kafka's own tool would refuse to format with such an id.
+    """
     ids = iter([UUID(bytes=b"\xf8" + bytes(15)), UUID(int=0)])
     monkeypatch.setattr(node, "uuid4", lambda: next(ids))
 

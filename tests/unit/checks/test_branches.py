@@ -1,6 +1,4 @@
-"""Two stages in one application: the totals of `branches`, and what a store holds of either
-stage.
-"""
+"""Two stages in one application: `branches` and its store."""
 
 import gc
 import json
@@ -14,7 +12,10 @@ from upheld.history.events import Record, Stored
 
 
 def two_entries() -> tuple[Story, list[Record]]:
-    """A branch with three postings of two accounts; an entry without any changes nothing."""
+    """Tell a branch with three postings of two accounts.
+
+    An entry without postings changes nothing.
+    """
     story = Story("branches", "at_least_once", persistence_interval_ms=500)
     story.start()
     entries = story.entry(ada=5, bob=-2), story.entry(), story.entry(ada=7)
@@ -22,10 +23,10 @@ def two_entries() -> tuple[Story, list[Record]]:
 
 
 class TestRelation:
-    """What the two output topics may say."""
+    """The rows that the two output topics may hold."""
 
     def test_all_postings_of_an_entry_are_its_branch_s(self) -> None:
-        """Whoever they are for; and each account has its own."""
+        """A branch has all postings of its entries, and each account has its own."""
         story, (first, second) = two_entries()
         accounts(story, first, second)
         story.total("north", 3, 2, first)
@@ -82,8 +83,9 @@ def accounts(story: Story, first: Record, second: Record) -> None:
     ],
 )
 def test_the_last_states(ada: int | None, north: int | None, missing: list[str]) -> None:
-    """A state of either stage that is old, or not there, is late, and was not stored before the
-    commit.
+    """An old or missing state of either stage is late.
+
+    It was not stored before the commit either.
     """
     story, (first, second) = two_entries()
     states = {  # stage, key and balance -> postings, last entry
@@ -114,8 +116,9 @@ def test_the_last_states(ada: int | None, north: int | None, missing: list[str])
 
 
 def test_nothing_holds_a_history_that_is_done_with() -> None:
-    """Not even itself: a run has hundreds, of tens of megabytes each, and none waits for the
-    collector of cycles.
+    """Nothing holds a history once it is done with, not even the history itself.
+
+    A run has hundreds, of tens of megabytes each, and none waits for the collector of cycles.
     """
     story, _ = two_entries()
     story.found("relation")

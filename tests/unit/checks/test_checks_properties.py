@@ -1,7 +1,7 @@
-"""Any legal history passes every check, and any mutated one is caught by an anomaly that its
-mutation may be called.
+"""Any legal history passes every check, and any mutated one is caught.
 
-The histories are those of the small design in tests/support, which shares nothing with the models.
+The anomaly is one that the mutation may be called. The histories are those of the small design in
+tests/support, which shares nothing with the models.
 """
 
 import json
@@ -23,8 +23,10 @@ from upheld.history.events import Record
 @settings(max_examples=150)
 @given(plans())
 def test_a_legal_history_is_never_wrong(plan: Plan) -> None:
-    """Restarts, conflation, repeats, aborted entries, gaps and moves, as the mode allows them,
-    raise no anomaly.
+    """No legal history raises an anomaly.
+
+    Legal are restarts, conflation, repeats, aborted entries, gaps and moves, as the mode allows
+    them.
     """
     wrong = {
         check: names for check, names in claimed(Design(plan).play().story.history).items() if names
@@ -35,7 +37,7 @@ def test_a_legal_history_is_never_wrong(plan: Plan) -> None:
 
 @given(plans(modes=["exactly_once"]))
 def test_both_modes_leave_the_same_rows(plan: Plan) -> None:
-    """The same input in the other mode, in a topic with other gaps, ends in the same rows."""
+    """The same input in the other mode and with other gaps ends in the same rows."""
     story = Design(plan).play().story
     other = story.beside("at_least_once")
     other.gap(5)
@@ -61,7 +63,10 @@ def test_the_last_output_is_dropped(plan: Plan, data: st.DataObject) -> None:
 
 @given(plans("relay"), st.data())
 def test_any_output_of_a_relay_is_dropped(plan: Plan, data: st.DataObject) -> None:
-    """Every record of a relay counts, not only the last: below a commit it is missed at once."""
+    """Every record of a relay counts, not only the last.
+
+    Below a commit a missing record is found at once.
+    """
     edit = played(plan)
     dropped = some(data, edit.outputs)
     history = edit.history(
@@ -153,8 +158,9 @@ def _rows(
 
 @given(plans("ledger", kinds=["aborted", "gap"]), st.data())
 def test_an_account_is_left_out(plan: Plan, data: st.DataObject) -> None:
-    """An entry that one of its accounts never gets is lost there, and torn where another account
-    has it.
+    """An entry that one of its accounts never gets is lost there.
+
+    It is torn where another account has it.
     """
     entries = [e for log in Design(plan).log for e in log if e.visible]
     entry = some(data, [e for e in entries if _accounts(e)])
@@ -191,7 +197,7 @@ def test_an_aborted_record_is_relayed(plan: Plan, data: st.DataObject) -> None:
 
 @given(plans("ledger", kinds=["again", "again", "gap"]))
 def test_repeats_are_applied(plan: Plan) -> None:
-    """A design that forgets where an entry was first counts what a relay upstream repeats."""
+    """A design that forgets an entry's first position counts upstream repeats."""
     log = Design(plan).log
     assume(
         any(
@@ -263,8 +269,9 @@ def test_the_commit_is_ahead_of_the_outputs(plan: Plan, data: st.DataObject) -> 
 
 @given(plans(modes=["exactly_once"]), st.data())
 def test_the_outputs_are_ahead_of_the_commit(plan: Plan, data: st.DataObject) -> None:
-    """Under exactly_once nothing is visible whose input is not committed; under at_least_once it
-    may be.
+    """Under exactly_once nothing is visible whose input is not committed.
+
+    Under at_least_once it may be.
     """
     edit = played(plan)
     output = some(data, [records[-1] for records in edit.by_key().values()])

@@ -1,4 +1,4 @@
-"""What cannot be read, and where it went, on hand-written histories."""
+"""Records that cannot be read are dead letters, on hand-written histories."""
 
 from typing import Any
 
@@ -25,8 +25,9 @@ OWN = (
 
 
 def spoiled(mode: str = "exactly_once", **options: Any) -> tuple[Story, list[Record]]:
-    """A ledger that is fed an entry between three records that cannot be read, and one of which the
-    attempt was aborted.
+    """Tell a ledger whose input holds an entry between three unreadable records.
+
+    The attempt of one more unreadable record was aborted.
     """
     story = Story("ledger", mode, sets_aside=True, **options)
     story.start()
@@ -38,12 +39,13 @@ def spoiled(mode: str = "exactly_once", **options: Any) -> tuple[Story, list[Rec
 
 
 class TestDeadLetters:
-    """What cannot be read, all of it, as it was, and nothing else."""
+    """All unreadable records are dead letters, as they were, and nothing else is."""
 
     @pytest.mark.parametrize("mode", ["exactly_once", "at_least_once"])
     def test_all_that_cannot_be_read(self, mode: str) -> None:
-        """Whatever its flaw, in any order, with the headers that it had before those that it
-        got.
+        """An unreadable record is a dead letter whatever its flaw, in any order.
+
+        Its old headers stand before the ones that it got.
         """
         story, records = spoiled(mode)
         for record in reversed(records):
@@ -52,7 +54,7 @@ class TestDeadLetters:
         assert story.found("dead-letters") == []
 
     def test_dropped(self) -> None:
-        """What was passed over without a word is lost."""
+        """A record that was passed over without a word is lost."""
         story, (first, second, third) = spoiled()
         story.letter(second)
 
@@ -103,7 +105,7 @@ class TestDeadLetters:
         ],
     )
     def test_from_nowhere(self, headers: tuple[tuple[str, bytes], ...]) -> None:
-        """A letter that does not say where it was read is nobody's, and its record is lost."""
+        """A letter that does not say its position is nobody's, and its record is lost."""
         story, (first, second, third) = spoiled()
         story.letter(first)
         story.letter(third)
@@ -115,7 +117,7 @@ class TestDeadLetters:
         ]
 
     def test_readable(self) -> None:
-        """What can be read is no dead letter."""
+        """A record that can be read is no dead letter."""
         story, records = spoiled()
         for record in (*records, story.entry(ada=1)):
             story.letter(record)
@@ -155,8 +157,9 @@ class TestDeadLetters:
     def test_with_all_down(
         self, mode: str, committed: tuple[int, int], letters: list[int], found: list[str]
     ) -> None:
-        """What was committed is there, and under exactly_once nothing more; when one runs again,
-        all has to come.
+        """The letters of committed records are there, and under exactly_once no more.
+
+        When an instance runs again, all letters have to come.
         """
         story, records = spoiled(mode)
         for number in letters:
@@ -182,7 +185,7 @@ class TestDeadLetters:
         assert story.found("dead-letters") == [("duplicated", "north", records[0].at)]
 
     def test_all_can_be_read(self) -> None:
-        """What was aborted proves nothing."""
+        """An aborted record proves nothing."""
         story = Story(sets_aside=True)
         story.start()
         story.entry(ada=5)
@@ -203,8 +206,9 @@ class TestDeadLetters:
 
 @pytest.mark.parametrize("program", ["relay", "ledger"])
 def test_nothing_else_comes_of_it(program: str) -> None:
-    """What cannot be read makes no state, and an output that somebody made of it is diagnosed all
-    the same.
+    """An unreadable record makes no state.
+
+    An output that a design made of it is diagnosed all the same.
     """
     story = Story(program, sets_aside=True)
     story.start()

@@ -1,4 +1,4 @@
-"""What was committed was delivered, whole and once, on hand-written histories."""
+"""Committed entries were delivered, whole and once, on hand-written histories."""
 
 import pytest
 from histories import Story
@@ -31,7 +31,7 @@ class TestFold:
         assert story.found("fold") == []
 
     def test_between_output_and_commit(self) -> None:
-        """Outputs beyond the commit are what at_least_once does, and what exactly_once forbids."""
+        """At_least_once allows outputs beyond the commit, and exactly_once forbids them."""
         for mode, expected in [
             ("at_least_once", []),
             ("exactly_once", [("ahead-of-commit", "ada", "app-entries-0@1")]),
@@ -63,7 +63,7 @@ class TestFold:
         assert behind.found("fold") == [("behind-commit", "ada", "app-entries-0@1")]
 
     def test_a_shard_may_not_repeat(self) -> None:
-        """What a shard showed before its restart it does not show again."""
+        """A shard does not show again what it showed before its restart."""
         assert balances("exactly_once", "012", "3", atomic="shard").found("relation") == []
         assert balances("exactly_once", "012", "23", atomic="shard").found("relation") == [
             ("duplicated", "ada", "app-entries-0@2")
@@ -96,8 +96,9 @@ class TestFold:
 
     @pytest.mark.parametrize("check", ["fold", "below-the-commit"])
     def test_no_consumer_group(self, check: str) -> None:
-        """A design that names no group has no committed input to be judged by: unsupported, for
-        this rule alone.
+        """A design that names no group has no committed input to be judged by.
+
+        So this rule alone is unsupported.
         """
         story = balances("at_least_once", "0123")
         story.settled(group=False)
@@ -143,9 +144,7 @@ class TestFold:
         assert story.found("fold") == []
 
     def test_the_last_cut_with_all_down_counts(self) -> None:
-        """What was committed while an instance ran is no consistent cut, and an older cut is
-        over.
-        """
+        """A commit while an instance ran is no consistent cut, and an older cut is over."""
         story = balances("exactly_once", "01")
         story.settled(1)
         story.settled(2)
@@ -271,7 +270,7 @@ class TestOnce:
         assert found == [("duplicated", "ada", f"app-entries-0@{offset}") for offset in again]
 
     def test_a_value_that_is_none(self) -> None:
-        """What is no output of the program is named by others, however often it comes."""
+        """Other checks name a record that is no output, however often it comes."""
         story = balances("exactly_once", "0")
         for _ in range(2):
             story.row("ada", 999, 1, next(iter(story.history.of(Record))))
@@ -295,14 +294,14 @@ class TestBelowTheCommit:
 
     @pytest.mark.parametrize(("below", "again"), [(2, "23"), (3, "3"), (2, "3"), (0, "0123")])
     def test_above(self, below: int, again: str) -> None:
-        """What was not committed may come again."""
+        """A state of uncommitted input may come again."""
         assert self.killed_at(below, again).found("below-the-commit") == []
 
     @pytest.mark.parametrize(
         ("below", "again", "repeated"), [(2, "123", [1]), (3, "0123", [0, 1, 2])]
     )
     def test_below(self, below: int, again: str, repeated: list[int]) -> None:
-        """What was committed may not, and each is named."""
+        """A state of committed input may not come again, and each repeat is named."""
         expected = [("duplicated", "ada", f"app-entries-0@{offset}") for offset in repeated]
 
         assert self.killed_at(below, again).found("below-the-commit") == expected

@@ -32,8 +32,9 @@ class TestPromptly:
         assert "2100 ms" in anomaly.text
 
     def test_once_is_enough(self) -> None:
-        """A state that was shown in time was visible in time, also where at_least_once repeats an
-        older one behind it.
+        """A state that was shown in time was visible in time.
+
+        So it is where at_least_once repeats an older state behind it.
         """
         story = balances("at_least_once", "0123", "1")
         story.rests()
@@ -50,7 +51,7 @@ class TestPromptly:
         assert [name for name, _, _ in story.found("promptly")] == ["late"]
 
     def test_aborted_at_the_end(self) -> None:
-        """Nothing is due for an aborted entry, also where it is the last thing in its partition."""
+        """Nothing is due for an aborted entry, even if it ends its partition."""
         story = balances("exactly_once", "0123")
         story.aborted(ada=7)
         story.rests()
@@ -59,9 +60,7 @@ class TestPromptly:
 
     @pytest.mark.parametrize("outputs", ["", "0123"])
     def test_the_canary_is_slow(self, outputs: str) -> None:
-        """Where a control record takes more than half the tolerance nothing can be said, for or
-        against.
-        """
+        """If a control record takes over half the tolerance, nothing can be said."""
         story = balances("exactly_once", outputs)
         story.rests(canary_ms=1050)
         assert [name for name, _, _ in story.found("promptly")] == ([] if outputs else ["late"])
@@ -73,8 +72,9 @@ class TestPromptly:
 
     @pytest.mark.parametrize("outputs", ["012", "0123"])
     def test_others_took_the_cores(self, outputs: str) -> None:
-        """What is late while others took over a quarter of the cores is nobody's known fault; what
-        is in time is in time.
+        """A late state proves nothing while others took over a quarter of the cores.
+
+        A state in time is in time.
         """
         story = balances("exactly_once", outputs)
         on_time = outputs == "0123"
@@ -100,8 +100,9 @@ class TestPaced:
 
     @staticmethod
     def life(ended: int, *, waves: int = 6) -> Story:
-        """A life of 1,500 ms, in which three intervals may begin, with so many ends of transactions
-        in it.
+        """Tell a life of 1,500 ms with so many ends of transactions.
+
+        Three intervals may begin in it.
         """
         story = Story("batcher", commit_interval_ms=1000, threshold=1, interval_ms=1000)
         story._happens("a", "started", at_ms=100)
@@ -114,8 +115,9 @@ class TestPaced:
 
     @pytest.mark.parametrize(("ended", "found"), [(3, []), (4, [("early", None, None)])])
     def test_one_an_interval(self, ended: int, found: list[tuple[str, None, None]]) -> None:
-        """Three may end, and a fourth is one too many: the start, and two ticks of a clock that
-        strikes a moment later.
+        """Three transactions may end, and a fourth is one too many.
+
+        The three are the start, and two ticks of a clock that strikes a moment later.
         """
         assert self.life(ended).found("paced") == found
 
@@ -141,7 +143,7 @@ class TestRecovered:
         assert [name for name, _, _ in story.found("recovered")] == found
 
     def test_others_had_the_cores(self) -> None:
-        """What is late while others took the cores proves nothing."""
+        """A late state proves nothing while others took the cores."""
         story = Story()
         story.rests(looked_ms=2150, others=0.5)
 
@@ -150,7 +152,10 @@ class TestRecovered:
 
 
 class TestAvailable:
-    """All but one in so many states are visible within the service level's ten seconds."""
+    """All but one in so many states are visible within ten seconds.
+
+    That is the service level of the article.
+    """
 
     def four(self, *seen_ms: int) -> Story:
         """Four entries of ada, at 0 ms, and a row of each so far that is seen."""
@@ -172,7 +177,7 @@ class TestAvailable:
         ],
     )
     def test_the_bound(self, seen_ms: tuple[int, ...], found: list[str]) -> None:
-        """The bound itself is in time; one state more than may be is late, or never visible."""
+        """The bound itself is in time; one state more is late, or never visible."""
         assert [name for name, _, _ in self.four(*seen_ms).found("available", of=4)] == found
 
     def test_a_later_row_counts_it_in(self) -> None:

@@ -11,8 +11,9 @@ from upheld.history.events import Record
 
 
 class TestRelation:
-    """Right pairs, per key in the order of the rows and then of their partners, and as often as the
-    mode allows.
+    """Pairs are right, in order, and as often as the mode allows.
+
+    The order of a key is that of its rows and then of their partners.
     """
 
     @BOTH_MODES
@@ -44,8 +45,9 @@ class TestRelation:
         ],
     )
     def test_a_left_outer_join(self, mode: str, reads: str, outputs: str) -> None:
-        """A row is there with its partner or without, intermediate results may be skipped, and so
-        may a row that goes at once.
+        """A row is there with its partner or without.
+
+        Intermediate results may be skipped, and so may a row that goes at once.
         """
         assert told("holdings", reads, outputs, mode=mode).found("relation") == []
 
@@ -68,7 +70,7 @@ class TestRelation:
         ],
     )
     def test_tables_of_one_key(self, mode: str, reads: str, outputs: str) -> None:
-        """There is nothing without a partner, and either side's deletion deletes the result."""
+        """A row without a partner gives nothing, and either deletion deletes the result."""
         assert told("clients", reads, outputs, mode=mode).found("relation") == []
 
     @BOTH_MODES
@@ -86,8 +88,9 @@ class TestRelation:
         ],
     )
     def test_a_broadcast_join(self, mode: str, reads: str, outputs: str) -> None:
-        """A row meets its partner as the reference left it; each row without one may leave a
-        tombstone.
+        """A row meets its partner as the reference left it.
+
+        Each row without a partner may leave a tombstone.
         """
         assert told("tickers", reads, outputs, mode=mode).found("relation") == []
 
@@ -140,8 +143,10 @@ class TestRelation:
     def test_what_is_wrong(
         self, program: str, reads: str, outputs: str, anomalies: list[str]
     ) -> None:
-        """Older over newer, back after a deletion, twice, made up, aborted or missing: each has its
-        name.
+        """Each wrong result has the name of its anomaly.
+
+        It is older than a newer one, back after a deletion, there twice, made up, aborted or
+        missing.
         """
         assert names(told(program, reads, outputs), "relation") == anomalies
 
@@ -159,8 +164,9 @@ class TestRelation:
         ],
     )
     def test_at_least_once_repeats(self, reads: str, lives: list[str]) -> None:
-        """A result may come twice, and after a new start all from an earlier one on, also where
-        several states say the same.
+        """A result may come twice, and after a new start all from an earlier one on.
+
+        That holds also where several states say the same.
         """
         assert told("holdings", reads, *lives, mode="at_least_once").found("relation") == []
 
@@ -181,12 +187,16 @@ class TestRelation:
     def test_what_at_least_once_does_not_allow(
         self, reads: str, lives: list[str], anomalies: list[str]
     ) -> None:
-        """It steps back once behind each new start, invents nothing and ends at the last state."""
+        """At_least_once allows one step back behind each new start.
+
+        It invents nothing and ends at the last state.
+        """
         assert names(told("holdings", reads, *lives, mode="at_least_once"), "relation") == anomalies
 
     def test_an_anomaly_names_its_record(self) -> None:
-        """Key and input record are told, of a pair that does not belong together the partner, and
-        why in words.
+        """An anomaly names key, input record and reason.
+
+        If a pair does not belong together, it names the partner.
         """
         stale = told("holdings", "1A .A 1A 1A", "2+1 0+1 3+1")
         (foreign,) = told("holdings", "1A .A .B", "0+2 0+1").judged("relation")
@@ -244,8 +254,9 @@ class TestRelation:
         ],
     )
     def test_a_result_that_is_none_of_the_contracts(self, change: dict[str, Any], why: str) -> None:
-        """Other fields, other types, other cells or positions where nothing stands: phantom, and it
-        is told why.
+        """A result against the contract is phantom, and the reason is told.
+
+        It has other fields, types or cells, or positions where nothing stands.
         """
         story = told("holdings", "1A .A")
         left, right = story.history.of(Record)
@@ -257,8 +268,9 @@ class TestRelation:
         assert why in anomaly.text
 
     def test_keys_apart(self) -> None:
-        """A result under another key, or a tombstone for a key that is in no table, is phantom; a
-        key has one partition.
+        """A result under another key is phantom, and so is an unknown key's tombstone.
+
+        A key has one partition.
         """
         story = told("holdings", "1A .A")
         left, right = story.history.of(Record)
@@ -276,7 +288,10 @@ class TestRelation:
         assert names(spread, "relation") == ["reordered"]
 
     def test_a_foreign_result_does_not_hide_where_the_key_is(self) -> None:
-        """What is no state at all is told once, and the order of the others is as it was."""
+        """A result that is no state at all is told once.
+
+        The order of the others is as it was.
+        """
         story = told("holdings", "1A -1 1A -1", "0 -0 2")
         story.joined(next(story.history.of(Record)), value=b"?")
         story.tombstone(next(story.history.of(Record)))
@@ -285,8 +300,9 @@ class TestRelation:
 
 
 class TestFold:
-    """With every instance down, the visible results are the join of what is committed of both
-    inputs.
+    """The visible results are the join of the committed part of both inputs.
+
+    Every instance is down then.
     """
 
     @pytest.mark.parametrize(
@@ -328,8 +344,9 @@ class TestFold:
         committed: tuple[int, ...],
         anomaly: str | None,
     ) -> None:
-        """A result is due when both of its records are committed, of a broadcast join when its row
-        is, in both modes.
+        """A result is due when both of its records are committed.
+
+        A result of a broadcast join is due when its row is. Both hold in both modes.
         """
         for mode in ("exactly_once", "at_least_once"):
             story = told(program, reads, outputs, mode=mode)
@@ -350,8 +367,9 @@ class TestFold:
     def test_what_is_visible_and_not_committed(
         self, program: str, reads: str, outputs: str, committed: tuple[int, ...]
     ) -> None:
-        """A result of a record above either commit is ahead under exactly_once, unless the design
-        is atomic per shard only.
+        """Under exactly_once a result above either commit is ahead of it.
+
+        It may be so if the design is atomic per shard only.
         """
         for options, anomalies in (
             ({"mode": "exactly_once"}, ["ahead-of-commit"]),
@@ -387,8 +405,9 @@ class TestFold:
     def test_a_later_state_that_says_the_same(
         self, program: str, reads: str, outputs: str, committed: tuple[int, ...], exactly_once: str
     ) -> None:
-        """Under at_least_once what is shown may be a later state, also where an earlier one says
-        the same.
+        """Under at_least_once the visible result may be of a later state.
+
+        It may also be if an earlier state says the same.
         """
         for mode, anomalies in (("exactly_once", [exactly_once]), ("at_least_once", [])):
             story = told(program, reads, outputs, mode=mode)
@@ -427,8 +446,9 @@ class TestPromptly:
     def test_the_last_state(
         self, mode: str, program: str, reads: str, outputs: str, anomalies: list[str]
     ) -> None:
-        """What the pause left last is visible, a deletion by silence too where nothing was
-        visible.
+        """The last state before the pause is visible.
+
+        A deletion is visible by silence if nothing had been visible.
         """
         story = told(program, reads, outputs, mode=mode)
         story.rests()
@@ -436,7 +456,7 @@ class TestPromptly:
         assert names(story, "promptly") == anomalies
 
     def test_a_repeat_is_not_late(self) -> None:
-        """Who stepped back after a new start had shown it."""
+        """A design that stepped back after a new start had shown the state before."""
         for lives in (["0+1 -0", "0+1"], ["0+1 3+1", "0+1 -0"]):
             story = told("holdings", "1A .A -1 1A -1", *lives, mode="at_least_once")
             story.rests()

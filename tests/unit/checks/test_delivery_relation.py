@@ -43,7 +43,10 @@ class TestRelation:
         [("0123", None), ("023", 1), ("123", 0), ("03", 1), ("012", 3), ("", 3)],
     )
     def test_a_relay_skips_nothing(self, mode: str, outputs: str, missing: int | None) -> None:
-        """One record for one record: the first one that is missing is named by its position."""
+        """A relay gives one record for one record.
+
+        The first one that is missing is named by its position.
+        """
         expected = [] if missing is None else [("lost", "north", f"app-input-0@{missing}")]
 
         assert relayed(mode, outputs).found("relation") == expected
@@ -80,8 +83,9 @@ class TestRelation:
 
     @pytest.mark.parametrize("make", [balances, relayed])
     def test_a_step_back_needs_a_restart(self, make: Callable[..., Story]) -> None:
-        """At_least_once may step back once behind each new start, and never without one or before
-        it.
+        """At_least_once may step back once behind each new start.
+
+        It may not without one, or before it.
         """
         assert make("at_least_once", "012", "123").found("relation") == []
         assert make("at_least_once", "012", "12", "123").found("relation") == []
@@ -96,7 +100,7 @@ class TestRelation:
         }
 
     def test_a_step_back_behind_a_resumed_instance(self) -> None:
-        """Who was paused and goes on under at_least_once may repeat what its successor had done."""
+        """A resumed instance may repeat its successor's states under at_least_once."""
         story = balances("at_least_once", "0123")
         story.resume()
         entries = list(story.history.of(Record))[:4]
@@ -107,8 +111,9 @@ class TestRelation:
 
     @pytest.mark.parametrize(("beside", "found"), [(True, set()), (False, {"reordered"})])
     def test_a_step_back_behind_an_instance_that_left(self, beside: bool, found: set[str]) -> None:
-        """Who goes on with what another one left may step back once; where nobody else ran nobody
-        took over.
+        """An instance that takes over from another one may step back once.
+
+        If no other instance ran, none took over.
         """
         story = Story("ledger", "at_least_once")
         story.start("a")
@@ -171,8 +176,9 @@ class TestRelation:
 
     @BOTH_MODES
     def test_discarded_duplicates(self, mode: str) -> None:
-        """A repeat by a relay upstream changes nothing and emits nothing, also when a whole run
-        steps back.
+        """A repeat by a relay upstream changes nothing and emits nothing.
+
+        So it is when a whole run steps back.
         """
         story = Story("ledger", mode)
         first = story.entry(ada=1, via=[("up", 0, 7)])
@@ -187,8 +193,9 @@ class TestRelation:
         assert story.found("relation") == []
 
     def test_a_duplicate_applied_again(self) -> None:
-        """Counting a repeat of a relay upstream is duplicated, and the first hop it came by does
-        not hide it.
+        """A design that counts a repeat of a relay upstream is caught as duplicated.
+
+        The first hop that the repeat came by does not hide it.
         """
         story = Story()
         first = story.entry(ada=1, via=[("up", 0, 7)])
@@ -211,8 +218,9 @@ class TestRelation:
     @pytest.mark.parametrize("before", [("up", 0, 7), ("up", 0, 7, b"old")])
     @pytest.mark.parametrize("after", [("down", 0, 3), ("up", 1, 3), ("up", 0, 3, b"new")])
     def test_the_first_hop_moves(self, before: Any, after: Any) -> None:
-        """Another topic, partition or topic id starts again at any offset, and a repeat there is
-        discarded again.
+        """Another topic, partition or topic id starts again at any offset.
+
+        A repeat there is discarded again.
         """
         story = Story()
         first = story.entry(ada=1, via=[before])
@@ -233,7 +241,7 @@ class TestRelation:
         assert story.found("relation") == [("lost", "ada", "app-entries-0@1")]
 
     def test_the_first_hop_decides_of_several(self) -> None:
-        """Behind two relays the first of the hops counts, the second is new for every repeat."""
+        """Behind two relays the first hop counts; the second is new for every repeat."""
         story = Story()
         first = story.entry(ada=1, via=[("up", 0, 7), ("middle", 0, 0)])
         story.entry(ada=1, via=[("up", 0, 7), ("middle", 0, 1)])
@@ -243,7 +251,7 @@ class TestRelation:
 
     @BOTH_MODES
     def test_aborted_between(self, mode: str) -> None:
-        """Aborted entries between the others count for nothing, and nothing is missing for them."""
+        """Aborted entries count for nothing, and nothing is missing for them."""
         story = Story("ledger", mode)
         first = story.entry(ada=1)
         story.aborted(ada=50)
@@ -256,8 +264,9 @@ class TestRelation:
         assert story.found("relation") == []
 
     def test_all_aborted_are_counted(self) -> None:
-        """A design that reads uncommitted is wrong from the first aborted entry on, which is
-        named.
+        """A design that reads uncommitted entries is wrong from the first one on.
+
+        That entry is named.
         """
         story = Story()
         first = story.entry(ada=1)
@@ -305,8 +314,9 @@ class TestRelation:
         assert story.found("relation") == []
 
     def test_two_entries_of_one_amount(self) -> None:
-        """Equal amounts are two entries, not a duplicate; and where one is left out, one is
-        lost.
+        """Equal amounts are two entries, not a duplicate.
+
+        If one is left out, one is lost.
         """
         story = Story()
         first = story.entry(ada=5)
@@ -329,8 +339,9 @@ class TestRelation:
 
     @pytest.mark.parametrize(("cents", "held"), [(5, 1), (15, 2), (10, 1), (14, 2)])
     def test_torn_in_the_middle(self, cents: int, held: int) -> None:
-        """Several postings to one account are one step: any part of them is torn, in whatever order
-        it was taken.
+        """Several postings to one account are one step.
+
+        Any part of them is torn, in whatever order it was taken.
         """
         story = Story()
         entry = story.entry(("ada", 5), ("ada", 10), ("ada", 4))
@@ -340,7 +351,7 @@ class TestRelation:
         assert story.found("relation") == [("torn", "ada", "app-entries-0@0")]
 
     def test_torn_behind_another_entry(self) -> None:
-        """Half of a later collection is torn as well, and the state due in its place is told."""
+        """Half of a later entry is torn as well, and the state due in its place is told."""
         story = Story()
         story.entry(ada=1)
         second = story.entry(("ada", 5), ("ada", 10))
@@ -355,8 +366,9 @@ class TestRelation:
         )
 
     def test_an_entry_is_left_out_of_the_sum(self) -> None:
-        """A sum that lacks an entry is lost, and the entry it lacks is named, not the one where it
-        shows.
+        """A sum that lacks an entry is lost.
+
+        The entry that it lacks is named, not the one where it shows.
         """
         story = Story()
         _ = story.entry(ada=1)
@@ -377,7 +389,10 @@ class TestRelation:
         assert story.found("relation")[0] == ("duplicated", "ada", second.at)
 
     def test_only_what_came_before_is_blamed(self) -> None:
-        """A later entry of the same amount is not to blame for an earlier row, aborted or not."""
+        """A later entry of the same amount is not blamed for an earlier row.
+
+        So it is for an aborted entry too.
+        """
         story = Story()
         first = story.entry(ada=10)
         story.aborted(ada=7)
@@ -388,7 +403,7 @@ class TestRelation:
 
     @BOTH_MODES
     def test_an_aborted_output(self, mode: str) -> None:
-        """What the design's own transaction took back was never shown."""
+        """An output that the design's own transaction took back was never shown."""
         story, (first, second, third) = three_entries(mode)
         story.row("ada", 105, 2, second, visible=False)
         all_rows(story, [first, second, third])
@@ -396,8 +411,9 @@ class TestRelation:
         assert story.found("relation") == []
 
     def test_a_sum_that_lost_its_cents(self) -> None:
-        """A balance rounded to a double is phantom: every posting is counted, the cents are
-        wrong.
+        """A balance rounded to a double is phantom.
+
+        Every posting is counted, and the cents are wrong.
         """
         story = Story()
         entry = story.entry(ada=2**53 + 1)
@@ -423,8 +439,9 @@ class TestRelation:
         ],
     )
     def test_a_row_of_no_contract(self, value: bytes | None) -> None:
-        """Whatever is no row of the contract is phantom and named by its own position, never a
-        traceback.
+        """A row against the contract is phantom and named by its own position.
+
+        It never ends in a traceback.
         """
         story = Story()
         entry = story.entry(ada=1)
@@ -450,8 +467,9 @@ class TestRelation:
         ]
 
     def test_a_relay_that_changes_something(self) -> None:
-        """An output with another key, chain or posting than its input is phantom, and its input is
-        named.
+        """An output with another key, chain or posting than its input is phantom.
+
+        Its input is named.
         """
         story, letters = four_letters()
         for letter in letters:
@@ -477,8 +495,9 @@ class TestRelation:
         assert [name for name, _, _ in story.found("relation")] == ["phantom"]
 
     def test_upstream_is_recorded_twice(self) -> None:
-        """One topic may be the output of one application and the input of the next, and each record
-        counts once.
+        """A topic may be the output of one application and the input of the next.
+
+        Each record counts once.
         """
         story, (first, second, third) = three_entries()
         for entry in (first, second, third):
@@ -490,8 +509,9 @@ class TestRelation:
         assert story.found("relation") == []
 
     def test_thousands_of_wrong_outputs(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A design that is wrong everywhere is judged as fast as others: the log is not folded
-        again for each row.
+        """A design that is wrong everywhere is judged as fast as others.
+
+        The log is not folded again for each row.
         """
         story = Story()
         entries = [

@@ -1,4 +1,4 @@
-"""What was told outside of Kafka, on hand-written histories."""
+"""Effects outside of Kafka, on hand-written histories."""
 
 import pytest
 from histories import Story
@@ -25,12 +25,12 @@ class TestTold:
 
     @pytest.mark.parametrize("events", ["aab", "abab", "abc"])
     def test_again_or_never_to_be(self, events: str) -> None:
-        """What comes twice shows it, and so does what was aborted."""
+        """An effect may be told twice, and so may that of an aborted output."""
         assert told(*events).found("told") == []
 
     @pytest.mark.parametrize("events", ["", "a", "aac"])
     def test_missing(self, events: str) -> None:
-        """What is visible was told to somebody."""
+        """Each visible output was told outside."""
         assert {name for name, _, _ in told(*events).found("told")} == {"lost"}
 
     def test_exactly_once_by_luck(self) -> None:

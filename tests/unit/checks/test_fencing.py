@@ -14,8 +14,9 @@ class TestSilent:
     """Nothing of the paused instance is visible."""
 
     def taken_over(self, *, zombie: tuple[int, int] = (7, 0), stable: int = 1) -> Story:
-        """Producer 7 shows one row, is paused in its next transaction, and producer 7 of epoch 1
-        takes over.
+        """Tell that producer 7 is taken over by producer 7 of epoch 1.
+
+        Producer 7 shows one row before, and is paused in its next transaction.
         """
         story = Story()
         story.start()
@@ -35,8 +36,9 @@ class TestSilent:
         return story
 
     def test_fenced(self) -> None:
-        """What the zombie had open is aborted, what it showed before is its own, and nothing
-        follows.
+        """The zombie's open transaction is aborted, and nothing follows it.
+
+        Its earlier outputs are its own.
         """
         assert self.taken_over().found("silent") == []
 
@@ -48,8 +50,9 @@ class TestSilent:
         assert story.found("silent") == []
 
     def test_its_transaction_becomes_visible(self) -> None:
-        """A zombie that commits what it had open is caught by its producer id and epoch, below the
-        recorded end too.
+        """A zombie that commits its open transaction is caught by producer id and epoch.
+
+        It is caught below the recorded end too.
         """
         story = self.taken_over()
         story.row("ada", 11, 2, next(iter(story.history.of(Record))), offset=1)
@@ -64,7 +67,10 @@ class TestSilent:
 
     @pytest.mark.parametrize(("producer", "epoch"), [(7, 0), (9, 0)])
     def test_it_appends(self, producer: int, epoch: int) -> None:
-        """Any record at or above the recorded end is caught, visible or not, whoever wrote it."""
+        """Any record at or above the recorded end is caught.
+
+        It is, visible or not, whichever producer wrote it.
+        """
         story = self.taken_over()
         story.batch(6, 6, producer, epoch)
 
@@ -85,7 +91,10 @@ class TestOwners:
     """No partition has two owners at a time."""
 
     def shared(self, writers: list[int], leaves: str = "b") -> Story:
-        """Two instances run, producers 7 and 8 write ada's rows in this order, and one leaves."""
+        """Tell two instances whose producers 7 and 8 write ada's rows in this order.
+
+        Then an instance leaves.
+        """
         story = Story()
         story.start("a")
         story.start("b")
@@ -116,8 +125,9 @@ class TestOwners:
         assert "came and went 3 times" in anomaly.text
 
     def test_each_output_partition_has_an_order_of_its_own(self) -> None:
-        """What came of one input partition lies on several output partitions, and no two of these
-        are compared.
+        """Results of one input partition lie on several output partitions.
+
+        No two of these are compared.
         """
         story = self.shared([7, 7, 7, 8, 8])
         for number, producer in enumerate([7, 7, 8]):
@@ -127,7 +137,7 @@ class TestOwners:
         assert story.found("owners") == []
 
     def test_each_input_partition_has_an_owner(self) -> None:
-        """Two producers that take turns on one output partition may each own an input partition."""
+        """Two producers that alternate on one output may each own an input partition."""
         story = Story()
         story.start("a")
         story.start("b")
@@ -141,8 +151,9 @@ class TestOwners:
         assert story.found("owners") == []
 
     def test_one_transactional_id_has_one_owner_at_a_time(self) -> None:
-        """Who took a producer id over has a later epoch, and Kafka has fenced whoever had it
-        before.
+        """A producer that took a producer id over has a later epoch.
+
+        Kafka has fenced the one that had it before.
         """
         story = self.shared([7, 7])
         story.row("ada", 3, 3, story.entry(ada=1))
@@ -156,7 +167,7 @@ class TestOwners:
             self.shared([7, 7, 7]).judged("owners")
 
     def test_producers_without_ids(self) -> None:
-        """Who does not say who he is cannot be told apart."""
+        """Producers without ids cannot be told apart."""
         with pytest.raises(NotOffered, match="no ids"):
             self.shared([-1, -1]).judged("owners")
 
@@ -168,8 +179,9 @@ class TestReleased:
         ("stable_ms", "expected"), [(0, []), (4500, []), (4501, [("stuck", None, None)])]
     )
     def test_the_bound(self, stable_ms: int, expected: list[Found]) -> None:
-        """The wait is measured until the last stable offset is the end; the bound itself is in
-        time.
+        """The wait is measured until the last stable offset is the end.
+
+        The bound itself is in time.
         """
         story = Story()
         story.settled(0, stable_ms=9999)
@@ -182,8 +194,9 @@ class TestHandedOver:
     """Of two clusters only the active one writes."""
 
     def switched(self, *writers: int, at: int = 2, first: int = 1) -> Story:
-        """Producers write ada's rows in this order; the second cluster stands by from the second
-        row on.
+        """Tell producers that write ada's rows in this order.
+
+        The second cluster stands by from the second row on.
         """
         story = Story()
         story.start()
@@ -197,8 +210,9 @@ class TestHandedOver:
         return story
 
     def test_one_after_the_other(self) -> None:
-        """The old one writes up to the switch, also beside one that stands by; the new one from
-        there on.
+        """The old cluster writes up to the switch, and the new one from there on.
+
+        The old one may write beside one that stands by.
         """
         assert self.switched(7, 7, 8, 8).found("handed-over") == []
 
@@ -207,7 +221,7 @@ class TestHandedOver:
         [((7, 8, 8, 8), "that stands by"), ((7, 7, 8, 7), "that has handed over")],
     )
     def test_out_of_turn(self, writers: tuple[int, ...], who: str) -> None:
-        """Who writes before it is its turn, or after it was, is told from the other."""
+        """A cluster that writes before its turn is told from one that writes after it."""
         (anomaly,) = self.switched(*writers).judged("handed-over")
 
         assert (anomaly.name, who in anomaly.text) == ("fenced-but-emitting", True)
@@ -239,7 +253,7 @@ class TestNoticed:
         )
 
     def test_a_failure_before(self) -> None:
-        """What failed before the second one began has nothing to do with it."""
+        """A failure before the second deployment began has nothing to do with it."""
         story = Story()
         story.start()
         story.failed("storage: the disk is full")

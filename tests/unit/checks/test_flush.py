@@ -1,5 +1,6 @@
-"""The checks of `batcher` on hand-written histories: a customer's letters are its events, in
-order.
+"""The checks of `batcher` on hand-written histories.
+
+A customer's letters are its events, in order.
 """
 
 import json
@@ -82,7 +83,7 @@ class TestRelation:
         ],
     )
     def test_no_batch_of_the_contract(self, value: bytes | None) -> None:
-        """What cannot be read as a batch is phantom, and no traceback."""
+        """An output that cannot be read as a batch is phantom, and no traceback."""
         story = batcher()
         story.visits("ada", "a")
         story.out("ada", "a")
@@ -161,7 +162,7 @@ class TestFilled:
         assert names(story.found("filled")) == anomalies
 
     def test_others_took_the_cores(self) -> None:
-        """What is late on a machine in use by others is nobody's known fault, here too."""
+        """A late batch on a machine in use by others proves nothing, here too."""
         story = batcher()
         story.visits("ada", "abc")
         story.rests(others=0.5)
@@ -171,8 +172,9 @@ class TestFilled:
 
 
 class TestInTime:
-    """No event waits longer than the tolerance (2100 ms here), from the later of append and
-    ready.
+    """No event waits longer than the tolerance, which is 2100 ms here.
+
+    The wait begins at the later of append and ready.
     """
 
     @pytest.mark.parametrize(("at_ms", "anomalies"), [(2600, []), (2601, ["late"])])
@@ -199,7 +201,10 @@ class TestInTime:
 
     @pytest.mark.parametrize(("looked_ms", "anomalies"), [(2599, []), (2600, ["late"])])
     def test_never_seen(self, looked_ms: int, anomalies: list[str]) -> None:
-        """What is not out when its time is over is late; before that nothing is known."""
+        """An event that is not out when its time is over is late.
+
+        Before that nothing is known.
+        """
         story = batcher()
         story.visits("ada", "a", seen_ms=500)
         story.rests(looked_ms=looked_ms)
@@ -248,8 +253,9 @@ class TestBounded:
 
     @pytest.mark.parametrize(("appended_ms", "anomalies"), [(250, []), (251, ["early"])])
     def test_a_clock_of_its_own(self, appended_ms: int, anomalies: list[str]) -> None:
-        """What has waited for the interval may go, however new the batch before it is: that may
-        have come late.
+        """An event that has waited for the interval may go.
+
+        It may, however new the batch before it is: that batch may have come late.
         """
         story = batcher()
         story.visits("ada", "a")
@@ -260,7 +266,7 @@ class TestBounded:
         assert names(story.found("bounded")) == anomalies
 
     def test_a_close_may_follow_at_once(self) -> None:
-        """What closes an instance waits for no clock, and neither does the next life."""
+        """Neither the close of an instance nor its next life waits for a clock."""
         story = batcher()
         story.visits("ada", "abcd")
         story.out("ada", "a", 0)
@@ -284,8 +290,9 @@ class TestBounded:
 
 @given(data=st.data(), threshold=st.integers(1, 4), count=st.integers(1, 12))
 def test_a_legal_batcher_is_never_caught(data: st.DataObject, threshold: int, count: int) -> None:
-    """Whatever a right design does with threshold and clock passes every check; one more, fewer or
-    moved event does not.
+    """Each legal use of threshold and clock passes every check.
+
+    If an event is added, missing or moved, a check finds it.
     """
     story = batcher("exactly_once", threshold)
     letters = "abcdefghijkl"[:count]

@@ -25,14 +25,16 @@ class TestResult:
     )
 
     def shown(self, *outputs: str) -> Story:
-        """Three rows, one with a partner, one with an unknown one and one with none, and a fourth
-        that went.
+        """Tell three rows and a fourth that went.
+
+        The three have a partner, an unknown partner and none.
         """
         return told("holdings", "1A .A 2X 3 4A -4", "0+1 2 3 4+1 -4", *outputs)
 
     def test_a_table(self) -> None:
-        """Numbers and text are cells as they are, null is one without text, a deleted row is none,
-        order means nothing.
+        """Numbers and text are cells as they are, and null is a cell without text.
+
+        A deleted row is none, and the order means nothing.
         """
         head, *rows = self.TABLE
 
@@ -57,7 +59,7 @@ class TestResult:
         assert story.found("result", table=table) == []
 
     def test_another_table(self) -> None:
-        """A row that is missing is lost, one that is too many or has another cell is phantom."""
+        """A missing row is lost; a row too many or with another cell is phantom."""
         head, *rows = self.TABLE
 
         assert self.shown().found("result", table=[head, *rows, ["5", "A", "9", "", ""]]) == [
@@ -78,7 +80,10 @@ class TestResult:
         assert changed.text == "1 is 1 | A | 0 | LON | n1 and not 1 | A | 0 | LON | n2"
 
     def test_the_last_row_counts(self) -> None:
-        """What was shown on the way is the relation's business, and a row that went is lost."""
+        """Only the last row counts, and a row that went is lost.
+
+        Earlier rows are the relation's business.
+        """
         table = [["positionId", "exchange"], ["1", "LON"]]
 
         assert told("holdings", "1A .A", "0 0+1").found("result", table=table) == []
@@ -96,7 +101,7 @@ class TestResult:
 
 
 class TestForgotten:
-    """What a design holds falls back to what it held before a crowd came and went."""
+    """The state of a design falls back to its size before a crowd came and went."""
 
     @staticmethod
     def held(*sizes: int) -> Story:
@@ -114,7 +119,7 @@ class TestForgotten:
         assert names(self.held(100, 1100, last), "forgotten", times=2) == anomalies
 
     def test_a_measure_that_never_moves(self) -> None:
-        """Who says the same with a crowd in its tables says nothing."""
+        """A design that says the same with a crowd in its tables says nothing."""
         with pytest.raises(Inconclusive, match="hardly more"):
             self.held(100, 120, 100).found("forgotten", times=2)
 
@@ -135,8 +140,9 @@ class TestRefusedOrRight:
         assert story.found("refused-or-right") == []
 
     def test_refused_and_written(self) -> None:
-        """Everything that is visible beside a refusal is phantom, right or not, and the refusal is
-        told.
+        """Every output beside a refusal is phantom, right or not.
+
+        The refusal is told.
         """
         story = told("clients", "1 .1 -1", "0+1 -0")
         story.failed("3 and 4 partitions")
@@ -146,7 +152,7 @@ class TestRefusedOrRight:
         assert right.text == "it refused (3 and 4 partitions), and app-joined-0@0 is visible"
 
     def test_written_by_an_earlier_start(self) -> None:
-        """What was right before the start that was refused stays right."""
+        """An output that was right before the refused start stays right."""
         story = told("clients", "1 .1", "0+1")
         story.stop()
         story.start()
@@ -183,9 +189,7 @@ class TestNamed:
     )
 
     def flawed(self, side: str = "left", **change: Any) -> tuple[Story, Record]:
-        """A row and its partner, joined, and behind them a record that the contract does not
-        allow.
-        """
+        """Tell a row and its partner, joined, and a record against the contract behind."""
         story = told("holdings", "1A .A", "0+1")
         flawed = story.left("1", "A", **change) if side == "left" else story.right("A", **change)
         return story, flawed
@@ -212,7 +216,7 @@ class TestNamed:
         ],
     )
     def test_another_record_is_named(self, said: str) -> None:
-        """Who names no record, or another one, was not loud."""
+        """A design that names no record, or another one, was not loud."""
         story, _ = self.flawed(value=b"{")
         story.failed(said)
         (anomaly,) = story.judged("named")
@@ -253,7 +257,10 @@ class TestNamed:
         assert names(story, "named") == ["phantom"]
 
     def test_more_fields_are_no_flaw(self) -> None:
-        """A row may have fields that the contract does not name; the result does not have them."""
+        """A row may have fields that the contract does not name.
+
+        The result does not have them.
+        """
         story = Story("holdings")
         row = story.left(
             "1",
@@ -285,8 +292,9 @@ class TestNamed:
     ],
 )
 def test_races(reads: str, gone: int, moved: int) -> None:
-    """A deletion right after its row, and a move between partners of different partitions: A and C
-    lie in 0, B in 1.
+    """A race is a deletion right after its row, or a move between partitions.
+
+    The partners A and C lie in partition 0, and B in 1.
     """
     story = told("holdings", "")
     for word in reads.split():
@@ -304,7 +312,7 @@ def test_races(reads: str, gone: int, moved: int) -> None:
 
 @pytest.mark.parametrize(("between", "possible"), [(SOON - 1, 1), (SOON, 0)])
 def test_a_race_is_soon(between: int, possible: int) -> None:
-    """What lies far behind in the partition races with nothing."""
+    """A change far behind in the partition races with nothing."""
     story = Story("holdings")
     story.right("A")
     story.right("B", partition=1)

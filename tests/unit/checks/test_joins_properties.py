@@ -1,8 +1,8 @@
 """Any legal history of a join passes every check, and any mutated one is caught.
 
-A small design is played here that shares nothing with the model: it reads two topics in any order,
-in batches, keeps the newest rows, shows what came of every key that a batch touched, is killed and
-goes on from its last commit.
+A small design is played here that shares nothing with the model. It reads two topics in any order,
+in batches, and keeps the newest rows. It shows the result of every key that a batch touched, is
+killed, and goes on from its last commit.
 """
 
 import json
@@ -32,8 +32,9 @@ Change = tuple[str, int, int, bool]
 
 @dataclass(frozen=True)
 class Plan:
-    """Two inputs, and the lives of a design step by step, each of which but the last one ends with
-    a kill.
+    """Two inputs, and the lives of a design step by step.
+
+    Each life but the last one ends with a kill.
     """
 
     program: str
@@ -105,8 +106,10 @@ def plans(
 
 @dataclass(frozen=True)
 class State:
-    """What a design has read and keeps: positions, newest rows and partners, and what it has shown
-    and deleted last.
+    """The memory of a design.
+
+    It holds positions, newest rows and partners, and the results that it has shown and deleted
+    last.
     """
 
     positions: tuple[int, ...] = (0, 0, 0, 0)
@@ -152,8 +155,9 @@ class Design:
         )
 
     def play(self) -> "Design":
-        """Live every life of the plan, then drain both inputs; the claims of the features stand
-        where they are made.
+        """Live every life of the plan, then drain both inputs.
+
+        The claims of the features stand where they are made.
         """
         story = self.story
         for steps in self.plan.lives:
@@ -264,8 +268,9 @@ class Design:
         return [output for output in self.outputs if _places(output)["right"]]
 
     def history(self, *changes: tuple[Record, list[Record]]) -> History:
-        """Each of these results replaced by others, and every one given the offset of its new
-        place.
+        """Return the history with each of these results replaced by others.
+
+        Every result is given the offset of its new place.
         """
         return self.story.edited(*changes)
 
@@ -285,8 +290,10 @@ def played(plan: Plan) -> Design:
 @settings(max_examples=100)
 @given(plans())
 def test_a_legal_history_is_never_wrong(plan: Plan) -> None:
-    """Any order of the two topics, conflation, tombstones that are not needed, and kills, as the
-    mode allows them, are right.
+    """No legal history raises an anomaly.
+
+    Legal are any order of the two topics, conflation, needless tombstones, and kills, as the mode
+    allows them.
     """
     history = played(plan).story.history
 
@@ -297,8 +304,9 @@ def test_a_legal_history_is_never_wrong(plan: Plan) -> None:
 
 @given(plans(modes=["exactly_once"]), st.data())
 def test_the_last_result_is_dropped(plan: Plan, data: st.DataObject) -> None:
-    """A key that rests on another result, or on one that went, has lost its last one, is late and
-    behind the commit.
+    """A key that rests on another or deleted result has lost its last one.
+
+    It is late and behind the commit.
     """
     design = played(plan)
     keys = [design.of(key) for key in {output.key or b"" for output in design.outputs}]
@@ -335,7 +343,7 @@ def test_the_last_tombstone_is_dropped(plan: Plan, data: st.DataObject) -> None:
 
 @given(plans(modes=["exactly_once"]), st.data())
 def test_two_results_change_places(plan: Plan, data: st.DataObject) -> None:
-    """An older pair behind a newer one of its key is stale, and resurrected behind a tombstone."""
+    """An older pair behind a newer one is stale, and behind a tombstone resurrected."""
     design = played(plan)
     several = [
         (a, b) for a in design.pairs for b in design.pairs if a.key == b.key and a.offset < b.offset
@@ -362,7 +370,7 @@ def test_a_result_is_duplicated(plan: Plan, data: st.DataObject) -> None:
 
 @given(plans(modes=["exactly_once"]), st.data())
 def test_a_tombstone_is_duplicated(plan: Plan, data: st.DataObject) -> None:
-    """More tombstones than deletions are too many, however the deletions are told apart."""
+    """More tombstones than deletions are too many, however deletions are told apart."""
     design = played(plan)
     gone = some(data, [output for output in design.outputs if output.value is None])
     history = design.history((gone, [gone] * (len(plan.inputs) + 1)))
@@ -372,8 +380,9 @@ def test_a_tombstone_is_duplicated(plan: Plan, data: st.DataObject) -> None:
 
 @given(plans(modes=["exactly_once"]), st.data())
 def test_another_partner(plan: Plan, data: st.DataObject) -> None:
-    """A row with a partner that it does not refer to, or that a broadcast did not leave, is
-    phantom; one may be aborted too.
+    """A row with a partner that it does not refer to is phantom.
+
+    So is one with a partner that a broadcast did not leave. A partner may be aborted too.
     """
     design = played(plan)
     pair = some(data, design.pairs)
@@ -411,8 +420,9 @@ def test_an_aborted_row_is_joined(plan: Plan, data: st.DataObject) -> None:
 
 @given(plans(modes=["exactly_once"]), st.data())
 def test_an_old_result_at_the_end(plan: Plan, data: st.DataObject) -> None:
-    """What was shown and replaced or deleted does not come again, under exactly_once never, and
-    never as the last one.
+    """A result that was replaced or deleted does not come again as the last one.
+
+    Under exactly_once it never comes again.
     """
     design = played(plan)
     old = some(
@@ -458,8 +468,9 @@ def test_the_results_are_ahead_of_the_commit(plan: Plan, data: st.DataObject) ->
 @pytest.mark.parametrize("program", PROGRAMS)
 @given(data=st.data())
 def test_random_values(program: str, data: st.DataObject) -> None:
-    """An output of any bytes, or of any JSON in the shape of a result, ends in an anomaly, never in
-    a traceback.
+    """An output of any bytes or any JSON ends in an anomaly, never in a traceback.
+
+    Some have the shape of a result.
     """
     story = Story(program)
     left = story.left("1", "1")

@@ -1,5 +1,6 @@
-"""How far a design is behind, by its own word and by what it commits, on hand-written histories of
-one partition.
+"""The lag of a design, on hand-written histories of one partition.
+
+It is known by the design's own word and by its commits.
 """
 
 import pytest
@@ -11,8 +12,9 @@ from upheld.verdicts import Inconclusive, NotOffered
 
 
 def asked(*answers: tuple[int, int, int, int]) -> Story:
-    """Five events, one a second from 0 on; then what it says at a time, with what is committed and
-    the end then.
+    """Tell five events, one a second from 0 on, and the lag that the design says.
+
+    Each answer is a time, the lag, the committed offset and the end at that time.
     """
     story = Story("batcher", threshold=3, interval_ms=1000)
     story.start()
@@ -31,8 +33,9 @@ AT_REST = (12000, 0, 5, 5)
 
 
 class TestLag:
-    """Between the records that had waited for a second and all that was not committed a second
-    before.
+    """A lag lies between the records that waited and those not committed.
+
+    The first had waited for a second, the others were not committed a second before.
     """
 
     @pytest.mark.parametrize(
@@ -95,7 +98,7 @@ class TestCaughtUp:
         ],
     )
     def test_bounds(self, visible: tuple[bool, ...], committed: int, *, is_right: bool) -> None:
-        """Whoever stays before a marker stays behind."""
+        """A design that stays before a marker stays behind."""
         story = ended(*visible, committed=committed, end=3)
 
         assert [name for name, _, _ in story.found("caught-up")] == ([] if is_right else ["stuck"])
@@ -107,7 +110,7 @@ class TestCaughtUp:
 
 
 class TestGapNamed:
-    """Who finds that some of its input is gone stops, and says where."""
+    """A design that finds a gap in its input stops, and says where."""
 
     @pytest.mark.parametrize(
         ("said", "found"),
@@ -139,7 +142,7 @@ class TestGapNamed:
 
 
 class TestFileNamed:
-    """Who finds half a file goes on, or says which file it is."""
+    """A design that finds half a file goes on, or says which file it is."""
 
     @pytest.mark.parametrize(
         ("torn", "said", "found"),
@@ -161,7 +164,7 @@ class TestFileNamed:
         ],
     )
     def test_what_is_said(self, torn: str, said: str | None, found: list[str]) -> None:
-        """What was said before the file was torn is about something else."""
+        """A word before the file was torn is about something else."""
         story = Story("batcher")
         story.start()
         story.history.add(

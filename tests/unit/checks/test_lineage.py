@@ -108,7 +108,7 @@ class TestPreserved:
         assert [name for name, _, _ in story.found("preserved")] == ["lost"]
 
     def test_a_wrong_row_is_named_as_such(self) -> None:
-        """What is no state has no lineage to compare, and is not passed over."""
+        """A row that is no state has no lineage to compare, and is not passed over."""
         story = Story()
         entry = story.entry(("ada", 1), ("ada", 2))
         story.row("ada", 1, 1, entry)

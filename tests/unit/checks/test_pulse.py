@@ -1,5 +1,6 @@
-"""The program `pulse` and its checks on hand-written histories: signals of three topics, one row a
-robot, and its answers.
+"""The rows of `pulse` on hand-written histories.
+
+Signals come from three topics, and a robot has one row.
 """
 
 import json
@@ -10,13 +11,14 @@ from stories import two_signals
 
 
 class TestRelation:
-    """What a row may say: the fold of some number of a robot's records of each topic
-    (`relation`).
+    """A row is the fold of some number of a robot's records of each topic.
+
+    The check is `relation`.
     """
 
     @pytest.mark.parametrize("mode", ["at_least_once", "exactly_once"])
     def test_either_topic_may_be_ahead(self, mode: str) -> None:
-        """A row after each signal, in whichever order, is right, and so is the last one alone."""
+        """A row after each signal is right in any order, and so is the last row alone."""
         for number in range(3):
             story, motor, gripper = two_signals(mode)
             for read in [
@@ -29,7 +31,10 @@ class TestRelation:
             assert story.found("relation") == []
 
     def test_signals_of_one_moment_and_older_ones(self) -> None:
-        """The first points are those of all signals of the least moment, whenever they come."""
+        """The first points are those of all signals of the least moment.
+
+        It does not matter when they come.
+        """
         story, motor, gripper = two_signals()
         early = [story.signal("ada", 10, 3, "controllers"), story.signal("ada", 4, 1)]
         row = story.pulse("ada", motor, gripper, *early)
@@ -38,8 +43,9 @@ class TestRelation:
         assert json.loads(row.value or b"")["first_points"] == 1
 
     def test_a_row_that_no_records_give(self) -> None:
-        """More points than its records have are duplicated, fewer are lost, and another name is
-        invented.
+        """More points than the records have are duplicated, and fewer are lost.
+
+        Another name is invented.
         """
         for value, name in (
             ({"points": 13}, "duplicated"),
@@ -66,8 +72,9 @@ class TestRelation:
         }
 
     def test_it_goes_back(self) -> None:
-        """A row that knows less of one topic than the one before it is out of order; at least once
-        may, after a crash.
+        """A row that knows less of one topic than the row before is out of order.
+
+        Under at least once it may be so after a crash.
         """
         for mode, crash, found in (
             ("exactly_once", True, 1),
@@ -94,8 +101,9 @@ class TestRelation:
             assert [name for name, *_ in story.found("relation")] == found
 
     def test_it_ends_early(self) -> None:
-        """A robot without a row, or with one that lacks a signal, is lost; one that lacks a name is
-        not.
+        """A robot without a row, or with one that lacks a signal, is lost.
+
+        A robot that lacks a name is not.
         """
         story, motor, gripper = two_signals()
         assert [name for name, *_ in story.found("relation")] == ["lost"]
@@ -117,15 +125,16 @@ class TestRelation:
         "value", [{"rate_mhz": 1.5}, {"applied": {}}, {"more": 1}, {"robot": "bob"}, {"name": 1}]
     )
     def test_it_is_no_row(self, value: dict[str, Any]) -> None:
-        """What the contract does not allow is invented, and says why."""
+        """A row against the contract is invented, and says why."""
         story, motor, gripper = two_signals()
         story.pulse("ada", motor, gripper, value=value)
 
         assert "phantom" in {name for name, *_ in story.found("relation")}
 
     def test_below_the_committed_offsets(self) -> None:
-        """With all instances down the row holds just what is committed; at least once, that or more
-        (`fold`).
+        """With all instances down the row holds just the committed records.
+
+        Under at least once it holds these or more. The check is `fold`.
         """
         for mode, read, name in (
             ("exactly_once", 1, None),

@@ -1,7 +1,7 @@
 """Any legal history of `pulse` passes its checks, and any mutated one is caught.
 
-A small design is played here that shares nothing with the model: it reads four topics in any order,
-shows the rows that changed, is killed, and goes on from its last commit; it is asked whenever it
+A small design is played here that shares nothing with the model. It reads four topics in any order,
+shows the rows that changed, is killed, and goes on from its last commit. It is asked whenever it
 has shown something.
 """
 
@@ -22,8 +22,9 @@ ROBOTS = ("ada", "bob")
 
 @dataclass(frozen=True)
 class Plan:
-    """Four inputs by a byte a record, and what is done: read a topic's next record, show, commit,
-    die.
+    """Four inputs by a byte a record, and the steps of the design.
+
+    A step reads a topic's next record, shows, commits or dies.
     """
 
     mode: str
@@ -92,8 +93,9 @@ class Played:
             self.touched.add((record.key or b"").decode())
 
     def show(self) -> None:
-        """Show the rows that changed, with what was read of their robots; under exactly_once that
-        is a commit.
+        """Show the rows that changed, with the read records of their robots.
+
+        Under exactly_once that is a commit.
         """
         for robot in sorted(self.touched):
             known = [
@@ -110,7 +112,7 @@ class Played:
             self.committed = dict(self.read)
 
     def commit(self) -> None:
-        """What was read is done with."""
+        """Commit all records that were read."""
         self.show()
         self.committed = dict(self.read)
 
@@ -118,7 +120,7 @@ class Played:
 @settings(max_examples=100, deadline=None)
 @given(PLANS)
 def test_a_legal_history_passes(plan: Plan) -> None:
-    """Whatever is read first, and however often it is killed."""
+    """No order of reading and no number of kills is caught."""
     played = Played(plan)
 
     assert played.story.found("relation") == []
@@ -131,8 +133,9 @@ def test_a_legal_history_passes(plan: Plan) -> None:
 @settings(max_examples=100, deadline=None)
 @given(PLANS, st.sampled_from(["drop", "repeat", "points", "swap", "name"]), st.integers(0, 5))
 def test_a_mutated_history_is_caught(plan: Plan, mutation: str, which: int) -> None:
-    """A last row that is missing, a repeated one, one point more, two rows in the wrong order,
-    another name.
+    """Each mutation of the last rows is caught.
+
+    It is a missing or a repeated row, one point more, two rows in the wrong order, or another name.
     """
     played = Played(plan)
     rows = [row for shown in played.shown.values() for row in shown]

@@ -23,7 +23,7 @@ class TestAnswers:
         return story, *rows
 
     def test_not_ready_and_then_the_row(self) -> None:
-        """Who says that it is not ready is right, and so is the last row."""
+        """An instance that says that it is not ready is right, and so is the last row."""
         story, _, row = self.restarted()
         story.answers(None, key="ada", ready=False)
         story.answers(row)
@@ -31,7 +31,7 @@ class TestAnswers:
         assert story.found("answers") == []
 
     def test_nothing_or_an_older_row_after_a_start(self) -> None:
-        """What was visible when it began has to be in its first answer."""
+        """A row that was visible when an instance began has to be in its first answer."""
         for older in (True, False):
             story, row, _ = self.restarted()
             story.answers(row if older else None, key="ada")
@@ -39,7 +39,7 @@ class TestAnswers:
             assert story.found("answers") == [("behind-commit", "ada", None)]
 
     def test_it_goes_back(self) -> None:
-        """An instance never answers with less than it did before; another one may know less."""
+        """An instance never answers with less than before; another one may know less."""
         story, motor, gripper = two_signals()
         story.start("b")
         first = story.pulse("ada", motor)
@@ -62,8 +62,9 @@ class TestAnswers:
             assert story.found("answers") == [(name, "ada", None)]
 
     def test_nobody_could_be_wrong(self) -> None:
-        """Where nobody answered who began when rows were there, nothing is shown; who cannot be
-        asked is not judged.
+        """Nothing is shown if each instance that answered began before there were rows.
+
+        A design that cannot be asked is not judged.
         """
         story, motor, gripper = two_signals()
         with pytest.raises(NotOffered):
@@ -77,7 +78,10 @@ class TestCommittedAnswers:
     """No answer holds what is not committed."""
 
     def test_seen_and_not_yet_seen(self) -> None:
-        """A row that readers saw by then is right; one that they see later, or never, is not."""
+        """A row that readers saw by then is right.
+
+        A row that they see later, or never, is not.
+        """
         story, motor, gripper = two_signals()
         rows = story.pulse("ada", motor), story.pulse("ada", motor, gripper)
         story.answers(rows[0])
@@ -127,8 +131,9 @@ class TestOnline:
     """The others answer all the time."""
 
     def test_after_a_kill(self) -> None:
-        """Who is not ready after another died is not online; before that it may have been
-        starting.
+        """An instance that is not ready after another died is not online.
+
+        Before that it may have been starting.
         """
         story, motor, gripper = two_signals()
         row = story.pulse("ada", motor, gripper)

@@ -42,7 +42,7 @@ class TestSameRows:
         assert story.found("same-rows") == []
 
     def test_only_the_last_row_counts(self) -> None:
-        """What was shown on the way is the relation's business."""
+        """Only the last row counts; earlier rows are the relation's business."""
         assert self.both(5, 5).found("same-rows") == []
 
     def test_another_row(self) -> None:
@@ -64,7 +64,7 @@ class TestSameRows:
         assert anomaly.text.endswith(silent)
 
     def test_a_row_that_cannot_be_read(self) -> None:
-        """What is no row of the contract is the same as nothing."""
+        """A row against the contract is the same as nothing."""
         story = self.both(5, 5)
         entry = next(iter(story.history.of(Record)))
         story.row("ada", 5, 1, entry, value=b"?")
@@ -91,8 +91,9 @@ class TestSideEffects:
         assert self.appeared(groups=("its-own",), group="its-own").found("side-effects") == []
 
     def test_declared(self) -> None:
-        """A topic that begins with the application id and was declared may appear, and a group that
-        begins with it.
+        """A declared topic may appear if it begins with the application id.
+
+        So may a group that begins with it.
         """
         story = self.appeared(
             "app-changelog", groups=("app-leader",), internal_topics=("app-changelog",)
@@ -117,8 +118,9 @@ class TestSideEffects:
         assert why in anomaly.text
 
     def test_a_leaked_transactional_id(self) -> None:
-        """A transactional id that does not begin with the application id belongs to nobody; one
-        that was there is not new.
+        """A transactional id that does not begin with the application id is leaked.
+
+        An id that was there before is not new.
         """
         story = Story()
         story.names("app-entries", "app-balances", ids=("old",))
@@ -129,14 +131,15 @@ class TestSideEffects:
         assert "transactional id host-1" in anomaly.text
 
     def test_a_leaked_group(self) -> None:
-        """A group that nobody named and that does not begin with the application id is leaked."""
+        """A group that was not named is leaked unless the application id begins it."""
         assert self.appeared(groups=("foreign",)).found("side-effects") == [
             ("leaked-topic", None, None)
         ]
 
     def test_a_broker_that_others_use(self) -> None:
-        """Foreign names are ignored there; what begins with the application id or was declared is
-        not.
+        """Foreign names are ignored on a broker that others use.
+
+        A name that begins with the application id or was declared is not.
         """
         assert self.appeared("foreign", groups=("foreign",), ours=False).found("side-effects") == []
         assert self.appeared("app-changelog", ours=False).found("side-effects") == [
@@ -146,9 +149,7 @@ class TestSideEffects:
         assert declared.found("side-effects") == [("leaked-topic", None, None)]
 
     def test_a_second_application(self) -> None:
-        """Topics that the harness makes for a later application are no side effect of the
-        design.
-        """
+        """Topics that the harness makes for a later application are no side effect."""
         story = self.appeared()
         story.beside("at_least_once")
         story.names("app-entries", "app-balances", "old", "other-entries", "other-balances")
@@ -205,9 +206,7 @@ class TestFootprint:
         assert "app-x, app-y" in anomaly.text
 
     def test_more_than_its_table(self) -> None:
-        """As many bytes as the rows of the table have are what a design declares that declares
-        nothing.
-        """
+        """A design that declares nothing may keep as many bytes as its table has."""
         story, motor, gripper = two_signals()
         story.pulse("ada", motor, gripper)
         size = sum(

@@ -13,8 +13,9 @@ Kept = tuple[Story, list[Record]]
 
 
 def three_states(*, interval_ms: int = INTERVAL_MS) -> Kept:
-    """A ledger that keeps its state in a store; ada gets three entries, and every state of hers is
-    an output.
+    """Tell a ledger that keeps its state in a store.
+
+    The account ada gets three entries, and every state of hers is an output.
     """
     story = Story("ledger", "at_least_once", persistence_interval_ms=interval_ms)
     story.start()
@@ -45,7 +46,7 @@ class TestStored:
         assert story.found("stored") == [("late", "ada", "app-entries-0@2")]
 
     def test_it_is_no_row(self) -> None:
-        """What cannot be read is not the last state, and says why."""
+        """A stored value that cannot be read is not the last state, and says why."""
         story, rows = three_states()
         story.stored(ada=rows[2].model_copy(update={"value": b"[]"}))
         story.rests()
@@ -54,7 +55,7 @@ class TestStored:
         assert "no row of the contract" in anomaly.text
 
     def test_others_had_the_cores(self) -> None:
-        """What is late while others took the cores proves nothing."""
+        """A late state proves nothing while others took the cores."""
         story, rows = three_states()
         story.stored(ada=rows[0])
         story.rests(others=0.5)
@@ -128,7 +129,10 @@ class TestThrottled:
         assert story.found("throttled") == found
 
     def test_the_closing_write_is_excepted(self) -> None:
-        """A graceful close may write once more, and the next life counts from its own start."""
+        """A graceful close may write once more.
+
+        The next life counts from its own start.
+        """
         story, _ = three_states(interval_ms=1000)
         story.stop(at_ms=600)
         story._happens("a", "started", at_ms=700)
@@ -137,9 +141,7 @@ class TestThrottled:
         assert story.found("throttled") == []
 
     def test_nothing_was_at_stake(self) -> None:
-        """Where no account changes more often than it may be written, nothing had to be held
-        back.
-        """
+        """If no account changes more often than it may be written, nothing is shown."""
         story, _ = three_states(interval_ms=10)
         story.stored((0, "ada"), at_ms=600)
 

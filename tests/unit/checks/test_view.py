@@ -1,4 +1,4 @@
-"""What a view says of a history before any check does."""
+"""A view reads a history before any check does."""
 
 import pytest
 from joins_in_words import told
@@ -23,7 +23,8 @@ from upheld.checks.view import view_of
     ],
 )
 def test_settled(program: str, reads: str, outputs: str, settled: bool) -> None:
-    """It is settled when every key shows its last state, or nothing where there is nothing to
-    show.
+    """A view is settled when every key shows its last state.
+
+    A key without anything to show shows nothing.
     """
     assert view_of(told(program, reads, outputs).history, "app").is_settled is settled

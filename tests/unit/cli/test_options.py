@@ -1,6 +1,6 @@
-"""What the options of `upheld run` say reaches the run, and its end says what came of them.
+"""The options of `upheld run` reach the run, and its end says their results.
 
-No Kafka.
+No Kafka is started.
 """
 
 from pathlib import Path
@@ -12,7 +12,7 @@ import pytest
 from upheld import cli
 from upheld.cli import run
 from upheld.report import Summary
-from upheld.runner.plugin import Choice
+from upheld.runner.choice import Choice
 
 
 @pytest.fixture
@@ -87,8 +87,9 @@ def summary(**fields: Any) -> Summary:
 
 
 def test_the_last_lines_say_what_was_broken_and_left_out(tmp_path: Path) -> None:
-    """A limit that is broken and rows that were not judged are named at the end, where they are
-    true.
+    """The end names a limit that was broken, and the number of rows left out.
+
+    It names them only where they are true.
     """
     said = run.closing(summary(partial=True, limits_broken=["0.6 s of at most 0.5 s"]), tmp_path)
 

@@ -1,4 +1,4 @@
-"""The decisions in docs/adr: each file has its form, and the index lists all of them."""
+"""Each decision in docs/adr has its form, and the index lists all of them."""
 
 import importlib.util
 import re
@@ -142,7 +142,10 @@ def test_titles_are_short_and_unique() -> None:
 
 
 def test_metadata_are_valid() -> None:
-    """A status, a date, and guarantees that the catalogue has; all else is in backticks."""
+    """Status and date are valid, and the catalogue has each guarantee that is named.
+
+    All other names are in backticks.
+    """
     guarantees = catalogue.load().guarantees
     numbers = {each.number for each in DECISIONS}
     for each in DECISIONS:

@@ -1,5 +1,6 @@
-"""The picture of the packages is the contract that the lint holds, and the places that it names
-exist.
+"""The picture of the packages is the contract that the lint holds.
+
+The places that it names exist.
 """
 
 import re

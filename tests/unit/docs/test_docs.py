@@ -1,5 +1,6 @@
-"""The documents and the command line agree: every command and option that is written exists, and
-every command is written.
+"""The documents and the command line agree.
+
+Every command and option that is written exists, and every command is written.
 """
 
 import argparse
@@ -49,7 +50,7 @@ def code_in(document: Path) -> list[str]:
 
 
 def calls() -> list[tuple[str, str, str]]:
-    """(document, command, what follows it) for every command line that the documents show."""
+    """Return document, command and arguments of each command line in the documents."""
     return [
         (document.name, call["command"], call["rest"])
         for document in DOCUMENTS
@@ -88,8 +89,9 @@ def test_every_option_in_a_command_line_is_an_option_of_that_command() -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_every_option_that_is_written_exists(document: Path) -> None:
-    """Options that stand alone belong to some command; of other programs they stand in lines that
-    name the program.
+    """Each option that stands alone belongs to some command of upheld.
+
+    Options of other programs stand in lines that name the program.
     """
     known = options_of(parser(), *commands().values())
     written = {
@@ -104,8 +106,9 @@ def test_every_option_that_is_written_exists(document: Path) -> None:
 
 
 def test_the_table_of_exit_codes_is_the_code() -> None:
-    """One meaning for each, the same in --help and in the document, and every code that is used is
-    in it.
+    """Each exit code has one meaning, the same in --help and in the document.
+
+    Every code that is used is in the table.
     """
     document = (ROOT / "docs" / "gate-your-own-design.md").read_text(encoding="utf-8")
     table = {int(code): meaning.replace("`", "") for code, meaning in ROW.findall(document)}

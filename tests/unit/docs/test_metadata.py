@@ -1,4 +1,7 @@
-"""Installation commands, CITATION.cff and the changelog agree with the metadata of the package."""
+"""The documents agree with the metadata of the package.
+
+They are installation commands, CITATION.cff and the changelog.
+"""
 
 import re
 import shlex
@@ -58,7 +61,7 @@ def install_lines() -> Iterator[Line]:
 
 
 def wrong_target(target: str, *, published: bool) -> str:
-    """Return what is wrong with a thing that pip is told to install; empty if nothing is."""
+    """Return what is wrong with a target of pip install; empty if nothing is."""
     if path := PATH.fullmatch(target):
         name = Path(path["folder"]).name or PROJECT["name"]
         extras = {extra.strip() for extra in (path["extras"] or "").split(",")} - {""}
@@ -156,7 +159,10 @@ def test_a_text_says_that_nothing_is_published_as_long_as_it_is_true() -> None:
 
 
 def test_a_dated_heading_is_a_release() -> None:
-    """A heading in another form would be passed over, so the newest one has to be this version."""
+    """The newest heading of the changelog is this version.
+
+    So a heading in another form is not passed over.
+    """
     dated = "# Changelog\n\n## 0.2.0\n\n- More.\n\n## 0.1.0 - 2026-12-01\n\n- A start.\n"
 
     assert releases(dated) == [Release("0.2.0", ""), Release("0.1.0", "2026-12-01")]
@@ -165,7 +171,7 @@ def test_a_dated_heading_is_a_release() -> None:
 
 
 def test_the_citation_agrees_with_the_package() -> None:
-    """CITATION.cff names the version, the license, the authors, and the date once there is one."""
+    """CITATION.cff names the version, the license, the authors, and the date if any."""
     newest = releases()[0]
     authors = [author["name"] for author in PROJECT["authors"]]
 

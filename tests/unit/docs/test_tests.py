@@ -1,4 +1,4 @@
-"""The tests stand where they belong: they mirror the packages, and none needs another one."""
+"""The tests mirror the packages, and no test needs another one."""
 
 import ast
 import re
@@ -34,7 +34,7 @@ def scripts_of(file: str) -> set[str]:
 
 
 def test_no_test_imports_another_test() -> None:
-    """What two tests share stands in tests/support."""
+    """Code that two tests share stands in tests/support."""
     tests = {path.stem for kind in KINDS for path in modules(TESTS / kind)}
     found = [
         f"{path.relative_to(ROOT)}: {name}"

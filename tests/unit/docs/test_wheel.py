@@ -1,5 +1,6 @@
-"""What is installed is what is in the tree: a feature that the wheel forgets is a promise that
-nobody judges.
+"""The wheel holds the files of the tree.
+
+A feature that the wheel forgets is a promise that nobody judges.
 """
 
 import os
@@ -128,7 +129,10 @@ def test_the_source_distribution_makes_the_same_wheel(
 
 
 def test_the_source_distribution_holds_documents_and_no_test(unpacked: Path) -> None:
-    """The tests need the whole repository; setuptools by itself would add those named test_*.py."""
+    """The source distribution has no test, because tests need the whole repository.
+
+    Setuptools by itself would add those named test_*.py.
+    """
     names = {path.name for path in unpacked.iterdir()}
 
     assert names >= {"upheld", "pyproject.toml", "README.md", "CHANGELOG.md", "CITATION.cff"}

@@ -11,7 +11,7 @@ SUPPORT = Path(__file__).parents[2] / "support"
 
 
 def told(script: str, hash_seed: str) -> str:
-    """What a process of its own prints."""
+    """Return the output of a script in a process of its own."""
     own = os.environ | {"PYTHONHASHSEED": hash_seed}
     command = [sys.executable, "-c", script]
     return subprocess.run(
@@ -20,8 +20,9 @@ def told(script: str, hash_seed: str) -> str:
 
 
 def test_one_seed_makes_the_same_bytes_in_any_process() -> None:
-    """Nothing of the process, not even the order of its sets, reaches a workload; the same
-    questions have the same answers.
+    """Nothing of the process reaches a workload, not even the order of its sets.
+
+    The same questions have the same answers.
     """
     script = (
         f"import sys; sys.path.insert(0, {str(SUPPORT)!r}); "

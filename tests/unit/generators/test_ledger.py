@@ -1,4 +1,4 @@
-"""The entries of `ledger` and `relay` have all that trips a design, and nothing else."""
+"""The entries of `ledger` and `relay` have all that trips a design."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -42,7 +42,10 @@ def test_two_seeds_make_two_workloads() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_default_workload_has_all_that_trips_a_design(seed: int) -> None:
-    """Every awkward kind of entry occurs in every seed, and often enough to meet a fault."""
+    """Every awkward kind of entry occurs in every seed.
+
+    It occurs often enough to meet a fault.
+    """
     counts = facts(ledger(seed))
 
     expected = {
@@ -75,8 +78,9 @@ def test_an_entry_has_up_to_eight_postings() -> None:
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=repr)
 def test_keys_stay_where_they_belong(variant: dict[str, Any]) -> None:
-    """A branch has one partition, an account one branch, and all sums fit into 64 bits at every
-    moment.
+    """A branch has one partition, and an account one branch.
+
+    All sums fit into 64 bits at every moment.
     """
     partition_of: defaultdict[bytes, set[int]] = defaultdict(set)
     branch_of: defaultdict[str, set[bytes]] = defaultdict(set)
@@ -95,8 +99,9 @@ def test_keys_stay_where_they_belong(variant: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=repr)
 def test_new_records_have_new_ids_and_later_times(variant: dict[str, Any]) -> None:
-    """Ids are unique and times strictly rise, aborted records included; record and envelope
-    agree.
+    """Ids are unique and times strictly rise, aborted records included.
+
+    Record and envelope agree.
     """
     sends = ledger(11, **variant)
     envelopes = {Envelope.FromString(send.value).id: send.timestamp_ms for send in sends}
@@ -116,8 +121,9 @@ def test_every_partition_ends_in_an_aborted_record(variant: dict[str, Any]) -> N
 
 
 def test_the_records_of_an_aborted_transaction_stand_together() -> None:
-    """Each transaction is one run of the list, on every partition, of records that look like the
-    others.
+    """Each transaction is one run of the list, on every partition.
+
+    Its records look like the others.
     """
     sends = ledger(11, republished=True)
     runs = [(before.transaction, after.transaction) for before, after in pairwise(sends)]
@@ -141,7 +147,10 @@ def test_no_aborted_transactions_on_request() -> None:
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("moved", [False, True])
 def test_a_republished_workload_repeats_and_never_reorders(seed: int, *, moved: bool) -> None:
-    """Within a partition every repetition is a run of what came just before, byte for byte."""
+    """Within a partition every repetition is a run of the records just before.
+
+    It is the same byte for byte.
+    """
     sends = [send for send in ledger(seed, republished=True, moved=moved) if not send.aborted]
     played: defaultdict[int, list[bytes]] = defaultdict(list)
     following: defaultdict[int, int] = defaultdict(int)
@@ -162,8 +171,9 @@ def test_a_republished_workload_repeats_and_never_reorders(seed: int, *, moved: 
 
 @pytest.mark.parametrize("moved", [False, True])
 def test_first_hops_rise_by_one_in_each_upstream_partition(*, moved: bool) -> None:
-    """An entry has the next position of its upstream partition, whatever was aborted or
-    repeated.
+    """An entry has the next position of its upstream partition.
+
+    Aborted and repeated entries do not change that.
     """
     offsets: defaultdict[tuple[str, int, bytes], list[int]] = defaultdict(list)
     for _, envelope in first_sightings(ledger(11, republished=True, moved=moved)):
@@ -174,8 +184,9 @@ def test_first_hops_rise_by_one_in_each_upstream_partition(*, moved: bool) -> No
 
 
 def test_an_aborted_attempt_takes_no_position_upstream() -> None:
-    """What was aborted comes again with the same first hop: who counts it discards the right
-    entry.
+    """An aborted entry comes again with the same first hop.
+
+    A design that counts it discards the right entry.
     """
     sends = ledger(11, republished=True)
     aborted = {
@@ -212,7 +223,7 @@ def test_a_move_changes_one_thing_for_each_third_of_the_branches() -> None:
 
 
 def test_a_move_makes_offsets_that_the_old_one_would_discard() -> None:
-    """Every branch has entries after the move whose offset is not above the last one before it."""
+    """After the move every branch has entries whose offset is not above the last."""
     last: dict[bytes, tuple[tuple[str, int, bytes], int]] = {}
     lost: set[bytes] = set()
     for send, envelope in first_sightings(ledger(11, moved=True)):
@@ -235,7 +246,7 @@ def test_as_many_accounts_as_entries_are_touched_one_after_the_other() -> None:
 
 @pytest.mark.parametrize("republished", [False, True])
 def test_a_later_wave_adds_entries_to_the_same_accounts(*, republished: bool) -> None:
-    """What arrives later is new and later in every way, and needs the state of what came before."""
+    """A later wave is new and later in every way, and needs the earlier state."""
     first, second = (
         first_sightings(ledger(5, wave=wave, republished=republished)) for wave in (0, 1)
     )
@@ -255,7 +266,7 @@ def test_a_later_wave_adds_entries_to_the_same_accounts(*, republished: bool) ->
 
 
 def test_traffic_is_skewed() -> None:
-    """By Zipf's law the busiest branch has several times the traffic of the median one."""
+    """The busiest branch has several times the median traffic, by Zipf's law."""
     traffic: defaultdict[bytes, int] = defaultdict(int)
     for send in ledger(5):
         traffic[send.key] += 1
@@ -265,7 +276,7 @@ def test_traffic_is_skewed() -> None:
 
 
 def test_headers_are_awkward_too() -> None:
-    """Some records have a header's name twice, an empty value and bytes that are no text."""
+    """Some records have a header's name twice, an empty value and no text."""
     headers = [send.headers for send in ledger(5)]
 
     assert all(found[0][0] == "traceparent" for found in headers)
@@ -275,8 +286,9 @@ def test_headers_are_awkward_too() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_flawed_workload(seed: int) -> None:
-    """Each partition begins and ends with a record that cannot be read, and has several in a row;
-    entries are as many as ever.
+    """Each partition begins and ends with an unreadable record.
+
+    It has several in a row, and as many entries as ever.
     """
     sends = ledger(seed, flawed=True)
     counts = facts(sends)
@@ -301,7 +313,7 @@ def test_a_flawed_workload(seed: int) -> None:
 @pytest.mark.parametrize("flaw", FLAWS)
 @pytest.mark.parametrize("seed", range(20))
 def test_a_record_that_cannot_be_read(seed: int, flaw: str) -> None:
-    """Each flaw makes an entry of which no program that reads envelopes can make anything."""
+    """Each flaw makes an entry that no program that reads envelopes can use."""
     assert not is_readable(unreadable(seed, flaw))
 
 

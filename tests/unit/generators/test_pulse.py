@@ -11,8 +11,9 @@ from upheld.programs.pulse import said
 
 
 def test_signals_have_all_that_trips_a_design() -> None:
-    """Every kind of signal, skew, signals older than a robot's first and of one moment; a robot
-    keeps to its partition.
+    """There is every kind of signal, skew, and signals of one moment.
+
+    There are signals older than a robot's first, and a robot keeps to its partition.
     """
     sends = signals(7)
     said = [(send, json.loads(send.value or b"")) for send in sends if not send.aborted]
@@ -32,8 +33,9 @@ def test_signals_have_all_that_trips_a_design() -> None:
 
 
 def test_signals_and_names_end_in_aborted_records() -> None:
-    """Every partition that is written to ends in a record of an aborted transaction, and a name may
-    go again.
+    """Every partition that is written to ends in an aborted record.
+
+    A name may go again.
     """
     for sends in (signals(7, robots=16), names(7, count=200, robots=16)):
         last = {(send.role, send.partition): send for send in sends}

@@ -18,8 +18,9 @@ from upheld.programs import PROGRAMS, Unreadable
 def test_tables_whose_first_changes_were_made_before_go_on_as_if_they_had_made_them(
     program: str,
 ) -> None:
-    """Whatever came of the others meanwhile; and those that did something else first make changes
-    of their own.
+    """Later changes follow from the first ones, whatever came of other tables.
+
+    Tables that did something else first make changes of their own.
     """
     first, second, third = (joined(program, 11) for _ in range(3))
     made = first.changes(500)
@@ -42,8 +43,9 @@ def test_two_seeds_make_two_workloads_of_tables() -> None:
 @JOINS
 @pytest.mark.parametrize("seed", range(3))
 def test_the_changes_of_tables_have_all_that_trips_a_design(program: str, seed: int) -> None:
-    """Rows come, change, move, go, come again and go without having been there, some right after
-    one another.
+    """Rows come, change, move, go and come again, some right after one another.
+
+    Some go without having been there.
     """
     made = joined(program, seed)
     sends = made.changes(4_000)
@@ -77,8 +79,9 @@ def test_the_changes_of_tables_have_all_that_trips_a_design(program: str, seed: 
 
 @JOINS
 def test_partners_come_change_go_and_are_missing(program: str) -> None:
-    """Some partners are there from the beginning and some never, and they are deleted and inserted
-    again meanwhile.
+    """Some partners are there from the beginning, and some never.
+
+    They are deleted and inserted again meanwhile.
     """
     made = joined(program)
     sends = [send for send in made.changes(4_000) if not send.aborted]
@@ -101,8 +104,9 @@ def test_partners_come_change_go_and_are_missing(program: str) -> None:
 def test_a_key_has_one_partition_and_each_ends_in_an_aborted_record(
     program: str, partitions: int, beside: int
 ) -> None:
-    """Both topics keep a key together, end in markers in every partition, and abort in transactions
-    that stand together.
+    """Both topics keep a key together, and end in markers in every partition.
+
+    The records of an aborted transaction stand together.
     """
     made = joined(program, partitions=partitions, beside=beside)
     sends = made.changes(1_000)
@@ -130,8 +134,9 @@ def test_a_key_has_one_partition_and_each_ends_in_an_aborted_record(
 
 @JOINS
 def test_times_rise_and_what_was_aborted_says_something_else(program: str) -> None:
-    """Every record is later than the one before it, over waves too, and an aborted row is none that
-    counts.
+    """Every record is later than the one before it, over waves too.
+
+    An aborted row is none that counts.
     """
     sends = everything(joined(program))
     counted = {send.value for send in sends if not send.aborted}
@@ -162,8 +167,9 @@ def test_every_record_of_a_workload_is_of_the_contract(program: str) -> None:
 
 @JOINS
 def test_tables_know_what_is_there(program: str) -> None:
-    """What is remembered is what a reader of committed data would have, however often more is asked
-    for.
+    """Tables remember the rows that a reader of committed data would have.
+
+    They do, however often more is asked for.
     """
     made = joined(program)
     sends: list[Send] = []
@@ -182,8 +188,9 @@ def test_tables_know_what_is_there(program: str) -> None:
 
 
 def test_every_row_moves_to_another_partner() -> None:
-    """Each row that is there is written once, with another ticker than before, be that none or an
-    unknown one.
+    """Each row that is there is written once, with another ticker than before.
+
+    The ticker may be none or an unknown one.
     """
     made = joined("holdings")
     before = last_rows(made.changes(2_000), "positions")
@@ -199,8 +206,9 @@ def test_every_row_moves_to_another_partner() -> None:
 
 @JOINS
 def test_all_of_a_table_goes_and_comes(program: str) -> None:
-    """Every row that is there is deleted, every one that is not inserted; every partner changes,
-    and every one there goes.
+    """Every row that is there is deleted, and every other one inserted.
+
+    Every partner changes, and every one that is there goes.
     """
     made = joined(program)
     first, second = made.roles
@@ -252,8 +260,9 @@ def test_tables_that_cannot_be_are_refused(rows: int, partners: int) -> None:
 
 
 def test_a_table_as_it_stands_in_a_feature() -> None:
-    """Numbers, lists and text are what they look like, a cell without text is null, and a key alone
-    a tombstone.
+    """Numbers, lists and text in a cell are what they look like.
+
+    A cell without text is null, and a key alone a tombstone.
     """
     positions = written(
         "positions",

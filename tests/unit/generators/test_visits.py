@@ -6,8 +6,9 @@ from upheld.generators.visits import facts, visits
 
 
 def test_the_workload() -> None:
-    """One seed, the same bytes; every customer has an event, nulls and aborted ones stand between,
-    a wave brings new ones.
+    """One seed gives the same bytes, and a wave brings new events.
+
+    Every customer has an event, and nulls and aborted events stand between.
     """
     first = visits(7)
     again = visits(7)

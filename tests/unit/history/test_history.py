@@ -1,4 +1,4 @@
-"""A history is written quickly, and holds what it would hold if it were written slowly."""
+"""A history that is written quickly holds the same as one written slowly."""
 
 import json
 from base64 import b64encode
@@ -44,12 +44,13 @@ FIELDS = st.fixed_dictionaries(
 
 
 class TestRecords:
-    """What is made without validation, and written without a serialiser."""
+    """Records that are made without validation, and written without a serialiser."""
 
     @given(FIELDS)
     def test_is_the_validated_one(self, fields: dict[str, Any]) -> None:
-        """A record that was read is equal to one of the same fields that was validated, and as
-        frozen.
+        """A record that was read is equal to a validated one of the same fields.
+
+        It is as frozen.
         """
         record = Record.read({"kind": "record", **fields})
 
@@ -78,8 +79,9 @@ class TestRecords:
         assert value == (data.decode() if is_text else BINARY + b64encode(data).decode())
 
     def test_of_messages(self) -> None:
-        """Each message of a topic gives its record: aborted ones are not visible, and the wave says
-        since when.
+        """Each message of a topic gives its record, with the wave's time.
+
+        Aborted records are not visible.
         """
         found = recorded(
             [_Message(0, 5), _Message(1, 5)],
@@ -144,8 +146,9 @@ class _Message:
 
 
 def test_all_at_once_is_one_after_the_other(tmp_path: Path) -> None:
-    """Records that are added together stand in the history, by kind and in the file, as if each had
-    been added.
+    """Records that are added together stand as if each had been added.
+
+    They do in the history, by kind and in the file.
     """
     story = Story()
     records = [story.entry(ada=1), story.aborted(ada=2), story.spoiled(None)]

@@ -51,7 +51,7 @@ def test_every_code_is_in_use() -> None:
 
 @pytest.mark.parametrize("happening", Happening)
 def test_an_older_mark_is_read_by_its_text(happening: Happening) -> None:
-    """A history that was recorded before marks had codes gives the same code by its text."""
+    """A mark that was recorded before there were codes gives its code by its text."""
     words = {"which": "another worker", "api": "EndTxn", "side": "after", "request": "EndTxn"}
     text = happening.text.format(**words)
 

@@ -31,12 +31,13 @@ from upheld.impl.spark import (  # noqa: E402
     branches,
     clock,
     dead_letters,
+    design,
     envelopes,
+    failures,
     joins,
     ledger,
     main,
     relay,
-    runtime,
 )
 from upheld.impl.spark.checkpoint import Checkpoint  # noqa: E402
 from upheld.impl.spark.session import JVM, open_session  # noqa: E402
@@ -681,7 +682,7 @@ def test_no_row(session, record):
 
     with pytest.raises(PySparkException, match="poison: app-positions-3@1 ") as stopped:
         joins.changes(read, ROLES, joins.POSITIONS, joins.TICKERS, "ticker").collect()
-    assert runtime.failure_of(str(stopped.value)).kind == "poison"
+    assert failures.failure_of(str(stopped.value)).kind == "poison"
 
 
 JSON = b'{"id": "0a183235363930343432343636313535342d302d3031353631311085f4a48de13122110a0b6c657769732d3035313831108cd50b"}'
@@ -763,7 +764,7 @@ def test_a_quoted_plan_is_no_poison():
         "+- Project [raise_error(concat_ws(, poison: , topic#13, -, cast(partition#14 as string), "
         "@, offset#15L))]"
     )
-    died = runtime.failure_of(f"TimeoutException: Timeout of 60000ms expired\n{plan}")
+    died = failures.failure_of(f"TimeoutException: Timeout of 60000ms expired\n{plan}")
 
     assert (died.kind, str(died)) == ("storage", "TimeoutException: Timeout of 60000ms expired")
 
@@ -808,7 +809,7 @@ def test_broadcast(session):
 def test_absurd_parameters(parameters, says):
     """They are refused before anything is opened, in one sentence."""
     with pytest.raises(Failed, match=f"^{says}$"):
-        runtime.Spark().open({"program": "holdings", "parameters": parameters})
+        design.Spark().open({"program": "holdings", "parameters": parameters})
 
 
 class LettingGo:

@@ -1,5 +1,6 @@
-"""What a process does to its disk is seen before it happens, and does not happen where it is
-held.
+"""A process's disk change is seen before it happens.
+
+A change that is held does not happen.
 """
 
 import sys
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 from miniatures import until
 
-from upheld.injectors.disk import Disk, Hold
+from upheld.injectors.disk.watcher import Disk, Hold
 
 pytestmark = pytest.mark.skipif(
     bool(Disk.lacking()), reason=f"nobody can be watched here: {Disk.lacking()}"
@@ -43,8 +44,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_what_is_seen(folder: Path) -> None:
-    """Changes alone, of children too, with unlike numbers alike; no checksums, and no close of what
-    is renamed then.
+    """Changes alone are seen, of children too, with unlike numbers alike.
+
+    Checksums are not seen, nor is the close of a file that is renamed then.
     """
     disk = Disk(folder.parent)
 
@@ -74,8 +76,9 @@ def test_what_is_held(folder: Path, number: int) -> None:
 
 
 def test_roll_back(folder: Path) -> None:
-    """A file has what its last fsync left, under its new name too, and one that had none is
-    gone.
+    """A file has the bytes of its last fsync, under its new name too.
+
+    A file that had none is gone.
     """
     disk = Disk(folder.parent)
     disk.launch([sys.executable, "-c", WORKS], cwd=folder).wait()

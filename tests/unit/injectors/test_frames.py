@@ -1,4 +1,4 @@
-"""What the proxy reads of Kafka's frames, and what it refuses to have read."""
+"""The proxy reads some of Kafka's frames, and refuses others."""
 
 import contextlib
 import io
@@ -18,7 +18,6 @@ from kio.schema.types import BrokerId, ProducerId
 from kio.serial import entity_writer
 from kio.static.primitive import i16, i32, i32Timedelta, i64, i64Timedelta
 
-from upheld.injectors.proxy import PLACED, Exchange, Rule
 from upheld.injectors.proxy.errors import FIRST, GIVEN, LAST, Moment, is_given, refusal
 from upheld.injectors.proxy.frames import (
     ADDRESSED,
@@ -35,8 +34,9 @@ from upheld.injectors.proxy.frames import (
     parse,
     parts,
     places,
-    told,
+    rewrite,
 )
+from upheld.injectors.proxy.rules import PLACED, Exchange, Rule
 
 NEVER = i32Timedelta.parse(timedelta(0))
 ALL = [(key, version) for key, name in api_key_map.items() for version in schema_name_map[name]]
@@ -50,8 +50,9 @@ def place(_node_id: int, _host: str, port: int) -> tuple[str, int]:
 def request(
     api_key: int, version: int, body: bytes = b"", client_id: bytes | None = b"me"
 ) -> bytes:
-    """A request's frame: a flexible header has one byte more, and a client id that is not compact
-    either.
+    """Return the frame of a request.
+
+    A flexible header has one byte more, and a client id that is not compact either.
     """
     named = (
         struct.pack(">h", -1)
@@ -120,7 +121,7 @@ def test_brokers_move(version: int) -> None:
     frame = answer(METADATA, version, brokers=(broker,), **given_by_default(METADATA, version))
     asked = parse(request(METADATA, version))
 
-    header, message = decode(asked, told(asked, frame, place))
+    header, message = decode(asked, rewrite(asked, frame, place))
 
     assert header.correlation_id == 7
     assert [(node.node_id, node.host, node.port) for node in message.brokers] == [
@@ -129,7 +130,7 @@ def test_brokers_move(version: int) -> None:
 
 
 def given_by_default(api_key: int, version: int) -> dict[str, Any]:
-    """The fields of an answer that have no default, other than those that name brokers."""
+    """Return an answer's fields without a default that do not name brokers."""
     values = {
         "throttle_time": NEVER,
         "error_code": ErrorCode.none,
@@ -159,7 +160,7 @@ def test_coordinators_move(version: int) -> None:
         frames = [answer(FIND_COORDINATOR, version, coordinators=tuple(both), **fields)]
     asked = parse(request(FIND_COORDINATOR, version))
 
-    messages = [decode(asked, told(asked, frame, place))[1] for frame in frames]
+    messages = [decode(asked, rewrite(asked, frame, place))[1] for frame in frames]
 
     nodes = messages if version < 4 else messages[0].coordinators
     assert [(node.host, node.port) for node in nodes] == [("127.0.0.1", 9093), ("", -1)]
@@ -183,13 +184,14 @@ def test_the_cluster_moves(version: int) -> None:
     )
     asked = parse(request(DESCRIBE_CLUSTER, version))
 
-    assert [node.port for node in decode(asked, told(asked, frame, place))[1].brokers] == [9093]
+    assert [node.port for node in decode(asked, rewrite(asked, frame, place))[1].brokers] == [9093]
 
 
 @pytest.mark.parametrize("version", sorted(schema_name_map["api_versions"]))
 def test_no_version_is_offered_that_cannot_be_read(version: int) -> None:
-    """The highest are cut to those that have a schema, unknown APIs are left out, and the lowest
-    stay as the broker says.
+    """The highest versions are cut to those that have a schema.
+
+    Unknown APIs are left out, and the lowest versions stay as the broker says.
     """
     offered = [(PRODUCE, 0, 99), (METADATA, 0, 12), (9999, 0, 1)]
     keys = tuple(
@@ -206,7 +208,7 @@ def test_no_version_is_offered_that_cannot_be_read(version: int) -> None:
     frame = answer(API_VERSIONS, version, api_keys=keys, **given_by_default(API_VERSIONS, version))
     asked = parse(request(API_VERSIONS, version))
 
-    found = decode(asked, told(asked, frame, place))[1].api_keys
+    found = decode(asked, rewrite(asked, frame, place))[1].api_keys
 
     newest = max(schema_name_map["produce"])
     assert [(api.api_key, api.min_version, api.max_version) for api in found] == [
@@ -220,7 +222,7 @@ def test_an_unknown_version_is_answered_in_the_oldest() -> None:
     frame = answer(API_VERSIONS, 0, error_code=ErrorCode.unsupported_version, api_keys=())
     asked = parse(request(API_VERSIONS, 4))
 
-    assert told(asked, frame, place) == frame
+    assert rewrite(asked, frame, place) == frame
 
 
 def test_what_names_no_broker_travels_as_it_is() -> None:
@@ -228,7 +230,7 @@ def test_what_names_no_broker_travels_as_it_is() -> None:
     for api_key, version in ALL:
         if api_key not in {*ADDRESSED, API_VERSIONS}:
             assert (
-                told(Request(api_key, version, 7, None, b"", 0), b"\0\0\0\7rest", place)
+                rewrite(Request(api_key, version, 7, None, b"", 0), b"\0\0\0\7rest", place)
                 == b"\0\0\0\7rest"
             )
 
@@ -258,13 +260,15 @@ def test_any_answer_is_read_or_refused(api_key: int, data: st.DataObject) -> Non
     """No bytes make it fall over."""
     version = data.draw(st.sampled_from(sorted(schema_name_map[api_key_map[api_key]])))
     with contextlib.suppress(UnreadableError):
-        told(Request(api_key, version, 7, None, b"", 0), data.draw(st.binary(max_size=200)), place)
+        rewrite(
+            Request(api_key, version, 7, None, b"", 0), data.draw(st.binary(max_size=200)), place
+        )
 
 
 def asking(
     api: str, version: int, where: dict[Any, list[int]] | None = None, **said: Any
 ) -> Request:
-    """A request for these partitions of topics, by name or id; nothing much else is in it."""
+    """Return a request for these partitions of topics, by name or id, and little else."""
     key = next(key for key, name in api_key_map.items() if name == api)
     body = io.BytesIO()
     schema = load_request_schema(key, version)
@@ -274,7 +278,7 @@ def asking(
 
 
 def filled(schema: Any, where: Any, said: dict[str, Any]) -> Any:
-    """A message or a part of one: topics where these are to be listed, partitions in a topic."""
+    """Return a message or a part of one, filled where it lists topics or partitions."""
     plain = {
         i32Timedelta: NEVER,
         i64Timedelta: i64Timedelta.parse(timedelta(0)),
@@ -336,8 +340,9 @@ REFUSALS = [
 def test_a_refusal_repeats_what_it_refuses(
     refused: tuple[str, int, Moment, ErrorCode], data: st.DataObject
 ) -> None:
-    """It answers the request that it is for, in its version: the error at every place that was
-    asked for, and at no other.
+    """A refusal answers its request, in the request's version.
+
+    It has the error at every place that was asked for, and at no other.
     """
     api, version, moment, error = refused
     where = data.draw(WHERE["id" if version >= BY_ID.get(api, version + 1) else "name"])
@@ -402,7 +407,9 @@ def test_no_error_that_no_broker_gives(api: str, moment: Moment, error: ErrorCod
 def test_no_error_that_no_broker_gives_there(
     asked: Request, moment: Moment, error: ErrorCode
 ) -> None:
-    """Nor where the version has no such error, nobody waits for replicas, no coordinator is asked,
+    """No error is given that no broker gives there.
+
+    It is none where the version lacks it, no client waits for replicas, no coordinator is asked,
     or a broker asks another.
     """
     assert not is_given(asked, moment, error)
@@ -431,7 +438,10 @@ def test_where_all_is_well_there_is_no_error() -> None:
 def meets(
     rule: Rule, *asked: tuple[str, str, str], names: dict[Any, str] | None = None
 ) -> list[int]:
-    """The numbers of those that it would strike, of requests of an API, a client and a topic."""
+    """Return the numbers of the requests that a rule meets.
+
+    A request is given as API, client and topic.
+    """
     met = list[int]()
     for number, (api, client_id, topic) in enumerate(asked, 1):
         request = asking(api, max(schema_name_map[api]) if names else 3, {topic: [0]})
@@ -470,7 +480,10 @@ def test_a_topic_is_known_by_its_id() -> None:
 
 
 def test_a_rule_names_a_transaction() -> None:
-    """The n-th from here on; a commit that is asked for again does not end another one."""
+    """A rule names the n-th transaction from here on.
+
+    A commit that is asked for again does not end another one.
+    """
     asked = [
         (api, "x", "t")
         for api in ("produce", "end_txn", "end_txn", "produce", "produce", "end_txn", "produce")

@@ -1,5 +1,6 @@
-"""The proxy where nobody speaks Kafka: it lets nothing through that it cannot read, and holds on to
-nobody.
+"""The proxy where no client speaks Kafka.
+
+It lets nothing through that it cannot read, and holds on to no client.
 """
 
 import socket
@@ -12,7 +13,8 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode
 
-from upheld.injectors.proxy import Proxy, Rule
+from upheld.injectors.proxy.proxy import Proxy
+from upheld.injectors.proxy.rules import Rule
 from upheld.trial.rig import Rig
 from upheld.verdicts import NotOffered
 
@@ -22,7 +24,7 @@ METADATA = b"\0\3\0\1\0\0\0\7\0\2me\0\0\0\0"  # version 1, correlation id 7, of 
 
 @pytest.fixture
 def broker() -> Iterator[socket.socket]:
-    """Somebody who listens."""
+    """Yield a listener in the place of a broker."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         listening.settimeout(ANSWER_S)
         yield listening
@@ -85,7 +87,7 @@ def test_what_is_no_request_reaches_nobody(
 def test_what_is_no_answer_reaches_nobody(
     proxy: Proxy, broker: socket.socket, answer: bytes, why: str
 ) -> None:
-    """Whoever asked loses the connection."""
+    """A client whose answer cannot be read loses the connection."""
     with client(proxy) as asking:
         asking.sendall(framed(METADATA))
         there, _ = broker.accept()
@@ -100,7 +102,7 @@ def test_what_is_no_answer_reaches_nobody(
 
 
 def test_half_a_request_is_nobody_s_fault(proxy: Proxy, broker: socket.socket) -> None:
-    """Who dies in the middle of it is gone, and that is all."""
+    """A client that dies in the middle of a request is gone, and that is all."""
     with client(proxy) as asking:
         asking.sendall(framed(METADATA)[:9])
         there, _ = broker.accept()
@@ -129,15 +131,16 @@ def end_txn(number: int) -> bytes:
 
 
 def ended(number: int, error: int) -> bytes:
-    """What a broker says to it."""
+    """Return the answer of a broker to the end of a transaction."""
     return struct.pack(">iih", number, 0, error)
 
 
 def test_what_is_not_done_is_not_told_to_be_done_and_refused(
     proxy: Proxy, broker: socket.socket
 ) -> None:
-    """The broker's own errors pass, until it has done what was asked: that answer alone is
-    replaced.
+    """The broker's own errors pass until it has done the request.
+
+    The answer that says so is the only one replaced.
     """
     proxy.arm(rule := Rule("a", "end_txn", "refuse", "after", error=ErrorCode.not_coordinator))
     own = [ErrorCode.concurrent_transactions, ErrorCode.none, ErrorCode.none]
@@ -165,8 +168,9 @@ def test_what_is_not_done_is_not_told_to_be_done_and_refused(
 
 
 def test_a_secured_connection_is_not_read() -> None:
-    """The proxy is not offered there, which makes a row unsupported and says why; on a plain
-    listener it is.
+    """The proxy is not offered on a secured listener, and is on a plain one.
+
+    That makes a row unsupported and says why.
     """
     rig: Any = SimpleNamespace(
         broker=SimpleNamespace(client={"security.protocol": "SASL_SSL"}, bootstrap="b:1")

@@ -1,4 +1,7 @@
-"""The wall clock that a scenario sets: of the processes that are given it, and of no others."""
+"""A scenario sets the wall clock of the processes that are given it.
+
+No other process sees it.
+"""
 
 import os
 import subprocess
@@ -26,7 +29,7 @@ print(time.monotonic() - began)
 
 
 def told(code: str, clock: WallClock) -> list[float]:
-    """What a process with this clock prints."""
+    """Return the output of a process with this clock."""
     command = [sys.executable, "-S", "-c", code]
     said = subprocess.run(
         command, env=os.environ | clock.environment, capture_output=True, timeout=10, check=True
@@ -48,7 +51,10 @@ def test_a_jump_moves_the_time_of_day_alone(tmp_path: Path, ahead_s: int) -> Non
 
 @pytest.mark.parametrize("ahead_s", [3600, -3600])
 def test_a_wait_lasts_as_long_as_ever(tmp_path: Path, ahead_s: int) -> None:
-    """A wait by C11's name, as librdkafka's are, is not stretched by a jump that came before it."""
+    """A jump of the clock does not stretch a later wait by C11's name.
+
+    librdkafka's waits are such.
+    """
     clock = WallClock(tmp_path)
     clock.jump(ahead_s)
 

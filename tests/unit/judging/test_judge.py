@@ -34,8 +34,9 @@ class TestVerdicts:
         assert judged.text == "upheld  G1.story  hand-written  (2 claims)"
 
     def test_violated(self, tmp_path: Path) -> None:
-        """The claim that failed fails again, by the same anomaly, and the card tells which
-        record.
+        """The claim that failed fails again, by the same anomaly.
+
+        The card tells which record.
         """
         judged = judge(duplicated().recorded(tmp_path / "h.jsonl", "violated"))
 
@@ -57,15 +58,16 @@ class TestVerdicts:
             assert said in judged.text
 
     def test_a_claim_is_judged_on_what_was_before_it(self, tmp_path: Path) -> None:
-        """What came later is none of an earlier claim's business."""
+        """A later event is none of an earlier claim's business."""
         story = right()
         story.row("ada", 1, 1, next(iter(story.history.of(Record))))
 
         assert judge(story.recorded(tmp_path / "h.jsonl")).verdict == "upheld"
 
     def test_the_record_disagrees(self, tmp_path: Path) -> None:
-        """Where a claim fails now and the run upheld it, the verdict of now stands and both are
-        told.
+        """If a claim fails now that the run upheld, the verdict of now stands.
+
+        Both verdicts are told.
         """
         judged = judge(duplicated().recorded(tmp_path / "h.jsonl"))
 
@@ -83,8 +85,9 @@ class TestVerdicts:
         assert "5000 ms" in judged.text
 
     def test_unsupported(self, tmp_path: Path) -> None:
-        """A rule that the design does not support leaves the other claims to be judged, and a
-        violation is worse.
+        """A rule that the design does not support leaves the other claims to be judged.
+
+        A violation is worse.
         """
         story = right()
         story.settled(group=False)
@@ -101,8 +104,9 @@ class TestVerdicts:
         [("violated", 1), ("inconclusive", 2), ("harness-error", 3), ("unsupported", 5)],
     )
     def test_an_end_without_a_claim(self, tmp_path: Path, verdict: str, code: int) -> None:
-        """Stuck, a breach, a missed mark: what ended the run stands as it was recorded, with its
-        reason.
+        """The recorded end of a run without a claim stands, with its reason.
+
+        The run was stuck, had a breach, or missed a mark.
         """
         anomalies = (
             (Anomaly(name="stuck", text="it processes no more"),) if verdict == "violated" else ()
@@ -126,8 +130,9 @@ class TestVerdicts:
         ] == ["stuck"]
 
     def test_the_file_holds_what_was_seen(self, tmp_path: Path) -> None:
-        """Keys, values and headers of any bytes, and names of any letters, come back as they
-        were.
+        """Keys, values and headers of any bytes come back as they were.
+
+        So do names of any letters.
         """
         story = Story("relay")
         names = ("\u2028", "\x85\n\r", "base64:", "")
@@ -142,7 +147,7 @@ class TestVerdicts:
 
 
 class TestBadHistories:
-    """Whatever is no whole history is refused in one sentence that says what it is."""
+    """A file that is no whole history is refused in one sentence that says what it is."""
 
     def refused(self, path: Path) -> str:
         """The sentence."""
@@ -244,8 +249,9 @@ class TestBadHistories:
         assert "cannot be judged" in self.refused(story.recorded(tmp_path / "h.jsonl"))
 
     def test_the_command(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        """The command prints the sentence and exits 4; a right one prints its verdict and exits 0,
-        also as JSON.
+        """The command prints the sentence and exits 4.
+
+        A right history prints its verdict and exits 0, also as JSON.
         """
         path = right().recorded(tmp_path / "h.jsonl")
         cut = tmp_path / "cut.jsonl"
@@ -306,8 +312,9 @@ CURED = row("upheld", "slow disk")
     ],
 )
 def test_exit_code(rows: list[RowResult], code: int) -> None:
-    """A new violation or a cured known failure is 1, before 3 for the harness, before 2 for nothing
-    to say; else 0.
+    """A new violation or a cured known failure gives 1.
+
+    It comes before 3 for the harness, which comes before 2 for nothing to say. Otherwise it is 0.
     """
     assert exit_code(rows, len(rows)) == code
 
@@ -327,7 +334,10 @@ def test_exit_code_of_a_broken_limit() -> None:
 
 
 def test_card() -> None:
-    """The card tells the first three anomalies down to the record, and counts the others."""
+    """The card tells the first three anomalies down to the record.
+
+    It counts the others.
+    """
     anomaly = Anomaly(
         name="lost", text="ada lacks it", key="ada", source="t-0@7", expected="2", got="1"
     )
@@ -362,8 +372,9 @@ def test_card() -> None:
     ],
 )
 def test_worst_first(found: str, first: str) -> None:
-    """What no input gives, then what undoes a newer result, then what there is most of, in an order
-    that no run changes.
+    """Values that no input gives come first, then those that undo a newer result.
+
+    The most frequent kind comes next, in an order that no run changes.
     """
     anomalies = worst_first(Anomaly(name=name, text="") for name in found.split())
 
@@ -371,7 +382,7 @@ def test_worst_first(found: str, first: str) -> None:
 
 
 def test_a_history_is_on_disk_as_it_happens(tmp_path: Path) -> None:
-    """What was added before a crash of the harness can be read, and is refused as cut."""
+    """Events from before a crash of the harness can be read, and are refused as cut."""
     history = History(right().history.events, path=tmp_path / "h.jsonl")
     history.flush()
 

@@ -1,5 +1,6 @@
-"""What a violation is shown with: its timeline in characters and as a picture, and the few records
-that are enough for it.
+"""A violation is shown with its timeline and the few records that show it.
+
+The timeline is drawn in characters and as a picture.
 """
 
 from pathlib import Path
@@ -30,11 +31,12 @@ def crowded() -> Story:
 
 
 class TestTimeline:
-    """Who was there when, how much arrived, and where it went wrong."""
+    """The timeline shows instances, arrivals, and the place of the anomaly."""
 
     def test_drawn(self, tmp_path: Path) -> None:
-        """Each lane is as wide as any other; a death has its sign, and so has the record that the
-        anomaly names.
+        """Each lane is as wide as any other.
+
+        A death has its sign, and so has the record that the anomaly names.
         """
         history = read(duplicated().recorded(tmp_path / "h.jsonl", "violated"))
         *said, scale = drawn(lanes(history, list(next(history.of(Ended)).anomalies)))
@@ -86,9 +88,7 @@ class TestShrink:
         assert lines[-1].endswith("shows 25, 25, ('app-entries', 0, 49)")
 
     def test_nothing_to_leave_out(self) -> None:
-        """Where every record is needed nothing is said, and neither where the anomaly concerns
-        none.
-        """
+        """If every record is needed, or the anomaly concerns none, nothing is said."""
         history = duplicated().history
         (anomaly,) = duplicated().judged("relation")
 
@@ -101,7 +101,7 @@ class TestShrink:
         )
 
     def test_a_dead_letter(self) -> None:
-        """What cannot be read is said to be that, and its letter says why."""
+        """A record that cannot be read is said to be that, and its letter says why."""
         story = Story(sets_aside=True)
         for _ in range(3):
             record = story.spoiled()
@@ -117,15 +117,16 @@ class TestShrink:
         ]
 
     def test_an_anomaly_of_another_claim(self) -> None:
-        """What the claim does not find cannot be shrunk."""
+        """An anomaly that the claim does not find cannot be shrunk."""
         (anomaly,) = crowded().judged("relation")
 
         assert shrink(crowded().history, anomaly.model_copy(update={"name": "lost"}), 60) is None
 
 
 def test_the_card(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`judge` prints both and the logs' last words, and draws the picture; nowhere is one sentence,
-    and so are two histories.
+    """`judge` prints both and the logs' last words, and draws the picture.
+
+    A place that is not there is one sentence, and so are two histories.
     """
     (tmp_path / "history").mkdir()
     path = crowded().recorded(tmp_path / "history" / "h.jsonl", "violated")

@@ -1,4 +1,7 @@
-"""Fetch by hand says what kio says: of requests every byte, of answers every field that is read."""
+"""Fetch by hand says what kio says.
+
+Requests agree in every byte, and answers in every field that is read.
+"""
 
 import io
 from datetime import timedelta
@@ -23,7 +26,7 @@ NOTHING = i32Timedelta.parse(timedelta(0))
 
 
 def written(entity: object) -> bytes:
-    """What kio writes."""
+    """Return the bytes that kio writes."""
     buffer = io.BytesIO()
     entity_writer(type(entity))(buffer, entity)  # type: ignore[type-var]
     return buffer.getvalue()
@@ -65,7 +68,7 @@ answers = st.builds(
 
 @given(answers)
 def test_an_answer(written_answer: fetch_response.FetchResponse) -> None:
-    """Every partition's error, ends and records are those that kio reads from the same bytes."""
+    """Every partition's error, ends and records are those that kio reads."""
     data = written(written_answer)
     read, _ = entity_reader(fetch_response.FetchResponse)(data, 0)
 

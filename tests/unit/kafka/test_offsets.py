@@ -1,5 +1,6 @@
-"""OffsetFetch by hand says what kio says: of requests every byte, of answers every field that is
-read.
+"""OffsetFetch by hand says what kio says.
+
+Requests agree in every byte, and answers in every field that is read.
 """
 
 import io
@@ -24,7 +25,7 @@ CODES = st.sampled_from(ErrorCode)
 
 
 def written(entity: object) -> bytes:
-    """What kio writes."""
+    """Return the bytes that kio writes."""
     buffer = io.BytesIO()
     entity_writer(type(entity))(buffer, entity)  # type: ignore[type-var]
     return buffer.getvalue()

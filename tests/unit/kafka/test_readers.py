@@ -1,4 +1,4 @@
-"""The consumers that read topics are few, and each of them reads only what it has looked for."""
+"""Few consumers read topics, and each reads only topics that it has looked for."""
 
 import threading
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from upheld.kafka.reader import Readers
+from upheld.kafka.consumers import ConsumerPool
 
 ENDS = {0: 2, 1: 0}  # partition -> how many records there are
 
@@ -18,15 +18,17 @@ class Log:
         self.consumers = list[_Consumer]()
         self.is_broken = False
         self.barrier: threading.Barrier | None = None
-        self.readers = Readers(self._new)
+        self.readers = ConsumerPool(self._new)
 
     def _new(self) -> Any:
         self.consumers.append(_Consumer(self))
         return self.consumers[-1]
 
     def read(self, topic: str) -> tuple[list[int], dict[int, int]]:
-        """Read a topic from its beginning: the offsets of its records, and the position after
-        them.
+        """Read a topic from its beginning.
+
+        Returns:
+            The offsets of its records, and the position after them.
         """
         position = dict.fromkeys(ENDS, 0)
         return [message.offset() or 0 for message in self.readers.read(topic, position)], position
@@ -89,8 +91,9 @@ class _Message:
 
 
 def test_one_after_the_other() -> None:
-    """One consumer reads all topics to their ends, and looks for each of them once, before it is
-    assigned it.
+    """One consumer reads all topics to their ends.
+
+    It looks for each of them once, before it is assigned the topic.
     """
     log = Log()
 
@@ -104,8 +107,9 @@ def test_one_after_the_other() -> None:
 
 
 def test_at_once() -> None:
-    """Whoever reads at the same time has a consumer of its own; each topic goes to the one that
-    knows it afterwards.
+    """A reader at the same time has a consumer of its own.
+
+    Each topic goes to the consumer that knows it afterwards.
     """
     log = Log()
     log.barrier = threading.Barrier(2)

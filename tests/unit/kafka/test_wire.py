@@ -5,8 +5,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from upheld.errors import MachineProblem
+from upheld.kafka.batches import HEADER, BatchHeader, is_left_open, parse
+from upheld.kafka.connection import Coordinator
 from upheld.kafka.offsets import Committed
-from upheld.kafka.raw import HEADER, BatchHeader, RawClient, is_left_open, parse
+from upheld.kafka.raw import RawClient
 
 TRANSACTIONAL = 0x10
 CONTROL = 0x20
@@ -61,7 +63,10 @@ def marker(base: int, kind: int, *, timestamp_delta: int = 0) -> bytes:
 
 
 def test_normal() -> None:
-    """A batch of no producer id is no transaction; compressed bytes are not looked into."""
+    """A batch of no producer id is no transaction.
+
+    Compressed bytes are not looked into.
+    """
     found = list(parse(batch(5, 3, b"\xff" * 40, attributes=COMPRESSED)))
 
     assert found == [BatchHeader(5, 7, -1, -1, transactional=False, control=None)]
@@ -114,8 +119,9 @@ def test_several() -> None:
 
 
 def test_truncated() -> None:
-    """A last batch that is cut short anywhere is not read: a marker without its kind would pass for
-    an output.
+    """A last batch that is cut short anywhere is not read.
+
+    A marker without its kind would pass for an output.
     """
     data, expected = three()
     ends = [HEADER.size + 2, HEADER.size + 2 + len(marker(2, 1)), len(data)]
@@ -148,13 +154,17 @@ def header(producer_id: int, control: str | None = None) -> BatchHeader:
     ],
 )
 def test_what_a_dead_writer_left_open(above: list[BatchHeader], expected: bool) -> None:
-    """Producer 7 is undecided: all is of it alone, or readers may still come to see something."""
+    """Producer 7 is undecided, so all open records are its own.
+
+    If not, readers may still come to see some.
+    """
     assert is_left_open(above, {7}) is expected
 
 
 class Nodes:
-    """A cluster of nodes 1 to 3, of which some are dead, that lead partitions 0 to 2; metadata may
-    be older than the truth.
+    """A cluster of nodes 1 to 3 that lead partitions 0 to 2.
+
+    Some nodes are dead, and metadata may be older than the truth.
     """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,9 +217,10 @@ class _Node:
             for p, e in errors.items()
         }
 
-    def coordinator(self, _: str) -> tuple[int, str]:
+    def coordinator(self, _: str) -> Coordinator:
         self._demand_alive()
-        return (0, f"no:{self._nodes.coordinator}") if self._nodes.coordinator else (15, "no:0")
+        number = self._nodes.coordinator
+        return Coordinator(0 if number else 15, f"no:{number}")
 
     def committed(self, _: str, topics: dict[str, int], *, stable: bool) -> Committed:
         self._demand_alive()
@@ -236,8 +247,9 @@ def test_each_partition_is_asked_of_its_leader(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_ends_are_asked_for_where_a_log_ended_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that no records come with the answer; of a log that is shorter now, they are asked for
-    from its beginning.
+    """The end is asked for at the last known end, so that no records come with it.
+
+    If the log is shorter now, it is asked for from the beginning.
     """
     nodes = Nodes(monkeypatch)
     first = nodes.wires.ends("topic", {0: 0, 2: 0})
@@ -284,8 +296,9 @@ def test_a_partition_without_a_leader_and_a_cluster_without_a_node_are_the_machi
 
 
 def test_a_group_is_asked_for_at_its_coordinator(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it has committed, and 0 where it has not; nothing while a transaction may still change
-    it, if that is asked.
+    """The coordinator tells the committed offsets of a group, and 0 if there is none.
+
+    If asked so, it tells nothing while a transaction may still change them.
     """
     nodes = Nodes(monkeypatch)
 
@@ -317,8 +330,9 @@ def test_a_group_that_moves_is_found_again(monkeypatch: pytest.MonkeyPatch, has_
 def test_a_group_that_is_being_loaded_is_waited_for_and_another_refusal_is_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The first passes; the second is for the user of the broker, in Kafka's word, or as a number
-    that has none.
+    """The loading of a group passes; another refusal is told to the broker's user.
+
+    It is told in Kafka's word, or as a number that has none.
     """
     nodes = Nodes(monkeypatch)
     nodes.group_error = 14

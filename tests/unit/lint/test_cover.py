@@ -37,7 +37,7 @@ def rows_of(guarantee: str) -> list[Row]:
 
 
 def test_the_features_meet_every_demand() -> None:
-    """What is shipped leaves nothing undemanded."""
+    """The shipped features leave nothing undemanded."""
     assert breaches(FOUND, shipped_wrong()) == []
 
 
@@ -53,7 +53,7 @@ def test_the_features_meet_every_demand() -> None:
     ],
 )
 def test_a_demand_that_nothing_meets_is_named(guarantee: str, breach: str) -> None:
-    """Without any row of a guarantee at a depth, each demand that only those rows meet is named."""
+    """Each demand is named that only a missing guarantee's rows meet at a depth."""
     found = changed({row.id: "full" for row in rows_of(guarantee) if "@soak" not in row.tags})
 
     assert any(named.startswith(breach) for named in breaches(found, []))
@@ -75,7 +75,7 @@ def test_a_wrong_design_that_core_does_not_catch() -> None:
 
 
 def test_a_row_that_stands_in_for_another_has_its_depth() -> None:
-    """Whoever has one mode of two is judged as deep as whoever has both."""
+    """A design that has one mode of two is judged as deep as one that has both."""
     usual, (other, *_) = next(iter(alternates(FOUND).items()))
 
     named = breaches(changed({other: "full", usual: "core"}), [])
@@ -84,9 +84,7 @@ def test_a_row_that_stands_in_for_another_has_its_depth() -> None:
 
 
 def test_each_row_stands_in_for_one_at_most() -> None:
-    """The rows that a design with everything does not promise are each in the place of one that it
-    does.
-    """
+    """Each row that a complete design does not promise replaces one that it does."""
     promised = {row.id for row in selection.rows(FOUND)}
     others = [other for each in alternates(FOUND).values() for other in each]
 

@@ -1,5 +1,6 @@
-"""Who coordinates what: the arithmetic of Kafka's transaction log, and what a row may want of a
-broker. No Kafka.
+"""The arithmetic of Kafka's transaction log tells which node coordinates an id.
+
+It also tells what a row may want of a broker. No Kafka is started.
 """
 
 from collections.abc import Callable
@@ -32,12 +33,15 @@ from upheld.verdicts import HarnessError, MarkMissed, NotOffered
 def test_an_id_lies_in_the_partition_that_java_gives_it(
     transactional_id: str, partition: int
 ) -> None:
-    """By String.hashCode, of which the values beside the ids are known, on four partitions."""
+    """An id lies in the partition of its String.hashCode, of four partitions.
+
+    The hash values beside the ids are known.
+    """
     assert log_of(transactional_id) == partition
 
 
 def test_an_id_is_found_for_each_partition() -> None:
-    """Whatever a design calls its own, one of ours has the same coordinator."""
+    """For any id of a design, one of ours has the same coordinator."""
     found = [id_in(log, "upheld-control") for log in range(4)]
 
     assert [log_of(each) for each in found] == [0, 1, 2, 3]
@@ -45,7 +49,10 @@ def test_an_id_is_found_for_each_partition() -> None:
 
 
 def test_nobody_elses_cluster_loses_a_node() -> None:
-    """A row that wants three brokers is not offered there; nothing is started beside it."""
+    """A row that wants three brokers is not offered on a cluster of others.
+
+    Nothing is started beside it.
+    """
     anything: Any = None
     external: Any = SimpleNamespace(ours=False)
     rig = Rig(anything, external, anything, anything, anything, 7, 1.0)
@@ -56,8 +63,9 @@ def test_nobody_elses_cluster_loses_a_node() -> None:
 
 
 def test_one_broker_has_no_coordinator_that_moves() -> None:
-    """The sentence without its cluster is a mistake of the specification, and no verdict on a
-    design.
+    """The sentence without its cluster is a mistake of the specification.
+
+    It is no verdict on a design.
     """
     trial: Any = SimpleNamespace(
         rig=SimpleNamespace(broker=SimpleNamespace(ours=True)), reading=None
@@ -68,8 +76,9 @@ def test_one_broker_has_no_coordinator_that_moves() -> None:
 
 
 class Coordinated:
-    """A trial on a cluster where nothing is real: node 1 coordinates the design's id and ours,
-    until it is killed.
+    """A trial on a cluster where nothing is real.
+
+    Node 1 coordinates the design's id and ours, until it is killed.
     """
 
     def __init__(
@@ -135,8 +144,9 @@ def test_the_mark_says_from_where_to_where(monkeypatch: pytest.MonkeyPatch) -> N
 def test_no_mark_where_no_other_node_takes_over(
     monkeypatch: pytest.MonkeyPatch, follows: dict[int, dict[str, int]]
 ) -> None:
-    """Nor where the old one still answers, as if nobody had killed it; the node comes back all the
-    same.
+    """There is no mark where no other node takes over, or the old one still answers.
+
+    The node comes back all the same.
     """
     world = Coordinated(monkeypatch, follows=follows)
 

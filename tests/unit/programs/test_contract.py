@@ -1,4 +1,4 @@
-"""JSON of inputs and outputs is read quickly, and says what it would say if it were read slowly."""
+"""JSON of inputs and outputs that is read quickly says the same as read slowly."""
 
 import json
 from collections.abc import Iterator
@@ -39,8 +39,9 @@ def _damaged() -> Iterator[st.SearchStrategy[bytes]]:
 
 @given(st.one_of(*_damaged()))
 def test_json_is_read_as_json_reads_it(data: bytes) -> None:
-    """The quick reader gives what the slow one gives, and refuses what that refuses, with the same
-    words.
+    """The quick reader gives the same as the slow one.
+
+    It refuses the same text, with the same words.
     """
     assert _outcome(loaded, data) == _outcome(json.loads, data)
 

@@ -8,8 +8,9 @@ from upheld.programs import CLIENTS, GONE, HOLDINGS, Unreadable
 
 
 def test_roles() -> None:
-    """Roles, topics and commits of a join: both inputs, or of a broadcast join the first one
-    alone.
+    """A join has both inputs in its roles, topics and commits.
+
+    A broadcast join commits the first one alone.
     """
     story = told("tickers", "")
 
@@ -27,7 +28,10 @@ def test_roles() -> None:
 
 
 def test_what_an_output_says() -> None:
-    """A pair is its positions and rows, a list in it compares, and a tombstone is gone."""
+    """A pair is its positions and rows, and a tombstone is gone.
+
+    A list in a pair compares.
+    """
     story = Story("clients")
     left = story.left("1", 1, 3)
     right = story.right("1")

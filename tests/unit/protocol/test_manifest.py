@@ -1,5 +1,6 @@
-"""A design.toml that cannot be used is refused in one sentence that names the file and the
-field.
+"""A design.toml that cannot be used is refused in one sentence.
+
+The sentence names the file and the field.
 """
 
 import sys
@@ -35,8 +36,9 @@ def refusal(spec: Path | str) -> str:
 
 
 def test_a_folder_and_its_file_are_the_same_design(folder: Path) -> None:
-    """A design is named by its folder or by its manifest; placeholders are filled in, other braces
-    stay.
+    """A design is named by its folder or by its manifest.
+
+    Placeholders are filled in, and other braces stay.
     """
     manifest = load(str(folder))
 
@@ -53,8 +55,9 @@ def test_a_folder_and_its_file_are_the_same_design(folder: Path) -> None:
 
 
 def test_prepare(folder: Path) -> None:
-    """What is run once before a run has the same placeholders, and is refused as early where it
-    cannot be run.
+    """The command that runs once before a run has the same placeholders.
+
+    It is refused as early if it cannot be run.
     """
     (folder / "design.toml").write_text(GOOD + 'prepare = ["{python}", "-c", "{dir}"]\n')
     assert load(str(folder)).prepare == (sys.executable, "-c", str(folder))
@@ -64,11 +67,13 @@ def test_prepare(folder: Path) -> None:
 
 
 def test_extends(folder: Path) -> None:
-    """What a design leaves out is that of the one which it extends, but for its name, version,
-    command and sin.
+    """A field that a design leaves out is that of the design which it extends.
+
+    Name, version, command and sin are not taken from there.
     """
     (folder / "design.toml").write_text(
-        'name = "mine"\nversion = "2"\ncommand = ["{python}"]\nextends = "plain"\nmodes = ["exactly_once"]\n'
+        'name = "mine"\nversion = "2"\ncommand = ["{python}"]\nextends = "plain"\n'
+        'modes = ["exactly_once"]\n'
     )
     manifest = load(str(folder))
     plain = load("plain")
@@ -88,7 +93,10 @@ def test_relative_path(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("key", ["sin", "mutant"])
 def test_sin_and_known_failures(folder: Path, key: str) -> None:
-    """What a design gets wrong is read under both names of its table, with reason and link."""
+    """A design's own mistake is read under both names of its table.
+
+    A known failure is read with reason and link. A reason may hold commas.
+    """
     (folder / "known").write_text("# known\n\nG22.crash, slow, and old, https://example.org/1\n")
     extra = f'\nknown_failures = "known"\n[{key}]\nscenarios = ["G22.crash"]\nanomaly = "lost"\n'
     (folder / "design.toml").write_text(GOOD + extra)
@@ -176,8 +184,9 @@ def test_known_failures_refused(folder: Path, lines: str, says: str) -> None:
 
 
 def test_nothing_there(tmp_path: Path) -> None:
-    """A path that leads nowhere lists what is shipped; a folder without a manifest says how to get
-    one.
+    """A path that leads nowhere lists the shipped designs.
+
+    A folder without a manifest says how to get one.
     """
     assert refusal("no-such-design").startswith(
         f"There is no design at {Path.cwd() / 'no-such-design'}, and none"

@@ -1,6 +1,4 @@
-"""The published schema is a whole one: every request and every reply is in it, with its fields
-explained.
-"""
+"""The published schema holds every request and every reply, with its fields."""
 
 import json
 
@@ -9,8 +7,9 @@ from upheld.protocol.schema import schema
 
 
 def test_schema_holds_every_message() -> None:
-    """Each request and each reply is defined, and each request lists the replies that it may
-    have.
+    """Each request and each reply is defined.
+
+    Each request lists the replies that it may have.
     """
     published = json.loads(json.dumps(schema()))
     requests = {request.__name__ for request in REPLIES_TO}

@@ -1,5 +1,6 @@
-"""The judge inside pytest on a suite of two scenarios whose ends are written here: attempts,
-verdicts, codes, no Kafka.
+"""The judge inside pytest on a suite of two scenarios whose ends stand here.
+
+Held are attempts, verdicts and codes. No Kafka is started.
 """
 
 import errno
@@ -19,7 +20,8 @@ from upheld.errors import MachineProblem
 from upheld.history import read as read_history
 from upheld.protocol.manifest import Manifest
 from upheld.report import Summary, read
-from upheld.runner.plugin import Choice, Plugin, arguments
+from upheld.runner.choice import Choice
+from upheld.runner.plugin import Plugin, arguments
 from upheld.spec import catalogue
 from upheld.spec.durations import Durations, Recorded
 from upheld.verdicts import (
@@ -159,8 +161,9 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 def test_a_mark_that_is_never_left_is_inconclusive_after_five_attempts(run: Run) -> None:
-    """No mark, no green, and no endless trying either; every attempt is under an application id of
-    its own.
+    """Without a mark no row is upheld, and the trying ends after five attempts.
+
+    Every attempt is under an application id of its own.
     """
     COMING["G1.first"] = [MarkMissed("the fault did not happen")]
 
@@ -177,8 +180,9 @@ def test_a_mark_that_is_never_left_is_inconclusive_after_five_attempts(run: Run)
 
 
 def test_a_mark_that_is_left_at_the_second_attempt_is_enough(run: Run) -> None:
-    """The verdict is that of the attempt whose fault happened, and the history is that attempt's
-    alone.
+    """The verdict is that of the attempt whose fault happened.
+
+    The history is that attempt's alone.
     """
     COMING["G1.first"] = [MarkMissed("not yet"), None]
 
@@ -214,7 +218,7 @@ def test_how_a_scenario_ends_is_its_verdict(
 
 
 def test_fail_fast_stops_at_the_first_row_that_fails(run: Run) -> None:
-    """What was not judged is counted: the run is partial."""
+    """Rows that were not judged are counted: the run is partial."""
     COMING["G1.first"] = [Violated.one("lost", "one is missing")]
 
     verdicts, summary = run.judge(fail_fast=True)
@@ -252,7 +256,10 @@ def test_a_limit_of_time_stops_the_run_and_fails_it(run: Run) -> None:
 
 
 def test_the_cheapest_row_comes_first(run: Run) -> None:
-    """Whatever its place in the file; each row is a line with its number."""
+    """The cheapest row comes first, whatever its place in the file.
+
+    Each row is a line with its number.
+    """
     durations = Durations(designs={"fake": Recorded(rows_s={FIRST: 2, SECOND: 1})})
 
     run.judge(durations=durations)
@@ -287,7 +294,10 @@ def test_the_cheapest_row_comes_first(run: Run) -> None:
 def test_what_a_run_left_out_is_said(
     run: Run, end: Any, options: dict[str, Any], said: str
 ) -> None:
-    """How many rows of how many, why, and on which guarantees there is no verdict thereby."""
+    """The run says how many rows of how many it left out, and why.
+
+    It says which guarantees have no verdict thereby.
+    """
     COMING["G1.first"] = [end]
 
     _, summary = run.judge(**options)
@@ -299,8 +309,9 @@ def test_what_a_run_left_out_is_said(
 
 
 def test_a_red_card_is_printed_at_once(run: Run) -> None:
-    """Below its row's line, before the next row is judged; the design is named where there are
-    several.
+    """A card stands below its row's line, before the next row is judged.
+
+    It names the design if there are several.
     """
     seen: list[str] = []
     COMING["G1.first"] = [Violated.one("lost", "one is missing")]
@@ -317,7 +328,7 @@ def test_a_red_card_is_printed_at_once(run: Run) -> None:
 
 def test_a_limit_of_memory_fails_the_run(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """The peak of the whole process tree counts."""
-    monkeypatch.setattr("upheld.runner.plugin.Memory.stop", lambda _: 300)
+    monkeypatch.setattr("upheld.runner.account.Memory.stop", lambda _: 300)
 
     verdicts, summary = run.judge(max_memory_mb=200)
 
@@ -326,7 +337,7 @@ def test_a_limit_of_memory_fails_the_run(run: Run, monkeypatch: pytest.MonkeyPat
 
 
 def in_a_call_of_the_client() -> None:
-    """What Python makes of Ctrl-C there."""
+    """Raise what Python makes of Ctrl-C in a call of the client."""
     raise SystemError(
         "<built-in method> returned a result with an exception set"
     ) from KeyboardInterrupt()
@@ -334,8 +345,9 @@ def in_a_call_of_the_client() -> None:
 
 @pytest.mark.parametrize("end", [KeyboardInterrupt(), in_a_call_of_the_client])
 def test_an_interrupt_leaves_a_report_that_says_partial(run: Run, end: Any) -> None:
-    """What was judged stays, the summary says that it is not all, and the code is the shell's; the
-    client hides none.
+    """Judged rows stay, the summary says partial, and the code is the shell's.
+
+    The client hides no interrupt.
     """
     COMING["G1.second"] = [end]
 
@@ -346,7 +358,7 @@ def test_an_interrupt_leaves_a_report_that_says_partial(run: Run, end: Any) -> N
 
 
 def test_an_interrupt_while_it_is_cleaned_up_finds_the_summary_written(run: Run) -> None:
-    """Who presses Ctrl-C twice loses nothing that was judged."""
+    """A user who presses Ctrl-C twice loses no judged row."""
     COMING["G1.second"] = [KeyboardInterrupt()]
     deleted: list[object] = []
 
@@ -371,8 +383,9 @@ def test_an_interrupt_while_it_is_cleaned_up_finds_the_summary_written(run: Run)
 def test_a_full_disk_blames_no_design(
     run: Run, monkeypatch: pytest.MonkeyPatch, end: BaseException
 ) -> None:
-    """A design that dies because its log cannot be written has violated nothing: the run ends with
-    exit 3 and one sentence.
+    """A design that dies because its log cannot be written has violated nothing.
+
+    The run ends with exit 3 and one sentence.
     """
     COMING["G1.first"] = [end]
     if isinstance(end, Violated):
@@ -387,7 +400,10 @@ def test_a_full_disk_blames_no_design(
 
 
 def test_a_broker_that_ended_blames_no_design(run: Run) -> None:
-    """Nobody processes anything without a broker; what was judged before it ended stays."""
+    """No design processes anything without a broker.
+
+    Rows that were judged before it ended stay.
+    """
 
     def end() -> None:
         run.broker_ends = True
@@ -405,7 +421,10 @@ def test_a_broker_that_ended_blames_no_design(run: Run) -> None:
 def test_a_report_that_cannot_be_written_keeps_what_was(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The disk is full at the second row: the first stays, and nobody sees a traceback."""
+    """If the disk is full at the second row, the first row stays.
+
+    No traceback is printed.
+    """
     written: list[str] = []
 
     def write(self: Any, line: Any) -> None:
@@ -431,8 +450,9 @@ def test_a_report_that_cannot_be_written_keeps_what_was(
 def test_a_fault_of_ours_is_told_in_a_sentence_and_its_traceback_kept(
     run: Run, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """A harness that fails says so, exits 3, and keeps the traceback beside the logs instead of on
-    the screen.
+    """A harness that fails says so and exits 3.
+
+    The traceback is kept beside the logs instead of on the screen.
     """
     monkeypatch.setattr(Plugin, "report", lambda *_: 1 / 0)
 

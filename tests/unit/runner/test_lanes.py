@@ -1,5 +1,7 @@
-"""Rows in lanes that are miniatures: who is asked for what, and what becomes of a lane that ends by
-itself. No Kafka.
+"""Rows in lanes that are miniatures.
+
+Held is which lane is asked for which row, and the end of a lane that ends by itself. No Kafka is
+started.
 """
 
 import io
@@ -16,8 +18,8 @@ from rich.console import Console
 from upheld.cli import main
 from upheld.errors import UsageProblem
 from upheld.report import RowResult, read
+from upheld.runner.choice import Choice
 from upheld.runner.lanes import Lane, LanePlugin, Lanes
-from upheld.runner.plugin import Choice
 from upheld.spec.durations import Durations, Recorded
 from upheld.supervisor.reaper import RunScope
 from upheld.verdicts import Verdict
@@ -50,10 +52,11 @@ for line in sys.stdin:
             verdict = "upheld" if row == "G1.b" and os.path.exists(again) else "inconclusive"
             open(again, "w")
     kind = "unproven" if verdict == "inconclusive" and not is_alone else "row"
-    tell(kind=kind, design=design, id=row, guarantee="G1", name="x", repetition=repetition, verdict=verdict,
-         seconds=1, reason="", history="history/h.jsonl")
+    tell(kind=kind, design=design, id=row, guarantee="G1", name="x", repetition=repetition,
+         verdict=verdict, seconds=1, reason="", history="history/h.jsonl")
     asked.append(row)
-open(out + "/junit.xml", "w").write("<testsuites><testsuite>" + "<testcase/>" * len(asked) + "</testsuite></testsuites>")
+cases = "<testcase/>" * len(asked)
+open(out + "/junit.xml", "w").write(f"<testsuites><testsuite>{cases}</testsuite></testsuites>")
 """
 ROWS = ["G1.a", "G1.b", "G1.c", "G1.d"]
 
@@ -77,8 +80,9 @@ class Run:
 
 
 def test_every_row_is_judged_once_and_the_report_is_whole(tmp_path: Path) -> None:
-    """Rows of two designs in two lanes: each once, one summary, one junit.xml, histories found from
-    the report's folder.
+    """Each row of two designs is judged once in two lanes.
+
+    There is one summary and one junit.xml, and histories are found from the report's folder.
     """
     run = Run(tmp_path, repeat=2)
 
@@ -111,8 +115,9 @@ def test_every_row_is_judged_once_and_the_report_is_whole(tmp_path: Path) -> Non
 
 
 def test_a_lane_keeps_to_its_design(tmp_path: Path) -> None:
-    """A design boots once where there are as many as lanes; what is left of one is shared at the
-    end.
+    """A design boots once if there are as many designs as lanes.
+
+    The rows that one design has left are shared at the end.
     """
     run = Run(tmp_path)
     first, second = (Lane(number, SimpleNamespace(stdin=io.StringIO())) for number in (1, 2))  # type: ignore[arg-type]
@@ -127,8 +132,9 @@ def test_a_lane_keeps_to_its_design(tmp_path: Path) -> None:
 
 
 def test_the_rows_that_bring_most_news_are_handed_out_first(tmp_path: Path) -> None:
-    """One design after the other, each repetition whole, the cheapest row of each guarantee first:
-    as in one lane.
+    """Designs and repetitions are judged whole, one after the other.
+
+    The cheapest row of each guarantee comes first, as in one lane.
     """
     rows = {"G1.a": 9.0, "G1.b": 2.0, "G1.c": 3.0, "G1.d": 4.0}
     durations = Durations(
@@ -151,7 +157,10 @@ def test_the_rows_that_bring_most_news_are_handed_out_first(tmp_path: Path) -> N
 
 
 def test_what_is_left_out_is_said(tmp_path: Path) -> None:
-    """How many rows, why, and which designs have no verdict on which guarantee thereby."""
+    """The run says how many rows it left out, and why.
+
+    It says which designs have no verdict on which guarantee thereby.
+    """
     run = Run(tmp_path, max_seconds=1e-9)
 
     run.judge("well", count=1)
@@ -160,8 +169,9 @@ def test_what_is_left_out_is_said(tmp_path: Path) -> None:
 
 
 def test_a_lane_that_dies_ends_the_run_with_what_was_judged(tmp_path: Path) -> None:
-    """The row is named, nothing more is begun, the report is partial, and the code is the
-    machine's.
+    """The row of the dead lane is named, and no other row is begun.
+
+    The report is partial, and the code is the machine's.
     """
     run = Run(tmp_path)
 
@@ -174,7 +184,10 @@ def test_a_lane_that_dies_ends_the_run_with_what_was_judged(tmp_path: Path) -> N
 
 
 def test_an_interrupt_ends_the_lanes_and_keeps_what_was_judged(tmp_path: Path) -> None:
-    """Ctrl-C in the middle of a row: every lane is told to end, and the report is partial."""
+    """Ctrl-C in the middle of a row tells every lane to end.
+
+    The report is partial.
+    """
     run = Run(tmp_path)
 
     run.judge("is interrupted", count=1)
@@ -186,7 +199,7 @@ def test_an_interrupt_ends_the_lanes_and_keeps_what_was_judged(tmp_path: Path) -
 
 
 def test_what_no_lane_can_begin_with_is_said_once_in_its_own_words(tmp_path: Path) -> None:
-    """Two lanes that refuse are one sentence, with the exit code of one run that refuses."""
+    """Two lanes that refuse give one sentence, and one run's exit code."""
     run = Run(tmp_path)
 
     run.judge("refuses")
@@ -196,7 +209,7 @@ def test_what_no_lane_can_begin_with_is_said_once_in_its_own_words(tmp_path: Pat
 
 
 def test_nothing_is_begun_after_a_failure_where_the_run_is_to_fail_fast(tmp_path: Path) -> None:
-    """What another lane judges meanwhile is still reported."""
+    """A row that another lane judges meanwhile is still reported."""
     run = Run(tmp_path, fail_fast=True)
 
     run.judge("fails")
@@ -207,8 +220,9 @@ def test_nothing_is_begun_after_a_failure_where_the_run_is_to_fail_fast(tmp_path
 
 
 def test_what_proved_nothing_in_company_is_judged_again_alone(tmp_path: Path) -> None:
-    """A row that is inconclusive beside others is no verdict; without them it is what it comes to,
-    inconclusive or not.
+    """A row that is inconclusive beside others has no verdict yet.
+
+    Judged without them it has one, inconclusive or not.
     """
     run = Run(tmp_path)
 
@@ -228,7 +242,10 @@ def test_what_proved_nothing_in_company_is_judged_again_alone(tmp_path: Path) ->
 def test_a_lane_says_of_a_row_that_proved_nothing_in_company_that_it_has_to_be_asked_again(
     tmp_path: Path,
 ) -> None:
-    """Alone, inconclusive is what the row came to; any other verdict is so beside others too."""
+    """An inconclusive row beside others has to be judged again.
+
+    Alone it is inconclusive, and any other verdict stands beside others too.
+    """
     told: list[str] = []
     line: Any = SimpleNamespace(tell=lambda kind, **_: told.append(kind))
     rig: Any = SimpleNamespace(out=tmp_path, seed=7)
@@ -258,7 +275,7 @@ def test_who_is_known_to_be_late_is_judged_alone_at_once(tmp_path: Path) -> None
 def test_lanes_share_no_store(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One that was given would be locked by one lane under the hands of the other."""
+    """One lane would lock a given store under the hands of the other."""
     monkeypatch.setattr("upheld.cli.run.given_stores", lambda _: {"redis": "redis://localhost"})
 
     assert (

@@ -47,8 +47,9 @@ def test_shards_take_about_as_long(seconds: dict[str, float], count: int) -> Non
 
 
 def test_a_shard_is_the_same_on_every_machine() -> None:
-    """The order in which rows and designs are known changes nothing; rows that take as long are
-    dealt by name.
+    """The order in which rows and designs are known changes no shard.
+
+    Rows that take as long as each other are dealt by name.
     """
     rows = {"a": {"1", "2"}, "b": {"3"}}
     turned = {"b": {"3"}, "a": {"2", "1"}}
@@ -70,9 +71,15 @@ def row(row_id: str, verdict: Verdict = Verdict.UPHELD, folder: str = "history")
     """A row's result, with a history."""
     anomalies = [Anomaly(name="lost", text="one is missing")] if verdict is Verdict.VIOLATED else []
     return RowResult(
-        design="plain", id=row_id, guarantee="G1", name="a claim", verdict=verdict, anomalies=anomalies,
-        seconds=2.0, history=f"{folder}/plain-{row_id}.jsonl",
-    )  # fmt: skip
+        design="plain",
+        id=row_id,
+        guarantee="G1",
+        name="a claim",
+        verdict=verdict,
+        anomalies=anomalies,
+        seconds=2.0,
+        history=f"{folder}/plain-{row_id}.jsonl",
+    )
 
 
 def written(folder: Path, which: str, rows: list[RowResult], **changes: object) -> Path:
@@ -81,11 +88,27 @@ def written(folder: Path, which: str, rows: list[RowResult], **changes: object) 
     (folder / "logs" / "broker.log").write_text(f"of {which}")
     (folder / "junit.xml").write_text(f"<testsuites><testsuite name='{which}'/></testsuites>")
     summary = Summary(
-        format=FORMAT, partial=False, upheld="0.1.0", seed=7, depth="core", shard=which, broker="embedded 4.3.1",
-        broker_why="asked for", versions={}, design_versions={"plain": "1"}, promised={"plain": 203},
-        chosen={"plain": len(rows)}, judged={"plain": len(rows)}, verdicts={}, known_failures=0, untested=[],
-        seconds=30.0, median_seconds=2.0, peak_memory_mb=100 * len(rows), exit_code=0,
-    )  # fmt: skip
+        format=FORMAT,
+        partial=False,
+        upheld="0.1.0",
+        seed=7,
+        depth="core",
+        shard=which,
+        broker="embedded 4.3.1",
+        broker_why="asked for",
+        versions={},
+        design_versions={"plain": "1"},
+        promised={"plain": 203},
+        chosen={"plain": len(rows)},
+        judged={"plain": len(rows)},
+        verdicts={},
+        known_failures=0,
+        untested=[],
+        seconds=30.0,
+        median_seconds=2.0,
+        peak_memory_mb=100 * len(rows),
+        exit_code=0,
+    )
     writer = Writer(folder)
     for each in rows:
         file = folder / each.history
@@ -105,7 +128,10 @@ def shards(tmp_path: Path) -> list[Path]:
 
 
 def test_two_shards_are_one_report(shards: list[Path], tmp_path: Path) -> None:
-    """Rows, counts, histories and logs of all; the order in which they are named changes no row."""
+    """The report has rows, counts, histories and logs of all shards.
+
+    The order in which they are named changes no row.
+    """
     rows, summary = merge(shards, tmp_path / "out")
 
     assert read(tmp_path / "out" / "report.jsonl") == (rows, summary)
@@ -142,7 +168,7 @@ def test_the_exit_code_is_that_of_the_whole(tmp_path: Path, verdict: Verdict, co
 
 
 def test_a_limit_that_one_shard_broke_fails_the_whole(tmp_path: Path) -> None:
-    """What a shard's machine did not hold is not forgotten."""
+    """A limit that a shard's machine did not hold is not forgotten."""
     first = written(tmp_path / "a", "1/2", [row("G1.x")], limits_broken=["9 s of at most 5 s"])
     second = written(tmp_path / "b", "2/2", [row("G1.y")])
 
@@ -259,8 +285,9 @@ def test_shards_share_a_seed(capsys: pytest.CaptureFixture[str]) -> None:
     ("number", "depth", "chosen"), [(1, "full", 203), (2, "core", 146), (3, "core", 146)]
 )
 def test_an_older_report_is_read(number: int, depth: str, chosen: int) -> None:
-    """A report is read as the version wrote it that had its format; the first promised all it
-    chose.
+    """A report is read as the version wrote it that had its format.
+
+    The first one promised all the rows that it chose.
     """
     rows, summary = read(REPORTS / f"format-{number}.jsonl")
 

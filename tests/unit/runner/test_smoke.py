@@ -1,6 +1,6 @@
-"""The checks of smoke on miniature designs: each fault of an adapter fails its own check.
+"""Each fault of a miniature design fails its own check of smoke.
 
-No Kafka.
+No Kafka is started.
 """
 
 from collections.abc import Collection
@@ -13,7 +13,7 @@ from miniatures import manifest
 
 from upheld.errors import UsageProblem
 from upheld.runner import smoke as module
-from upheld.runner.smoke import Check, smoke
+from upheld.runner.smoke import Check, Site, smoke
 from upheld.scaffold import new
 from upheld.supervisor import instance
 from upheld.supervisor.reaper import RunScope
@@ -75,7 +75,7 @@ def checked(
 ) -> list[Check]:
     """Smoke a miniature."""
     with RunScope() as run:
-        return smoke(manifest(habit, **fields), broker, run, folder, time_scale)
+        return smoke(manifest(habit, **fields), Site(broker, run, folder, time_scale))
 
 
 def test_a_sound_adapter_passes_every_check(broker: Broker, tmp_path: Path) -> None:
@@ -100,8 +100,9 @@ def test_a_sound_adapter_passes_every_check(broker: Broker, tmp_path: Path) -> N
 def test_a_fault_fails_its_own_check(
     broker: Broker, tmp_path: Path, habit: str, check: str, says: str
 ) -> None:
-    """The check says what was seen, and is the last of its program: what follows would repeat
-    it.
+    """The check says what was seen, and is the last one of its program.
+
+    A later check would repeat it.
     """
     *before, last = checked(habit, broker, tmp_path, time_scale=0.1)
 
@@ -127,7 +128,7 @@ def test_a_worker_that_is_left_is_told(
 
 
 def test_a_manifest_of_another_version_is_told(broker: Broker, tmp_path: Path) -> None:
-    """What is judged has to be what its manifest says."""
+    """A design that is judged has to be the one that its manifest names."""
     (check,) = checked("well_behaved", broker, tmp_path, version="2")
 
     assert (check.ok, check.check) == (False, "relay-at_least_once keeps the protocol")
@@ -162,14 +163,14 @@ def test_a_program_that_nobody_knows_is_told(broker: Broker, tmp_path: Path) -> 
     unknown: Any = SimpleNamespace(programs=["relax"], modes=["exactly_once"])
     nothing: Any = SimpleNamespace()
 
-    (check,) = smoke(unknown, broker, nothing, tmp_path)  # type: ignore[arg-type]
+    (check,) = smoke(unknown, Site(broker, nothing, tmp_path))  # type: ignore[arg-type]
 
     assert not check.ok
     assert check.text.startswith("there is no program relax; known are relay, ")
 
 
 def test_new_writes_over_nobodys_files(tmp_path: Path) -> None:
-    """A folder with a file in it, and a folder that cannot be made, are refused in one sentence."""
+    """A folder with a file, or one that cannot be made, is refused in one sentence."""
     (tmp_path / "mine.txt").touch()
 
     with pytest.raises(UsageProblem, match="is not empty; name a new directory"):

@@ -1,4 +1,4 @@
-"""What `upheld new` writes is short enough to be read at once."""
+"""The starter of `upheld new` is short enough to be read at once."""
 
 from pathlib import Path
 
@@ -8,8 +8,9 @@ LINES_MAX = 120
 
 
 def test_the_starter_is_short(tmp_path: Path) -> None:
-    """Its module has at most 120 lines, blank ones aside, so that a reader begins with all of
-    it.
+    """Its module has at most 120 lines, blank ones aside.
+
+    So a reader begins with all of it.
     """
     written = new(tmp_path / "mine")
 

@@ -41,7 +41,10 @@ def test_the_shares_are_a_partition(rows: set[str], count: int) -> None:
 
 
 def test_a_share_is_the_same_for_ever() -> None:
-    """A row's share hangs on its id alone, so that eight commits in a row judge every row."""
+    """A row's share hangs on its id alone.
+
+    So eight commits in a row judge every row.
+    """
     rows = [
         "G22.dies[ledger-exactly_once]",
         "G1.replayed[ledger-at_least_once]",
@@ -63,6 +66,6 @@ def test_a_share_is_read_as_it_is_written() -> None:
     "text", ["0/8", "9/8", "1/0", "-1/8", "1", "1/", "/8", "a/b", "1/8/2", "1/99999999999", "٣/٨"]
 )
 def test_no_share(text: str) -> None:
-    """What is out of range, or no share, is one sentence that shows one."""
+    """A share out of range, or none, is one sentence that shows a share."""
     with pytest.raises(UsageProblem, match=r"^--slice '.*' is not K/N .* as in 3/8\.$"):
         share_of(text, "--slice")

@@ -1,5 +1,6 @@
-"""The shipped durations: an estimate for every row, the order that they give, and the tool that
-makes them.
+"""The shipped durations have an estimate for every row, and give their order.
+
+A tool makes them.
 """
 
 import subprocess
@@ -83,7 +84,10 @@ def made(*reports: Path) -> "subprocess.CompletedProcess[str]":
 
 
 def test_every_row_of_the_shipped_designs_has_an_estimate_of_its_own() -> None:
-    """Plain was recorded whole; a row without a median still has an estimate above nothing."""
+    """Nearly every row of plain was recorded.
+
+    A row without a median still has an estimate above nothing.
+    """
     loaded = durations.load()
     rows = promised(catalogue.load(), manifest("plain"))
 
@@ -116,8 +120,10 @@ def test_every_row_of_the_shipped_designs_has_an_estimate_of_its_own() -> None:
     ],
 )
 def test_an_estimate_is_made_of_what_is_nearest(design: str, row_id: str, seconds: float) -> None:
-    """The median; plain's for a wrong design; another design's at this one's pace; the longest; a
-    sibling's; any row's.
+    """An estimate is the median of the row, or of the nearest recorded row.
+
+    In order: plain's for a wrong design, another design's at this design's pace, the longest, a
+    sibling's, any row's.
     """
     assert MADE.seconds(design, row_id) == seconds
 
@@ -154,8 +160,9 @@ def test_a_file_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_the_rows_that_bring_most_news_come_first() -> None:
-    """The cheapest row of each guarantee, cheapest first; then the next of each; equals stay in
-    their order.
+    """The cheapest row of each guarantee comes first, then the next of each.
+
+    The cheapest come before the others, and equals stay in their order.
     """
     seconds = {"G1.a": 5, "G1.b": 1, "G1.c": 9, "G2.a": 2, "G2.b": 2, "G3.a": 0.5}
 
@@ -182,8 +189,9 @@ def test_a_row_that_the_design_declines_is_the_last_of_its_guarantee() -> None:
 
 
 def test_the_tool_takes_the_median_over_reports(shipped: Path, tmp_path: Path) -> None:
-    """A first row tells the design's boot; what no report has stays; a cut last line and rows of
-    many attempts do not count.
+    """A first row tells the design's boot, and a row in no report stays.
+
+    A cut last line and rows of many attempts do not count.
     """
     known = [row.id for row in promised(catalogue.load(), manifest("plain"))][:3]
     kept = durations.load().designs["plain"].rows_s[known[2]]
@@ -220,7 +228,7 @@ def test_the_tool_refuses_what_is_no_report(text: str, shipped: Path, tmp_path: 
 
 
 def test_the_tool_overwrites_no_damaged_file(shipped: Path, tmp_path: Path) -> None:
-    """What stands there may be somebody's work: exit 4, and it is as it was."""
+    """A damaged file may be the work of a user: exit 4, and it stays as it was."""
     shipped.write_text("{")
     report = tmp_path / "report.jsonl"
     report.write_text(row("G1.a", 1))

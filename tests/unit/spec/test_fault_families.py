@@ -65,8 +65,9 @@ def test_every_family_strikes_some_row() -> None:
 
 
 def test_whoever_writes_a_sentence_says_its_family() -> None:
-    """A sentence of an action makes a fault of some family, or brings input, or is listed here as
-    one that strikes nothing.
+    """Each sentence of an action has a family of faults, or brings input.
+
+    Any other is listed here as one that strikes nothing.
     """
     silent = {
         step.text

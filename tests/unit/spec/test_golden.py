@@ -6,14 +6,14 @@ from goldens import GOLDENS, as_text, differences, protocol, stored
 
 @pytest.mark.parametrize("name", GOLDENS)
 def test_is_as_stored(name: str) -> None:
-    """A golden file holds what the code says today; `python tools/golden.py` writes a change."""
+    """A golden file holds what the code says; `python tools/golden.py` writes it."""
     found = list(differences(stored(name), GOLDENS[name]()))
 
     assert not found, "\n".join(found)
 
 
 def test_a_difference_names_the_entry() -> None:
-    """What is gone, new or other is told by its key, with both values."""
+    """An entry that is gone, new or other is told by its key, with both values."""
     assert list(differences({"a": 1, "b": 2, "c": 3}, {"b": 2, "c": 4, "d": 5})) == [
         "a is gone",
         "c was 3 and is 4",
@@ -22,7 +22,10 @@ def test_a_difference_names_the_entry() -> None:
 
 
 def test_wording_is_left_out() -> None:
-    """A title or a description of the schema may be reworded; a property of that name stays."""
+    """A title or a description of the schema may be reworded.
+
+    A property of that name stays.
+    """
     text = as_text(protocol())
 
     assert '"description": "' not in text

@@ -12,7 +12,10 @@ KILL = Kill(anomaly="lost", check="relation", seconds=1.5)
 
 
 def test_a_matrix_comes_back_as_it_was_written(tmp_path: Path) -> None:
-    """Designs and rows are sorted, so that a matrix made again differs only where a result does."""
+    """Designs and rows are sorted.
+
+    So a matrix made again differs only where a result does.
+    """
     file = tmp_path / "kills.json"
     first = Kills(
         designs={"b": Judged(killed={"G2.x": KILL, "G1.y": KILL}), "a": Judged(upheld={"G3.z": 1})}
@@ -29,8 +32,9 @@ def test_a_matrix_comes_back_as_it_was_written(tmp_path: Path) -> None:
 
 
 def test_what_is_seen_again_is_counted() -> None:
-    """The same end twice is two times; what proved nothing neither adds nor takes away, and may be
-    proven later.
+    """The same end twice counts as two.
+
+    A row that proved nothing neither adds nor takes away, and may be proven later.
     """
     judged = Judged()
 
@@ -67,7 +71,7 @@ def test_what_ends_now_so_and_now_otherwise_is_unsteady(then: tuple[str, Kill]) 
     ],
 )
 def test_a_damaged_matrix_is_one_sentence(tmp_path: Path, content: bytes, said: str) -> None:
-    """Whatever the file holds, it is said what is wrong with it."""
+    """The sentence says what is wrong, whatever the file holds."""
     file = tmp_path / "kills.json"
     file.write_bytes(content)
 

@@ -31,7 +31,10 @@ def test_core_is_what_is_judged_unless_something_else_is_asked_for() -> None:
 
 @pytest.mark.parametrize("request_", [Request(only="@G22"), Request(guarantees=["G22"])])
 def test_who_names_what_to_judge_gets_every_match(request_: Request) -> None:
-    """Tags and guarantees choose at any depth: a card's last line judges its row again."""
+    """Tags and guarantees choose rows at any depth.
+
+    So a card's last line judges its row again.
+    """
     assert chosen(request_) == {row for row in PROMISED if row.startswith("G22.")}
 
 
@@ -57,7 +60,10 @@ def test_the_tag_of_a_depth_counts_per_row() -> None:
 
 
 def test_eight_slices_are_all_of_it() -> None:
-    """Each slice adds its part of the rows that core leaves out, and together they leave none."""
+    """Each slice adds its part of the rows that core leaves out.
+
+    Together the slices leave none out.
+    """
     slices = [chosen(Request(share=Share(number, 8))) - chosen(Request()) for number in range(1, 9)]
 
     assert set.union(*slices) == set(PROMISED) - chosen(Request())
@@ -99,8 +105,9 @@ def test_a_file_that_cannot_be_read(tmp_path: Path, name: str) -> None:
 
 
 def test_a_wrong_design_is_judged_on_one_row_below_full_depth() -> None:
-    """The first row of core that it names catches it, and its control is passed; at full depth all
-    that it names count.
+    """The first row of core that a wrong design names catches it.
+
+    Its control is passed. At full depth all rows that it names count.
     """
     design = load("broken/reads_uncommitted")
     assert design.sin

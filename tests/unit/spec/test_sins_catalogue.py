@@ -1,5 +1,6 @@
-"""The wrong designs are short, name what is there, and leave no anomaly without somebody who shows
-it.
+"""The wrong designs are short, and name scenarios that are there.
+
+Each anomaly has a wrong design that shows it.
 """
 
 import ast
@@ -30,8 +31,9 @@ def sinful(name: str) -> tuple[Manifest, ExpectedViolation]:
 
 @pytest.mark.parametrize("name", SINS)
 def test_one_short_module(name: str) -> None:
-    """One module of at most 40 lines says what is wrong, who does it and what shows it, and derives
-    from a right one.
+    """A wrong design is one module of at most 40 lines that derives from a right one.
+
+    The module says what is wrong, which design does it and what shows it.
     """
     design, _ = sinful(name)
     modules = [file for file in Path(design.folder).glob("**/*.py") if file.read_text()]
@@ -40,13 +42,16 @@ def test_one_short_module(name: str) -> None:
     assert design.name == name
     assert len(modules) == 1
     assert len(text.splitlines()) <= LINES_MAX
-    assert all(word in (ast.get_docstring(ast.parse(text)) or "") for word in ("Whoever", "show"))
+    assert all(word in (ast.get_docstring(ast.parse(text)) or "") for word in ("mistake", "show"))
     assert "from upheld.impl.plain import" in text
 
 
 @pytest.mark.parametrize("name", SINS)
 def test_names_what_is_there(name: str) -> None:
-    """Its scenarios can find its anomaly, and it is judged on them and on its control alone."""
+    """Its scenarios can find its anomaly.
+
+    It is judged on them and on its control alone.
+    """
     design, sin = sinful(name)
     rows = rows_of_the_mutant(FOUND, design)
 
@@ -58,7 +63,7 @@ def test_names_what_is_there(name: str) -> None:
 
 
 def test_every_anomaly_is_shown() -> None:
-    """Each anomaly that a check can name has a wrong design, or a reason why it has none."""
+    """Each anomaly that a check can name has a wrong design, or a reason for none."""
     known = {anomaly for anomalies in ANOMALIES.values() for anomaly in anomalies}
 
     assert {sinful(name)[1].anomaly for name in SINS} == known - set(UNSHOWN)
@@ -85,8 +90,9 @@ def test_judged_on_more_where_asked() -> None:
     ],
 )
 def test_a_sin_that_nothing_can_show(scenarios: tuple[str, ...], says: str) -> None:
-    """A scenario that is not there, or is not judged on the design, is refused before a broker is
-    started.
+    """A scenario that is missing, or not judged on the design, is refused.
+
+    It is refused before a broker is started.
     """
     design = load("plain").model_copy(
         update={
@@ -100,8 +106,9 @@ def test_a_sin_that_nothing_can_show(scenarios: tuple[str, ...], says: str) -> N
 
 
 def test_one_row_of_each_program() -> None:
-    """Of a scenario that a sin names the first row of each program is judged, and whichever rows it
-    names besides.
+    """The first row of each program is judged, of a scenario that a sin names.
+
+    Rows that it names besides are judged too.
     """
     design, _ = sinful("broken/reads_uncommitted")
 

@@ -1,4 +1,4 @@
-"""What the harness reads in Cassandra's query log, on hand-written documents."""
+"""The harness reads writes in Cassandra's query log, on hand-written documents."""
 
 import struct
 from collections.abc import Sequence
@@ -63,9 +63,15 @@ def single(
         + bytes([version])
     )
     return (
-        head + when + name("query-options") + blob(options(values, version)) + name("keyspace") + keyspace
-        + name("query") + text_of(query)
-    )  # fmt: skip
+        head
+        + when
+        + name("query-options")
+        + blob(options(values, version))
+        + name("keyspace")
+        + keyspace
+        + name("query")
+        + text_of(query)
+    )
 
 
 def batch(*queries: tuple[str, Sequence[bytes]]) -> bytes:
@@ -85,7 +91,10 @@ def batch(*queries: tuple[str, Sequence[bytes]]) -> bytes:
 
 @pytest.mark.parametrize("version", [4, 5])
 def test_a_statement_with_bound_values(version: int) -> None:
-    """Keyspace, time, stage and key are those of the request, in either version of the protocol."""
+    """Keyspace, time, stage and key are those of the request.
+
+    They are in either version of the protocol.
+    """
     assert list(statements(single(INSERT, version=version))) == [
         ("app", Write(AT_MS / 1000, "balances", "ada"))
     ]
@@ -125,8 +134,9 @@ def test_what_a_statement_writes(query: str, found: tuple[str, str, str, str] | 
 
 
 def test_a_log_that_grows(tmp_path: Path) -> None:
-    """What is under way is not there yet, what is no statement is passed over, and a file that has
-    ended goes on in the next.
+    """A record under way is not there yet, and a record of no statement is skipped.
+
+    A file that has ended goes on in the next.
     """
     document = single(INSERT)
     log = QueryLog(tmp_path)

@@ -14,8 +14,9 @@ from upheld.verdicts import NotOffered
 
 
 def test_every_write_to_the_file_leaves_a_line(tmp_path: Path) -> None:
-    """Whoever inserts, updates or replaces a row is seen, and a store that is held is not
-    written.
+    """A row that is inserted, updated or replaced is seen.
+
+    A store that is held is not written.
     """
     with RunScope() as run:
         store = Sqlite(run, tmp_path, "app")
@@ -37,8 +38,9 @@ def test_every_write_to_the_file_leaves_a_line(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("redis-server") is None, reason="there is no redis-server on PATH")
 def test_every_write_to_the_server_is_told(tmp_path: Path) -> None:
-    """One command may write many fields, whatever their values hold; a store that is held is read
-    and not written.
+    """One command may write many fields, whatever their values hold.
+
+    A store that is held is read and not written.
     """
     with RunScope() as run:
         store = Redis(run, tmp_path, "app")
@@ -70,8 +72,9 @@ def test_a_server_comes_back_with_what_it_had(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("redis-server") is None, reason="there is no redis-server on PATH")
 def test_a_given_server_keeps_what_is_not_the_application_s(tmp_path: Path) -> None:
-    """What a run wrote into somebody's server it deletes again, and nothing else; and it never
-    kills one.
+    """A run deletes its own rows from a given server, and nothing else.
+
+    It never kills such a server.
     """
     with RunScope() as run:
         theirs = Redis(run, tmp_path, "theirs")
@@ -89,8 +92,9 @@ def test_a_given_server_keeps_what_is_not_the_application_s(tmp_path: Path) -> N
 
 
 def test_a_java_that_cassandra_cannot_take(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cassandra 5 cannot log its queries on it, so this machine does not offer the store, and says
-    which Java would do.
+    """Cassandra 5 cannot log its queries on a new Java, so its store is not offered.
+
+    The reason says which Java would do.
     """
     new = tmp_path / "java"
     new.write_text("#!/bin/sh\necho 'openjdk version \"25.0.1\"' >&2\n")

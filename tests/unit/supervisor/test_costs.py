@@ -20,8 +20,9 @@ def test_shares_are_told_apart() -> None:
 
 
 def test_a_broker_elsewhere_is_unknown() -> None:
-    """A container is the engine's child and somebody else's cluster is far: neither is in the
-    tree.
+    """The broker of a container or of another cluster is not in the tree.
+
+    A container is the engine's child, and a cluster of others is far.
     """
     found = cost(Look(0, 0, {}), Look(1, 3, {}))
 
@@ -65,7 +66,10 @@ def test_a_child_that_is_killed_is_not_lost() -> None:
 
 
 def test_a_peak_stays_when_the_memory_is_gone() -> None:
-    """What was given back counts, and a process that has ended counts for nothing."""
+    """Memory that was given back counts.
+
+    A process that has ended counts for nothing.
+    """
     program = "x = bytearray(64 << 20); del x; print('.', flush=True); input()"
     child = subprocess.Popen(
         [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE

@@ -1,4 +1,4 @@
-"""What a run takes of the machine is told apart from what others take."""
+"""The use of the machine by a run is told apart from that by others."""
 
 import os
 import subprocess
@@ -22,7 +22,7 @@ PARENT = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {WORKER
 
 
 def test_what_was_killed_with_its_parent_stays_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The CPU-seconds of an instance's workers do not become somebody else's when it is killed."""
+    """The CPU-seconds of a killed instance's workers stay the run's own."""
     with subprocess.Popen(
         [sys.executable, "-c", PARENT], stdout=subprocess.PIPE, start_new_session=True
     ) as parent:
@@ -50,8 +50,9 @@ def test_a_moment_says_nothing() -> None:
 
 
 def test_what_may_be_killed_on_a_design_s_word() -> None:
-    """A process that has begun since; one that has ended is passed over, and what was there before
-    is refused.
+    """A process that has begun since may be killed on a design's word.
+
+    An ended process is passed over, and a process that was there before is refused.
     """
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
         assert [process.pid for process in host.younger([child.pid])] == [child.pid]

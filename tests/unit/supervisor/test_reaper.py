@@ -31,7 +31,10 @@ HARNESS = (  # starts a run and an orphan, says who it is, and waits to be kille
 
 @pytest.fixture(autouse=True)
 def temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A system temporary folder of this test's own, so that no other run is seen or swept."""
+    """Return a system temporary folder of this test's own.
+
+    So no other run is seen or swept.
+    """
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
     return tmp_path
@@ -130,7 +133,10 @@ def test_processes_of_another_run_are_left_alone() -> None:
 def test_a_harness_that_dies_is_cleaned_up_after(
     how: signal.Signals, temporary_folder: Path
 ) -> None:
-    """The whole foreground group is hit, as by Ctrl-C; the reaper stands outside and works."""
+    """The reaper stands outside the foreground group and works.
+
+    The whole group is hit, as by Ctrl-C.
+    """
     process, run_id, reaper = harness()
     assert members(run_id, [])
 
@@ -143,8 +149,9 @@ def test_a_harness_that_dies_is_cleaned_up_after(
 
 
 def test_the_next_run_sweeps_what_a_dead_reaper_left(temporary_folder: Path) -> None:
-    """When harness and reaper are both killed, their lock is free and the next run finishes the
-    work.
+    """When harness and reaper are both killed, their lock is free.
+
+    The next run finishes the work.
     """
     process, run_id, reaper = harness()
     os.kill(reaper, signal.SIGKILL)

@@ -1,5 +1,6 @@
-"""An adapter that misbehaves ends in the right exception, in time; the message says what to
-mend.
+"""An adapter that misbehaves ends in the right exception, in time.
+
+The message says what to mend.
 """
 
 import os
@@ -16,7 +17,8 @@ from miniatures import MINIATURES, START, Run, Spawn, manifest, until
 from upheld.errors import UsageProblem
 from upheld.protocol.messages import Failed, Ready, Stopped
 from upheld.supervisor import instance as instances
-from upheld.supervisor.instance import Instance, Silence, prepare
+from upheld.supervisor.environment import prepare
+from upheld.supervisor.instance import Instance, Options, Silence
 from upheld.supervisor.pool import Pool
 from upheld.verdicts import AdapterBreach
 
@@ -53,7 +55,9 @@ def spawn(tmp_path: Path) -> Iterator[Spawn]:
     spawned = []
 
     def of(habit: str, time_scale: float = 1.0) -> Instance:
-        instance = Instance(manifest(habit), Run(), tmp_path, name="it", time_scale=time_scale)
+        instance = Instance(
+            manifest(habit), Run(), tmp_path, Options(name="it", time_scale=time_scale)
+        )
         spawned.append(instance)
         return instance
 
@@ -76,7 +80,10 @@ def message(breach: AdapterBreach, instance: Instance) -> str:
 
 @pytest.mark.parametrize("habit", HELLO_HABITS)
 def test_breach_at_hello(habit: str, spawn: Spawn) -> None:
-    """A bad answer to hello, or none, is a breach within the deadline and says what to mend."""
+    """A bad answer to hello, or none, is a breach within the deadline.
+
+    It says what to mend.
+    """
     began = time.monotonic()
     instance = spawn(habit, time_scale=0.01 if habit in SILENT else 1.0)
 
@@ -90,8 +97,9 @@ def test_breach_at_hello(habit: str, spawn: Spawn) -> None:
 
 @pytest.mark.parametrize("habit", START_HABITS)
 def test_breach_at_start(habit: str, spawn: Spawn) -> None:
-    """A bad answer to start, or none, is a breach within the deadline, and no secret is
-    repeated.
+    """A bad answer to start, or none, is a breach within the deadline.
+
+    No secret is repeated.
     """
     instance = spawn(habit)
     instance.greet()
@@ -106,8 +114,9 @@ def test_breach_at_start(habit: str, spawn: Spawn) -> None:
 
 @pytest.mark.parametrize("habit", ["answers_twice", "chatters"])
 def test_breach_unasked(habit: str, spawn: Spawn) -> None:
-    """What is said out of turn is a breach, met by whatever is asked next; a flood is held
-    still.
+    """A message out of turn is a breach, met by the next request.
+
+    A flood is held still.
     """
     instance = spawn(habit)
     instance.greet()
@@ -121,7 +130,10 @@ def test_breach_unasked(habit: str, spawn: Spawn) -> None:
 
 
 def test_breach_sticks(spawn: Spawn) -> None:
-    """After a breach every request meets the same one, though the adapter goes on answering."""
+    """After a breach every request meets the same one.
+
+    It does, though the adapter goes on answering.
+    """
     instance = spawn("answers_another_question")
     instance.greet()
 
@@ -135,7 +147,7 @@ def test_breach_sticks(spawn: Spawn) -> None:
 
 @pytest.mark.parametrize("habit", ["stops_late", "stays_after_stopped"])
 def test_breach_at_stop(habit: str, spawn: Spawn) -> None:
-    """Stopped that does not come in time, or that is not followed by an exit, is a breach."""
+    """A late `stopped`, or one that no exit follows, is a breach."""
     instance = spawn(habit)
     instance.greet()
     instance.start(START)
@@ -148,8 +160,9 @@ def test_breach_at_stop(habit: str, spawn: Spawn) -> None:
 
 
 def test_proper_conversation(spawn: Spawn) -> None:
-    """A miniature without a bad habit is greeted, started and stopped, exits 0 and leaves
-    nothing.
+    """A miniature without a bad habit is greeted, started and stopped.
+
+    It exits 0 and leaves nothing.
     """
     instance = spawn("well_behaved")
 
@@ -161,7 +174,7 @@ def test_proper_conversation(spawn: Spawn) -> None:
 
 
 def test_loud_stop(spawn: Spawn) -> None:
-    """`failed`, unasked, is kept, is no breach, and answers whatever is asked after it."""
+    """An unasked `failed` is kept, is no breach, and answers any later request."""
     instance = spawn("fails_loudly")
     instance.greet()
     instance.start(START)
@@ -175,8 +188,9 @@ def test_loud_stop(spawn: Spawn) -> None:
 
 
 def test_last_words_are_heard(spawn: Spawn, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever sees that an instance has ended knows by then what it said last, however late that is
-    read.
+    """A harness that sees an ended instance knows its last message by then.
+
+    It does, however late that message is read.
     """
     hear = Instance._hear
 
@@ -195,7 +209,7 @@ def test_last_words_are_heard(spawn: Spawn, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_survivors_are_named(spawn: Spawn, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker left behind in a session of its own is found after stop, killed and listed."""
+    """A worker in a session of its own is found after stop, killed and listed."""
     # The worker keeps stdout open, so its end is not awaited for long.
     monkeypatch.setattr(instances, "_DRAIN_S", 0.1)
     instance = spawn("leaves_a_worker")
@@ -211,8 +225,9 @@ def test_survivors_are_named(spawn: Spawn, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_pause_takes_every_process(spawn: Spawn) -> None:
-    """Pause stops the worker outside the session too, resume wakes it, and the paused can be
-    killed.
+    """Pause stops the worker outside the session too, and resume wakes it.
+
+    A paused instance can be killed.
     """
     instance = spawn("leaves_a_worker")
     instance.greet()
@@ -241,8 +256,9 @@ def test_stdin_end_is_the_end(spawn: Spawn) -> None:
 
 
 def test_pool_boots_what_is_asked_for(tmp_path: Path) -> None:
-    """One is booted at the beginning, one more when it is prepared, twice asked or once, and close
-    ends all.
+    """One instance is booted at the beginning, and one more when it is prepared.
+
+    Asking twice is the same as asking once, and close ends all.
     """
     pool = Pool(manifest("well_behaved"), Run(), tmp_path)
 
@@ -262,7 +278,10 @@ def test_pool_boots_what_is_asked_for(tmp_path: Path) -> None:
 
 
 def test_pool_prefers_what_was_given_back(tmp_path: Path) -> None:
-    """A reusable instance that was given back is taken before a fresh one; any other is ended."""
+    """A reusable instance that was given back is taken before a fresh one.
+
+    Any other is ended.
+    """
     reusable = Pool(
         manifest("boasts_of_a_capability", capabilities=["query", "reusable"]),
         Run(),
@@ -311,7 +330,7 @@ def _alive(pid: int) -> bool:
 
 
 def test_prepare_runs_to_its_end(tmp_path: Path) -> None:
-    """What a design prepares is there before its first instance, and what it said is kept."""
+    """A design's preparation ends before its first instance, and its output is kept."""
     design = manifest(
         "", prepare=[sys.executable, "-c", f"print('built'); open('{tmp_path}/built', 'w')"]
     )
@@ -332,8 +351,11 @@ def test_prepare_runs_to_its_end(tmp_path: Path) -> None:
 def test_prepare_that_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, says: str
 ) -> None:
-    """A preparation that fails, or has no end, ends the run before it begins, and names its log."""
-    monkeypatch.setattr(instances, "PREPARE_S", 0.5)
+    """A preparation that fails or has no end ends the run before it begins.
+
+    The sentence names its log.
+    """
+    monkeypatch.setattr("upheld.supervisor.environment.PREPARE_S", 0.5)
 
     with pytest.raises(UsageProblem, match=f"`prepare` {says}.*miniature-prepare.txt says why"):
         prepare(manifest("", prepare=[sys.executable, "-c", script]), Run(), tmp_path)

@@ -1,4 +1,4 @@
-"""What is seen of a long run inside a test."""
+"""A long run inside a test shows its progress."""
 
 import subprocess
 import sys
@@ -10,7 +10,8 @@ from pathlib import Path
 from watched import watched
 
 def test_it(pytestconfig, tmp_path):
-    code = "print('[1/2] upheld it 0.1 s'); print('a card'); print('[2/2] upheld it 0.1 s'); raise SystemExit(7)"
+    lines = "'[1/2] upheld it 0.1 s', 'a card', '[2/2] upheld it 0.1 s'"
+    code = f"print({lines}, sep=chr(10)); raise SystemExit(7)"
     assert watched([sys.executable, "-c", code], tmp_path / "log", 60, pytestconfig) == 7
     assert "a card" in (tmp_path / "log").read_text()
     endless = [sys.executable, "-c", "while True: pass"]
@@ -19,7 +20,10 @@ def test_it(pytestconfig, tmp_path):
 
 
 def test_the_progress_is_seen_past_capturing_and_the_cards_are_not(tmp_path: Path) -> None:
-    """The exit code is the command's, its whole output is in the log, and a deadline ends it."""
+    """The exit code is the command's, and its whole output is in the log.
+
+    A deadline ends the command.
+    """
     (tmp_path / "test_it.py").write_text(TEST)
     command = [
         sys.executable,

@@ -2,13 +2,29 @@ import subprocess
 import sys
 from pathlib import Path
 
-WAITS = "import sys, time; from pathlib import Path\nwhile not Path(sys.argv[1]).exists(): time.sleep(0.01)\nprint('the first')"
-MAKES = "import sys; from pathlib import Path; Path(sys.argv[1]).touch(); print('the second'); sys.exit(3)"
+WAITS = """
+import sys
+import time
+from pathlib import Path
+
+while not Path(sys.argv[1]).exists():
+    time.sleep(0.01)
+print("the first")
+"""
+MAKES = """
+import sys
+from pathlib import Path
+
+Path(sys.argv[1]).touch()
+print("the second")
+sys.exit(3)
+"""
 
 
 def test_commands_beside_each_other(tmp_path: Path) -> None:
-    """The first ends only if the second runs meanwhile; what they say stays apart, and one that
-    fails makes all fail.
+    """The first command ends only if the second runs meanwhile.
+
+    Their outputs stay apart, and one failure makes all fail.
     """
     for name, script in (("waits", WAITS), ("makes", MAKES)):
         (tmp_path / name).write_text(script)

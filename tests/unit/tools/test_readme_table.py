@@ -1,4 +1,7 @@
-"""The README's table: it counts what is promised, and a report of some rows can contradict it."""
+"""The README's table counts the promised rows.
+
+A report of some rows can contradict it.
+"""
 
 import re
 from collections import Counter
@@ -40,7 +43,7 @@ def row(name: str, verdict: str) -> RowResult:
 
 @pytest.mark.parametrize("design", DESIGNS)
 def test_it_counts_what_is_promised(design: str) -> None:
-    """A row that came or went is seen here, and not minutes later in a run of everything."""
+    """A row that came or went is seen here, not minutes later in a run of all rows."""
     cells = cells_in(between(README.read_text(encoding="utf-8"), TABLE))
     counts = {place: len(ids) for place, ids in promised_rows().items() if place.design == design}
 
@@ -59,8 +62,9 @@ def test_a_cell_is_read_as_it_is_written() -> None:
 
 
 def test_rows_that_fit_a_cell_leave_it_standing() -> None:
-    """Some rows of a cell prove it in part, all of them prove it, and a cell without a row is
-    named.
+    """Some rows of a cell prove it in part, and all of them prove it.
+
+    A cell without a row is named.
     """
     found = compared(SAID, PROMISED, [row("G1.a", "violated"), row("G1.b", "upheld")])
 
@@ -92,7 +96,10 @@ def test_rows_that_fit_a_cell_leave_it_standing() -> None:
     ],
 )
 def test_a_row_contradicts_a_cell(judged: list[tuple[str, str]], says: str) -> None:
-    """A verdict that the cell does not have, or has less often, is wrong, whatever was left out."""
+    """A verdict that the cell has not, or has less often, is wrong.
+
+    It is, whatever was left out.
+    """
     found = compared(SAID, PROMISED, [row(*each) for each in judged])
 
     assert len(found.wrong) == 1
@@ -100,8 +107,9 @@ def test_a_row_contradicts_a_cell(judged: list[tuple[str, str]], says: str) -> N
 
 
 def test_a_cell_that_counts_other_rows_is_wrong() -> None:
-    """Every promised row was judged, and none has a verdict too many; but the cell counts one
-    more.
+    """A cell that counts one more row than was promised is wrong.
+
+    Every promised row was judged then, and none has a verdict too many.
     """
     found = compared({G2: "upheld 2/2"}, {G2: {"G2.a"}}, [row("G2.a", "upheld")])
 

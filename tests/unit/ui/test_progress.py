@@ -1,5 +1,6 @@
-"""What a person sees while rows are judged: one live line on a terminal, elsewhere a line for each
-row. No Kafka.
+"""The user sees rows being judged.
+
+There is one live line on a terminal, and elsewhere a line for each row. No Kafka is started.
 """
 
 import io
@@ -40,12 +41,15 @@ with Progress(console()) as progress:
         raise SystemExit(7)
 print("2 of 98")
 """
-LIVE = b"[2/98] 1 upheld, 1 violated; about 4 min left; G3.c[relay-exactly_once] 0 s, G4.d[relay-exactly_once] 0 s"
+LIVE = (
+    b"[2/98] 1 upheld, 1 violated; about 4 min left; "
+    b"G3.c[relay-exactly_once] 0 s, G4.d[relay-exactly_once] 0 s"
+)
 
 
 @pytest.fixture
 def said() -> io.StringIO:
-    """What was printed where there is no terminal."""
+    """Return the buffer that takes the output where there is no terminal."""
     return io.StringIO()
 
 
@@ -64,7 +68,10 @@ def on_a_terminal(how: str = "waits", columns: int = 160, **environment: str) ->
 def test_each_row_is_a_line_where_there_is_no_terminal(
     progress: Progress, said: io.StringIO
 ) -> None:
-    """How many are done of how many, the verdict, the row, its seconds; brackets are no markup."""
+    """A line has the rows done of how many, the verdict, the row and its seconds.
+
+    Brackets are no markup.
+    """
     progress.begin(98, lambda: None)
     progress.finished(
         "G22.dies-after-a-commit[ledger-exactly_once] 4.1 s", "upheld", style="green", is_quiet=True
@@ -113,8 +120,9 @@ def test_no_time_is_left_after_the_last(progress: Progress) -> None:
 
 
 def test_many_lanes_are_counted(progress: Progress) -> None:
-    """Four rows are named, the others counted; a row that is judged again later is not under
-    way.
+    """Four rows are named, and the others counted.
+
+    A row that is judged again later is not under way.
     """
     for lane in range(1, 8):
         progress.started(f"G{lane}.a", lane)
@@ -124,7 +132,10 @@ def test_many_lanes_are_counted(progress: Progress) -> None:
 
 
 def test_a_terminal_has_one_live_line_below_what_failed() -> None:
-    """What is upheld is counted alone; a failure's line and its card stand above, at once."""
+    """Upheld rows are counted alone.
+
+    A failure's line and its card stand above, at once.
+    """
     with on_a_terminal() as terminal:
         terminal.until(lambda screen: LIVE in screen)
         assert terminal.shown(160) == [
@@ -140,7 +151,10 @@ def test_a_terminal_has_one_live_line_below_what_failed() -> None:
     ("how", "code"), [("ends", 0), ("fails", 7), ("waits", -2)], ids=["itself", "error", "ctrl-c"]
 )
 def test_the_terminal_is_as_it_was_afterwards(how: str, code: int) -> None:
-    """However it ends, the cursor is visible and the live line gone; what was printed stays."""
+    """However it ends, the cursor is visible and the live line gone.
+
+    All that was printed stays.
+    """
     with on_a_terminal(how) as terminal:
         terminal.until(lambda screen: LIVE in screen)
         if how == "waits":
@@ -173,8 +187,9 @@ def test_ci_has_lines_on_a_terminal_too() -> None:
 
 
 def test_the_console_is_out_of_the_reach_of_pytests_capturing(tmp_path: Path) -> None:
-    """While a test runs, the standard streams lead elsewhere: the console's descriptor is another
-    one, to the same file.
+    """The console's descriptor is another one to the same file.
+
+    While a test runs, the standard streams lead elsewhere.
     """
     with (tmp_path / "said").open("w") as file:
         console = apart(Console(file=file))
@@ -185,8 +200,9 @@ def test_the_console_is_out_of_the_reach_of_pytests_capturing(tmp_path: Path) ->
 
 
 def test_a_reader_that_leaves_ends_the_command_with_one_sentence(tmp_path: Path) -> None:
-    """`| head` is no verdict: exit 3 of a problem, and nothing is left to be written at the end of
-    the process.
+    """`| head` is no verdict: it gives exit 3 of a problem.
+
+    Nothing is left to be written at the end of the process.
     """
     command = [sys.executable, "-c", SCRIPT, "ends"]
     reader, writer = os.pipe()
@@ -204,7 +220,7 @@ def test_a_reader_that_leaves_ends_the_command_with_one_sentence(tmp_path: Path)
 
 
 def test_a_thread_that_finds_no_reader_tells_the_main_thread(tmp_path: Path) -> None:
-    """What another thread cannot print ends the command at the next piece."""
+    """A line that another thread cannot print ends the command at the next line."""
     reader, writer = os.pipe()
     with open(writer, "w") as file, Progress(Console(file=file), every_s=0.01) as progress:  # noqa: PTH123 (a descriptor)
         os.close(reader)

@@ -1,5 +1,6 @@
-"""The time left of a run: how an estimate comes about, and how near it is over runs that were
-recorded.
+"""The time left of a run is estimated, and is near the truth.
+
+It is compared with runs that were recorded.
 """
 
 import json
@@ -23,7 +24,7 @@ FROM = 1 / 3  # of a run
 
 
 class Estimate(NamedTuple):
-    """What was said at a moment of a run, and what came true."""
+    """The time left that was said at a moment of a run, and the true one."""
 
     at_s: float
     estimated_s: float
@@ -42,7 +43,10 @@ def keys(design: str, *names: str) -> list[RowKey]:
 
 
 def replayed(run: dict[str, Any], durations: Durations) -> Iterator[Estimate]:
-    """Go through a recorded run: the estimate whenever a row begins or ends in one of its lanes."""
+    """Go through a recorded run.
+
+    There is an estimate whenever a row begins or ends in one of its lanes.
+    """
     clock = Clock()
     rows = defaultdict(list)
     for lane, row_id, seconds in run["rows"]:
@@ -75,8 +79,9 @@ def clock() -> Clock:
 
 @pytest.mark.parametrize("name", RECORDED["runs"])
 def test_the_time_left_is_near_the_truth_from_a_third_of_a_recorded_run_on(name: str) -> None:
-    """Within a quarter of it, over runs that the medians were not made from, on a machine that was
-    slower than theirs.
+    """The estimate is within a quarter of the truth.
+
+    The medians were not made from these runs, and the machine was slower than theirs.
     """
     run = RECORDED["runs"][name]
     durations = Durations(designs={"plain": Recorded(rows_s=RECORDED["medians_s"])})
@@ -90,8 +95,9 @@ def test_the_time_left_is_near_the_truth_from_a_third_of_a_recorded_run_on(name:
 
 @pytest.mark.parametrize("name", RECORDED["runs"])
 def test_without_what_this_machine_has_taken_the_estimates_would_be_far(name: str) -> None:
-    """So the recorded runs can tell a good estimate from a bad one: the medians alone are too
-    low.
+    """The medians alone are too low.
+
+    So the recorded runs can tell a good estimate from a bad one.
     """
     run = RECORDED["runs"][name]
     lanes = len({lane for lane, *_ in run["rows"]})
@@ -103,8 +109,9 @@ def test_without_what_this_machine_has_taken_the_estimates_would_be_far(name: st
 
 
 def test_what_works_is_slower_and_what_waits_is_not(clock: Clock) -> None:
-    """A row that takes twice as long as another is no more work: both lose the same on a slow
-    machine.
+    """A row that takes twice as long as another is no more work.
+
+    Both lose the same on a slow machine.
     """
     rows_s = {"G1.a": 1.0, "G2.a": 1.0, "G3.a": 1.0, "G4.a": 10.0}
     time_left = TimeLeft(Durations(designs={"plain": Recorded(rows_s=rows_s)}), clock=clock)
@@ -120,8 +127,9 @@ def test_what_works_is_slower_and_what_waits_is_not(clock: Clock) -> None:
 
 
 def test_an_unknown_design_has_a_pace_of_its_own(clock: Clock) -> None:
-    """Its rows are guessed, so that they are wrong by a factor, which says nothing of the machine
-    or of other designs.
+    """The rows of an unknown design are guessed, so they are wrong by a factor.
+
+    The factor says nothing of the machine or of other designs.
     """
     rows_s = {f"G{number}.a": float(number) for number in range(1, 21)}
     durations = Durations(designs={"spark": Recorded(rows_s=rows_s)})
@@ -138,7 +146,10 @@ def test_an_unknown_design_has_a_pace_of_its_own(clock: Clock) -> None:
 
 
 def test_lanes_share_what_waits(clock: Clock) -> None:
-    """What is left by the lanes that run; never less than the longest row."""
+    """The time left is shared by the lanes that run.
+
+    It is never less than the longest row.
+    """
     durations = Durations(designs={"plain": Recorded(rows_s={"G1.a": 4, "G1.b": 4, "G1.c": 4})})
     time_left = TimeLeft(durations, 2, clock)
     time_left.begin(keys("plain", "G1.a", "G1.b", "G1.c"))
@@ -172,7 +183,10 @@ def test_a_row_under_way_counts_for_what_is_left_of_it(clock: Clock) -> None:
 
 
 def test_what_proved_nothing_is_judged_again_alone(clock: Clock) -> None:
-    """After the others, in one lane; so are the rows of which that is known beforehand."""
+    """An inconclusive row is judged again after the others, in one lane.
+
+    So are the rows of which that is known beforehand.
+    """
     durations = Durations(designs={"plain": Recorded(rows_s={"G1.a": 4, "G1.b": 4, "G1.c": 6})})
     time_left = TimeLeft(durations, 2, clock)
     first, second, late = keys("plain", "G1.a", "G1.b", "G1.c")

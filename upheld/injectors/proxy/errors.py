@@ -1,30 +1,38 @@
-"""Errors in a broker's place: those that Kafka gives before it has done what is asked, or after it
-has, and answers that say so.
+"""Errors that the proxy gives in a broker's place, and the answers that say so.
 
-Looked up in the source of Kafka 4. Transactions: TransactionStateManager.appendTransactionToLog,
-whose record may be in the log when the coordinator is not the coordinator any more. Offsets:
-CoordinatorOperationExceptionHelper, with what CoordinatorRuntime fails that was written and not yet
-replicated. Records: Partition.checkEnoughReplicasReachOffset, by DelayedProduce.
+Kafka gives some errors before it has applied a request, and some after. The table was looked up in
+the source of Kafka 4:
+
+- Transactions: TransactionStateManager.appendTransactionToLog. Its record may be in the log when
+  the coordinator is no longer the coordinator.
+- Offsets: CoordinatorOperationExceptionHelper, with the errors by which CoordinatorRuntime fails
+  writes that are not replicated yet.
+- Records: Partition.checkEnoughReplicasReachOffset, called by DelayedProduce.
 """
 
 from dataclasses import MISSING, fields
 from datetime import timedelta
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Any, Final, Literal, get_args, get_type_hints
 
 from kio.schema.errors import ErrorCode
 from kio.static.primitive import i32, i32Timedelta
+from kio.static.protocol import Entity
 
 from upheld.injectors.proxy.frames import Request, encode, parts, schemas
 
 Moment = Literal["before", "after"]
 
-MOVED = {ErrorCode.coordinator_not_available, ErrorCode.not_coordinator}
-LOADING, NOT_LEADER = ErrorCode.coordinator_load_in_progress, ErrorCode.not_leader_or_follower
+MOVED: Final = {ErrorCode.coordinator_not_available, ErrorCode.not_coordinator}
+LOADING: Final = ErrorCode.coordinator_load_in_progress
+NOT_LEADER: Final = ErrorCode.not_leader_or_follower
+ALL_REPLICAS: Final = -1  # the acks of a produce
+LEADER_ALONE: Final = 1
+UNKNOWN: Final = -1
 OF_A_TRANSACTION: dict[Moment, set[ErrorCode]] = {
     "before": {*MOVED, LOADING, ErrorCode.concurrent_transactions},
     "after": {*MOVED, LOADING},
 }
-GIVEN: dict[str, dict[Moment, set[ErrorCode]]] = {  # API -> before it is done, and after
+GIVEN: dict[str, dict[Moment, set[ErrorCode]]] = {  # API -> moment -> errors
     "produce": {
         "before": {NOT_LEADER, ErrorCode.not_enough_replicas},
         "after": {
@@ -40,9 +48,12 @@ GIVEN: dict[str, dict[Moment, set[ErrorCode]]] = {  # API -> before it is done, 
     "end_txn": OF_A_TRANSACTION,
     "offset_commit": {"before": {*MOVED, LOADING}, "after": MOVED},
 }
-FIRST = {("txn_offset_commit", LOADING): 2}  # older clients are told that there is no coordinator
-LAST = {"add_partitions_to_txn": 3}  # from the next one on it is what brokers ask each other
-REPEATED = (
+# The first version with an error: before it, clients are told that there is no coordinator.
+FIRST: Final = {("txn_offset_commit", LOADING): 2}
+# The last version that clients send: brokers send later ones to each other.
+LAST: Final = {"add_partitions_to_txn": 3}
+# The fields of an answer that repeat what was asked.
+REPEATED: Final = (
     "name",
     "topic_id",
     "index",
@@ -54,14 +65,15 @@ REPEATED = (
 
 
 def demand(api: str, moment: Moment, error: ErrorCode) -> None:
-    """ValueError where Kafka gives no such error."""
+    """Raise ValueError if Kafka gives no such error."""
     if error not in GIVEN.get(api, {}).get(moment, ()):
         raise ValueError(f"no broker could make this: {error.name} to {api}, {moment} it is done")
 
 
 def is_given(request: Request, moment: Moment, error: ErrorCode) -> bool:
-    """Whether the answer to this request might be that: in its version, and with what it asks
-    for.
+    """Return whether Kafka might answer this request with the error.
+
+    It depends on the request's version, and on what it asks for.
     """
     if (
         not FIRST.get((request.api, error), 0)
@@ -69,20 +81,30 @@ def is_given(request: Request, moment: Moment, error: ErrorCode) -> bool:
         <= LAST.get(request.api, request.version)
     ):
         return False
-    # Who waits for the leader alone is told before the replicas have it.
+    # With acks=1 the answer comes before the replicas have the records.
     if request.api == "produce":
-        return request.acks == -1 or (
-            request.acks == 1 and (moment, error) == ("before", NOT_LEADER)
+        return request.acks == ALL_REPLICAS or (
+            request.acks == LEADER_ALONE and (moment, error) == ("before", NOT_LEADER)
         )
-    # No coordinator has to do with it.
-    if request.api == "init_producer_id" and request.decoded().transactional_id is None:
+    # Without a transactional id no coordinator is involved.
+    if request.api == "init_producer_id" and _has_no_id(request):
         return (moment, error) == ("before", LOADING)
     return True
 
 
-def refusal(request: Request, moment: Moment, error: ErrorCode, own: Any = None) -> bytes:
-    """The answer that refuses all of a request; after it is done, with what the broker's own answer
-    says of where records are.
+def _has_no_id(request: Request) -> bool:
+    """Return whether an InitProducerId names no transactional id."""
+    return getattr(request.decoded(), "transactional_id", None) is None
+
+
+def refusal(request: Request, moment: Moment, error: ErrorCode, own: Entity | None = None) -> bytes:
+    """Return the frame that refuses all of a request.
+
+    After a request is applied, the broker's own answer says where records are, and the refusal
+    repeats that.
+
+    Raises:
+        ValueError: Kafka gives no such error to this request.
     """
     demand(request.api, moment, error)
     if not is_given(request, moment, error):
@@ -95,13 +117,16 @@ def refusal(request: Request, moment: Moment, error: ErrorCode, own: Any = None)
     return encode(header, _refusing(schema, own or request.decoded(), error))
 
 
-def _refusing(schema: Any, asked: Any, error: ErrorCode) -> Any:
-    """An answer or a part of one: the places of what is asked, the error beside each, and nothing
-    else.
+def _refusing(schema: type[Entity], asked: Any, error: ErrorCode) -> Entity:
+    """Return an answer, or a part of one, with the error for each place that was asked for.
+
+    It repeats the places and nothing else.
     """
-    kinds, said = get_type_hints(schema), dict[str, Any]()
+    kinds = get_type_hints(schema)
+    said: dict[str, object] = {}
     for field in fields(schema):
-        name, kind = field.name, kinds[field.name]
+        name = field.name
+        kind = kinds[name]
         if kind is ErrorCode:
             said[name] = error
         elif name in REPEATED and hasattr(asked, name):
@@ -118,5 +143,5 @@ def _refusing(schema: Any, asked: Any, error: ErrorCode) -> Any:
                 tuple(_refusing(inner[0], part, error) for part in parts(asked)) if repeats else ()
             )
         else:
-            said[name] = kind(-1)
+            said[name] = kind(UNKNOWN)
     return schema(**said)

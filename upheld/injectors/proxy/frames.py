@@ -1,9 +1,12 @@
-"""Kafka's frames as they travel: what their headers say, and whole messages where one names
-addresses, by kio's schemas.
+"""Kafka's frames between clients and brokers, read with kio's schemas.
 
-Traps, from the protocol guide and its clients: the client id of a flexible header is not compact;
-the answer to ApiVersions always has the oldest header, and the oldest body where the version was
-not known; a Produce that wants no acknowledgement has no answer.
+The proxy reads each header, and whole messages where an answer names addresses or a rule strikes.
+Traps, from the protocol guide and its clients:
+
+- The client id of a flexible header is not compact.
+- The answer to ApiVersions always has the oldest header. If the version is not known, it has the
+  oldest body too.
+- A Produce that wants no acknowledgement has no answer.
 """
 
 import io
@@ -11,7 +14,8 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, Final, Protocol, TypeVar, cast
+from uuid import UUID
 
 from kio.index import KioIndexError, load_request_schema, load_response_schema
 from kio.schema.errors import ErrorCode
@@ -20,37 +24,84 @@ from kio.serial import entity_reader, entity_writer
 from kio.serial.errors import SerialError
 from kio.serial.readers import Reader, read_compact_string_nullable, read_nullable_legacy_string
 from kio.static.primitive import i16, i32
+from kio.static.protocol import Entity, Header, RequestPayload, ResponsePayload
 
-PRODUCE, FETCH, METADATA, FIND_COORDINATOR, API_VERSIONS, DESCRIBE_CLUSTER = 0, 1, 3, 10, 18, 60
-UNSUPPORTED_VERSION = 35
+PRODUCE: Final = 0
+FETCH: Final = 1
+METADATA: Final = 3
+FIND_COORDINATOR: Final = 10
+API_VERSIONS: Final = 18
+DESCRIBE_CLUSTER: Final = 60
+UNSUPPORTED_VERSION: Final = 35
+CORRELATION_BYTES: Final = 4  # an answer begins with its correlation id
+ERROR_BYTES: Final = 2  # after it, in an answer to ApiVersions
+ACKS_BYTES: Final = 2
+PRODUCE_IS_FLEXIBLE: Final = 9  # from this version on
+COORDINATORS_ARE_LISTED: Final = 4  # from this version of FindCoordinator on; before it has one
+NO_CLIENT_ID: Final = b"\xff\xff"
 # API key -> the field of an answer that names brokers
-ADDRESSED = {
+ADDRESSED: Final = {
     PRODUCE: "node_endpoints",
     FETCH: "node_endpoints",
     METADATA: "brokers",
     FIND_COORDINATOR: "coordinators",
     DESCRIBE_CLUSTER: "brokers",
 }
-_HEAD = struct.Struct(">hhi")  # API key, version, correlation id
+_HEAD: Final = struct.Struct(">hhi")  # API key, version, correlation id
 
-# A broker's id, host and port -> the host and port that a client is told.
+TopicKey = str | UUID  # a topic's name, or its id
+# A broker's id, host and port -> the host and port that a client gets.
 Place = Callable[[int, str, int], tuple[str, int]]
+Read = TypeVar("Read")
+Kind = TypeVar("Kind", bound=Entity)
+
+
+class _Broker(Entity, Protocol):
+    """A broker's address in an answer."""
+
+    host: str
+    port: int
+
+
+class _Topic(Protocol):
+    """A topic in an answer to Metadata."""
+
+    name: str
+
+
+class _Metadata(Protocol):
+    """An answer to Metadata."""
+
+    topics: tuple[_Topic, ...]
+
+
+class _Api(Entity, Protocol):
+    """An API in an answer to ApiVersions."""
+
+    api_key: int
+    max_version: int
+
+
+class _Versions(Entity, Protocol):
+    """An answer to ApiVersions."""
+
+    api_keys: tuple[_Api, ...]
 
 
 class UnreadableError(Exception):
-    """What travels is no frame that these schemas know."""
+    """The bytes are no frame that kio's schemas know."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request's header; `frame` is all of it, without the length that travels before."""
+    """A request's header; `frame` is the whole request, without its length."""
 
     api_key: int
     version: int
     correlation_id: int
     client_id: str | None
     frame: bytes
-    body: int  # where it begins
+    body: int  # where the message begins
 
     @property
     def api(self) -> str:
@@ -59,26 +110,32 @@ class Request:
 
     @property
     def is_answered(self) -> bool:
-        """Whether the broker answers it: all but a Produce with acks=0."""
+        """True if the broker answers it: all requests but a Produce with acks=0."""
         return self.api_key != PRODUCE or self.acks != 0
 
     @property
     def acks(self) -> int:
-        """Whose acknowledgement a Produce waits for: nobody's, the leader's (1) or every replica's
-        (-1).
-        """
-        reader = read_compact_string_nullable if self.version >= 9 else read_nullable_legacy_string
-        # Which stands before the acks.
-        _, at = _read(reader, "a transactional id", self.frame, self.body)
-        return int.from_bytes(self.frame[at : at + 2], signed=True)
+        """The acknowledgements that a Produce waits for.
 
-    def decoded(self) -> Any:
-        """The request's message."""
+        It is 0 for none, 1 for the leader's, and -1 for every replica's.
+        """
+        is_flexible = self.version >= PRODUCE_IS_FLEXIBLE
+        reader = read_compact_string_nullable if is_flexible else read_nullable_legacy_string
+        # The transactional id stands before the acks.
+        _, at = _read(reader, "a transactional id", self.frame, self.body)
+        return int.from_bytes(self.frame[at : at + ACKS_BYTES], signed=True)
+
+    def decoded(self) -> RequestPayload:
+        """Return the request's message."""
         return _whole(schemas(self.api_key, self.version)[0], self.frame, self.body)
 
 
 def parse(frame: bytes) -> Request:
-    """What a request's header says; UnreadableError if it is none."""
+    """Return the header of a request.
+
+    Raises:
+        UnreadableError: The frame has no header that kio knows.
+    """
     if len(frame) < _HEAD.size:
         raise UnreadableError(f"a request of {len(frame)} bytes")
     api_key, version, correlation_id = _HEAD.unpack_from(frame)
@@ -87,30 +144,29 @@ def parse(frame: bytes) -> Request:
 
 
 def correlation_id_of(frame: bytes) -> int:
-    """Of an answer."""
-    if len(frame) < 4:
+    """Return the correlation id of an answer."""
+    if len(frame) < CORRELATION_BYTES:
         raise UnreadableError(f"an answer of {len(frame)} bytes")
-    return int.from_bytes(frame[:4], signed=True)
+    return int.from_bytes(frame[:CORRELATION_BYTES], signed=True)
 
 
-def decode(request: Request, frame: bytes) -> tuple[Any, Any]:
-    """Header and message of the answer to a request."""
+def decode(request: Request, frame: bytes) -> tuple[Header, ResponsePayload]:
+    """Return header and message of the answer to a request."""
     schema = schemas(request.api_key, request.version)[1]
-    if (
-        request.api_key == API_VERSIONS
-        and int.from_bytes(frame[4:6], signed=True) == UNSUPPORTED_VERSION
-    ):
-        schema = schemas(API_VERSIONS, 0)[1]
+    if request.api_key == API_VERSIONS:
+        error = frame[CORRELATION_BYTES : CORRELATION_BYTES + ERROR_BYTES]
+        if int.from_bytes(error, signed=True) == UNSUPPORTED_VERSION:
+            schema = schemas(API_VERSIONS, 0)[1]
     header, at = _entity(schema.__header_schema__, frame, 0)
     return header, _whole(schema, frame, at)
 
 
-def error_of(message: Any) -> int:
-    """The first error code in an answer, wherever it stands; 0 where all is well."""
+def error_of(message: Entity) -> int:
+    """Return the first error code in an answer, wherever it stands; 0 if it has none."""
     values = [getattr(message, field.name) for field in fields(message)]
     found = [int(value) for value in values if isinstance(value, ErrorCode)]
     found += [
-        error_of(part)
+        error_of(cast(Entity, part))
         for value in values
         if isinstance(value, tuple)
         for part in value
@@ -119,16 +175,16 @@ def error_of(message: Any) -> int:
     return next((code for code in found if code), 0)
 
 
-def encode(header: Any, message: Any) -> bytes:
-    """The frame of an answer."""
+def encode(header: Entity, message: Entity) -> bytes:
+    """Return the frame of an answer."""
     buffer = io.BytesIO()
     entity_writer(type(header))(buffer, header)
     entity_writer(type(message))(buffer, message)
     return buffer.getvalue()
 
 
-def parts(message: Any) -> tuple[Any, ...]:
-    """The first list in it: the topics of a message, the partitions of a topic."""
+def parts(message: Entity) -> tuple[Any, ...]:
+    """Return the first list in a message, such as its topics, or a topic's partitions."""
     return next(
         (
             value
@@ -139,8 +195,8 @@ def parts(message: Any) -> tuple[Any, ...]:
     )
 
 
-def places(request: Request) -> set[tuple[Any, int]]:
-    """The topics, by name or id, and partitions that a request is for, where it lists them."""
+def places(request: Request) -> set[tuple[TopicKey, int]]:
+    """Return the topics, by name or id, and partitions that a request lists."""
     return {
         (
             getattr(topic, "name", None) or topic.topic_id,
@@ -151,38 +207,43 @@ def places(request: Request) -> set[tuple[Any, int]]:
     }
 
 
-def names(metadata: Any) -> dict[Any, str]:
-    """The topics that an answer to Metadata names, by their ids."""
-    return {
-        topic.topic_id: topic.name for topic in metadata.topics if getattr(topic, "topic_id", None)
-    }
+def names(metadata: Entity) -> dict[TopicKey, str]:
+    """Return the names of the topics in an answer to Metadata, by their ids."""
+    named = {}
+    for topic in cast(_Metadata, metadata).topics:
+        if topic_id := getattr(topic, "topic_id", None):
+            named[topic_id] = topic.name
+    return named
 
 
 def stand_in(request: Request) -> bytes:
-    """A request that changes nothing, and is answered in the place of another."""
-    return _HEAD.pack(API_VERSIONS, 0, request.correlation_id) + b"\xff\xff"  # from nobody
+    """Return a request that changes nothing, to be answered in place of another one."""
+    return _HEAD.pack(API_VERSIONS, 0, request.correlation_id) + NO_CLIENT_ID
 
 
-def told(request: Request, frame: bytes, place: Place) -> bytes:
-    """An answer as a client behind the proxy is to read it: with its addresses, and no version that
-    is not known here.
+def rewrite(request: Request, frame: bytes, place: Place) -> bytes:
+    """Return an answer as a client behind the proxy is to read it.
 
-    The same bytes where nothing of that is in it.
+    Brokers have the proxy's addresses, and ApiVersions has no version that is not known here. An
+    answer with none of these stays the same bytes.
     """
     if request.api_key != API_VERSIONS and request.api_key not in ADDRESSED:
         return frame
     header, message = decode(request, frame)
     new = (
-        limited(message)
+        limited(cast(_Versions, message))
         if request.api_key == API_VERSIONS
         else readdressed(request, message, place)
     )
     return frame if new is message else encode(header, new)
 
 
-def limited(versions: Any) -> Any:
-    """ApiVersions without the APIs and the versions that kio has no schema of. The lowest stay:
-    librdkafka reads from Produce's whether a broker knows its compression."""
+def limited(versions: _Versions) -> _Versions:
+    """Return ApiVersions without the APIs and versions that kio has no schema of.
+
+    The lowest versions stay: librdkafka reads from Produce's whether a broker knows its
+    compression.
+    """
     known = {key: max(schema_name_map[name]) for key, name in api_key_map.items()}
     kept = tuple(
         replace(api, max_version=i16(min(api.max_version, known[api.api_key])))
@@ -192,11 +253,11 @@ def limited(versions: Any) -> Any:
     return versions if kept == versions.api_keys else replace(versions, api_keys=kept)
 
 
-def readdressed(request: Request, message: Any, place: Place) -> Any:
-    """The message with other addresses; itself where it has none."""
+def readdressed(request: Request, message: Entity, place: Place) -> Entity:
+    """Return a message with other addresses; the same message if it has none."""
 
-    def moved(node: Any) -> Any:
-        if node.port < 0:  # nobody
+    def rehomed(node: _Broker) -> _Broker:
+        if node.port < 0:  # there is no broker
             return node
         host, port = place(
             getattr(node, "node_id", getattr(node, "broker_id", -1)), node.host, node.port
@@ -204,15 +265,19 @@ def readdressed(request: Request, message: Any, place: Place) -> Any:
         return replace(node, host=host, port=i32(port))
 
     name = ADDRESSED[request.api_key]
-    if request.api_key == FIND_COORDINATOR and request.version < 4:
-        return moved(message)
+    if request.api_key == FIND_COORDINATOR and request.version < COORDINATORS_ARE_LISTED:
+        return rehomed(cast(_Broker, message))
     nodes = getattr(message, name, ())
-    return replace(message, **{name: tuple(map(moved, nodes))}) if nodes else message
+    return replace(message, **{name: tuple(map(rehomed, nodes))}) if nodes else message
 
 
 @cache
-def schemas(api_key: int, version: int) -> tuple[Any, Any]:
-    """Of a request and its answer; UnreadableError where none is known."""
+def schemas(api_key: int, version: int) -> tuple[type[RequestPayload], type[ResponsePayload]]:
+    """Return the schemas of a request and of its answer.
+
+    Raises:
+        UnreadableError: No schema is known.
+    """
     try:
         return load_request_schema(api_key, version), load_response_schema(api_key, version)
     except KioIndexError:
@@ -221,8 +286,8 @@ def schemas(api_key: int, version: int) -> tuple[Any, Any]:
         ) from None
 
 
-def _read(reader: Reader[Any], what: str, frame: bytes, at: int) -> tuple[Any, int]:
-    """What begins there, and where it ends."""
+def _read(reader: Reader[Read], what: str, frame: bytes, at: int) -> tuple[Read, int]:
+    """Return what a reader finds at an offset, and the offset after it."""
     try:
         found, size = reader(frame, at)
     except (SerialError, LookupError, ValueError, OverflowError) as error:
@@ -230,13 +295,14 @@ def _read(reader: Reader[Any], what: str, frame: bytes, at: int) -> tuple[Any, i
     return found, at + size
 
 
-def _entity(schema: Any, frame: bytes, at: int) -> tuple[Any, int]:
+def _entity(schema: type[Kind], frame: bytes, at: int) -> tuple[Kind, int]:
     return _read(
         entity_reader(schema), f"{schema.__name__} version {schema.__version__}", frame, at
     )
 
 
-def _whole(schema: Any, frame: bytes, at: int) -> Any:
+def _whole(schema: type[Kind], frame: bytes, at: int) -> Kind:
+    """Return the message that fills a frame from an offset to its end."""
     message, end = _entity(schema, frame, at)
     if end != len(frame):
         raise UnreadableError(

@@ -1,19 +1,18 @@
-"""How far a design is behind, for the designs that are written in Python: what any monitor of
-consumer groups says.
-"""
+"""The lag of a consumer group, as any monitor of consumer groups reports it."""
 
-from typing import Any
+from typing import Any, Final
 
 from confluent_kafka import Consumer, TopicPartition
 
-ANSWER_S = 4.0
+ANSWER_S: Final = 4.0
 
 
 def lag(consumer: Consumer, places: list[TopicPartition]) -> dict[str, Any]:
-    """The answer of the protocol: from what the consumer's group has committed to the ends of these
-    partitions.
+    """Return the protocol's answer: offsets from what is committed to the ends.
+
+    Both are read for these partitions only.
     """
-    # First: it is never ahead.
+    # The committed offsets come first: the ends can only grow meanwhile.
     committed = sum(max(0, place.offset) for place in consumer.committed(places, ANSWER_S))
     ends = sum(consumer.get_watermark_offsets(place, ANSWER_S)[1] for place in places)
     return {"type": "lagging", "offsets": ends - committed}

@@ -1,15 +1,14 @@
-"""An effect outside of Kafka, for the designs that are written in Python: each output that is sent
-is told to a file as well.
-"""
+"""A side effect outside of Kafka: each output becomes a line of a file."""
 
 import json
 from pathlib import Path
 from typing import Any
 
 
-class Outside:
-    """The file `effects` of the durable folder, a JSON line [key, value] for each output, where the
-    start asks for that.
+class Effects:
+    """The file `effects` in the durable folder, if the start asks for it.
+
+    Each output is a JSON line [key, value].
     """
 
     def __init__(self, start: dict[str, Any]) -> None:
@@ -18,8 +17,8 @@ class Outside:
             (Path(start["durable_dir"]) / "effects").open("a", buffering=1) if is_asked else None
         )
 
-    def tell(self, key: bytes | None, value: bytes | None) -> None:
-        """Tell one; no transaction takes it back."""
+    def report(self, key: bytes | None, value: bytes | None) -> None:
+        """Write the line of an output; no transaction takes it back."""
         if self.file:
             said = [each and each.decode(errors="backslashreplace") for each in (key, value)]
             print(json.dumps(said), file=self.file)

@@ -1,20 +1,20 @@
-"""A topic that is a table, for the designs that are written in Python: its last rows, as readers of
-committed data see them.
+"""A topic that is read as a table, by its last committed row of each key.
 
-Who answers queries from here never shows what is not committed, nor anything before all of the
-topic was read; and every instance has all of the table, so one answers for another that is down.
+A design that answers queries from here shows nothing that is not committed, and nothing before all
+of the topic was read. Every instance has all of the table, so each can answer for another one that
+is down.
 """
 
 import threading
-from typing import Any
+from typing import Any, Final
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
 
-CHUNK = 500
+CHUNK: Final = 500
 
 
 class Table:
-    """Follows the topic on a thread of its own until it is closed."""
+    """A table that follows its topic on a thread of its own until it is closed."""
 
     def __init__(self, client: dict[str, Any], group: str, topic: str) -> None:
         self.rows: dict[str, str] = {}
@@ -34,22 +34,25 @@ class Table:
         self.thread.start()
 
     def follow(self) -> None:
-        """Take each row in its turn; a partition counts as read when its end has been reached
-        once.
+        """Take each row in its turn.
+
+        A partition counts as read when its end has been reached once.
         """
         while not self.closing.is_set():
             for message in self.consumer.consume(CHUNK, 0.05):
-                error, key, value = message.error(), message.key(), message.value()
+                error = message.error()
+                key = bytes(message.key() or b"").decode()
+                value = message.value()
                 if error:
                     is_end = error.code() == KafkaError._PARTITION_EOF
                     (self.unread.discard if is_end else self.unread.add)(message.partition() or 0)
                 elif value is None:
-                    self.rows.pop(bytes(key or b"").decode(), None)
+                    self.rows.pop(key, None)
                 else:
-                    self.rows[bytes(key or b"").decode()] = bytes(value).decode()
+                    self.rows[key] = bytes(value).decode()
 
     def answer(self, key: str) -> dict[str, Any]:
-        """The answer to a query of the protocol."""
+        """Return the protocol's answer to a query."""
         return (
             {"type": "not_ready"} if self.unread else {"type": "value", "value": self.rows.get(key)}
         )

@@ -1,33 +1,28 @@
-"""Clients of the state stores, for the designs that are written in Python; the layout is that of
-docs/protocol.md.
-"""
+"""Clients of the state stores; the layout is that of docs/protocol.md."""
 
 import sqlite3
 import time
 from collections.abc import Mapping
-from typing import Any, Protocol, cast
+from typing import Any, Final, Protocol, cast
 from urllib.parse import urlsplit
 
-# How long a write waits for a store that does not answer, and how often it is tried.
-LOCKED_S, AGAIN_S = (
-    60.0,
-    0.2,
-)
+LOCKED_S: Final = 60.0  # how long a write waits for a store that does not answer
+AGAIN_S: Final = 0.2  # how long it waits between two attempts
 
 
 class Store(Protocol):
-    """The values of one stage's keys."""
+    """The values of the keys of each stage."""
 
     def rows(self, stage: str) -> dict[str, str]:
-        """Every key with its value."""
+        """Return every key of a stage with its value."""
         ...
 
     def write(self, stage: str, rows: Mapping[str, str]) -> None:
-        """Write these keys; who returns has written all of them."""
+        """Write these keys; return once all of them are written."""
         ...
 
     def close(self) -> None:
-        """Let go of it."""
+        """Let go of the store."""
         ...
 
 
@@ -38,7 +33,7 @@ class Sqlite:
         self.db = sqlite3.connect(address, timeout=LOCKED_S, check_same_thread=False)
 
     def rows(self, stage: str) -> dict[str, str]:
-        """Every key with its value."""
+        """Return every key of a stage with its value."""
         return dict(self.db.execute("SELECT key, value FROM state WHERE stage = ?", [stage]))
 
     def write(self, stage: str, rows: Mapping[str, str]) -> None:
@@ -63,13 +58,13 @@ class Redis:
         from redis.backoff import ConstantBackoff  # noqa: PLC0415
         from redis.retry import Retry  # noqa: PLC0415
 
-        # What is written twice is the same.
+        # A second write of the same values changes nothing.
         again = Retry(ConstantBackoff(AGAIN_S), int(LOCKED_S / AGAIN_S))
         self.client = redis.Redis.from_url(address, decode_responses=True, retry=again)
         self.prefix = f"{application_id}:"
 
     def rows(self, stage: str) -> dict[str, str]:
-        """Every key with its value."""
+        """Return every key of a stage with its value."""
         return cast(dict[str, str], self.client.hgetall(self.prefix + stage))
 
     def write(self, stage: str, rows: Mapping[str, str]) -> None:
@@ -104,12 +99,13 @@ class Cassandra:
         self.insert = self.session.prepare("INSERT INTO state (stage, key, value) VALUES (?, ?, ?)")
 
     def rows(self, stage: str) -> dict[str, str]:
-        """Every key with its value."""
+        """Return every key of a stage with its value."""
         return dict(self.session.execute(self.select, [stage]))
 
     def write(self, stage: str, rows: Mapping[str, str]) -> None:
-        """Write these keys, many at a time and each by itself; what is written twice is the
-        same.
+        """Write these keys, many at a time and each by itself.
+
+        A second write of the same values changes nothing, so a failed attempt is made again.
         """
         from cassandra import OperationTimedOut, RequestExecutionException  # noqa: PLC0415
         from cassandra.cluster import NoHostAvailable  # noqa: PLC0415
@@ -134,7 +130,7 @@ class Cassandra:
 
 
 def open_store(start: dict[str, Any]) -> Store | None:
-    """The store that a start names, if it does."""
+    """Return the store that a start names, if it names one."""
     match kind := start["parameters"].get("store"):
         case None:
             return None

@@ -1,0 +1,172 @@
+"""The plain design: the verbs of the protocol, around the loop at work."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from upheld.adapter import Failed
+from upheld.impl.common.clients import ONE_IN_FLIGHT, forward_errors
+from upheld.impl.common.effects import Effects
+from upheld.impl.common.lag import lag
+from upheld.impl.common.parameters import check_parameters
+from upheld.impl.common.stores import open_store
+from upheld.impl.common.table import Table
+from upheld.impl.plain.group import CHUNK
+from upheld.impl.plain.loop import Loop
+from upheld.impl.plain.programs import PROGRAMS, Branches, Ledger
+
+HELLO: dict[str, Any] = {
+    "name": "plain",
+    "version": "1",
+    "language": "python",
+    "programs": list(PROGRAMS),
+    "modes": ["at_least_once", "exactly_once"],
+    "capabilities": [
+        *("reusable", "measure", "lag", "query", "scale", "standby"),
+        *("sqlite", "redis", "effects", "dead-letters"),
+    ],
+}
+
+
+class Plain(Loop):
+    """One process, which has its clients for as long as it works."""
+
+    hello = HELLO
+
+    def transactional_id(self) -> str:
+        """Return the instance's own transactional id, which is stable over restarts.
+
+        The `init_transactions` of a successor fences the instance that held it.
+        """
+        topic = self.start["topics"][self.program.reads[0]]
+        return f"{self.start['application_id']}-{topic}-{self.start['instance']}"
+
+    def open(self, start: dict[str, Any]) -> dict[str, Any]:
+        """Fence and settle the predecessor, join the group, and load the state.
+
+        The design is ready once it holds partitions. To stand by, it has nothing to load: the table
+        is in Kafka, and where the other cluster ended is said later.
+        """
+        if start.get("standing_by"):
+            self.start = start
+            return {"type": "standing_by"}
+        check_parameters(start["parameters"])
+        self.start = start
+        self.program = self.programs[start["program"]]()
+        self.exactly_once = start["mode"] == "exactly_once"
+        if not self.is_supported():
+            return {
+                "type": "unsupported",
+                "reason": "a store keeps ledger and branches, the latter always, at_least_once",
+            }
+        self.store = open_store(start)
+        again = {"retry.backoff.ms": 20, "reconnect.backoff.max.ms": 1_000}
+        self.client = {"bootstrap.servers": start["bootstrap"], **again, **start["client"]}
+        self.output = start["topics"][self.program.writes]
+        self.group = f"{start['application_id']}-group"
+        self.folder = Path(start["durable_dir"])
+        queries = f"{self.group}-queries"
+        self.rows = Table(self.client, queries, self.output) if self.program.is_asked else None
+        self.refused = None
+        self.effects = Effects(start)
+        self.open_producer()
+        self.join_group()
+        return {"consumer_group": self.group, "transactional_id_prefix": self.transactional_id()}
+
+    def is_supported(self) -> bool:
+        """Whether the store that a start names, or none, suits the program and the mode."""
+        if self.start["parameters"].get("store"):
+            return isinstance(self.program, Ledger) and not self.exactly_once
+        return not isinstance(self.program, Branches)
+
+    def open_producer(self) -> None:
+        """Make the producer; under exactly_once it fences the predecessor."""
+        settings: dict[str, Any] = {
+            "partitioner": "murmur2_random",
+            "enable.idempotence": True,
+            "linger.ms": 5,
+            **ONE_IN_FLIGHT,
+        }
+        if self.exactly_once:
+            settings["transactional.id"] = self.transactional_id()
+            settings["transaction.timeout.ms"] = self.start["transaction_timeout_ms"]
+        else:
+            # A silent connection is given up well before a flush is.
+            settings["socket.timeout.ms"] = 10_000
+        self.producer = Producer(self.client | settings)
+        if self.exactly_once:
+            # Once connected, it finds its coordinator at once.
+            self.producer.list_topics(self.output, 10)
+            self.producer.init_transactions(30)
+
+    def join_group(self) -> None:
+        """Join the group, and wait until partitions are assigned."""
+        start = self.start
+        settings = {
+            "group.id": self.group,
+            # A restart takes its own place at once, and fences the dead instance.
+            "group.instance.id": start["instance"],
+            "isolation.level": self.isolation,
+            "enable.auto.commit": False,
+            "auto.offset.reset": start["offset_reset"],
+            "session.timeout.ms": start["session_timeout_ms"],
+            "heartbeat.interval.ms": start["session_timeout_ms"] // 4,
+            "fetch.wait.max.ms": 50,
+            "topic.metadata.refresh.interval.ms": 1000,  # new partitions are heard of
+            # The only sign of markers at the end, which no reader is given.
+            "enable.partition.eof": True,
+        }
+        self.consumer = Consumer(self.client | settings)
+        # A second one for the lag: the first answers no other thread while it is polled.
+        self.monitor = Consumer(self.client | {"group.id": self.group})
+        self.in_transaction = False
+        self.dirty = False
+        self.assigned = False
+        self.consumer.subscribe(
+            [start["topics"][role] for role in self.program.reads],
+            on_assign=forward_errors(self.on_assign, self.give_up),
+            on_revoke=forward_errors(self.on_revoke, self.give_up),
+        )
+        deadline = time.monotonic() + 50
+        while not self.assigned:
+            if time.monotonic() > deadline:
+                raise Failed("conflict", f"group {self.group} gave no partitions within 50 s")
+            self.pending = self.consumer.consume(CHUNK, 0.05)
+
+    def activate(self, after: dict[str, int]) -> dict[str, Any]:
+        """Begin where another cluster ended."""
+        start = self.start | {"standing_by": False}
+        client = {
+            "bootstrap.servers": start["bootstrap"],
+            "group.id": f"{start['application_id']}-group",
+            **start["client"],
+        }
+        places = ((*place.rpartition("-")[::2], offset) for place, offset in after.items())
+        Consumer(client).commit(
+            offsets=[
+                TopicPartition(topic, int(number), offset) for topic, number, offset in places
+            ],
+            asynchronous=False,
+        )
+        return self.open(start)
+
+    def deactivate(self) -> dict[str, Any]:
+        """Say where another cluster may begin: what this one read is committed."""
+        return {"type": "deactivated", "emitted_through": self.through}
+
+    def measure(self) -> dict[str, Any]:
+        """Count all that the program knows, in rows."""
+        held = [each for each in vars(self.program).values() if isinstance(each, dict | set)]
+        return {"type": "measured", "size": sum(map(len, held)), "unit": "rows"}
+
+    def lag(self) -> dict[str, Any]:
+        """Return the lag of what the group has committed, of its own partitions."""
+        return lag(self.monitor, self.committed)
+
+    def query(self, table: str, key: str) -> dict[str, Any]:
+        """Answer from the output topic, whatever instance wrote it."""
+        if self.rows and table == self.program.writes:
+            return self.rows.answer(key)
+        return super().query(table, key)

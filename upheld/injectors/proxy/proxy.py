@@ -1,0 +1,405 @@
+"""A proxy between designs and brokers that reads Kafka's protocol.
+
+It forwards bytes as they are, but tells clients its own addresses. It records requests and answers,
+and strikes where a rule says: at the n-th request of an API through a door. TCP loses nothing in
+the middle of a connection. So a request that does not arrive takes all that would follow on its
+connection with it. A client gets an error only where a broker might give it. A frame that the proxy
+cannot read is not forwarded, and becomes the proxy's failure.
+"""
+
+import asyncio
+import contextlib
+import socket
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Coroutine
+from typing import Any, Final, TypeVar
+
+from kio.schema.errors import ErrorCode
+from kio.static.protocol import Entity
+
+from upheld.injectors.proxy.errors import Moment, refusal
+from upheld.injectors.proxy.frames import (
+    METADATA,
+    PRODUCE,
+    Request,
+    TopicKey,
+    UnreadableError,
+    correlation_id_of,
+    decode,
+    error_of,
+    names,
+    parse,
+    places,
+    rewrite,
+    stand_in,
+)
+from upheld.injectors.proxy.rules import Exchange, Rule
+
+BUFFER_BYTES: Final = 1 << 20
+LENGTH_BYTES: Final = 4  # before each frame
+FRAME_BYTES: Final = 1 << 28  # more than a broker takes; the first bytes of TLS would mean more
+READY_S: Final = 10.0
+FOLLOWED_S: Final = 1.0  # a client with several requests in flight sends the next one by then
+
+Node = tuple[str, int]  # host and port
+Result = TypeVar("Result")
+
+
+class Proxy:
+    """Doors to a cluster that is reached in plain text; its thread ends with `close`."""
+
+    def __init__(self, bootstrap: str) -> None:
+        host, _, port = bootstrap.split(",", maxsplit=1)[0].rpartition(":")
+        self._bootstrap = (host.strip("[]"), int(port))
+        self.exchanges: list[Exchange] = []
+        self.failure = ""  # why no verdict may rely on this proxy
+        self.rules: list[Rule] = []
+        self.topics: dict[TopicKey, str] = {}  # id -> name, as clients were told
+        self.connections = 0
+        self._counts: Counter[tuple[str, str]] = Counter()
+        self._listeners: dict[tuple[str, Node], tuple[Node, asyncio.Task[asyncio.Server]]] = {}
+        self._serving: dict[asyncio.Task[None], str] = {}  # a connection -> its door
+        self._barred: Counter[str] = Counter()  # barred doors -> how many clients came
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="wire", daemon=True)
+        self._thread.start()
+
+    def door(self, name: str) -> str:
+        """Return the bootstrap address of a door; exchanges through it carry its name."""
+        host, port = self._call(self._open(name))
+        return f"{host}:{port}"
+
+    def arm(self, rule: Rule) -> None:
+        """Begin to count for a rule: its first request is the next one."""
+        self._call(self._arm(rule))
+
+    def release(self, rule: Rule, *, is_lost: bool = False) -> None:
+        """Let a request that a rule holds go on, or lose it with its connection."""
+        rule.is_lost = is_lost
+        self._loop.call_soon_threadsafe(rule.released.set)
+
+    def bar(self, door: str) -> int:
+        """Close a door and its connections, and return how many there were."""
+        return self._call(self._bar(door))
+
+    def unbar(self, door: str) -> int:
+        """Open a door again, and return how many clients came meanwhile."""
+        return self._call(self._unbar(door))
+
+    def shut(self, door: str) -> list[Exchange]:
+        """End a door and its connections, forget its rules, and return its exchanges."""
+        return self._call(self._shut(door))
+
+    def close(self) -> None:
+        """End all doors, and the thread."""
+        self._call(self._end())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(READY_S)
+        self._loop.close()
+
+    def _call(self, work: Coroutine[Any, Any, Result]) -> Result:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(READY_S)
+
+    async def _open(self, door: str) -> Node:
+        return self.place(door, self._bootstrap)
+
+    async def _arm(self, rule: Rule) -> None:
+        self.rules.append(rule)
+
+    async def _bar(self, door: str) -> int:
+        self._barred[door] = 0
+        return await self._let_go(door)
+
+    async def _unbar(self, door: str) -> int:
+        return self._barred.pop(door)
+
+    async def _let_go(self, door: str) -> int:
+        serving = [task for task, name in self._serving.items() if name == door]
+        for task in serving:
+            task.cancel()
+        await asyncio.gather(*serving, return_exceptions=True)
+        return len(serving)
+
+    async def _shut(self, door: str) -> list[Exchange]:
+        for place in [place for place in self._listeners if place[0] == door]:
+            (await self._listeners.pop(place)[1]).close()
+        await self._let_go(door)
+        seen = [exchange for exchange in self.exchanges if exchange.door == door]
+        self.exchanges = [exchange for exchange in self.exchanges if exchange.door != door]
+        self.rules = [rule for rule in self.rules if rule.door != door]
+        return seen
+
+    async def _end(self) -> None:
+        for door in {door for door, _ in self._listeners}:
+            await self._shut(door)
+
+    def place(self, door: str, node: Node) -> Node:
+        """Return the door's own address for a broker, and serve it from here on."""
+        if (door, node) not in self._listeners:
+            listening = socket.create_server(("127.0.0.1", 0))
+
+            async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+                if door in self._barred:
+                    self._barred[door] += 1
+                    writer.close()
+                    return
+                task = asyncio.current_task()
+                assert task
+                self._serving[task] = door
+                # The server asks this task for its result.
+                with contextlib.suppress(asyncio.CancelledError):
+                    await _Connection(self, door, node).serve(reader, writer)
+                del self._serving[task]
+
+            opening = self._loop.create_task(
+                asyncio.start_server(serve, sock=listening, limit=BUFFER_BYTES)
+            )
+            self._listeners[door, node] = listening.getsockname(), opening
+        return self._listeners[door, node][0]
+
+    def asked(self, door: str, connection: int, request: Request) -> Exchange:
+        """Record a request, and return its exchange."""
+        self._counts[door, request.api] += 1
+        number = self._counts[door, request.api]
+        exchange = Exchange(
+            door,
+            connection,
+            request.api,
+            request.version,
+            request.client_id,
+            number,
+            time.monotonic(),
+        )
+        self.exchanges.append(exchange)
+        for rule in self.rules:
+            rule.count(exchange, request, self.topics)
+        return exchange
+
+    def due(self, exchange: Exchange, moment: Moment) -> Rule | None:
+        """Return the rule that is to strike an exchange at a moment, if there is one."""
+        aimed = (rule for rule in self.rules if rule.exchange is exchange and rule.moment == moment)
+        return next((rule for rule in aimed if not rule.struck.is_set()), None)
+
+
+class _Lost(Exception):
+    """A rule has ended the connection."""
+
+
+class _Connection:
+    """A client's connection, and the proxy's own to the broker that it leads to."""
+
+    def __init__(self, proxy: Proxy, door: str, node: Node) -> None:
+        self.proxy = proxy
+        self.door = door
+        self.node = node
+        proxy.connections += 1
+        self.number = proxy.connections
+        self.pending: deque[tuple[Request, Exchange]] = deque()
+        # Refused produces that the client does not know of yet, with their partitions.
+        self.refused: list[tuple[set[tuple[TopicKey, int]], Exchange]] = []
+        self.is_silent = False
+        self.is_held = False
+        self.is_done = asyncio.Event()  # set when every request has its answer
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Carry requests and answers until one side is gone, or a rule ends it."""
+        writers = [writer]
+        try:
+            broker_reader, broker_writer = await asyncio.open_connection(
+                *self.node, limit=BUFFER_BYTES
+            )
+            writers.append(broker_writer)
+            for each in writers:  # else a small answer waits 40 ms for an acknowledgement
+                each.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            await _first_end(self._ask(reader, broker_writer), self._answer(broker_reader, writer))
+        except (OSError, asyncio.IncompleteReadError, _Lost):
+            pass  # the side that is left learns it by its own connection's end
+        except UnreadableError as error:
+            self._fail(f"the wire carries what the proxy cannot read: {error}")
+        except Exception as error:  # noqa: BLE001 - after any error nothing here proves anything
+            self._fail(f"the proxy failed: {error!r}")
+        finally:
+            self._end(writers)
+
+    def _fail(self, failure: str) -> None:
+        """Keep the first failure of the proxy."""
+        self.proxy.failure = self.proxy.failure or failure
+
+    def _end(self, writers: list[asyncio.StreamWriter]) -> None:
+        """Close both sides, and wake those that wait for a request on this connection."""
+        for each in writers:
+            each.close()
+        for _, exchange in self.pending:
+            exchange.is_over.set()
+        for rule in self.proxy.rules:
+            if rule.exchange and rule.exchange.connection == self.number:
+                rule.given_up.set()
+                rule.exchange.is_over.set()
+
+    async def _ask(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while frame := await self._next_request(reader):
+            if self.is_silent:
+                continue
+            request = parse(frame)
+            exchange = self.proxy.asked(self.door, self.number, request)
+            rule = await self._meet(exchange, "before")
+            if self.is_silent:
+                continue
+            if rule and rule.fault == "refuse":
+                exchange.refusal = rule.error, refusal(request, "before", rule.error)
+                if request.api_key == PRODUCE:
+                    self.refused.append((places(request), exchange))
+                # Answers come in the order of requests, so the broker has to answer something here.
+                frame = stand_in(request)
+            elif self.refused and request.api_key == PRODUCE:
+                self._overtake(places(request))
+            if request.is_answered:
+                self.pending.append((request, exchange))
+                self.is_done.clear()
+            await _send(writer, frame)
+        # A request that arrives late is answered although its client is gone.
+        if any(exchange.fault for _, exchange in self.pending):
+            await self.is_done.wait()
+
+    def _overtake(self, partitions: set[tuple[TopicKey, int]]) -> None:
+        """Note that a produce to these partitions follows those that are refused."""
+        for refused, earlier in self.refused:
+            if refused & partitions:
+                earlier.overtaken.set()
+
+    async def _next_request(self, reader: asyncio.StreamReader) -> bytes:
+        """Return the client's next frame.
+
+        It is empty if the client is gone and a request that it sent before is held.
+        """
+        try:
+            return await _frame(reader)
+        except (OSError, asyncio.IncompleteReadError):
+            if not self.is_held:
+                raise
+            return b""
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while frame := await _frame(reader):
+            if not self.pending:
+                raise UnreadableError("an answer to nothing")
+            request, exchange = self.pending.popleft()
+            if not self.pending:
+                self.is_done.set()
+            if correlation_id_of(frame) != request.correlation_id:
+                raise UnreadableError(
+                    f"an answer to {correlation_id_of(frame)} where {request.correlation_id} was "
+                    "asked"
+                )
+            if exchange.refusal:
+                await self._refuse(writer, exchange, *exchange.refusal)
+                continue
+            own = self._read(request, exchange, frame)
+            rule = await self._meet(exchange, "after")
+            if self.is_silent:
+                continue
+            if rule and rule.fault == "refuse":
+                await _tell(
+                    writer, exchange, rule.error, refusal(request, "after", rule.error, own)
+                )
+                continue
+            try:
+                await _send(
+                    writer,
+                    rewrite(request, frame, lambda _, *node: self.proxy.place(self.door, node)),
+                )
+            except OSError:  # the client is gone; a request that is held arrives all the same
+                if not self.is_held:
+                    raise
+            exchange.is_over.set()
+
+    async def _refuse(
+        self,
+        writer: asyncio.StreamWriter,
+        exchange: Exchange,
+        error: ErrorCode,
+        answer: bytes,
+    ) -> None:
+        """Send the refusal of a request that the broker never had.
+
+        A refused produce waits until a later one to the same partition is in flight, if the client
+        sends several at once.
+        """
+        if self.refused:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(exchange.overtaken.wait(), FOLLOWED_S)
+        self.refused.clear()
+        await _tell(writer, exchange, error, answer)
+
+    def _read(self, request: Request, exchange: Exchange, frame: bytes) -> Entity | None:
+        """Return the broker's answer as a message, or None where no rule or table needs it."""
+        exchange.answered_s = time.monotonic()
+        rule = self.proxy.due(exchange, "after")
+        if not rule and not exchange.fault and request.api_key != METADATA:
+            return None
+        own = decode(request, frame)[1]
+        if rule or exchange.fault:
+            exchange.error = error_of(own)
+        if rule and rule.fault == "refuse" and exchange.error:
+            rule.pass_over()
+        if request.api_key == METADATA:
+            self.proxy.topics |= names(own)
+        return own
+
+    async def _meet(self, exchange: Exchange, moment: Moment) -> Rule | None:
+        """Do what a rule is due to do to an exchange, and return the rule."""
+        if not (rule := self.proxy.due(exchange, moment)):
+            return None
+        exchange.fault = f"{rule.fault} {moment}"
+        rule.struck.set()
+        if rule.fault == "hold":
+            self.is_held |= moment == "before"
+            await rule.released.wait()
+        if rule.fault == "close" or rule.is_lost:
+            raise _Lost
+        self.is_silent = rule.fault == "silence"
+        return rule
+
+
+async def _first_end(*ways: Coroutine[Any, Any, None]) -> None:
+    """Run both ways of a connection until one ends, cancel the other, and raise its error."""
+    tasks = [asyncio.create_task(way) for way in ways]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    for task in done:
+        task.result()
+
+
+async def _frame(reader: asyncio.StreamReader) -> bytes:
+    """Return the next frame without its length.
+
+    It is empty if the other side has closed the connection between two frames.
+    """
+    try:
+        size = int.from_bytes(await reader.readexactly(LENGTH_BYTES), signed=True)
+    except asyncio.IncompleteReadError as error:
+        if error.partial:
+            raise
+        return b""
+    if not 0 < size < FRAME_BYTES:
+        raise UnreadableError(f"a frame of {size} bytes")
+    return await reader.readexactly(size)
+
+
+async def _send(writer: asyncio.StreamWriter, frame: bytes) -> None:
+    writer.write(len(frame).to_bytes(LENGTH_BYTES) + frame)
+    await writer.drain()
+
+
+async def _tell(
+    writer: asyncio.StreamWriter, exchange: Exchange, error: ErrorCode, answer: bytes
+) -> None:
+    await _send(writer, answer)
+    exchange.told = error
+    exchange.is_over.set()

@@ -1,0 +1,173 @@
+"""The account of a run: each row is shown and written at once, the summary last."""
+
+import platform
+import time
+from collections.abc import Collection
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+
+import upheld
+from upheld.report import (
+    COLOURS,
+    FORMAT,
+    RowResult,
+    Summary,
+    Writer,
+    card,
+    cpu_seconds,
+    exit_code,
+    median_seconds,
+)
+from upheld.runner.choice import Choice
+from upheld.supervisor.host import Memory
+from upheld.ui.progress import Progress
+from upheld.ui.timeleft import RowKey, TimeLeft
+from upheld.verdicts import Verdict
+
+VERSIONS: Final = ("confluent-kafka", "pytest", "pytest-bdd", "pydantic", "kio", "pyspark")
+VIOLATED: Final = 1  # exit codes
+HARNESS_ERROR: Final = 3
+INTERRUPTED: Final = 130
+
+
+class RunAccount:
+    """The results of a run so far, its limits, and the report that it writes."""
+
+    def __init__(self, choice: Choice, out: Path, seed: int, console: Console) -> None:
+        self.choice = choice
+        self.out = out
+        self.seed = seed
+        self.time_left = TimeLeft(choice.durations)
+        self.progress = Progress(console)
+        self.console = self.progress.console
+        self.writer = Writer(out)
+        self.memory = Memory()
+        self.began = time.monotonic()
+        self.interrupted = False
+        self.limits_broken: list[str] = []
+        self.summary: Summary | None = None
+        self.errors: list[str] = []
+        self.problem: str | None = None  # why this machine ended the run early
+        self.stopped: str | None = None  # why rows were left out
+
+    def begin(self, keys: list[RowKey], alone: Collection[RowKey] = ()) -> None:
+        """Show the rows to judge; those of `alone` follow when the others are done."""
+        self.time_left.begin(keys, alone)
+        self.progress.begin(len(keys) + len(alone), self.seconds_left)
+
+    def row_started(self, key: RowKey, lane: int = 1) -> None:
+        """Show that a row is under way."""
+        self.time_left.started(key, lane)
+        self.progress.started(self._named(key.design, key.row_id), lane)
+
+    def seconds_left(self) -> float:
+        """Estimate the seconds until the run ends, by its last row or by --max-seconds."""
+        seconds = self.time_left.seconds()
+        if self.choice.max_seconds is None:
+            return seconds
+        return min(seconds, max(0.0, self.choice.max_seconds - (time.monotonic() - self.began)))
+
+    def left_out(self) -> str:
+        """Say what the run left out, and why; empty if that is nothing."""
+        said = self.choice.left_out()
+        why = "Ctrl-C" if self.interrupted else self.stopped
+        return f"{why}: {said}" if said and why and why != self.problem else said
+
+    def _named(self, design: str, row_id: str) -> str:
+        """Name a row for a person; the design is part of it only if there are several."""
+        return f"{design} {row_id}" if len(self.choice.manifests) > 1 else row_id
+
+    def report(self, result: RowResult, lane: int = 1) -> None:
+        """Write and show a result, with a card if it is not as it should be."""
+        self.choice.results.append(result)
+        self.writer.write(result)
+        self.time_left.finished(lane)
+        attempts = f"  {result.attempts} attempts" if result.attempts > 1 else ""
+        known = "  (known failure)" if result.known else ""
+        waits = ", ".join(
+            f"{share} seen within {wait_ms / 1000:.2f} s"
+            for share, wait_ms in result.waited_ms.items()
+        )
+        self.progress.finished(
+            f"{self._named(result.design, result.id)} {result.seconds:.1f} "
+            f"s{attempts}{known}{waits and f'  ({waits})'}",
+            result.verdict,
+            style=COLOURS[result.verdict],
+            lane=lane,
+            is_quiet=result.verdict in {Verdict.UPHELD, Verdict.UNSUPPORTED} and not known,
+        )
+        if result.verdict in {Verdict.VIOLATED, Verdict.INCONCLUSIVE, Verdict.HARNESS_ERROR}:
+            spec = self.choice.specs.get(result.design, result.design)
+            scenario = result.id.partition("[")[0]
+            again = f"{self.choice.again} --design {spec} --only '@{scenario}' --seed {self.seed}"
+            self.progress.message(card(result, again))
+
+    def why_to_stop(self, result: RowResult) -> str | None:
+        """Return why no row is judged after this one, or None."""
+        if self.problem:
+            return self.problem
+        if self.choice.fail_fast and (result.fails or result.verdict is Verdict.HARNESS_ERROR):
+            return "--fail-fast"
+        if self.choice.max_seconds and time.monotonic() - self.began > self.choice.max_seconds:
+            return "--max-seconds"
+        return None
+
+    def close(self, broker: str, why: str) -> Summary:
+        """Write the summary, which ends the report, and return it."""
+        self.progress.end()
+        peak_mb = self.memory.stop()
+        seconds = time.monotonic() - self.began
+        results = self.choice.results
+        if self.choice.max_seconds and seconds > self.choice.max_seconds:
+            self.limits_broken.append(f"{seconds:.0f} s of at most {self.choice.max_seconds:.0f} s")
+        if self.choice.max_memory_mb and peak_mb > self.choice.max_memory_mb:
+            self.limits_broken.append(f"{peak_mb} MiB of at most {self.choice.max_memory_mb} MiB")
+        chosen = {name: len(rows) * self.choice.repeat for name, rows in self.choice.rows.items()}
+        code = exit_code(results, sum(chosen.values()), limits_broken=bool(self.limits_broken))
+        if (self.errors or self.problem) and code != VIOLATED:
+            code = HARNESS_ERROR
+        if self.interrupted:
+            code = INTERRUPTED
+        self.summary = Summary(
+            format=FORMAT,
+            partial=self.interrupted or len(results) < sum(chosen.values()),
+            upheld=upheld.__version__,
+            seed=self.seed,
+            depth=self.choice.depth,
+            slice=self.choice.slice,
+            shard=self.choice.shard,
+            repeat=self.choice.repeat,
+            design_versions={manifest.name: manifest.version for manifest in self.choice.manifests},
+            broker=broker,
+            broker_why=why,
+            versions=_versions(),
+            promised=self.choice.promised
+            or {name: len(rows) for name, rows in self.choice.rows.items()},
+            chosen=chosen,
+            judged={name: sum(r.design == name for r in results) for name in chosen},
+            verdicts={v: sum(r.verdict is v for r in results) for v in Verdict},
+            known_failures=sum(r.known is not None for r in results),
+            untested=[g.id for g in self.choice.catalogue.guarantees.values() if not g.specified],
+            seconds=round(seconds, 1),
+            median_seconds=median_seconds(results),
+            peak_memory_mb=peak_mb,
+            cpu_s=cpu_seconds(results),
+            limits_broken=self.limits_broken,
+            exit_code=code,
+        )
+        self.writer.write(self.summary)
+        self.writer.close()
+        return self.summary
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for name in VERSIONS:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

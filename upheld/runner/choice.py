@@ -1,0 +1,80 @@
+"""The rows that a run judges, in their order, and the options that say how."""
+
+from dataclasses import dataclass, field
+from functools import partial
+
+from upheld.protocol.manifest import Manifest
+from upheld.report import RowResult
+from upheld.spec import durations
+from upheld.spec.catalogue import Catalogue
+from upheld.spec.depths import Depth
+from upheld.spec.durations import Durations
+from upheld.ui.timeleft import RowKey
+
+
+@dataclass
+class Choice:
+    """The rows that a run judges, beside the rig that it judges them on."""
+
+    manifests: list[Manifest]
+    catalogue: Catalogue
+    rows: dict[str, set[str]]  # design -> ids of the rows chosen of it
+    depth: Depth = "full"
+    slice: str = ""
+    shard: str = ""
+    promised: dict[str, int] = field(default_factory=dict)  # design -> its rows at full depth
+    repeat: int = 1
+    fail_fast: bool = False
+    max_seconds: float | None = None
+    max_memory_mb: int | None = None
+    again: str = "upheld run"
+    specs: dict[str, str] = field(default_factory=dict)  # design -> how the user named it
+    results: list[RowResult] = field(default_factory=list)
+    durations: Durations = field(default_factory=durations.load)
+
+    def keys(self) -> list[RowKey]:
+        """Return the chosen rows in their order.
+
+        It is design by design, repetition by repetition, and those that bring most news first.
+        """
+        known = [row.id for scenario in self.catalogue.by_id.values() for row in scenario.rows]
+        found: list[RowKey] = []
+        for manifest in self.manifests:
+            ids = durations.most_news_first(
+                (row_id for row_id in known if row_id in self.rows[manifest.name]),
+                guarantee=_guarantee,
+                seconds=partial(self.durations.news_seconds, manifest.name),
+            )
+            for repetition in range(self.repeat):
+                found += [RowKey(manifest.name, row_id, repetition) for row_id in ids]
+        return found
+
+    def left_out(self) -> str:
+        """Say how many rows were not judged, and which guarantees lack a verdict for that.
+
+        It is empty if all were judged.
+        """
+        judged = {RowKey(row.design, row.id, row.repetition) for row in self.results}
+        keys = self.keys()
+        left = [key for key in keys if key not in judged]
+        if not left:
+            return ""
+        verdicts = {(key.design, _guarantee(key.row_id)) for key in judged}
+        lacking: dict[str, list[str]] = {}
+        for key in left:
+            if (key.design, _guarantee(key.row_id)) not in verdicts:
+                lacking.setdefault(key.design, []).append(_guarantee(key.row_id))
+        order = list(self.catalogue.guarantees)
+
+        def place(name: str) -> tuple[int, str]:
+            return order.index(name) if name in order else -1, name
+
+        named = [", ".join(sorted(set(ids), key=place)) for ids in lacking.values()]
+        if len(self.manifests) > 1:
+            named = [f"{design} {ids}" for design, ids in zip(lacking, named, strict=True)]
+        without = f"no verdict on {'; '.join(named)}" if named else "every guarantee has a verdict"
+        return f"{len(left)} of {len(keys)} rows left out; {without}"
+
+
+def _guarantee(row_id: str) -> str:
+    return row_id.partition(".")[0]
