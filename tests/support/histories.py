@@ -24,12 +24,12 @@ from upheld.history.events import (
     Committed,
     Ended,
     Ends,
+    InputRested,
     Instance,
     Kept,
     Mark,
     Memory,
     Names,
-    Paused,
     Record,
     Stored,
 )
@@ -392,7 +392,7 @@ class Story:
     def rests(self, looked_ms: int = 500, canary_ms: int = 10, others: float = 0.0) -> None:
         """The input pauses; the outputs are looked at."""
         self._tell(
-            Paused(
+            InputRested(
                 application=self.name,
                 since_ms=0,
                 looked_ms=looked_ms,
