@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from upheld.brokers import Broker, open_broker
+from upheld.brokers import Asked, Broker, open_broker
 from upheld.spec.depths import DEFAULT, DEPTHS
 from upheld.supervisor.reaper import RunScope
 
@@ -33,7 +33,7 @@ LONGEST = (
     "live/test_reference_submitted.py",
     "live/test_cassandra.py",
     "unit/impl/test_spark_reference.py",
-    "unit/runner/test_gate.py",
+    "unit/runner/test_plugin.py",
     "unit/checks/test_checks_properties.py",
     "unit/generators/test_tables.py",
 )
@@ -84,6 +84,6 @@ def run_scope() -> Iterator[RunScope]:
 def broker(run_scope: RunScope, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """Yield an embedded broker."""
     log_dir: Path = tmp_path_factory.mktemp("broker")
-    broker = open_broker("embedded", run=run_scope, log_dir=log_dir)
+    broker = open_broker(Asked("embedded"), run=run_scope, log_dir=log_dir)
     yield broker
     broker.close()

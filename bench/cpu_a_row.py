@@ -25,6 +25,10 @@ from typing import Any, NamedTuple
 
 import psutil
 
+from upheld import cli  # of the measured checkout, which PYTHONPATH names
+from upheld.runner.plugin import Plugin
+from upheld.supervisor.host import Cores
+
 SEED = 7
 ROWS = " or ".join(
     f"@{scenario}"
@@ -60,8 +64,6 @@ def spent() -> Cost:
 
     The harness is this process, the broker its JVM, and the design all the others.
     """
-    from upheld.supervisor.host import Cores  # noqa: PLC0415  (the measured checkout's)
-
     me = psutil.Process()
     own = sum(me.cpu_times()[:2])
     whole = sum(me.cpu_times()[:4]) + Cores.orphans_s
@@ -79,9 +81,6 @@ def judge(arguments: list[str], costs: Path) -> int:
 
     The first line is the cost of all before the first row.
     """
-    from upheld.cli import main  # noqa: PLC0415  (the measured checkout's)
-    from upheld.runner.plugin import Plugin  # noqa: PLC0415
-
     protocol = Plugin.pytest_runtest_protocol
     lines: list[tuple[str, Cost]] = []
 
@@ -95,10 +94,10 @@ def judge(arguments: list[str], costs: Path) -> int:
         lines.append((self.row(item)[1].id, spent().since(before)._replace(harness=harness)))
         return answer
 
-    measured.pytest_impl = protocol.pytest_impl  # type: ignore[attr-defined]  (pytest's mark on a hook)
-    Plugin.pytest_runtest_protocol = measured  # type: ignore[method-assign]
+    measured.pytest_impl = protocol.pytest_impl
+    Plugin.pytest_runtest_protocol = measured
     try:
-        return main(arguments)
+        return cli.main(arguments)
     finally:
         costs.write_text(json.dumps(lines), encoding="utf-8")
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from upheld.brokers import open_broker
+from upheld.brokers import Asked, open_broker
 from upheld.injectors.proxy.proxy import Proxy
 from upheld.kafka.connection import RawConnection
 from upheld.kafka.reading import Reading
@@ -77,7 +77,7 @@ def main() -> None:
     parser.add_argument("--mb", type=int, default=200)
     said = parser.parse_args()
     with RunScope() as run, tempfile.TemporaryDirectory() as folder:
-        broker = open_broker("embedded", run=run, log_dir=Path(folder))
+        broker = open_broker(Asked("embedded"), run=run, log_dir=Path(folder))
         reading = Reading(broker.bootstrap, broker.client)
         reading.create({TOPIC: 1, "empty": 1})
         proxy = Proxy(broker.bootstrap)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from upheld.brokers import Broker, open_broker
+from upheld.brokers import Asked, Broker, open_broker
 from upheld.programs import PROGRAMS
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import Mode, Ready, Start
@@ -55,7 +55,7 @@ def staged(
         configs: The settings of topics, by role.
     """
     with RunScope() as run, tempfile.TemporaryDirectory() as logs:
-        broker = open_broker("embedded", run=run, log_dir=Path(logs))
+        broker = open_broker(Asked("embedded"), run=run, log_dir=Path(logs))
         topics = {role: f"bench-{role}" for role in PROGRAMS[program].topics}
         admin = AdminClient({"bootstrap.servers": broker.bootstrap, **broker.client})
         settings = {topics[role]: config for role, config in (configs or {}).items()}

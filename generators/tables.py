@@ -36,7 +36,7 @@ class Size(TypedDict):
 
 
 class _MadeFrom(NamedTuple):
-    """What tables are made from: seed and program, and the numbers of `Size`."""
+    """The seed and the program of tables, and the numbers of `Size`."""
 
     seed: int
     program: str
@@ -80,7 +80,7 @@ class Tables:
         self._clients = [f"client-{number:03}" for number in range(max(1, rows // 8))]
         self._weights = zipf(len(self._partners), exponent=0.6)
         self._passing = range(0)
-        self.left: dict[int, dict[str, Any]] = {}  # what is there now
+        self.left: dict[int, dict[str, Any]] = {}  # the rows that are there now
         self.right: dict[int, dict[str, Any]] = {}
 
     def changes(self, count: int, *, aborted: bool = True) -> list[Send]:
@@ -183,8 +183,7 @@ class Tables:
         A row comes, changes, refers to another partner, or goes.
         """
         if row not in self.left:
-            # A tombstone for a key that is not there is legal, and now and then somebody writes
-            # one.
+            # A tombstone for a key that is not there is legal, and occurs now and then.
             return self._put(row, None if self._rng.random() < 0.02 else self._row(row))
         fate = self._rng.random()
         if fate < 0.3:

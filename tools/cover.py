@@ -19,6 +19,7 @@ from pathlib import Path
 import highspy
 import tomlkit
 
+from upheld.checks import CHECKS
 from upheld.lint.cover import EVERYTHING, Demand, alternates, core_demands, quick_demands
 from upheld.protocol.manifest import Manifest, load, shipped
 from upheld.spec import catalogue, kills
@@ -171,8 +172,6 @@ class Cover:
 
 def catalogue_checks() -> set[str]:
     """Return the names of all checks."""
-    from upheld.checks import CHECKS  # noqa: PLC0415 - it brings every model
-
     return set(CHECKS)
 
 

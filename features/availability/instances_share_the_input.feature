@@ -1,20 +1,27 @@
 @availability
 Feature: Instances share the partitions, and none of them is needed
-  Whoever joins takes a part, whoever leaves or dies leaves its part to the others, and nothing is lost or counted twice.
+  An instance that joins takes over partitions; one that leaves or dies leaves them to the others. Nothing is lost or counted twice.
   Documented in: TransferWise, "Achieving high availability with stateful Kafka Streams applications", "Kafka: Consumer Group Rebalancing".
-  Broken by: state that stays with its instance, work that goes on after the partition has gone, one identity for all.
-  Costs: a pause at every change while the state of what was gained is read; after a death, the session timeout before it.
+  Broken by: state that stays with its instance, work on a partition that was revoked, one transactional id for all instances.
+  Costs: a pause at every rebalance while state is restored; after a death, the session timeout before it.
 
   @G28.joins-and-leaves @one-mode
   Scenario Outline: instances share the partitions, and work goes on when one joins or leaves
-    Given <program> in mode <mode> on 4 partitions, in several instances, committing every 500 ms
-    # small waves, one after the other: what arrives meanwhile is what counts
-    And 400 entries over 64 accounts wait in its input
-    When it starts
-    And b joins and a leaves while more of them arrive
-    And it drains its input
+    Given <program> in mode <mode>
+    And it runs in several instances
+    And its configuration is:
+      | partitions      | 4      |
+      | commit interval | 500 ms |
+    # small waves: the records that arrive meanwhile count
+    And 400 records over 64 keys are in its input
+    When the application starts
+    And records keep arriving
+    And instance b joins
+    And instance a leaves
+    And the arrivals end
+    And the application drains its input
     Then no partition has two owners
-    And the outputs are the model's, in the order and as often as <mode> allows
+    And the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @full
@@ -25,13 +32,20 @@ Feature: Instances share the partitions, and none of them is needed
 
   @G28.survives-a-death
   Scenario Outline: the others go on with the partitions of an instance that died
-    Given <program> in mode <mode> on 4 partitions, in several instances, committing every 500 ms
-    # small waves, one after the other: what arrives meanwhile is what counts
-    And 400 entries over 64 accounts wait in its input
-    When it starts
-    And b joins and b is killed while more of them arrive
-    And it drains its input
-    Then the outputs are the model's, in the order and as often as <mode> allows
+    Given <program> in mode <mode>
+    And it runs in several instances
+    And its configuration is:
+      | partitions      | 4      |
+      | commit interval | 500 ms |
+    # small waves: the records that arrive meanwhile count
+    And 400 records over 64 keys are in its input
+    When the application starts
+    And records keep arriving
+    And instance b joins
+    And instance b is killed
+    And the arrivals end
+    And the application drains its input
+    Then the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @quick
@@ -45,15 +59,23 @@ Feature: Instances share the partitions, and none of them is needed
       | ledger  | at_least_once |
 
   @G29.behind-an-open-transaction
-  Scenario Outline: what a dead instance left open hides no state from who takes over
-    # its session ends after 2000 ms: the transaction is still open when another one takes over
-    Given <program> in mode <mode> on 4 partitions, in several instances, with a transaction timeout of 16000 ms
-    # small waves, one after the other: what arrives meanwhile is what counts
-    And 400 entries over 64 accounts wait in its input
-    When it starts and drains its input
-    And b joins and a is killed with a transaction open while more of them arrive
-    And it drains its input
-    Then the outputs are the model's, in the order and as often as <mode> allows
+  Scenario Outline: a transaction that a dead instance left open hides no state from its successor
+    # the session ends after 2000 ms: the transaction is still open when another instance takes over
+    Given <program> in mode <mode>
+    And it runs in several instances
+    And its configuration is:
+      | partitions          | 4        |
+      | transaction timeout | 16000 ms |
+    # small waves: the records that arrive meanwhile count
+    And 400 records over 64 keys are in its input
+    When the application starts
+    And the application drains its input
+    And records keep arriving
+    And instance b joins
+    And instance a is killed with a transaction open
+    And the arrivals end
+    And the application drains its input
+    Then the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @quick
@@ -63,14 +85,25 @@ Feature: Instances share the partitions, and none of them is needed
 
   @G52.back-to-back @one-mode
   Scenario Outline: no partition has two owners while instances come and go in quick succession
-    Given <program> in mode <mode> on 4 partitions, in several instances, committing every 500 ms
-    # small waves, one after the other: what arrives meanwhile is what counts
-    And 400 entries over 64 accounts wait in its input
-    When it starts
-    And b joins, c joins, a leaves, d joins and b is killed, back to back, while more of them arrive
-    And it drains its input
+    Given <program> in mode <mode>
+    And it runs in several instances
+    And its configuration is:
+      | partitions      | 4      |
+      | commit interval | 500 ms |
+    # small waves: the records that arrive meanwhile count
+    And 400 records over 64 keys are in its input
+    When the application starts
+    And records keep arriving
+    And instances change back to back:
+      | b | joins     |
+      | c | joins     |
+      | a | leaves    |
+      | d | joins     |
+      | b | is killed |
+    And the arrivals end
+    And the application drains its input
     Then no partition has two owners
-    And the outputs are the model's, in the order and as often as <mode> allows
+    And the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @core
@@ -81,13 +114,20 @@ Feature: Instances share the partitions, and none of them is needed
 
   @G28.loses-a-worker
   Scenario Outline: the others go on with the work of a worker that died
-    Given <program> in mode <mode> on 4 partitions, on 2 workers, committing every 500 ms
-    # small waves, one after the other: what arrives meanwhile is what counts
-    And 400 entries over 64 accounts wait in its input
-    When it starts and drains its input
-    And a worker is killed while more of them arrive
-    And it drains its input
-    Then the outputs are the model's, in the order and as often as <mode> allows
+    Given <program> in mode <mode>
+    And it runs on 2 workers
+    And its configuration is:
+      | partitions      | 4      |
+      | commit interval | 500 ms |
+    # small waves: the records that arrive meanwhile count
+    And 400 records over 64 keys are in its input
+    When the application starts
+    And the application drains its input
+    And records keep arriving
+    And a worker is killed
+    And the arrivals end
+    And the application drains its input
+    Then the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @core
@@ -97,13 +137,21 @@ Feature: Instances share the partitions, and none of them is needed
 
   @G52.workers-come-and-go
   Scenario Outline: no work is done twice while workers come and go
-    Given <program> in mode <mode> on 4 partitions, on 2 workers, committing every 500 ms
-    # small waves, one after the other: what arrives meanwhile is what counts
-    And 400 entries over 64 accounts wait in its input
-    When it starts and drains its input
-    And a worker is killed and another worker is killed while more of them arrive
-    And it drains its input
-    Then the outputs are the model's, in the order and as often as <mode> allows
+    Given <program> in mode <mode>
+    And it runs on 2 workers
+    And its configuration is:
+      | partitions      | 4      |
+      | commit interval | 500 ms |
+    # small waves: the records that arrive meanwhile count
+    And 400 records over 64 keys are in its input
+    When the application starts
+    And the application drains its input
+    And records keep arriving
+    And a worker is killed
+    And another worker is killed
+    And the arrivals end
+    And the application drains its input
+    Then the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @full

@@ -1,19 +1,22 @@
 @availability
-Feature: The input may get more partitions while somebody reads it
-  A topic grows when its readers are too few. What arrives in a new partition was never behind anybody, so it counts from the first record.
-  Documented in: beyond the articles. Kafka's clients hear of new partitions when they look at the topic again, by default within five minutes.
+Feature: The input may get more partitions while it is read
+  A topic grows when it has too few readers. No reader has a position in a new partition, so its records count from the first one.
+  Documented in: beyond the articles. Kafka's clients learn of new partitions when they refresh the topic's metadata, by default within five minutes.
   Broken by: new partitions that are read from their end, and state that belongs to a partition instead of a key.
-  Costs: a look at the topic every second, and a rebalance.
+  Costs: a refresh of the metadata every second, and a rebalance.
 
   @G44.from-their-start
-  Scenario Outline: what lies in a new partition before anybody has heard of it is counted
-    Given <program> in mode <mode> on 4 partitions
-    And 4000 entries over 64 accounts wait in its input
-    When it starts and drains its input
+  Scenario Outline: records that lie in a new partition before it is known are counted
+    Given <program> in mode <mode>
+    And its configuration is:
+      | partitions | 4 |
+    And 4000 records over 64 keys are in its input
+    When the application starts
+    And the application drains its input
     And its input gets twice as many partitions
-    And 4000 entries over 64 accounts arrive in its input
-    And it drains its input
-    Then the outputs are the model's, in the order and as often as <mode> allows
+    And 4000 records over 64 keys arrive
+    And the application drains its input
+    Then the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @core
@@ -27,17 +30,23 @@ Feature: The input may get more partitions while somebody reads it
       | ledger  | exactly_once  |
 
   @G44.state-stays-with-its-keys
-  Scenario Outline: an account whose entries come in a new partition goes on from its balance, whoever reads that
-    Given <program> in mode <mode> on 4 partitions, in several instances, committing every 500 ms
-    # small waves, one after the other: what arrives meanwhile is what counts
-    And 400 entries over 64 accounts wait in its input
-    When it starts
-    And b joins while more of them arrive
-    And it drains its input
+  Scenario Outline: an account whose entries move to a new partition goes on from its balance, on whichever instance
+    Given <program> in mode <mode>
+    And it runs in several instances
+    And its configuration is:
+      | partitions      | 4      |
+      | commit interval | 500 ms |
+    # small waves: the records that arrive meanwhile count
+    And 400 records over 64 keys are in its input
+    When the application starts
+    And records keep arriving
+    And instance b joins
+    And the arrivals end
+    And the application drains its input
     And its input gets twice as many partitions
-    And 4000 entries over 64 accounts arrive in its input
-    And it drains its input
-    Then the outputs are the model's, in the order and as often as <mode> allows
+    And 4000 records over 64 keys arrive
+    And the application drains its input
+    Then the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @core

@@ -1,18 +1,23 @@
 @availability
 Feature: A release switches between two clusters, and no reader notices
-  A second cluster, with an id of its own, gets warm beside the first, is told where that one ended, and goes on from there.
+  A second cluster, with an id of its own, warms up beside the first. It is told where the first one ended, and goes on from there.
   Documented in: TransferWise, "Aiming for stars: High availability with Kafka Streams".
   Broken by: a cluster that emits while it stands by, or goes on after it has handed over; a position that is off by one.
-  Costs: twice the memory and the reading for as long as both run.
+  Costs: twice the memory and twice the reading while both run.
 
   @G31.only-the-active
   Scenario Outline: of two clusters only the active one emits
-    Given <program> in mode <mode> on 4 partitions, in two clusters
-    # small waves, one after the other: both clusters have something to do all the time
-    And 400 entries over 64 accounts wait in its input
-    When it starts and drains its input
-    And a second cluster stands by, and takes over while more of them arrive
-    Then only the active cluster has written
+    Given <program> in mode <mode>
+    And it runs in two clusters
+    # small waves: both clusters always have something to do
+    And 400 records over 64 keys are in its input
+    When the application starts
+    And the application drains its input
+    And a second cluster stands by
+    And records keep arriving
+    And the second cluster takes over
+    And the arrivals end
+    Then only the active cluster writes
     And nothing else changes on the broker
 
     @core
@@ -22,13 +27,18 @@ Feature: A release switches between two clusters, and no reader notices
 
   @G31.undisturbed @one-mode
   Scenario Outline: a switch between two clusters loses nothing and repeats nothing
-    Given <program> in mode <mode> on 4 partitions, in two clusters
-    # small waves, one after the other: what arrives meanwhile is what counts
-    And 400 entries over 64 accounts wait in its input
-    When it starts and drains its input
-    And a second cluster stands by, and takes over while more of them arrive
-    And it drains its input
-    Then the outputs are the model's, in the order and as often as <mode> allows
+    Given <program> in mode <mode>
+    And it runs in two clusters
+    # small waves: the records that arrive meanwhile count
+    And 400 records over 64 keys are in its input
+    When the application starts
+    And the application drains its input
+    And a second cluster stands by
+    And records keep arriving
+    And the second cluster takes over
+    And the arrivals end
+    And the application drains its input
+    Then the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @quick
@@ -39,12 +49,17 @@ Feature: A release switches between two clusters, and no reader notices
 
   @G62.silent-first
   Scenario Outline: the old cluster is silent before the new one emits
-    Given <program> in mode <mode> on 4 partitions, in two clusters
-    # small waves, one after the other: both clusters have something to do all the time
-    And 400 entries over 64 accounts wait in its input
-    When it starts and drains its input
-    And a second cluster stands by, and takes over while more of them arrive
-    Then the old cluster was silent before the new one wrote
+    Given <program> in mode <mode>
+    And it runs in two clusters
+    # small waves: both clusters always have something to do
+    And 400 records over 64 keys are in its input
+    When the application starts
+    And the application drains its input
+    And a second cluster stands by
+    And records keep arriving
+    And the second cluster takes over
+    And the arrivals end
+    Then the old cluster is silent before the new one writes
     And nothing else changes on the broker
 
     @core
@@ -54,12 +69,17 @@ Feature: A release switches between two clusters, and no reader notices
 
   @G62.gap
   Scenario Outline: readers wait no longer than 5 seconds for the new cluster
-    Given <program> in mode <mode> on 4 partitions, in two clusters
-    # small waves, one after the other: there is something to emit all the time
-    And 400 entries over 64 accounts wait in its input
-    When it starts and drains its input
-    And a second cluster stands by, and takes over while more of them arrive
-    Then the new cluster's first output was visible within 5 seconds
+    Given <program> in mode <mode>
+    And it runs in two clusters
+    # small waves: there is always something to emit
+    And 400 records over 64 keys are in its input
+    When the application starts
+    And the application drains its input
+    And a second cluster stands by
+    And records keep arriving
+    And the second cluster takes over
+    And the arrivals end
+    Then the new cluster's first output is visible within 5 seconds
     And nothing else changes on the broker
 
     @full
@@ -69,13 +89,18 @@ Feature: A release switches between two clusters, and no reader notices
 
   @SLA.through-a-switch
   Scenario Outline: a release by cluster switch keeps the service level
-    Given <program> in mode <mode> on 4 partitions, in two clusters
+    Given <program> in mode <mode>
+    And it runs in two clusters
     # waves that make 10,000 states in all, of which one may be late
-    And 1000 entries over 64 accounts wait in its input
-    When it starts and drains its input
-    And a second cluster stands by, and takes over while more of them arrive
-    And it drains its input
-    Then 99.99 % of what arrived was counted in a visible output within 10 seconds
+    And 1000 records over 64 keys are in its input
+    When the application starts
+    And the application drains its input
+    And a second cluster stands by
+    And records keep arriving
+    And the second cluster takes over
+    And the arrivals end
+    And the application drains its input
+    Then 99.99 % of the records are counted in a visible output within 10 seconds
     And nothing else changes on the broker
 
     @quick

@@ -1,19 +1,22 @@
 @flush
 Feature: A full batch goes out at once
-  A customer's batch goes out when it holds as many events as the threshold says, and holds just as many.
+  A customer's batch goes out when it holds as many events as the batch size says, and no more.
   Documented in: Kafka Streams Stateful Ingestion with Processor API, "The Problem".
-  Broken by: waiting for the clock with a full batch, sending a whole read at once, or sending every event alone.
+  Broken by: a full batch that waits for the clock, a whole read that is sent at once, or events that are sent alone.
   Costs: a count for each customer.
 
-  @G17.full-batches @one-mode
+  @G17.full-batches @one-mode @timed
   Scenario Outline: only full batches go out before the interval is over
-    Given <program> in mode <mode> on 4 partitions, with batches of 50 events or 60000 ms
-    And 4000 events of 40 customers wait in its input
-    When it starts
-    Then within 4 seconds every full batch is out, and nothing else
-    When 4000 events of 40 customers arrive in its input
-    Then within 4 seconds every full batch is out, and nothing else
-    And no batch is larger than the threshold, and none below it goes out early
+    Given <program> in mode <mode>
+    And its configuration is:
+      | batch size     | 50 records |
+      | batch interval | 60000 ms   |
+    And 4000 records over 40 keys are in its input
+    When the application starts
+    Then exactly the full batches are out within 4 seconds
+    When 4000 records over 40 keys arrive
+    Then exactly the full batches are out within 4 seconds
+    And no batch is too large or goes out too early
     And nothing else changes on the broker
 
     @quick
@@ -24,11 +27,15 @@ Feature: A full batch goes out at once
 
   @G20.no-topics @one-mode
   Scenario Outline: events are batched without repartition and changelog topics
-    Given <program> in mode <mode> on 4 partitions, with batches of 50 events or 1000 ms
-    And 4000 events of 40 customers wait in its input
-    When it starts and drains its input
-    Then the outputs are the model's, in the order and as often as <mode> allows
-    And it keeps no topic of its own
+    Given <program> in mode <mode>
+    And its configuration is:
+      | batch size     | 50 records |
+      | batch interval | 1000 ms    |
+    And 4000 records over 40 keys are in its input
+    When the application starts
+    And the application drains its input
+    Then the outputs match the model under <mode>
+    And it keeps no internal topic
     And nothing else changes on the broker
 
     @quick

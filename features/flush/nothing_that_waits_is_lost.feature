@@ -1,20 +1,24 @@
 @flush
-Feature: What waits for its batch is not lost
-  A graceful close sends on what waits, once; a crash keeps it; nulls are left out, and a flush begins the next batch empty.
+Feature: Events that wait for their batch are not lost
+  A graceful close sends the events that wait, once; a crash keeps them. Nulls are left out, and a flush begins the next batch empty.
   Documented in: Kafka Streams Stateful Ingestion with Processor API, "The Solution - Processor API"; the crash beyond it.
-  Broken by: a close that forgets what waits, offsets committed past events that are kept in memory, or a count that is not reset.
-  Costs: what waits is written down with every commit.
+  Broken by: a close that forgets the events that wait, offsets committed past events in memory, or a count that is not reset.
+  Costs: the events that wait are written to disk with every commit.
 
-  @G19.graceful-close
+  @G19.graceful-close @timed
   Scenario Outline: a graceful close sends on everything, and a restart repeats none of it
-    Given <program> in mode <mode> on 4 partitions, with batches of 50 events or 60000 ms
-    And 4000 events of 40 customers wait in its input
-    When it starts
-    Then within 4 seconds every full batch is out, and nothing else
-    When it is stopped gracefully
-    Then the outputs are the model's, in the order and as often as <mode> allows
-    When it starts again and drains its input
-    Then the outputs are the model's, in the order and as often as <mode> allows
+    Given <program> in mode <mode>
+    And its configuration is:
+      | batch size     | 50 records |
+      | batch interval | 60000 ms   |
+    And 4000 records over 40 keys are in its input
+    When the application starts
+    Then exactly the full batches are out within 4 seconds
+    When the application is stopped gracefully
+    Then the outputs match the model under <mode>
+    When the application starts
+    And the application drains its input
+    Then the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @core
@@ -29,11 +33,15 @@ Feature: What waits for its batch is not lost
 
   @G19.nulls-are-left-out @one-mode
   Scenario Outline: null values among the events are left out
-    Given <program> in mode <mode> on 4 partitions, with batches of 50 events or 1000 ms
-    And 4000 events of 40 customers wait in its input
-    When it starts and drains its input
-    Then the outputs are the model's, in the order and as often as <mode> allows
-    And no batch is larger than the threshold, and none below it goes out early
+    Given <program> in mode <mode>
+    And its configuration is:
+      | batch size     | 50 records |
+      | batch interval | 1000 ms    |
+    And 4000 records over 40 keys are in its input
+    When the application starts
+    And the application drains its input
+    Then the outputs match the model under <mode>
+    And no batch is too large or goes out too early
     And nothing else changes on the broker
 
     @quick
@@ -42,15 +50,20 @@ Feature: What waits for its batch is not lost
       | batcher | at_least_once |
       | batcher | exactly_once  |
 
-  @G19.a-flush-begins-anew @one-mode
+  @G19.a-flush-begins-anew @one-mode @timed
   Scenario Outline: after a flush by the clock both batch and count are empty
-    Given <program> in mode <mode> on 4 partitions, with batches of 50 events or 1000 ms
-    And 1000 events of 40 customers wait in its input
-    When it starts and drains its input
-    And 1000 events of 40 customers arrive in its input
-    Then no event waits longer than the interval and 3 seconds
-    And no batch is larger than the threshold, and none below it goes out early
-    And the outputs are the model's, in the order and as often as <mode> allows
+    Given <program> in mode <mode>
+    And its configuration is:
+      | batch size     | 50 records |
+      | batch interval | 1000 ms    |
+    # few: the clock has a batch of each customer to flush
+    And 1000 records over 40 keys are in its input
+    When the application starts
+    And the application drains its input
+    And 1000 records over 40 keys arrive
+    Then no record waits longer than the batch interval plus 3 seconds
+    And no batch is too large or goes out too early
+    And the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @core
@@ -59,17 +72,20 @@ Feature: What waits for its batch is not lost
       | batcher | at_least_once |
       | batcher | exactly_once  |
 
-  @G68.crash-before-the-flush
+  @G68.crash-before-the-flush @timed
   Scenario Outline: a crash loses no event that waits for its batch
-    Given <program> in mode <mode> on 4 partitions, with batches of 50 events or 4000 ms
-    And 4000 events of 40 customers wait in its input
-    When it starts
-    And it is killed with events waiting
+    Given <program> in mode <mode>
+    And its configuration is:
+      | batch size     | 50 records |
+      | batch interval | 4000 ms    |
+    And 4000 records over 40 keys are in its input
+    When the application starts
+    And the application is killed with events waiting
     Then the visible outputs are the fold of the committed input
-    When it starts again
-    Then no event waits longer than the interval and 3 seconds
-    And the outputs are the model's, in the order and as often as <mode> allows
-    And no batch is larger than the threshold, and none below it goes out early
+    When the application starts
+    Then no record waits longer than the batch interval plus 3 seconds
+    And the outputs match the model under <mode>
+    And no batch is too large or goes out too early
     And nothing else changes on the broker
 
     @core

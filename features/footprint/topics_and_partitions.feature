@@ -3,16 +3,19 @@ Feature: What a design keeps on the broker is little, and none of it twice
   Topics and partitions are paid for by the broker, by every client and at every start, however little is in them.
   Documented in: The Kafka Streams Experience Pt. 1, "Challenge: Topic/Partition Explosion".
   Broken by: internal topics as wide as the input, a stage and a topic for each lookup, a table that is published once more.
-  Costs: signals have to be made small before they are moved to fewer partitions.
+  Costs: signals have to be made smaller before they are moved to fewer partitions.
 
   @G13.a-tenth @one-mode
   Scenario Outline: what a design keeps has a tenth of the input's partitions
-    Given <program> in mode <mode> on 20 partitions
-    # few: it is the partitions that count here
-    And 400 signals of 40 robots wait in its inputs
-    When it starts and drains its input
-    Then beside its table it keeps 1 topic of 2 partitions at most
-    And the outputs are the model's, in the order and as often as <mode> allows
+    Given <program> in mode <mode>
+    And its configuration is:
+      | partitions | 20 |
+    # few: the partitions count here
+    And 400 records over 40 keys are in its input
+    When the application starts
+    And the application drains its input
+    Then it keeps at most 1 topic of 2 partitions beside its table
+    And the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @quick
@@ -22,14 +25,15 @@ Feature: What a design keeps on the broker is little, and none of it twice
       | pulse   | exactly_once  |
 
   @G14.lookup @one-mode
-  Scenario Outline: to look a name up costs no topic
-    Given <program> in mode <mode> on 4 partitions
-    And 100 names of 64 robots wait in its inputs
-    When it starts and drains its input
-    And 2000 signals of 64 robots arrive in its inputs
-    And it drains its input
+  Scenario Outline: the lookup of a name costs no topic
+    Given <program> in mode <mode>
+    And 100 names over 64 keys are in its input
+    When the application starts
+    And the application drains its input
+    And 2000 records over 64 keys arrive
+    And the application drains its input
     Then the last row of every robot has its name
-    And beside its table it keeps 1 topic of 1 partition at most
+    And it keeps at most 1 topic of 1 partition beside its table
     And nothing else changes on the broker
 
     @core
@@ -39,15 +43,16 @@ Feature: What a design keeps on the broker is little, and none of it twice
       | pulse   | exactly_once  |
 
   @G14.one-stage @one-mode
-  Scenario Outline: what is aggregated is what is asked, in one stage
-    Given <program> in mode <mode> on 4 partitions
-    And 4000 signals of 64 robots wait in its inputs
-    When it starts and drains its input
-    Then for every robot it answers with the last row of its table within 2 seconds
-    When 2000 signals of 64 robots arrive in its inputs
-    And it drains its input
-    Then for every robot it answers with the last row of its table within 2 seconds
-    And beside its table it keeps 1 topic of 1 partition at most
+  Scenario Outline: the table that is aggregated is the one that is asked, in one stage
+    Given <program> in mode <mode>
+    And 4000 records over 64 keys are in its input
+    When the application starts
+    And the application drains its input
+    Then it answers every key with the last row of its table within 2 seconds
+    When 2000 records over 64 keys arrive
+    And the application drains its input
+    Then it answers every key with the last row of its table within 2 seconds
+    And it keeps at most 1 topic of 1 partition beside its table
     And nothing else changes on the broker
 
     @core
@@ -58,12 +63,13 @@ Feature: What a design keeps on the broker is little, and none of it twice
 
   @G14.merged
   Scenario Outline: all kinds of signal are one stream, aggregated once
-    Given <program> in mode <mode> on 4 partitions
-    And 100 names of 64 robots wait in its inputs
-    And 4000 signals of 64 robots wait in its inputs
-    When it starts and drains its input
-    Then the outputs are the model's, in the order and as often as <mode> allows
-    And beside its table it keeps 1 topic of 1 partition at most
+    Given <program> in mode <mode>
+    And 100 names over 64 keys are in its input
+    And 4000 records over 64 keys are in its input
+    When the application starts
+    And the application drains its input
+    Then the outputs match the model under <mode>
+    And it keeps at most 1 topic of 1 partition beside its table
     And nothing else changes on the broker
 
     @quick
@@ -78,11 +84,13 @@ Feature: What a design keeps on the broker is little, and none of it twice
 
   @G15.no-copy @one-mode
   Scenario Outline: the table's own topic is read as the table, and there is no second one
-    Given <program> in mode <mode> on 4 partitions
-    And 2000 signals of 64 robots wait in its inputs
-    When it starts and drains its input
-    And it is stopped gracefully
-    Then beside its table it keeps 1 topic of 1 partition at most
+    Given <program> in mode <mode>
+    # few: the topics count here
+    And 2000 records over 64 keys are in its input
+    When the application starts
+    And the application drains its input
+    And the application is stopped gracefully
+    Then it keeps at most 1 topic of 1 partition beside its table
     And the visible outputs are the fold of the committed input
     And nothing else changes on the broker
 

@@ -3,17 +3,18 @@ Feature: Two large tables are joined on a foreign key
   Every row is in the result, with its partner where it has one, and follows every change of either.
   Documented in: Joins on stateful stream processing using Kafka Streams' KTables and GlobalKTables, "Option 2"; changes of the
   partner go beyond it.
-  Broken by: partners that nobody subscribes to, subscriptions that nobody ends, or rows that are dropped for want of a partner.
+  Broken by: partners without a subscription, subscriptions that never end, or rows that are dropped because they have no partner.
   Costs: a shuffle to the partner and back, and a list of subscribers beside every partner.
 
   @G35.left-outer @one-mode
   Scenario Outline: every row is in the result, with its partner or without
-    Given <program> in mode <mode> on 4 partitions
-    And 4000 changes of 600 rows with 40 partners wait in its inputs
-    When it starts and drains its input
-    And 1000 changes of 600 rows with 40 partners arrive in its inputs
-    And it drains its input
-    Then the outputs are the model's, in the order and as often as <mode> allows
+    Given <program> in mode <mode>
+    And 4000 changes of 600 rows and 40 partners are in its inputs
+    When the application starts
+    And the application drains its input
+    And 1000 changes of 600 rows and 40 partners arrive
+    And the application drains its input
+    Then the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @full
@@ -24,20 +25,21 @@ Feature: Two large tables are joined on a foreign key
 
   @G35.the-articles-positions
   Scenario Outline: positions find the exchange of their ticker
-    Given <program> in mode <mode> on 4 partitions
+    Given <program> in mode <mode>
     # the tables of the article, without VOD, and a position without a ticker
-    And these positions wait in its input:
+    And these positions are in its input:
       | positionId | client  | ticker | amount |
       | 1          | client1 | AAPL   | 100    |
       | 2          | client1 | VOD    | 5      |
       | 3          | client1 | FB     | 33     |
       | 4          | client2 | AAPL   | 25     |
       | 6          | client3 |        | 7      |
-    And these tickers wait in its input:
+    And these tickers are in its input:
       | ticker | exchange | name         | founded |
       | AAPL   | NASDAQ   | Apple Inc    | 1976    |
       | FB     | NASDAQ   | Facebook Inc | 2004    |
-    When it starts and drains its input
+    When the application starts
+    And the application drains its input
     Then the result is:
       | positionId | client  | ticker | amount | exchange | name         | founded |
       | 1          | client1 | AAPL   | 100    | NASDAQ   | Apple Inc    | 1976    |
@@ -52,14 +54,17 @@ Feature: Two large tables are joined on a foreign key
       | program  | mode         |
       | holdings | exactly_once |
 
-  @G67.reference-changes @one-mode
+  @G67.reference-changes @one-mode @timed
   Scenario Outline: when a partner changes, every row that refers to it is emitted again
-    Given <program> in mode <mode> on 4 partitions, committing every 1000 ms
-    And 4000 changes of 600 rows with 40 partners wait in its inputs
-    When it starts and drains its input
+    Given <program> in mode <mode>
+    And its configuration is:
+      | commit interval | 1000 ms |
+    And 4000 changes of 600 rows and 40 partners are in its inputs
+    When the application starts
+    And the application drains its input
     And every partner changes
-    Then while the input rests, its outcome is visible within the commit interval and 2 seconds
-    And the outputs are the model's, in the order and as often as <mode> allows
+    Then every outcome is visible within the commit interval plus 2 seconds
+    And the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @full
@@ -68,14 +73,17 @@ Feature: Two large tables are joined on a foreign key
       | holdings | at_least_once |
       | holdings | exactly_once  |
 
-  @G67.reference-goes
-  Scenario Outline: when a partner goes, the rows that refer to it go on without
-    Given <program> in mode <mode> on 4 partitions, committing every 1000 ms
-    And 4000 changes of 600 rows with 40 partners wait in its inputs
-    When it starts and drains its input
-    And every partner goes
-    Then while the input rests, its outcome is visible within the commit interval and 2 seconds
-    And the outputs are the model's, in the order and as often as <mode> allows
+  @G67.reference-goes @timed
+  Scenario Outline: when a partner is deleted, the rows that refer to it go on without one
+    Given <program> in mode <mode>
+    And its configuration is:
+      | commit interval | 1000 ms |
+    And 4000 changes of 600 rows and 40 partners are in its inputs
+    When the application starts
+    And the application drains its input
+    And every partner is deleted
+    Then every outcome is visible within the commit interval plus 2 seconds
+    And the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @core
@@ -84,16 +92,17 @@ Feature: Two large tables are joined on a foreign key
       | holdings | exactly_once |
 
   @G66.the-old-partner-is-not-heard
-  Scenario Outline: a row that moved hears no more of its old partner
-    Given <program> in mode <mode> on 4 partitions
-    And 4000 changes of 600 rows with 40 partners wait in its inputs
-    When it starts and drains its input
+  Scenario Outline: a row that moved follows its old partner no longer
+    Given <program> in mode <mode>
+    And 4000 changes of 600 rows and 40 partners are in its inputs
+    When the application starts
+    And the application drains its input
     # two topics have no order between them: the moves are done before the partners change
     And every row moves to another partner
-    And it drains its input
+    And the application drains its input
     And every partner changes
-    And it drains its input
-    Then the outputs are the model's, in the order and as often as <mode> allows
+    And the application drains its input
+    Then the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @core
@@ -101,14 +110,17 @@ Feature: Two large tables are joined on a foreign key
       | program  | mode         |
       | holdings | exactly_once |
 
-  @G66.one-tombstone
-  Scenario Outline: a row that goes leaves one tombstone
-    Given <program> in mode <mode> on 4 partitions, committing every 1000 ms
-    And 4000 changes of 600 rows with 40 partners wait in its inputs
-    When it starts and drains its input
-    And every row goes
-    Then while the input rests, its outcome is visible within the commit interval and 2 seconds
-    And the outputs are the model's, in the order and as often as <mode> allows
+  @G66.one-tombstone @timed
+  Scenario Outline: a row that is deleted leaves one tombstone
+    Given <program> in mode <mode>
+    And its configuration is:
+      | commit interval | 1000 ms |
+    And 4000 changes of 600 rows and 40 partners are in its inputs
+    When the application starts
+    And the application drains its input
+    And every row is deleted
+    Then every outcome is visible within the commit interval plus 2 seconds
+    And the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @core

@@ -1,19 +1,20 @@
 @replay
 Feature: The postings of one entry are one collection
-  An entry that fans out over many accounts is applied to all of them or to none, whatever dies in its middle.
+  An entry that fans out over many accounts is applied to all of them or to none, even if the design dies in its middle.
   Documented in: Conquering Streaming Analytics With Akka And Kafka, "The Details".
   Broken by: a commit between two postings of one entry, or a position per posting.
   Costs: an entry is held until its last posting is folded.
 
   @G3.whole-collection
   Scenario Outline: a crash in the middle of an entry leaves none of its postings alone
-    Given <program> in mode <mode> on 4 partitions
-    And 4000 entries over 64 accounts wait in its input
-    When it starts
-    And it is killed <moment>
-    And it starts again and drains its input
+    Given <program> in mode <mode>
+    And 4000 records over 64 keys are in its input
+    When the application starts
+    And the application is killed <moment>
+    And the application starts
+    And the application drains its input
     Then no entry is applied to some of its accounts only
-    And the outputs are the model's, in the order and as often as <mode> allows
+    And the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @quick
@@ -27,12 +28,12 @@ Feature: The postings of one entry are one collection
       | ledger  | exactly_once  | with a transaction open   |
 
   @G3.whole-at-the-cut
-  Scenario Outline: what a reader sees after a crash holds every entry whole
-    Given <program> in mode <mode> on 4 partitions
-    # two accounts an entry, all of them new: it can be torn, and its transaction stays open long enough to be met
-    And 10000 entries over 20000 accounts wait in its input
-    When it starts
-    And it is killed with a second transaction open
+  Scenario Outline: a reader sees every entry whole after a crash
+    Given <program> in mode <mode>
+    # two accounts an entry, all of them new: an entry can be torn, and a transaction stays open long enough to be observed
+    And 10000 records over 20000 keys are in its input
+    When the application starts
+    And the application is killed with a second transaction open
     Then no entry is applied to some of its accounts only
     And nothing else changes on the broker
 

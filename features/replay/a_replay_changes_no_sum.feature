@@ -7,13 +7,14 @@ Feature: A replay changes no sum
 
   @G1.replayed-after-a-crash
   Scenario Outline: an entry replayed after a crash changes no balance
-    Given <program> in mode <mode> on 4 partitions
-    And 4000 entries over 64 accounts wait in its input
-    When it starts
-    And it is killed <moment>
-    And 1000 entries over 64 accounts arrive in its input
-    And it starts again and drains its input
-    Then the outputs are the model's, in the order and as often as <mode> allows
+    Given <program> in mode <mode>
+    And 4000 records over 64 keys are in its input
+    When the application starts
+    And the application is killed <moment>
+    And 1000 records over 64 keys arrive
+    And the application starts
+    And the application drains its input
+    Then the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @quick
@@ -26,14 +27,17 @@ Feature: A replay changes no sum
       | program | mode          | moment                    |
       | ledger  | at_least_once | between output and commit |
 
-  @G2.in-the-order-of-the-partition
+  @G2.in-the-order-of-the-partition @timed
   Scenario Outline: entries of one key are applied in the order of their partition
-    Given <program> in mode <mode> on 4 partitions, committing every 1000 ms
-    And 4000 entries over 64 accounts wait in its input
-    When it starts and drains its input
-    And 1000 entries over 64 accounts arrive in its input
-    Then while the input rests, its outcome is visible within the commit interval and 2 seconds
-    And the outputs are the model's, in the order and as often as <mode> allows
+    Given <program> in mode <mode>
+    And its configuration is:
+      | commit interval | 1000 ms |
+    And 4000 records over 64 keys are in its input
+    When the application starts
+    And the application drains its input
+    And 1000 records over 64 keys arrive
+    Then every outcome is visible within the commit interval plus 2 seconds
+    And the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @quick

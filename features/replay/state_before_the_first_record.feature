@@ -1,19 +1,21 @@
 @replay
 Feature: State is loaded before the first record is played
-  A start loads what every stage knew, and only then plays; the first output after it continues where the last one ended.
+  A start loads the state of every stage, and plays only then; the first output after it continues where the last one ended.
   Documented in: Conquering Streaming Analytics With Akka And Kafka, "Persistence And Load Handling".
   Broken by: playing while the state is still loading.
   Costs: the time to load, before the first record.
 
   @G9.state-before-the-first-record
   Scenario Outline: the first output after a restart continues the state before it
-    Given <program> in mode <mode> on 4 partitions
-    And 4000 entries over 64 accounts wait in its input
-    When it starts and drains its input
-    And it is stopped gracefully
-    And 1000 entries over 64 accounts arrive in its input
-    And it starts again and drains its input
-    Then the outputs are the model's, in the order and as often as <mode> allows
+    Given <program> in mode <mode>
+    And 4000 records over 64 keys are in its input
+    When the application starts
+    And the application drains its input
+    And the application is stopped gracefully
+    And 1000 records over 64 keys arrive
+    And the application starts
+    And the application drains its input
+    Then the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @quick

@@ -1,18 +1,23 @@
 @replay
 Feature: State lives in a store, and the store is written seldom and before the commit
-  A key is written once an interval at most, with its latest state, and an offset is committed when all that it counts in is there.
+  A key is written at most once an interval, with its latest state. An offset is committed once everything below it is in the store.
   Documented in: Conquering Streaming Analytics With Akka And Kafka, "Persistence And Load Handling".
   Broken by: a write for every change, a commit that does not wait for the store or goes on without it, a state that is never read back.
   Costs: an interval of replay after a crash, and a store that is as old as the interval.
 
   @G4.once-an-interval
   Scenario Outline: an account is written once an interval at most
-    Given <program> in mode <mode> on 4 partitions, keeping its state in <store> every 500 ms
-    # small waves, one after the other: accounts change all the time
-    And 400 entries over 64 accounts wait in its input
-    When it starts
-    And more of them arrive for 3 seconds
-    Then no account is written more often than once an interval
+    Given <program> in mode <mode>
+    And its configuration is:
+      | state store          | <store> |
+      | persistence interval | 500 ms  |
+    # small waves: accounts change all the time
+    And 400 records over 64 keys are in its input
+    When the application starts
+    And records keep arriving
+    And 3 seconds pass
+    And the arrivals end
+    Then no key is written to its store more often than once an interval
     And nothing else changes on the broker
 
     @core
@@ -25,13 +30,16 @@ Feature: State lives in a store, and the store is written seldom and before the 
       | program | mode          | store  |
       | ledger  | at_least_once | redis  |
 
-  @G4.stored-in-time
+  @G4.stored-in-time @timed
   Scenario Outline: the last state of every account is in the store when the interval is over
-    Given <program> in mode <mode> on 4 partitions, keeping its state in <store> every 500 ms
-    And 4000 entries over 64 accounts wait in its input
-    When it starts
-    And 4000 entries over 64 accounts arrive in its input
-    Then while the input rests, its store holds every last state within the interval and 2 seconds
+    Given <program> in mode <mode>
+    And its configuration is:
+      | state store          | <store> |
+      | persistence interval | 500 ms  |
+    And 4000 records over 64 keys are in its input
+    When the application starts
+    And 4000 records over 64 keys arrive
+    Then its store is current within the persistence interval plus 2 seconds
     And nothing else changes on the broker
 
     @quick
@@ -44,16 +52,21 @@ Feature: State lives in a store, and the store is written seldom and before the 
       | program | mode          | store  |
       | ledger  | at_least_once | redis  |
 
-  @G4.starts-from-the-store
+  @G4.starts-from-the-store @timed
   Scenario Outline: a start goes on with the latest state that was stored
-    Given <program> in mode <mode> on 4 partitions, keeping its state in <store> every 500 ms
-    And 4000 entries over 64 accounts wait in its input
-    When it starts and drains its input
-    And it is stopped gracefully
-    And 1000 entries over 64 accounts arrive in its input
-    And it starts again and drains its input
-    Then the outputs are the model's, in the order and as often as <mode> allows
-    And while the input rests, its store holds every last state within the interval and 2 seconds
+    Given <program> in mode <mode>
+    And its configuration is:
+      | state store          | <store> |
+      | persistence interval | 500 ms  |
+    And 4000 records over 64 keys are in its input
+    When the application starts
+    And the application drains its input
+    And the application is stopped gracefully
+    And 1000 records over 64 keys arrive
+    And the application starts
+    And the application drains its input
+    Then the outputs match the model under <mode>
+    And its store is current within the persistence interval plus 2 seconds
     And nothing else changes on the broker
 
     @core
@@ -67,15 +80,20 @@ Feature: State lives in a store, and the store is written seldom and before the 
       | ledger  | at_least_once | redis  |
 
   @G5.locked-store
-  Scenario Outline: nothing is committed while the store takes nothing
-    Given <program> in mode <mode> on 4 partitions, keeping its state in <store> every 500 ms
-    # small waves, one after the other: there is always something to store
-    And 400 entries over 64 accounts wait in its input
-    When it starts
-    And more of them arrive for 2 seconds, and its store is locked meanwhile
-    Then its store holds all that is committed
-    When it drains its input
-    Then the outputs are the model's, in the order and as often as <mode> allows
+  Scenario Outline: nothing is committed while the store accepts no write
+    Given <program> in mode <mode>
+    And its configuration is:
+      | state store          | <store> |
+      | persistence interval | 500 ms  |
+    # small waves: there is always something to store
+    And 400 records over 64 keys are in its input
+    When the application starts
+    And records keep arriving
+    And its store is locked for 2 seconds
+    And the arrivals end
+    Then its store holds everything that is committed
+    When the application drains its input
+    Then the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @core
@@ -89,17 +107,22 @@ Feature: State lives in a store, and the store is written seldom and before the 
       | ledger  | at_least_once | redis     |
       | ledger  | at_least_once | cassandra |
 
-  @G5.slow-store
-  Scenario Outline: a store that takes a second for a write takes nothing with it
-    Given <program> in mode <mode> on 4 partitions, keeping its state in <store> every 500 ms
-    # small waves, one after the other: there is always something to store
-    And 400 entries over 64 accounts wait in its input
-    When it starts
-    And more of them arrive for 3 seconds, and its store is slow meanwhile
-    Then its store holds all that is committed
-    When it drains its input
-    Then the outputs are the model's, in the order and as often as <mode> allows
-    And while the input rests, its store holds every last state within the interval and 2 seconds
+  @G5.slow-store @timed
+  Scenario Outline: a store that takes a second for a write loses nothing
+    Given <program> in mode <mode>
+    And its configuration is:
+      | state store          | <store> |
+      | persistence interval | 500 ms  |
+    # small waves: there is always something to store
+    And 400 records over 64 keys are in its input
+    When the application starts
+    And records keep arriving
+    And its store is slow for 3 seconds
+    And the arrivals end
+    Then its store holds everything that is committed
+    When the application drains its input
+    Then the outputs match the model under <mode>
+    And its store is current within the persistence interval plus 2 seconds
     And nothing else changes on the broker
 
     @full
@@ -108,18 +131,24 @@ Feature: State lives in a store, and the store is written seldom and before the 
       | ledger  | at_least_once | sqlite |
       | ledger  | at_least_once | redis  |
 
-  @G5.store-comes-back
-  Scenario Outline: a store that is gone for five seconds takes nothing with it
-    Given <program> in mode <mode> on 4 partitions, keeping its state in <store> every 500 ms
-    # small waves, one after the other: there is always something to store
-    And 400 entries over 64 accounts wait in its input
-    When it starts
-    And more of them arrive for 7 seconds, and its store is down for 5 of them
-    Then its store holds all that is committed
-    And while its store was away, it took 32 MiB of memory at most
-    When it drains its input
-    Then the outputs are the model's, in the order and as often as <mode> allows
-    And while the input rests, its store holds every last state within the interval and 2 seconds
+  @G5.store-comes-back @timed
+  Scenario Outline: a store that is down for five seconds loses nothing
+    Given <program> in mode <mode>
+    And its configuration is:
+      | state store          | <store> |
+      | persistence interval | 500 ms  |
+    # small waves: there is always something to store
+    And 400 records over 64 keys are in its input
+    When the application starts
+    And records keep arriving
+    And its store is down for 5 seconds
+    And 2 seconds pass
+    And the arrivals end
+    Then its store holds everything that is committed
+    And its memory grows by at most 32 MiB during the outage
+    When the application drains its input
+    Then the outputs match the model under <mode>
+    And its store is current within the persistence interval plus 2 seconds
     And nothing else changes on the broker
 
     @core
@@ -134,14 +163,20 @@ Feature: State lives in a store, and the store is written seldom and before the 
 
   @G5.crash-before-the-commit
   Scenario Outline: an entry that is stored and not yet committed is replayed, and counted once
-    Given <program> in mode <mode> on 4 partitions, keeping its state in <store> every 200 ms
-    # small waves, one after the other: there is always something to store
-    And 400 entries over 64 accounts wait in its input
-    When it starts
-    And it is killed between store and commit, while more of them arrive
-    Then its store holds all that is committed
-    When it starts again and drains its input
-    Then the outputs are the model's, in the order and as often as <mode> allows
+    Given <program> in mode <mode>
+    And its configuration is:
+      | state store          | <store> |
+      | persistence interval | 200 ms  |
+    # small waves: there is always something to store
+    And 400 records over 64 keys are in its input
+    When the application starts
+    And records keep arriving
+    And the application is killed between store and commit
+    And the arrivals end
+    Then its store holds everything that is committed
+    When the application starts
+    And the application drains its input
+    Then the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @quick
@@ -154,21 +189,29 @@ Feature: State lives in a store, and the store is written seldom and before the 
       | program | mode          | store  |
       | ledger  | at_least_once | redis  |
 
-  @G10.the-same-promises
-  Scenario Outline: what is promised of stored state does not depend on the store
-    Given <program> in mode <mode> on 4 partitions, keeping its state in <store> every 500 ms
-    # small waves, one after the other: accounts change all the time
-    And 400 entries over 64 accounts wait in its input
-    When it starts
-    And more of them arrive for 3 seconds
-    And it is killed between store and commit, while more of them arrive
-    Then no account is written more often than once an interval
-    And its store holds all that is committed
-    When it starts again and drains its input
-    Then the outputs are the model's, in the order and as often as <mode> allows
-    When 4000 entries over 64 accounts arrive in its input
-    Then while the input rests, its store holds every last state within the interval and 2 seconds
-    And no account is written more often than once an interval
+  @G10.the-same-promises @timed
+  Scenario Outline: the promises for stored state do not depend on the store
+    Given <program> in mode <mode>
+    And its configuration is:
+      | state store          | <store> |
+      | persistence interval | 500 ms  |
+    # small waves: accounts change all the time
+    And 400 records over 64 keys are in its input
+    When the application starts
+    And records keep arriving
+    And 3 seconds pass
+    And the arrivals end
+    And records keep arriving
+    And the application is killed between store and commit
+    And the arrivals end
+    Then no key is written to its store more often than once an interval
+    And its store holds everything that is committed
+    When the application starts
+    And the application drains its input
+    Then the outputs match the model under <mode>
+    When 4000 records over 64 keys arrive
+    Then its store is current within the persistence interval plus 2 seconds
+    And no key is written to its store more often than once an interval
     And nothing else changes on the broker
 
     @quick
@@ -181,19 +224,24 @@ Feature: State lives in a store, and the store is written seldom and before the 
       | program | mode          | store     |
       | ledger  | at_least_once | redis     |
 
-  @G6.crash-between-the-stages
-  Scenario Outline: what the first stage has stored and the last one has not is no loss
-    Given <program> in mode <mode> on 4 partitions, keeping its state in <store> every 200 ms
-    # small waves, one after the other: there is always something to store
-    And 400 entries over 64 accounts wait in its input
-    When it starts
-    And it is killed between its stages, while more of them arrive
-    Then its store holds all that is committed
-    When it starts again
-    And 400 entries over 64 accounts arrive in its input
-    And it drains its input
-    Then the outputs are the model's, in the order and as often as <mode> allows
-    And while the input rests, its store holds every last state within the interval and 2 seconds
+  @G6.crash-between-the-stages @timed
+  Scenario Outline: an entry that the first stage has stored and the last one has not is not lost
+    Given <program> in mode <mode>
+    And its configuration is:
+      | state store          | <store> |
+      | persistence interval | 200 ms  |
+    # small waves: there is always something to store
+    And 400 records over 64 keys are in its input
+    When the application starts
+    And records keep arriving
+    And the application is killed between its stages
+    And the arrivals end
+    Then its store holds everything that is committed
+    When the application starts
+    And 400 records over 64 keys arrive
+    And the application drains its input
+    Then the outputs match the model under <mode>
+    And its store is current within the persistence interval plus 2 seconds
     And nothing else changes on the broker
 
     @quick

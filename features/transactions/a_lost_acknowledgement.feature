@@ -1,20 +1,20 @@
 @transactions
 Feature: A lost acknowledgement leads to another try, and to no second copy
-  Who hears nothing of what it has sent sends it again; the broker knows what it has, so it stands there once.
+  A producer that gets no acknowledgement sends the batch again; the broker knows the batches that it has, so the log holds it once.
   Documented in: Enabling Exactly-Once in Kafka Streams, "Failure Scenario #1: Duplicate Writes".
-  Broken by: a producer without idempotence that tries again, or one that does not.
+  Broken by: a producer without idempotence that tries again, or one that does not try again.
   Costs: a sequence number a batch.
 
   @G21.acknowledgement-lost @wire
-  Scenario Outline: what the broker has and nobody was told of does not stand there twice
-    Given <program> in mode <mode> on 4 partitions, with a proxy in between
-    And 4000 entries over 64 accounts wait in its input
-    When it starts
-    # its connection goes with it: TCP loses nothing out of the middle
-    And the answer to its next Produce is lost with its connection
-    And it drains its input
-    Then no output stands there twice
-    And the outputs are the model's, in the order and as often as <mode> allows
+  Scenario Outline: a batch that the broker has, and whose acknowledgement was lost, is not duplicated
+    Given <program> in mode <mode>
+    And 4000 records over 64 keys are in its input
+    When the application starts
+    # its connection is lost with it: TCP loses nothing from the middle of a stream
+    And the response to its next Produce is lost with its connection
+    And the application drains its input
+    Then no output is duplicated
+    And the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @full
@@ -24,15 +24,15 @@ Feature: A lost acknowledgement leads to another try, and to no second copy
       | ledger  | exactly_once  |
 
   @G21.connection-silent @wire
-  Scenario Outline: where nothing is heard any more, the client gives the connection up, and sends again what is not acknowledged
-    # an open connection is waited on for the client's own request timeout
-    Given <program> in mode <mode> on 4 partitions, with a proxy in between
-    And 4000 entries over 64 accounts wait in its input
-    When it starts
-    And the answer to its next Produce is lost and nothing follows on its connection
-    And it drains its input
-    Then no output stands there twice
-    And the outputs are the model's, in the order and as often as <mode> allows
+  Scenario Outline: if a connection falls silent, the client gives it up, and sends again what is not acknowledged
+    # the broker has applied the request; the client waits on the open connection for its own request timeout
+    Given <program> in mode <mode>
+    And 4000 records over 64 keys are in its input
+    When the application starts
+    And its connection falls silent after its next Produce
+    And the application drains its input
+    Then no output is duplicated
+    And the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @full
@@ -41,14 +41,14 @@ Feature: A lost acknowledgement leads to another try, and to no second copy
       | relay   | at_least_once |
 
   @G21.request-lost @wire
-  Scenario Outline: what the broker never had is sent again
-    Given <program> in mode <mode> on 4 partitions, with a proxy in between
-    And 4000 entries over 64 accounts wait in its input
-    When it starts
+  Scenario Outline: a batch that the broker never received is sent again
+    Given <program> in mode <mode>
+    And 4000 records over 64 keys are in its input
+    When the application starts
     And its next Produce is lost with its connection
-    And it drains its input
-    Then no output stands there twice
-    And the outputs are the model's, in the order and as often as <mode> allows
+    And the application drains its input
+    Then no output is duplicated
+    And the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @quick
@@ -62,15 +62,15 @@ Feature: A lost acknowledgement leads to another try, and to no second copy
       | ledger  | exactly_once  |
 
   @G21.applied-and-refused @wire
-  Scenario Outline: what the broker has, though it was refused for want of acknowledgements, does not stand there twice
-    Given <program> in mode <mode> on 4 partitions, with a proxy in between
-    And 4000 entries over 64 accounts wait in its input
-    When it starts
-    # the leader has it, and by the time that it is acknowledged too few replicas are left: nobody can tell whether it stays
-    And its next Produce is applied, and refused as if too few replicas had it
-    And it drains its input
-    Then no output stands there twice
-    And the outputs are the model's, in the order and as often as <mode> allows
+  Scenario Outline: a batch that the broker has, though it was rejected for too few replicas, is not duplicated
+    Given <program> in mode <mode>
+    And 4000 records over 64 keys are in its input
+    When the application starts
+    # the leader has appended it, and then too few replicas are left to acknowledge it: whether it stays is unknown
+    And the response to its next Produce is turned into NOT_ENOUGH_REPLICAS_AFTER_APPEND
+    And the application drains its input
+    Then no output is duplicated
+    And the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @core

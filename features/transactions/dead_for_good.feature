@@ -1,18 +1,19 @@
 @transactions
-Feature: Nobody waits for a design that is dead for good
-  What it left open is aborted by the broker when its transaction timeout is over, and readers go on.
+Feature: No reader waits for a design that is dead for good
+  The broker aborts its open transaction when the transaction timeout is over, and readers go on.
   Documented in: beyond the articles. Kafka's transaction coordinator promises it, within the timeout that the producer asked for.
-  Broken by: a transaction timeout of one's own, as long as can be, to be rid of timeouts.
-  Costs: who is silent for longer than the timeout loses its transaction.
+  Broken by: a transaction timeout that is as long as possible, to be rid of timeouts.
+  Costs: a producer that is silent for longer than the timeout loses its transaction.
 
   @G39.dead-for-good @wire @one-program
   Scenario Outline: readers pass the transaction of a design that never comes back
-    Given <program> in mode <mode> on 4 partitions, with a proxy in between
-    And 4000 entries over 64 accounts wait in its input
-    When it starts
-    And it is killed after its next Produce, for good
+    Given <program> in mode <mode>
+    And nothing restarts it
+    And 4000 records over 64 keys are in its input
+    When the application starts
+    And the application is killed after its next Produce
     # the transaction timeout of 3000 ms, and the broker's sweep
-    Then readers wait 4500 ms at most for the transaction that it left
+    Then readers wait at most 4500 ms for the transaction that it left
     And the visible outputs are the fold of the committed input
     And nothing else changes on the broker
 

@@ -7,14 +7,15 @@ Feature: Output, state and input offsets are one transaction
 
   @G22.dies-with-a-transaction-open
   Scenario Outline: an entry whose transaction was open at the crash is counted once
-    Given <program> in mode <mode> on 4 partitions
-    # 20000 accounts: one transaction has to stay open long enough to be met
-    And 20000 entries over 20000 accounts wait in its input
-    When it starts
-    And it is killed with a transaction open
+    Given <program> in mode <mode>
+    # 20000 accounts: a transaction has to stay open long enough to be observed
+    And 20000 records over 20000 keys are in its input
+    When the application starts
+    And the application is killed with a transaction open
     Then the visible outputs are the fold of the committed input
-    When it starts again and drains its input
-    Then the outputs are the model's, in the order and as often as <mode> allows
+    When the application starts
+    And the application drains its input
+    Then the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @core
@@ -29,14 +30,15 @@ Feature: Output, state and input offsets are one transaction
 
   @G22.dies-after-a-commit
   Scenario Outline: an entry that was committed before the crash is not counted again
-    Given <program> in mode <mode> on 4 partitions
-    And 4000 entries over 64 accounts wait in its input
-    When it starts
-    And it is killed after a commit
+    Given <program> in mode <mode>
+    And 4000 records over 64 keys are in its input
+    When the application starts
+    And the application is killed after a commit
     Then the visible outputs are the fold of the committed input
-    When 1000 entries over 64 accounts arrive in its input
-    And it starts again and drains its input
-    Then the outputs are the model's, in the order and as often as <mode> allows
+    When 1000 records over 64 keys arrive
+    And the application starts
+    And the application drains its input
+    Then the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @core
@@ -51,14 +53,15 @@ Feature: Output, state and input offsets are one transaction
 
   @G22.at-each-request @wire
   Scenario Outline: an entry is counted once, at whatever request of its transaction the design dies
-    # before: the broker never has the request; after: it has done what was asked, and nobody has read its answer
-    Given <program> in mode <mode> on 4 partitions, with a proxy in between
-    And 4000 entries over 64 accounts wait in its input
-    When it starts
-    And it is killed <side> its next <request>
+    # before: the broker never receives the request; after: the broker has applied it, and the response is never read
+    Given <program> in mode <mode>
+    And 4000 records over 64 keys are in its input
+    When the application starts
+    And the application is killed <side> its next <request>
     Then the visible outputs are the fold of the committed input
-    When it starts again and drains its input
-    Then the outputs are the model's, in the order and as often as <mode> allows
+    When the application starts
+    And the application drains its input
+    Then the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @full
@@ -74,14 +77,14 @@ Feature: Output, state and input offsets are one transaction
       | ledger  | exactly_once | after  | EndTxn             |
 
   @G22.outcome-unheard @wire
-  Scenario Outline: a commit that nobody was told of is a commit, and is not made again
-    Given <program> in mode <mode> on 4 partitions, with a proxy in between
-    And 4000 entries over 64 accounts wait in its input
-    When it starts
-    And the answer to its next EndTxn is lost with its connection
-    And it drains its input, and rests for 1 seconds
-    Then no output stands there twice
-    And the outputs are the model's, in the order and as often as <mode> allows
+  Scenario Outline: a commit whose response was lost is a commit, and is not made again
+    Given <program> in mode <mode>
+    And 4000 records over 64 keys are in its input
+    When the application starts
+    And the response to its next EndTxn is lost with its connection
+    And the application stays idle for 1 second
+    Then no output is duplicated
+    And the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @full
@@ -91,16 +94,17 @@ Feature: Output, state and input offsets are one transaction
       | ledger  | exactly_once |
 
   @G22.commit-applied-and-refused @wire
-  Scenario Outline: a commit that is made, and refused because its coordinator had moved, counts once
-    Given <program> in mode <mode> on 4 partitions, with a proxy in between
-    And 4000 entries over 64 accounts wait in its input
-    When it starts
-    # it is in the coordinator's log when that has ceased to be the coordinator: its successor makes the commit
-    And its next EndTxn is applied, and refused as if the coordinator had moved
-    And it drains its input, started again if it stops loudly
-    And it drains its input, and rests for 1 seconds
-    Then no output stands there twice
-    And the outputs are the model's, in the order and as often as <mode> allows
+  Scenario Outline: a commit that is applied, and answered with NOT_COORDINATOR, counts once
+    Given <program> in mode <mode>
+    And its supervisor restarts it when it stops loudly
+    And 4000 records over 64 keys are in its input
+    When the application starts
+    # the commit is in the log of a coordinator that has ceased to be one: its successor completes it
+    And the response to its next EndTxn is turned into NOT_COORDINATOR
+    And the application drains its input
+    And the application stays idle for 1 second
+    Then no output is duplicated
+    And the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @quick
@@ -114,15 +118,16 @@ Feature: Output, state and input offsets are one transaction
       | relay   | exactly_once |
 
   @G23.offsets-refused @wire
-  Scenario Outline: offsets that are refused once leave no transaction without them
-    Given <program> in mode <mode> on 4 partitions, with a proxy in between
-    And 4000 entries over 64 accounts wait in its input
-    When it starts
-    # a coordinator that has just come into office reads what is committed before it takes more
-    And its next TxnOffsetCommit is refused as if the coordinator were loading
-    And it drains its input, started again if it stops loudly
-    Then no output stands there twice
-    And the outputs are the model's, in the order and as often as <mode> allows
+  Scenario Outline: offsets that are rejected once leave no transaction without them
+    Given <program> in mode <mode>
+    And its supervisor restarts it when it stops loudly
+    And 4000 records over 64 keys are in its input
+    When the application starts
+    # a new coordinator reads the committed offsets before it accepts more
+    And its next TxnOffsetCommit is rejected with COORDINATOR_LOAD_IN_PROGRESS
+    And the application drains its input
+    Then no output is duplicated
+    And the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @quick
@@ -137,14 +142,15 @@ Feature: Output, state and input offsets are one transaction
 
   @G23.aborted-is-never-visible
   Scenario Outline: an aborted transaction is never visible
-    Given <program> in mode <mode> on 4 partitions
-    # two accounts an entry, all of them new: an entry can be torn, and its transaction stays open long enough to be met
-    And 20000 entries over 40000 accounts wait in its input
-    When it starts
-    And it is killed with a transaction open
+    Given <program> in mode <mode>
+    # two accounts an entry, all of them new: an entry can be torn, and a transaction stays open long enough to be observed
+    And 20000 records over 40000 keys are in its input
+    When the application starts
+    And the application is killed with a transaction open
     Then the visible outputs are the fold of the committed input
-    When it starts again and drains its input
-    Then the outputs are the model's, in the order and as often as <mode> allows
+    When the application starts
+    And the application drains its input
+    Then the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @full
@@ -154,10 +160,10 @@ Feature: Output, state and input offsets are one transaction
 
   @G23.committed-is-whole
   Scenario Outline: a committed transaction is visible whole
-    Given <program> in mode <mode> on 4 partitions
-    And 20000 entries over 40000 accounts wait in its input
-    When it starts
-    And it is killed after a commit
+    Given <program> in mode <mode>
+    And 20000 records over 40000 keys are in its input
+    When the application starts
+    And the application is killed after a commit
     Then the visible outputs are the fold of the committed input
     And no entry is applied to some of its accounts only
     And nothing else changes on the broker
@@ -169,15 +175,16 @@ Feature: Output, state and input offsets are one transaction
 
   @G25.restored-state-is-the-commit @one-mode
   Scenario Outline: state restored without the local disk equals the committed offsets
-    Given <program> in mode <mode> on 4 partitions
-    And 4000 entries over 64 accounts wait in its input
-    When it starts
-    And it is killed <moment>
+    Given <program> in mode <mode>
+    And 4000 records over 64 keys are in its input
+    When the application starts
+    And the application is killed <moment>
     Then the visible outputs are the fold of the committed input
     When its local state is wiped
-    And 1000 entries over 64 accounts arrive in its input
-    And it starts again and drains its input
-    Then the outputs are the model's, in the order and as often as <mode> allows
+    And 1000 records over 64 keys arrive
+    And the application starts
+    And the application drains its input
+    Then the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @quick
@@ -187,16 +194,19 @@ Feature: Output, state and input offsets are one transaction
       | ledger  | exactly_once  | after a commit            |
 
   @G69.orderly-failure @one-program
-  Scenario Outline: a design that gives up in order leaves no transaction open
-    # a transaction lasts long enough to be met in its middle: of one that is whole there is nothing left to refuse
-    Given <program> in mode <mode> on 4 partitions, committing every 1000 ms
-    And 20000 entries over 20000 accounts wait in its input
-    When it starts
-    And the broker refuses its outputs in the middle of a transaction
+  Scenario Outline: a design that stops in order leaves no transaction open
+    # a transaction lasts long enough to be observed in its middle: of a whole one there is nothing left to reject
+    Given <program> in mode <mode>
+    And its configuration is:
+      | commit interval | 1000 ms |
+    And 20000 records over 20000 keys are in its input
+    When the application starts
+    And the broker rejects the rest of its transaction with MESSAGE_TOO_LARGE
     Then it leaves no transaction open
     And the visible outputs are the fold of the committed input
-    When it starts again and drains its input
-    Then the outputs are the model's, in the order and as often as <mode> allows
+    When the application starts
+    And the application drains its input
+    Then the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @core

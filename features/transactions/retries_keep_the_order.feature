@@ -1,21 +1,23 @@
 @transactions
 Feature: Retries leave the outputs of each key in order
-  A batch that is refused and sent again stays before what was sent after it.
-  Documented in: beyond the articles. Kafka's idempotent producer promises it, with up to five requests under way.
-  Broken by: several requests under way without idempotence.
-  Costs: what was sent behind a refused batch is sent again, too.
+  A batch that is rejected and sent again stays before the batches that were sent after it.
+  Documented in: beyond the articles. Kafka's idempotent producer promises it, with up to five requests in flight.
+  Broken by: several requests in flight without idempotence.
+  Costs: the batches that were sent after a rejected one are sent again, too.
 
   @G45.refused-once @wire
-  Scenario Outline: what is refused once and sent again does not come after what followed it
-    # nobody waits for what was sent before more is sent to the same partition
-    Given <program> in mode <mode> on 4 partitions, committing every 1000 ms, with a proxy in between
-    And 4000 entries over 64 accounts wait in its input
-    When it starts
-    # the answer of a leader that lacks its replicas for a moment, given when more is under way
-    And its next Produce is refused for want of replicas
-    And it drains its input
-    Then the outputs are the model's, in the order and as often as <mode> allows
-    And no output stands there twice
+  Scenario Outline: a batch that is rejected once and sent again does not come after its followers
+    # several batches for one partition are in flight at the same time
+    Given <program> in mode <mode>
+    And its configuration is:
+      | commit interval | 1000 ms |
+    And 4000 records over 64 keys are in its input
+    When the application starts
+    # the response of a leader that lacks its replicas for a moment, given when more batches are in flight
+    And its next Produce is rejected with NOT_ENOUGH_REPLICAS
+    And the application drains its input
+    Then the outputs match the model under <mode>
+    And no output is duplicated
     And nothing else changes on the broker
 
     @core

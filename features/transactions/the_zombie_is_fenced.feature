@@ -1,20 +1,24 @@
 @transactions
 Feature: A restart settles the old transaction and fences the zombie
-  Whoever comes back after its successor has taken over emits nothing, and no reader waits for what it left open.
+  An instance that comes back after its successor has taken over emits nothing, and no reader waits for the transaction that it left open.
   Documented in: Enabling Exactly-Once in Kafka Streams, "How Kafka Streams Guarantees Exactly-Once Processing".
   Broken by: a new transactional id on every start, or offsets sent without the group's generation.
-  Costs: one init of transactions a start.
+  Costs: one InitProducerId a start.
 
   @G24.zombie @one-program
   Scenario Outline: an instance that comes back after its successor took over emits nothing
-    # the timeout is longer than any takeover: nobody but the successor settles the open transaction
-    Given <program> in mode <mode> on 4 partitions, with a transaction timeout of 15000 ms
-    And 20000 entries over 20000 accounts wait in its input
-    When it starts
-    And it is paused with a transaction open, and a successor drains its input
+    # the timeout is longer than any takeover: only the successor settles the open transaction
+    Given <program> in mode <mode>
+    And its configuration is:
+      | transaction timeout | 15000 ms |
+    And 20000 records over 20000 keys are in its input
+    When the application starts
+    And the application is paused with a transaction open
+    And a successor takes its place
+    And the successor drains its input
     And the paused instance goes on
-    Then nothing of the paused instance is visible
-    And the outputs are the model's, in the order and as often as <mode> allows
+    Then no output of the paused instance is visible
+    And the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @core
@@ -25,13 +29,18 @@ Feature: A restart settles the old transaction and fences the zombie
 
   @G24.late-commit @wire
   Scenario Outline: a commit that arrives after the successor took over commits nothing
-    # the timeout is longer than any takeover: nobody but the successor settles the open transaction
-    Given <program> in mode <mode> on 4 partitions, with a transaction timeout of 15000 ms, with a proxy in between
-    And 4000 entries over 64 accounts wait in its input
-    When it starts
-    And it is killed with its next EndTxn on the way, which arrives when a successor has drained its input
-    Then no output stands there twice
-    And the outputs are the model's, in the order and as often as <mode> allows
+    # the timeout is longer than any takeover: only the successor settles the open transaction
+    Given <program> in mode <mode>
+    And its configuration is:
+      | transaction timeout | 15000 ms |
+    And 4000 records over 64 keys are in its input
+    When the application starts
+    And the application is killed with its next EndTxn on the way
+    And a successor takes its place
+    And the successor drains its input
+    And the delayed EndTxn arrives
+    Then no output is duplicated
+    And the outputs match the model under <mode>
     And nothing else changes on the broker
 
     @quick
@@ -46,12 +55,13 @@ Feature: A restart settles the old transaction and fences the zombie
 
   @G24.readers-pass
   Scenario Outline: readers pass the transaction of a dead instance within its timeout
-    Given <program> in mode <mode> on 4 partitions
-    And 20000 entries over 20000 accounts wait in its input
-    When it starts
-    And it is killed with a transaction open, and starts again at once
+    Given <program> in mode <mode>
+    And its supervisor restarts it as soon as it is killed
+    And 20000 records over 20000 keys are in its input
+    When the application starts
+    And the application is killed with a transaction open
     # the transaction timeout of 3000 ms, and the broker's sweep
-    Then readers wait 4500 ms at most for the transaction that it left
+    Then readers wait at most 4500 ms for the transaction that it left
     And nothing else changes on the broker
 
     @core

@@ -1,19 +1,20 @@
 @transactions
 Feature: Timestamps, headers and lineage are preserved through a crash
-  What a record carries beside its value reaches the output, also where the output is made a second time.
+  The timestamp, headers and lineage of a record reach the output, also where the output is made a second time.
   Documented in: beyond the articles. Downstream windows and traces rest on it.
   Broken by: stamping a record with the time of its replay, or dropping headers.
   Costs: nothing.
 
   @G60.preserved-through-a-crash
   Scenario Outline: outputs made after a crash carry the timestamps, headers and chains of their inputs
-    Given <program> in mode <mode> on 4 partitions
-    And 4000 entries over 64 accounts wait in its input
-    When it starts
-    And it is killed <moment>
-    And 1000 entries over 64 accounts arrive in its input
-    And it starts again and drains its input
-    Then every output carries its input's id, timestamp and headers, and the chain of positions
+    Given <program> in mode <mode>
+    And 4000 records over 64 keys are in its input
+    When the application starts
+    And the application is killed <moment>
+    And 1000 records over 64 keys arrive
+    And the application starts
+    And the application drains its input
+    Then every output carries the id, timestamp, headers and positions of its input
     And nothing else changes on the broker
 
     @core

@@ -1,23 +1,24 @@
 @transactions
-Feature: What is done outside of Kafka is not exactly once
-  No transaction takes back what was told to somebody outside: it comes again, or is told of what never came to be.
-  Documented in: beyond the articles, where exactly-once ends with Kafka. Whoever calls a service for each output has to know it.
-  Broken by: telling it after the commit, which loses it in a crash, and so promises even less.
-  Costs: an effect outside that may come twice has to be idempotent.
+Feature: A side effect outside of Kafka is not exactly once
+  No transaction takes back a report to another system: it comes again, or is of an output that was never committed.
+  Documented in: beyond the articles, where exactly-once ends with Kafka. A design that calls a service for each output has to reckon with it.
+  Broken by: a report after the commit, which a crash loses, and which so promises even less.
+  Costs: a side effect that may come twice has to be idempotent.
 
   @G64.more-than-once
-  Scenario Outline: after two crashes nothing is missing outside, and something is there too often
-    Given <program> in mode <mode> on 4 partitions, telling each output outside of Kafka
-    And 4000 entries over 4000 accounts wait in its input
-    When it starts
-    And it is killed after a commit
-    And it starts again
-    And 4000 entries over 4000 accounts arrive in its input
-    And it is killed with a transaction open
-    And it starts again
-    And it drains its input, and rests for 1 seconds
-    Then the outputs are the model's, in the order and as often as <mode> allows
-    And all that is visible was told outside of Kafka, and more than that
+  Scenario Outline: after two crashes every side effect happened at least once, and some more than once
+    Given <program> in mode <mode>
+    And it has a side effect outside of Kafka for each output
+    And 4000 records over 4000 keys are in its input
+    When the application starts
+    And the application is killed after a commit
+    And the application starts
+    And 4000 records over 4000 keys arrive
+    And the application is killed with a transaction open
+    And the application starts
+    And the application stays idle for 1 second
+    Then the outputs match the model under <mode>
+    And every side effect happened at least once and some more than once
     And nothing else changes on the broker
 
     @core

@@ -39,7 +39,7 @@ class Loop(Group):
 
     output: str  # the topic of the last stage
     effects: Effects
-    rows: Table | None  # what queries are answered from
+    rows: Table | None  # queries are answered from here
     monitor: Consumer  # of the lag
     pending: list[Message]  # read while the partitions were waited for
     refused: KafkaError | None  # why the first output was not taken, if one was not
@@ -146,11 +146,13 @@ class Loop(Group):
         if rows:
             self.begin()
         on_delivery = None if self.exactly_once else self.delivered
+        report = self.effects.report
+        produce = self.producer.produce
         for key, value, headers, timestamp_ms in rows:
-            self.effects.report(key, value)
+            report(key, value)
             while True:
                 try:
-                    self.producer.produce(
+                    produce(
                         topic,
                         value,
                         key,

@@ -34,7 +34,7 @@ class OutputRecord(NamedTuple):
 Fields = dict[str, tuple[type, ...]]
 
 
-# What waits to be sent: a customer's events.
+# The events that wait, by customer.
 Waiting = dict[str, list[dict[str, str]]]
 
 
@@ -53,11 +53,14 @@ def envelope_of(message: Message, topic_ids: dict[str, bytes]) -> Envelope:
         Failed: The record cannot be read.
     """
     topic = message.topic() or ""
+    value = message.value()
+    if message.key() is None:
+        raise poison(message, ValueError("its key is null"))
+    if value is None:
+        raise poison(message, ValueError("its value is null"))
     try:
-        if message.key() is None:
-            raise ValueError("its key is null")  # noqa: TRY301
-        envelope = Envelope.FromString(message.value())  # type: ignore[arg-type]  # a null is refused below
-    except (DecodeError, TypeError, ValueError) as error:
+        envelope = Envelope.FromString(value)
+    except (DecodeError, ValueError) as error:
         raise poison(message, error) from None
     hop = Hop(
         topic=topic,
@@ -81,21 +84,23 @@ def row_of(
     """
     key = message.key()
     value = message.value()
+    if key is None:
+        raise poison(message, ValueError("its key is null"))
+    if value is None:
+        return bytes(key), None
     try:
-        if key is None:
-            raise ValueError("its key is null")  # noqa: TRY301
-        said: Any = None if value is None else json.loads(value)
-        row = None if value is None else {name: said[name] for name in fields}
-        if row and (
-            (keyed and bytes(key) != str(next(iter(row.values()))).encode())
-            or any(type(row[name]) not in types for name, types in fields.items())
-            or not all(
-                type(each) is int for name in row if fields[name] == (list,) for each in row[name]
-            )
-        ):
-            raise ValueError("another key, or another type of field")  # noqa: TRY301
+        said = json.loads(value)
+        row = {name: said[name] for name in fields}
     except (ValueError, KeyError, TypeError) as error:
         raise poison(message, error) from None
+    if (
+        (keyed and bytes(key) != str(next(iter(row.values()))).encode())
+        or any(type(row[name]) not in types for name, types in fields.items())
+        or not all(
+            type(each) is int for name in row if fields[name] == (list,) for each in row[name]
+        )
+    ):
+        raise poison(message, ValueError("another key, or another type of field"))
     return bytes(key), row
 
 
@@ -324,11 +329,11 @@ class Batcher(Program):
 
     reads = ("visits",)
     writes = "batches"
-    now = staticmethod(time.monotonic)  # a clock that nobody sets
+    now = staticmethod(time.monotonic)  # no jump of the wall clock moves it
 
     def __init__(self) -> None:
         self.batches: Waiting = {}
-        # customer -> when its first event came, by a clock that nobody sets
+        # customer -> when its first event came, in seconds by `now`
         self.since: dict[str, float] = {}
         self.full: list[OutputRecord] = []
 
@@ -525,7 +530,7 @@ NAME: Fields = {"name": (str,)}
 
 
 class Frequency(TypedDict, total=False):
-    """A row of `frequency`; numbers are missing as long as its robot has had no signal."""
+    """A row of `frequency`; it has no numbers before the first signal of its robot."""
 
     robot: str
     name: str | None

@@ -28,7 +28,12 @@ class Accounts(StatefulProcessor):
         """Name the state."""
         self.page = handle.getValueState("page", "accounts string")
 
-    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:  # noqa: ARG002, N802, N803
+    def handleInputRows(  # noqa: N802 - Spark calls it so
+        self,
+        key: Any,  # noqa: ARG002
+        rows: Iterator[Any],
+        timerValues: Any,  # noqa: ARG002, N803
+    ) -> Iterator[Row]:
         """Apply a batch's runs in the order they were read.
 
         Yields:

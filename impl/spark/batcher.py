@@ -38,19 +38,28 @@ def build(records: DataFrame, ticks: DataFrame | None, start: dict[str, Any]) ->
     A null is no event, and a record that holds no visit is poison.
     """
     assert ticks is not None
+    is_visit = f"coalesce({VISITS.is_row}, false)"
     visits = (
         records.where("value is not null")
         .withColumns({"name": sf.expr("cast(key as string)"), "visits": sf.expr(VISITS.read)})
-        .withColumn("customer", sf.expr(f"if(coalesce({VISITS.is_row}, false), name, raise_error({BAD}))"))
+        .withColumn("customer", sf.expr(f"if({is_visit}, name, raise_error({BAD}))"))
         .selectExpr(
-            f"pmod(hash(customer), {PAGES}) as page", "partition", "offset", "customer",
-            "visits.row.visitorId as visitor", "visits.row.action as action",
+            f"pmod(hash(customer), {PAGES}) as page",
+            "partition",
+            "offset",
+            "customer",
+            "visits.row.visitorId as visitor",
+            "visits.row.action as action",
         )
-    )  # fmt: skip
+    )
     clock = ticks.selectExpr(
-        f"explode(sequence(0, {PAGES - 1})) as page", f"{TICK} as partition", "0L as offset", "'' as customer",
-        "'' as visitor", "'' as action",
-    )  # fmt: skip
+        f"explode(sequence(0, {PAGES - 1})) as page",
+        f"{TICK} as partition",
+        "0L as offset",
+        "'' as customer",
+        "'' as visitor",
+        "'' as action",
+    )
     return (
         visits.union(clock)
         .groupBy("page")
@@ -68,7 +77,12 @@ class Customers(StatefulProcessor):
         """Name the state."""
         self.page = handle.getValueState("page", "customers string")
 
-    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:  # noqa: ARG002, N802, N803
+    def handleInputRows(  # noqa: N802 - Spark calls it so
+        self,
+        key: Any,
+        rows: Iterator[Any],
+        timerValues: Any,  # noqa: ARG002, N803
+    ) -> Iterator[Row]:
         """Fill batches in the order of the log, and send the rest if there was a tick.
 
         The last row has no key. It says whether something waits.

@@ -21,7 +21,8 @@ ADDED = ", ".join(
 
 def split(records: DataFrame) -> tuple[DataFrame, DataFrame]:
     """Return the records that can be read, and the dead letters of the others."""
-    why = arrow_udf(flaws, StringType())  # type: ignore[call-overload]  # its stub wants what it warns of
+    # The stub wants what the function warns of.
+    why = arrow_udf(flaws, StringType())  # type: ignore[call-overload]
     looked_at = records.withColumn("reason", why("key", "value"))
     headers = (
         f"concat(coalesce(headers, {NO_HEADERS.replace('null', 'array()')}), array({ADDED})) AS "

@@ -34,12 +34,13 @@ RESULT = ("name", "row", "place", "timestamp_ms", "partner", "partner_place")
 TYPES = {"timestamp_ms": "bigint", "is_gone": "boolean"}  # of all others: string
 OUTPUT = (
     "cast(name as binary) as key",
-    """cast(concat('{"left":', row, ',"right":', coalesce(partner, 'null'), ',"from":{"left":"', place, '","right":',
-    coalesce(concat('"', partner_place, '"'), 'null'), '}}') as binary) as value""",
+    """cast(concat('{"left":', row, ',"right":', coalesce(partner, 'null'),
+    ',"from":{"left":"', place,
+    '","right":', coalesce(concat('"', partner_place, '"'), 'null'), '}}') as binary) as value""",
     f"{NO_HEADERS} as headers",
     "timestamp_ms",
 )
-# what a field holds -> what it is read as, and what tells it from all else that can be read so
+# The kind of a field -> the type that SQL reads, and a check that tells it from other kinds.
 KINDS = {
     "text": ("string", "schema_of_variant({strictly}) = 'STRING'"),
     "text or null": ("string", "schema_of_variant({strictly}) in ('STRING', 'VOID')"),
@@ -194,7 +195,12 @@ class Pages(StatefulProcessor):
         """Name the state."""
         self.page = handle.getValueState("page", "keys string")
 
-    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:  # noqa: ARG002, N802, N803
+    def handleInputRows(  # noqa: N802 - Spark calls it so
+        self,
+        key: Any,  # noqa: ARG002
+        rows: Iterator[Any],
+        timerValues: Any,  # noqa: ARG002, N803
+    ) -> Iterator[Row]:
         """Take the page's step with the rows of a batch."""
         stored = self.page.get()
         state: dict[str, Any] = json.loads(stored[0]) if stored else {}

@@ -1,7 +1,9 @@
 """The reference design in PySpark: for a harness, or by itself on a Kafka.
 
-    python -m upheld.impl.spark.main                  speaks the adapter's protocol
-    spark-submit --jars JARS main.py --bootstrap HOST:PORT --checkpoint FOLDER      processes until it is ended
+    python -m upheld.impl.spark.main
+        speaks the adapter's protocol
+    spark-submit --jars JARS main.py --bootstrap HOST:PORT --checkpoint FOLDER
+        processes until it is ended
 
 JARS are the locked ones: `python -m upheld.brokers.jars impl/spark/jars | paste -sd,` prints them.
 """

@@ -1,6 +1,6 @@
 """A Spark session in this process, started without Spark's launcher scripts.
 
-    python -m upheld.impl.spark.session      keeps the JVM's loaded classes for every later start on this machine
+    python -m upheld.impl.spark.session      keeps the JVM's loaded classes for later starts
 
 The JVM is started here rather than by `spark-submit`, for three reasons:
 
@@ -72,12 +72,13 @@ OPTIONS = (
     *(f"--add-opens={package}=ALL-UNNAMED" for package in OPENED),
 )
 NO_MASTER = "local[*]"  # Spark's own default
-HERE = "local[2, 2]"  # a task has a second attempt: Kafka's client times out where the wall clock jumps
+# A task has a second attempt: Kafka's client times out if the wall clock jumps.
+HERE = "local[2, 2]"
 WORKER_MB = 600
 SETTINGS: dict[str, bool | float | int | str | None] = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    # What a dead executor kept is not waited for, three times five seconds long.
+    # The default waits three times five seconds for the files of a dead executor.
     "spark.shuffle.io.retryWait": "200ms",
     "spark.sql.session.timeZone": "UTC",
     "spark.python.daemon.module": "upheld.impl.spark.daemon",
@@ -89,7 +90,8 @@ SETTINGS: dict[str, bool | float | int | str | None] = {
     # batch, and 20 ms each.
     "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
     "spark.sql.streaming.checkpointFileManagerClass": (
-        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+        "org.apache.spark.sql.execution.streaming.checkpointing."
+        "FileSystemBasedCheckpointFileManager"
     ),
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
     # A crash before the first `offsets/0` has its name leaves a temporary file, which Spark takes

@@ -14,7 +14,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from upheld.brokers import Broker, open_broker
+from upheld.brokers import Asked, Broker, open_broker
 from upheld.brokers.cluster import open_cluster
 from upheld.brokers.container import kafka_image
 from upheld.brokers.embedded import EmbeddedBroker, open_embedded
@@ -33,7 +33,7 @@ PROBES = [f"upheld-probe-{number}" for number in range(6)]
 
 @pytest.fixture
 def run() -> Iterator[RunScope]:
-    """A run of this test's own."""
+    """Yield a run of this test's own."""
     with RunScope() as scope:
         yield scope
 
@@ -57,7 +57,7 @@ def transacted(broker: Broker) -> list[tuple[bytes | None, bytes | None]]:
 
 
 def visible(broker: Broker) -> list[tuple[bytes | None, bytes | None]]:
-    """The first record that a read_committed reader is given."""
+    """Return the first record that a read_committed reader is given."""
     client: dict[str, Any] = broker.client | {"bootstrap.servers": broker.bootstrap}
     settings = {"group.id": "probe", "auto.offset.reset": "earliest", "enable.auto.commit": False}
     consumer = Consumer(client | settings)
@@ -157,7 +157,7 @@ def test_a_cluster_outlives_two_of_its_nodes_in_turn_and_ends_with_its_run(tmp_p
 
 
 def coordinators(reading: Reading, *transactional_ids: str) -> set[int]:
-    """The nodes that coordinate these ids."""
+    """Return the nodes that coordinate these ids."""
     known = reading.raw.coordinated().items()
     return {node for node, ids in known if ids.keys() & set(transactional_ids)}
 
@@ -204,7 +204,7 @@ def test_auto_takes_a_container_where_an_engine_has_the_image(
 
     Closing the broker removes the container.
     """
-    broker = open_broker("auto", run=run, log_dir=tmp_path)
+    broker = open_broker(Asked("auto"), run=run, log_dir=tmp_path)
 
     assert transacted(broker) == [(b"key", b"committed")]
     assert (broker.kind, broker.why) == ("container", f"a container engine answers and has {image}")

@@ -6,6 +6,8 @@ One server serves a run and ends with it, and tells every row that is written.
 from pathlib import Path
 
 import pytest
+from cassandra import OperationTimedOut
+from cassandra.query import BatchStatement
 from servers import hear
 
 from upheld.impl.common.stores import Cassandra as Client
@@ -23,9 +25,6 @@ def test_every_row_is_told(tmp_path: Path) -> None:
     Another application on the same server has its own rows. A store that is held can be read, and
     not be written.
     """
-    from cassandra import OperationTimedOut  # noqa: PLC0415
-    from cassandra.query import BatchStatement  # noqa: PLC0415
-
     with RunScope() as run:
         store = Cassandra(run, tmp_path, "trial-one")
         other = Cassandra(run, tmp_path, "trial-two")

@@ -23,7 +23,7 @@ class Written(NamedTuple):
 
 @pytest.fixture
 def reading(broker: Broker) -> Iterator[Reading]:
-    """A reader of the session's broker."""
+    """Yield a reader of the session's broker."""
     made = Reading(broker.bootstrap, broker.client)
     yield made
     made.close()

@@ -17,11 +17,11 @@ DEADLINE_S = 120.0
 HARNESS = """
 import signal, sys
 from pathlib import Path
-from upheld.brokers import open_broker
+from upheld.brokers import Asked, open_broker
 from upheld.supervisor.reaper import RunScope
 
 run = RunScope()
-broker = open_broker(sys.argv[1], run=run, log_dir=Path(sys.argv[2]))
+broker = open_broker(Asked(sys.argv[1]), run=run, log_dir=Path(sys.argv[2]))
 print(run.run_id, run._reaper.pid, flush=True)
 signal.pause()
 """
@@ -60,7 +60,7 @@ def test_a_killed_harness_leaves_no_broker_and_no_folder(kind: str, tmp_path: Pa
 
 
 def skip_without_an_image() -> None:
-    """Where no engine answers there is no container to leave behind."""
+    """Skip the test where no engine answers: there is no container to leave behind."""
     try:
         kafka_image(None)
     except NoContainerError as reason:

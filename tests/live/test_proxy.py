@@ -35,7 +35,7 @@ def reading(broker: Broker) -> Iterator[Reading]:
 
 @pytest.fixture
 def proxy(broker: Broker) -> Iterator[Proxy]:
-    """One for the test; what it could not read fails it."""
+    """Yield a proxy for the test, which fails if the proxy could not read anything."""
     made = Proxy(broker.bootstrap)
     yield made
     made.close()
@@ -44,7 +44,7 @@ def proxy(broker: Broker) -> Iterator[Proxy]:
 
 @pytest.fixture
 def topic(reading: Reading, request: pytest.FixtureRequest) -> str:
-    """One for the test, with one partition."""
+    """Return a topic for the test, with one partition."""
     name = str(request.node.name).translate(NAMES)
     reading.create({name: 1})
     return name
@@ -70,7 +70,7 @@ def committed(reading: Reading, topic: str) -> list[bytes | None]:
 
 
 def transactional(door: str, **settings: object) -> Producer:
-    """A producer behind a door, its transactions begun."""
+    """Return a producer behind a door, its transactions begun."""
     producer = Producer(
         {"bootstrap.servers": door, "transactional.id": door, "retry.backoff.ms": 20, **settings}
     )
@@ -93,7 +93,7 @@ def wait_for(reached: Callable[[], bool]) -> bool:
 
 
 def commits_though(proxy: Proxy, topic: str, rule: Rule, **settings: object) -> None:
-    """A producer commits a record, and is struck on the way."""
+    """Commit a record by a producer that is struck on the way."""
     proxy.arm(rule)
     producer = transactional(proxy.door("a"), **settings)
     producer.produce(topic, b"1")
@@ -102,7 +102,7 @@ def commits_though(proxy: Proxy, topic: str, rule: Rule, **settings: object) -> 
 
 
 def given_up(proxy: Proxy, topic: str) -> tuple[Producer, Rule]:
-    """A producer that no longer waits for its commit, which the proxy holds."""
+    """Return a producer that no longer waits for its commit, which the proxy holds."""
     proxy.arm(rule := Rule("a", "end_txn", "hold"))
     producer = transactional(proxy.door("a"))
     producer.produce(topic, b"1")
@@ -310,7 +310,7 @@ def test_what_is_sent_behind_a_refused_request_overtakes_it(
     )
     for number in range(1, 4):
         producer.produce(topic, bytes([number]))
-        assert wait_for(lambda number=number: len(asked(proxy, "produce")) >= number)  # type: ignore[misc]
+        assert wait_for(lambda number=number: len(asked(proxy, "produce")) >= number)
     producer.flush(DEADLINE_S)
 
     assert rule.exchange

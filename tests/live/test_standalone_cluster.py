@@ -27,7 +27,7 @@ def run() -> Iterator[RunScope]:
 
 @pytest.fixture
 def ledger(broker: Broker, run: RunScope, tmp_path: Path) -> Iterator[Ledger]:
-    """One for the test."""
+    """Yield a ledger for the test."""
     made = Ledger(broker, run, tmp_path, name="cluster-")
     yield made
     made.reading.close()
@@ -64,7 +64,7 @@ class Cluster:
         )
 
     def spark_class(self, name: str, *options: str) -> subprocess.Popen[bytes]:
-        """A part of the cluster, in a session of its own."""
+        """Start a part of the cluster, in a session of its own."""
         command = [
             BINARIES / "spark-class",
             f"org.apache.spark.deploy.{name}",
@@ -80,7 +80,7 @@ class Cluster:
 
 @pytest.fixture
 def cluster(run: RunScope, tmp_path: Path) -> Iterator[Cluster]:
-    """One for the test."""
+    """Yield a cluster for the test."""
     made = Cluster(run, tmp_path)
     yield made
     for process in made.processes:

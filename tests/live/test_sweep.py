@@ -1,4 +1,7 @@
-"""The sweep on a real broker: a right design upholds a place to die that a wrong one does not."""
+"""The sweep on a real broker.
+
+A right design upholds a crash point that a wrong design does not.
+"""
 
 import json
 import shlex
@@ -20,7 +23,7 @@ SEED = 7
 
 
 class Swept(NamedTuple):
-    """How a sweep ended, what it printed, and its record."""
+    """The exit code of a sweep, its output and its journal."""
 
     code: int
     said: str
@@ -36,8 +39,9 @@ def swept(out: Path, *options: str) -> Swept:
 
 
 def test_a_right_design_dies_again_on_the_way_back(tmp_path: Path) -> None:
-    """Each place is met at its named request, with the evidence; the second one is found by the
-    first death, and met alone.
+    """Each point is hit at its named request, with the evidence.
+
+    The first death finds the second point, which is hit alone.
     """
     pair = "transaction-2.end_txn.1.before+recovery.init_producer_id.1.after"
     code, said, (head, first, second) = swept(tmp_path, "--design", "plain", "--point", pair)
@@ -54,11 +58,10 @@ def test_a_right_design_dies_again_on_the_way_back(tmp_path: Path) -> None:
 def test_a_wrong_design_is_caught_and_the_card_names_all_that_the_place_depends_on(
     tmp_path: Path,
 ) -> None:
-    """A zombie goes on where its successor took another id; the command on the card asks for the
-    same place again.
+    """A zombie goes on where its successor took another id.
 
-    The record was begun by hand, and is gone on with: nobody lives through the workload only to
-    count places.
+    The command on the card asks for the same point again. The journal was begun by hand, so that no
+    design lives through the workload only to count points.
     """
     point = CrashPoint(phase="transaction-2", api="txn_offset_commit", number=1, side="zombie")
     sides = (*SIDES, "zombie")
@@ -85,8 +88,9 @@ def test_a_wrong_design_is_caught_and_the_card_names_all_that_the_place_depends_
 
 @pytest.mark.skipif(bool(Disk.lacking()), reason=f"nobody can be watched here: {Disk.lacking()}")
 def test_a_disk_comes_back_as_it_was(tmp_path: Path) -> None:
-    """A kill at a change to its disk is harmless while that is kept; a design that never synced is
-    violated on one set back.
+    """A kill at a change to a disk is harmless while the disk is kept.
+
+    A design that never synced is violated on a disk that is set back.
     """
     left = LEFT[:2]
     points = [

@@ -8,5 +8,5 @@ class Clock:
         self.now_s = 0.0
 
     def __call__(self) -> float:
-        """The time."""
+        """Return the time."""
         return self.now_s

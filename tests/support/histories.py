@@ -82,11 +82,11 @@ class Story:
         )
 
     def beside(self, mode: str) -> "Story":
-        """The same program in another mode, in the same history."""
+        """Return the same program in another mode, in the same history."""
         return Story(self.program.name, mode, among=self.history)
 
     def on_a_shared_broker(self) -> "Story":
-        """The same story on a broker that others use too."""
+        """Return the same story on a broker that others use too."""
         begun, *events = self.history.events
         shared = begun.model_copy(update={"names_are_ours": False})
         self.history = History([shared, *events])
@@ -145,11 +145,11 @@ class Story:
         return self._append(record)
 
     def aborted(self, *postings: tuple[str, int], **amounts: Any) -> Record:
-        """An entry whose transaction was aborted upstream."""
+        """Append an entry whose transaction was aborted upstream."""
         return self.entry(*postings, visible=False, **amounts)
 
     def spoiled(self, value: bytes | None = b"\xff", **changes: Any) -> Record:
-        """A record in the input that is no entry."""
+        """Append a record in the input that is no entry."""
         record = Record(
             topic=self.reads,
             partition=0,
@@ -161,7 +161,10 @@ class Story:
         return self._append(record)
 
     def again(self, record: Record) -> Record:
-        """The same envelope once more, as a relay upstream sends it that stepped back."""
+        """Append the same envelope once more.
+
+        A relay upstream that stepped back sends it so.
+        """
         return self._append(record)
 
     def left(self, key: str, /, *cells: Any, partition: int = 0, **changes: Any) -> Record:
@@ -182,7 +185,7 @@ class Story:
         return self._row_of(self.reads, key, row, {"partition": partition} | changes)
 
     def right(self, key: str, /, *, partition: int = 0, **changes: Any) -> Record:
-        """A row of its second table."""
+        """Append a row of a join's second table."""
         name = f"n{self._number()}"
         if self.program.name == "clients":
             row: dict[str, Any] = {"client": key, "name": name, "surname": "s", "email": "e"}
@@ -191,11 +194,11 @@ class Story:
         return self._row_of(self.second, key, row, {"partition": partition} | changes)
 
     def gone(self, row: Record, *, visible: bool = True) -> Record:
-        """A row of either table is deleted."""
+        """Delete a row of either table."""
         return self._append(row.model_copy(update={"value": None, "visible": visible}))
 
     def gap(self, offsets: int = 1, partition: int = 0) -> None:
-        """Offsets of the input that hold transaction markers."""
+        """Skip offsets of the input, which hold transaction markers."""
         self._next[self.reads, partition] += offsets
 
     # --- output
@@ -212,7 +215,10 @@ class Story:
     def total(
         self, branch: str, cents: int, postings: int, entry: Record, **changes: Any
     ) -> Record:
-        """The total of a branch after so many postings, this entry the last one applied."""
+        """Append the total of a branch after so many postings.
+
+        The entry is the one applied last.
+        """
         row = {"branch": branch, "balance_cents": cents, "postings": postings}
         return self._folded(branch, row, entry, changes)
 
@@ -233,7 +239,7 @@ class Story:
     def copy(
         self, entry: Record, *, hop: Position | None = None, partition: int = 0, **changes: Any
     ) -> Record:
-        """A relay's output: the entry with the position that it was read from."""
+        """Append a relay's output: the entry with the position that it was read from."""
         envelope = Envelope.FromString(entry.value or b"")
         envelope.chain.append(_hop(*(hop or (entry.topic, entry.partition, entry.offset))))
         return self._emit(
@@ -241,7 +247,7 @@ class Story:
         )
 
     def letter(self, record: Record, *, reason: bytes = b"why", **changes: Any) -> Record:
-        """A dead letter of this record."""
+        """Append a dead letter of this record."""
         where = {"topic": record.topic, "partition": record.partition, "offset": record.offset}
         added = [("reason", reason), *((name, str(said).encode()) for name, said in where.items())]
         letter = {
@@ -260,7 +266,7 @@ class Story:
         visible: bool = True,
         **changes: Any,
     ) -> Record:
-        """An event of a customer; None is a null value."""
+        """Append an event of a customer; None is a null value."""
         value = {"customerId": customer, "visitorId": visitor, "action": "click"}
         record = Record(
             topic=self.reads,
@@ -275,12 +281,12 @@ class Story:
         return self._append(record.model_copy(update=changes))
 
     def visits(self, customer: str, visitors: str, *, seen_ms: int = 0) -> None:
-        """An event for each letter."""
+        """Append an event for each letter."""
         for visitor in visitors:
             self.visit(customer, visitor, seen_ms=seen_ms)
 
     def out(self, customer: str, visitors: str, at_ms: int = 0, **changes: Any) -> Record:
-        """A batch with an event for each letter, appended and seen at this time."""
+        """Append a batch with an event for each letter, appended and seen at this time."""
         events = [{"visitorId": visitor, "action": "click"} for visitor in visitors]
         value = json.dumps({"customerId": customer, "events": events}).encode()
         record = Record(
@@ -295,7 +301,7 @@ class Story:
         return self._append(record.model_copy(update=changes))
 
     def joined(self, left: Record, right: Record | None = None, **changes: Any) -> Record:
-        """A join's result of these two records."""
+        """Append a join's result of these two records."""
         sides = {"left": left, "right": right}
         value: dict[str, Any] = {
             side: record and json.loads(record.value or b"null") for side, record in sides.items()
@@ -309,7 +315,7 @@ class Story:
         )
 
     def tombstone(self, left: Record, **changes: Any) -> Record:
-        """A join's result is deleted."""
+        """Delete a join's result."""
         return self._emit(left, {"value": None, "partition": left.partition} | changes)
 
     def batch(self, first: int, last: int, producer: int, epoch: int = 0, **changes: Any) -> None:
@@ -335,25 +341,25 @@ class Story:
         group: str | None = "app-group",
         internal_topics: tuple[str, ...] = (),
     ) -> None:
-        """An instance starts and is ready."""
+        """Start an instance, which is ready."""
         self._happens(name, "started", detail=f"{name}.stderr")
         self._happens(name, "ready", consumer_group=group, internal_topics=internal_topics)
 
     def kill(self, name: str = "a") -> None:
-        """An instance is killed."""
+        """Kill an instance."""
         self._happens(name, "killed")
 
     def stands_by(self, name: str = "green") -> None:
-        """A second cluster is warm."""
+        """Start a second cluster, which is warm."""
         self._happens(name, "started")
         self._happens(name, "standing-by")
 
     def stop(self, name: str = "a", *, at_ms: int = 0) -> None:
-        """An instance is closed."""
+        """Close an instance."""
         self._happens(name, "stopped", at_ms=at_ms)
 
     def resume(self, name: str = "a") -> None:
-        """A paused instance goes on."""
+        """Let a paused instance go on."""
         self._happens(name, "resumed")
 
     def settled(
@@ -386,11 +392,11 @@ class Story:
         self._tell(Memory(at_ms=0, application=self.name, size_bytes=mib << 20))
 
     def recovers(self, after_ms: int) -> None:
-        """The first new output after a cold start is seen."""
+        """Note that the first new output after a cold start is seen."""
         self._tell(Mark(at_ms=after_ms, fault="recovered", evidence={"after_ms": after_ms}))
 
     def rests(self, looked_ms: int = 500, canary_ms: int = 10, others: float = 0.0) -> None:
-        """The input pauses; the outputs are looked at."""
+        """Pause the input, and look at the outputs."""
         self._tell(
             InputRested(
                 application=self.name,
@@ -403,7 +409,10 @@ class Story:
         )
 
     def paused_with_a_transaction_open(self, *writers: tuple[int, int], stable: int) -> None:
-        """The mark of the fault: who was writing, and where the outputs were stable."""
+        """Leave the mark of the fault.
+
+        It says which producers were writing, and where the outputs were stable.
+        """
         evidence = {
             "writers": [list(w) for w in writers],
             "last_stable": {f"{self.writes}-0": stable},
@@ -411,7 +420,7 @@ class Story:
         self._tell(Mark(at_ms=0, fault="with a transaction open", evidence=evidence))
 
     def ends(self, high_watermark: int, reason: str = "before the zombie resumes") -> None:
-        """The ends of the outputs at a moment."""
+        """Note the ends of the outputs at a moment."""
         ends = {f"{self.writes}-0": high_watermark}
         self._tell(
             Ends(
@@ -428,18 +437,18 @@ class Story:
     def signal(
         self, robot: str, ts_ms: int, points: int, role: str = "motors", **changes: Any
     ) -> Record:
-        """A signal in the input."""
+        """Append a signal in the input."""
         row = {"robot": robot, "ts_ms": ts_ms, "points": points}
         return self._row_of(f"{self.name}-{role}", robot, row, changes)
 
     def called(self, robot: str, name: str) -> Record:
-        """A robot's name in the input."""
+        """Append a robot's name in the input."""
         return self._row_of(f"{self.name}-robots", robot, {"name": name}, {})
 
     def pulse(
         self, robot: str, *read: Record, value: dict[str, Any] | None = None, **changes: Any
     ) -> Record:
-        """The row that these records give; `value` replaces fields of it."""
+        """Append the row that these records give; `value` replaces fields of it."""
         said = [
             (record.topic.rsplit("-", 1)[1], json.loads(record.value or b""), record)
             for record in read
@@ -475,7 +484,7 @@ class Story:
         seen: bool = True,
         **changes: Any,
     ) -> None:
-        """An instance answers with what a row says, or with nothing.
+        """Have an instance answer with the value of a row, or with nothing.
 
         `seen` is whether readers saw that row by then.
         """
@@ -520,7 +529,7 @@ class Story:
         return [(a.name, a.key, a.source) for a in self.judged(check, **arguments)]
 
     def claims(self, check: str, **arguments: Any) -> None:
-        """A sentence of the feature asks for a check here."""
+        """Have a sentence of the feature ask for a check here."""
         self._tell(
             Claim(
                 check=check,
@@ -531,14 +540,14 @@ class Story:
         )
 
     def recorded(self, path: Path, verdict: str = "upheld", **ended: Any) -> Path:
-        """The history as a file that ends in this verdict."""
+        """Write the history to a file that ends in this verdict."""
         with History(
             [*self.history.events, Ended(verdict=verdict, seconds=1.5, **ended)], path=path
         ):
             return path
 
     def failed(self, detail: str, name: str = "a") -> None:
-        """The instance stops loudly, or refuses to start, and says why."""
+        """Have the instance stop loudly, or refuse to start, and say why."""
         self._happens(name, "failed", detail=detail)
 
     def _happens(self, name: str, event: Any, **more: Any) -> None:

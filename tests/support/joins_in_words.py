@@ -49,5 +49,5 @@ def told(
 
 
 def names(story: Story, check: str, **arguments: Any) -> list[str]:
-    """The anomalies alone."""
+    """Return the names of the anomalies that a check finds."""
     return [name for name, _, _ in story.found(check, **arguments)]

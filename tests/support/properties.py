@@ -21,7 +21,7 @@ def claimed(history: History) -> dict[str, set[str]]:
 
 
 def found(check: str, history: History) -> set[str]:
-    """The names of what a check finds, each one that it may name."""
+    """Return the names of the anomalies of a check, each one that it may name."""
     names = {anomaly.name for anomaly in CHECKS[check](history, "app")}
 
     assert names <= set(ANOMALIES[check])

@@ -7,7 +7,7 @@ lines each.
 from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import NamedTuple
 
 from histories import Story
 from hypothesis import strategies as st
@@ -29,19 +29,29 @@ class Batch:
     repeats: bool
 
 
+class Input(NamedTuple):
+    """A change of a partition of the input; a posting is an account and its cents."""
+
+    kind: str
+    partition: int
+    postings: tuple[tuple[int, int], ...]
+
+
+class Life(NamedTuple):
+    """Batches that were committed, then one that a kill met half-way."""
+
+    committed: tuple[Batch, ...]
+    open_outputs: int
+
+
 @dataclass(frozen=True)
 class Plan:
-    """An input, and the lives of a design.
-
-    A life is batches that were committed, then one that a kill met half-way.
-    """
+    """An input, and the lives of a design."""
 
     program: str
     mode: str
-    # Kind, partition, (account, cents).
-    inputs: tuple[tuple[str, int, tuple[tuple[int, int], ...]], ...]
-    # Committed batches, outputs of the one that was open.
-    lives: tuple[tuple[tuple[Batch, ...], int], ...]
+    inputs: tuple[Input, ...]
+    lives: tuple[Life, ...]
     last: Batch
 
 
@@ -57,32 +67,60 @@ def plans(
     kinds: Iterable[str] = ("aborted", "again", "move", "gap"),
     lives: int = 2,
 ) -> st.SearchStrategy[Plan]:
-    """Small ones: up to a dozen inputs, up to two kills."""
+    """Return small plans: up to a dozen inputs, up to two kills."""
     kind = st.sampled_from(["entry"] * 4 + list(kinds))
-    first = st.tuples(st.just("entry"), st.integers(0, 1), POSTINGS)
-    others = st.lists(
-        st.tuples(kind, st.integers(0, 1), POSTINGS | st.just(())), min_size=2, max_size=11
-    )
+    first = st.builds(Input, st.just("entry"), st.integers(0, 1), POSTINGS)
+    other = st.builds(Input, kind, st.integers(0, 1), POSTINGS | st.just(()))
+    others = st.lists(other, min_size=2, max_size=11)
+    life = st.builds(Life, st.lists(BATCHES, max_size=2).map(tuple), st.integers(0, 6))
     return st.builds(
         Plan,
         program=st.sampled_from(programs or ("ledger", "relay")),
         mode=st.sampled_from(list(modes)),
         inputs=st.tuples(first, others).map(lambda drawn: (drawn[0], *drawn[1])),
-        lives=st.lists(
-            st.tuples(st.lists(BATCHES, max_size=2).map(tuple), st.integers(0, 6)), max_size=lives
-        ).map(tuple),
+        lives=st.lists(life, max_size=lives).map(tuple),
         last=BATCHES,
     )
+
+
+class Place(NamedTuple):
+    """The first position of an entry."""
+
+    topic: str
+    partition: int
+    topic_id: bytes
+    offset: int
+
+    def repeats(self, last: "Place") -> bool:
+        """Return whether an entry from here is a repeat, after one from the last place."""
+        return self[:3] == last[:3] and self.offset <= last.offset
+
+
+class Account(NamedTuple):
+    """The sum and the number of an account's postings, and its last entry's place."""
+
+    cents: int = 0
+    postings: int = 0
+    last: Place = Place("", 0, b"", 0)
+
+
+class Output(NamedTuple):
+    """An output before it is written; a relay's has no account and no sum."""
+
+    partition: int
+    entry: Record
+    name: str = ""
+    account: Account = Account()
 
 
 @dataclass
 class State:
     """The memory of a design.
 
-    It holds per account the sum, the count and the first hop, and per partition the next offset.
+    It holds each account with its sum, count and last place, and each partition's next offset.
     """
 
-    accounts: dict[str, tuple[int, int, tuple[Any, ...]]] = field(default_factory=dict)
+    accounts: dict[str, Account] = field(default_factory=dict)
     positions: list[int] = field(default_factory=lambda: [0, 0])
 
 
@@ -153,9 +191,9 @@ class Design:
         for batches, open_outputs in self.plan.lives:
             story.start()
             for batch in batches:
-                self._emit(self._process(batch), batch)
+                self._emit(self._process(batch) or [], batch)
             committed = deepcopy(self.state)
-            rows = self._process(Batch(3, conflates=False, repeats=False))
+            rows = self._process(Batch(3, conflates=False, repeats=False)) or []
             if not exactly_once:  # what was sent before the commit stays, the rest of it never was
                 self._emit(rows[:open_outputs], Batch(3, conflates=False, repeats=False))
             self.state = committed
@@ -165,7 +203,7 @@ class Design:
             if exactly_once:
                 story.claims("whole")
         story.start()
-        while rows := self._process(self.plan.last):
+        while (rows := self._process(self.plan.last)) is not None:
             self._emit(rows, self.plan.last)
         story.rests()
         for check in ("relation", "whole", "preserved", "promptly"):
@@ -179,11 +217,12 @@ class Design:
         story.claims("side-effects")
         return self
 
-    def _process(self, batch: Batch) -> list[tuple[Any, ...]]:
-        """Take the next records; the arguments of the outputs that they make, or None where a
-        record makes none.
+    def _process(self, batch: Batch) -> list[Output] | None:
+        """Take the next records, and return the outputs that they make.
+
+        If no record is left, there is no list.
         """
-        made: list[tuple[Any, ...]] = []
+        made: list[Output] = []
         taken = False
         for partition, records in enumerate(self.log):
             unread = [
@@ -194,47 +233,52 @@ class Design:
             for record in unread[: batch.size]:
                 taken = True
                 self.state.positions[partition] = record.offset + 1
-                made += (
-                    [(partition, record)] if self.plan.program == "relay" else self._apply(record)
-                )
-        return made or ([()] if taken else [])
+                if self.plan.program == "relay":
+                    made.append(Output(partition, record))
+                else:
+                    made += self._apply(record)
+        return made if taken else None
 
     def _counts(self, record: Record) -> bool:
         return record.visible or record == self.sin.counts
 
-    def _apply(self, record: Record) -> list[tuple[Any, ...]]:
+    def _apply(self, record: Record) -> list[Output]:
         envelope = Envelope.FromString(record.value or b"")
         hop = envelope.chain[0] if envelope.chain else None
         place = (
-            (hop.topic, hop.partition, hop.topic_id, hop.offset)
+            Place(hop.topic, hop.partition, hop.topic_id, hop.offset)
             if hop
-            else ("own", 0, b"", record.offset)
+            else Place("own", 0, b"", record.offset)
         )
-        rows: list[tuple[Any, ...]] = []
+        rows: list[Output] = []
         for account in sorted({posting.account for posting in envelope.postings}):
-            cents, count, last = self.state.accounts.get(account, (0, 0, ("", 0, b"", 0)))
-            if place[:3] == last[:3] and place[3] <= last[3] and not self.sin.applies_repeats:
+            before = self.state.accounts.get(account, Account())
+            if place.repeats(before.last) and not self.sin.applies_repeats:
                 continue
             if self.sin.leaves_out == (record, account):
                 continue
             amounts = [
                 posting.amount_cents for posting in envelope.postings if posting.account == account
             ]
-            self.state.accounts[account] = (cents + sum(amounts), count + len(amounts), place)
-            rows.append((record.partition, account, *self.state.accounts[account][:2], record))
+            now = Account(before.cents + sum(amounts), before.postings + len(amounts), place)
+            self.state.accounts[account] = now
+            rows.append(Output(record.partition, record, account, now))
         return rows
 
-    def _emit(self, rows: list[tuple[Any, ...]], batch: Batch) -> None:
-        rows = [row for row in rows if row]
+    def _emit(self, rows: list[Output], batch: Batch) -> None:
         if batch.conflates and self.plan.program == "ledger":
-            rows = list({row[1]: row for row in rows}.values())
+            rows = list({row.name: row for row in rows}.values())
+        times = 2 if batch.repeats and self.plan.mode == "at_least_once" else 1
         for row in rows:
-            for _ in range(2 if batch.repeats and self.plan.mode == "at_least_once" else 1):
-                partition, *output = row
-                if self.plan.program == "relay":
-                    self.story.copy(*output, partition=partition)
-                else:
-                    self.story.row(*output, partition=partition)
+            for _ in range(times):
+                self._write(row)
+
+    def _write(self, row: Output) -> None:
+        if self.plan.program == "relay":
+            self.story.copy(row.entry, partition=row.partition)
+            return
+        cents, postings, _ = row.account
+        self.story.row(row.name, cents, postings, row.entry, partition=row.partition)
 
 
 @dataclass
@@ -245,14 +289,14 @@ class Edit:
 
     @property
     def outputs(self) -> list[Record]:
-        """Every output in the order of the history."""
+        """Return every output in the order of the history."""
         story = self.design.story
         return [
             e for e in story.history.events if isinstance(e, Record) and e.topic == story.writes
         ]
 
     def by_key(self) -> dict[bytes, list[Record]]:
-        """The outputs of each key."""
+        """Return the outputs of each key."""
         keys: dict[bytes, list[Record]] = {}
         for record in self.outputs:
             keys.setdefault(record.key or b"", []).append(record)
@@ -267,5 +311,5 @@ class Edit:
 
 
 def played(plan: Plan, sin: Sin = Sin()) -> Edit:
-    """The history of this plan."""
+    """Return the history of this plan."""
     return Edit(Design(plan, sin).play())

@@ -12,14 +12,14 @@ BOTH_PROGRAMS = pytest.mark.parametrize("program", ["ledger", "relay"])
 
 
 def three_entries(mode: str = "exactly_once", **options: Any) -> tuple[Story, list[Record]]:
-    """A ledger that is fed three entries: ada and bob, ada alone, bob and eve."""
+    """Tell a ledger of three entries: ada and bob, ada alone, bob and eve."""
     story = Story("ledger", mode, **options)
     story.start()
     return story, [story.entry(ada=100, bob=-100), story.entry(ada=5), story.entry(bob=7, eve=1)]
 
 
 def all_rows(story: Story, entries: list[Record]) -> None:
-    """Every state of the three entries, in order."""
+    """Append every state of the three entries, in order."""
     first, second, third = entries
     story.row("ada", 100, 1, first)
     story.row("bob", -100, 1, first)
@@ -29,7 +29,7 @@ def all_rows(story: Story, entries: list[Record]) -> None:
 
 
 def four_letters(mode: str = "exactly_once", **options: Any) -> tuple[Story, list[Record]]:
-    """A relay that is fed four entries of one key."""
+    """Tell a relay that is fed four entries of one key."""
     story = Story("relay", mode, **options)
     story.start()
     return story, [story.entry(ada=cents) for cents in range(4)]
@@ -68,19 +68,19 @@ def balances(mode: str, *pieces: str, atomic: str = "batch") -> Story:
 
 
 def names(found: list[tuple[str, Any, Any]]) -> list[str]:
-    """The anomalies alone."""
+    """Return the names of anomalies."""
     return [name for name, _, _ in found]
 
 
 def two_signals(mode: str = "exactly_once") -> tuple[Story, Record, Record]:
-    """A motor and a gripper of ada have told something."""
+    """Tell that a motor and a gripper of ada have said something."""
     story = Story("pulse", mode)
     story.start()
     return story, story.signal("ada", 10, 5), story.signal("ada", 20, 7, "grippers")
 
 
 def right() -> Story:
-    """A ledger with one entry, its row, a kill and two claims."""
+    """Tell a ledger with one entry, its row, a kill and two claims."""
     story = Story()
     story.names("app-entries", "app-balances")
     story.start()
@@ -93,7 +93,7 @@ def right() -> Story:
 
 
 def duplicated() -> Story:
-    """The same with the row twice."""
+    """Tell the same with the row twice."""
     story = right()
     story.row("ada", 1, 1, next(iter(story.history.of(Record))))
     story.claims("relation")

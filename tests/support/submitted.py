@@ -97,7 +97,7 @@ class Ledger:
         self.waves += 1
 
     def is_summed(self) -> bool:
-        """Whether all that was fed is in a visible sum."""
+        """Return whether all that was fed is in a visible sum."""
         assert self.driver.poll() is None, "the driver runs"
         found = self.reading.records(self.balances, self.position, committed=True)
         self.sums += [json.loads(message.value())["balance_cents"] for message in found]

@@ -67,7 +67,7 @@ class Terminal:
                 assert reached(self.screen), self.screen.decode(errors="replace")
 
     def press(self, keys: bytes) -> None:
-        """Type on its keyboard."""
+        """Type on the terminal's keyboard."""
         os.write(self._master, keys)
 
     def end(self, deadline_s: float = 60.0) -> int:
@@ -80,7 +80,7 @@ class Terminal:
         return self.process.returncode
 
     def is_as_it_was(self) -> bool:
-        """Whether the cursor is visible, and lines are edited and echoed as before."""
+        """Return whether the cursor is visible, and lines are edited and echoed."""
         shown = self.screen.rfind(SHOWS) > self.screen.rfind(HIDES)
         return shown and termios.tcgetattr(self._slave) == self._before
 

@@ -2,27 +2,30 @@
 
 Each sentence of a row runs against a trial that records the calls made on it. Two sets of sentences
 are the same specification if the transcripts of their rows are. The normal form sorts dicts and
-sets, and sums the waits that follow each other.
+sets, sums the waits that follow each other, and leaves out what says nothing: a wait of no time, an
+attribute that is set to what it is, an option that is off, and the text of a claim.
 """
 
 import contextlib
 import functools
-import importlib
 import inspect
-import pkgutil
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from types import ModuleType
-from typing import Any, Self
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Self, cast
 from unittest import mock
 
-from upheld import steps
+from pytest_bdd.steps import StepFunctionContext
+
 from upheld.history.marks import Happening
 from upheld.lint import matches, step_definitions
 from upheld.programs import PROGRAMS
 from upheld.protocol.messages import Mode
 from upheld.spec import catalogue
+from upheld.spec.gherkin import Step
+from upheld.steps import modules
+from upheld.steps.scene import Scene
+from upheld.trial.trial import Trial
 
 CAPABILITIES = frozenset(
     (
@@ -38,14 +41,14 @@ PARAMETERS = {
 }
 # What the step modules import to act on a trial: each is replaced by a stub of that name.
 ACTS = (
-    *("brokers", "disks", "membership", "topics", "rejections", "stores"),
-    *("hold", "meet", "arrive", "give_up", "out_of_reach", "WallClock", "written"),
+    *("brokers", "disks", "membership", "topics", "rejections"),
+    *("pause_at", "meet", "arrive", "give_up", "out_of_reach", "WallClock", "written"),
 )
 RACES = {
     Happening.ROWS_GONE_SOON: 3,
     Happening.ROWS_MOVED: 3,
 }
-WATCH = re.compile(r"trial\.watch\((?P<application>[^,]+),(?P<until_ms>\d+)\)")
+WATCH = re.compile(r"trial\.watch\((?P<application>[^,]+),(?P<for_ms>\d+) ms\)")
 
 Transcript = dict[str, list[str]]  # row id -> calls
 Log = list[str]
@@ -127,21 +130,36 @@ class Stub:
 
 
 class StubApplication(Stub):
-    """An application of which each attribute that is set is recorded."""
+    """An application of which each attribute that changes is recorded."""
 
     def __setattr__(self, name: str, value: object) -> None:
+        if self.__dict__[name] != value:
+            self._log.append(f"{self._name}.{name} = {show(value)}")
         self.__dict__[name] = value
-        self._log.append(f"{self._name}.{name} = {show(value)}")
+
+
+class StubStores(Stub):
+    """Outages of a store, which take the time that they say."""
+
+    def disturb(
+        self, trial: "StubTrial", application: StubApplication, how: str, length_ms: int
+    ) -> None:
+        """Record the outage, and let its time pass."""
+        self._log.append(f"stores.disturb(trial,{application},{how!r},{length_ms})")
+        trial.now_ms += length_ms
 
 
 class StubTrial(Stub):
-    """A trial that declares stub applications and never waits."""
+    """A trial that declares stub applications; its time passes at once."""
 
     applications: dict[str, StubApplication]
+    now_ms: int
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: Log, tags: frozenset[str]) -> None:
         manifest = Stub(log, "manifest", capabilities=CAPABILITIES, name="x", atomic="batch")
-        super().__init__(log, "trial", applications={}, seed=7, now_ms=0, manifest=manifest)
+        super().__init__(
+            log, "trial", applications={}, seed=7, now_ms=0, manifest=manifest, tags=tags
+        )
 
     def application(
         self, program: str, mode: Mode, partitions: int, **told: Any
@@ -166,7 +184,11 @@ class StubTrial(Stub):
             inputs=inputs,
             reads=played.reads,
             event=Stub(self._log, "event", parameters=parameters, topics=topics),
-            running={"a": Stub(self._log, "instance a")},
+            several=False,
+            workers=0,
+            through_proxy=False,
+            lag_due_ms=None,
+            running={},
             store=Stub(self._log, "store") if "store" in parameters else None,
             wave=None,
             tables=None,
@@ -192,6 +214,48 @@ class StubTrial(Stub):
         yield
         self._log.append(f"fed {application}")
 
+    def start(self, application: StubApplication, name: str = "a", **options: object) -> Stub:
+        """Record the start of an instance, which runs from now on."""
+        self._called("start", application, name, options)
+        application.running[name] = Stub(self._log, f"instance {name}")
+        return application.running[name]
+
+    def stop(self, application: StubApplication, name: str = "a", **options: object) -> None:
+        """Record the end of an instance."""
+        self._called("stop", application, name, options)
+        del application.running[name]
+
+    def kill(self, application: StubApplication, name: str = "a") -> None:
+        """Record the death of an instance."""
+        self._called("kill", application, name, {})
+        del application.running[name]
+
+    def _called(
+        self, method: str, application: StubApplication, name: str, options: dict[str, object]
+    ) -> None:
+        chosen = {option: value for option, value in options.items() if value}
+        shown = ",".join([show(application), name, *_named(chosen)])
+        self._log.append(f"trial.{method}({shown})")
+
+    def watch(self, application: StubApplication, until_ms: int) -> None:
+        """Record how long outputs are looked for."""
+        if until_ms > self.now_ms:
+            self._log.append(f"trial.watch({application},{until_ms - self.now_ms} ms)")
+            self.__dict__["now_ms"] = until_ms
+
+    def look_outside(self, application: StubApplication) -> None:
+        """Record a look at effects outside of Kafka; without any there is nothing to see."""
+        if "effects" in application.event.parameters:
+            self._log.append(f"trial.look_outside({application})")
+
+    def claim(
+        self, check: str, application: StubApplication, sentence: str, **arguments: object
+    ) -> None:
+        """Record what is claimed, in whatever words."""
+        assert sentence
+        shown = ",".join([repr(check), show(application), *_named(arguments)])
+        self._log.append(f"trial.claim({shown})")
+
     def wait(self, seconds: float, reached: object) -> bool:
         """Record the wait; what is waited for has come."""
         assert callable(reached)
@@ -199,7 +263,7 @@ class StubTrial(Stub):
         return True
 
 
-class StubAims(dict[str, object]):
+class StubMoments(dict[str, object]):
     """Every moment to strike at, by its name."""
 
     def __init__(self, log: Log) -> None:
@@ -207,7 +271,7 @@ class StubAims(dict[str, object]):
         self._log = log
 
     def __missing__(self, moment: str) -> object:
-        return lambda _trial, _application: Stub(self._log, f"aim[{moment}]")
+        return lambda _trial, _application: Stub(self._log, f"moment[{moment}]")
 
 
 class StubTables:
@@ -227,14 +291,10 @@ class StubTables:
         return self._made
 
 
-def _modules() -> list[ModuleType]:
-    found = pkgutil.iter_modules(steps.__path__, f"{steps.__name__}.")
-    return [importlib.import_module(module.name) for module in found]
-
-
 def _replacements(log: Log) -> dict[str, object]:
     return {name: Stub(log, name) for name in ACTS} | {
-        "AIMS": StubAims(log),
+        "MOMENTS": StubMoments(log),
+        "stores": StubStores(log, "stores"),
         "races": lambda _history, _application: Counter(RACES),
         "Tables": StubTables,
     }
@@ -246,28 +306,27 @@ def transcript() -> Transcript:
     log: Log = []
     calls: Transcript = {}
     with contextlib.ExitStack() as replaced:
-        for module in _modules():
+        for module in modules():
             for name, stub in _replacements(log).items():
                 if hasattr(module, name):
                     replaced.enter_context(mock.patch.object(module, name, stub))
         for scenario in catalogue.load().scenarios:
             for row in scenario.rows:
                 log.clear()
-                trial = StubTrial(log)
+                scene = Scene(cast(Trial, StubTrial(log, row.tags)))
                 for step in row.steps:
-                    _run(step, definitions, trial)
+                    _run(step, definitions, scene)
                 calls[row.id] = normal(log)
     return calls
 
 
-def _run(step: Any, definitions: list[Any], trial: StubTrial) -> None:
+def _run(step: Step, definitions: Sequence[StepFunctionContext], scene: Scene) -> None:
     (definition,) = (each for each in definitions if matches(each, step))
-    told = definition.parser.parse_arguments(step.text) or {}
+    said = definition.parser.parse_arguments(step.text) or {}
+    said |= {"scene": scene, "datatable": [list(cells) for cells in step.table]}
     wanted = inspect.signature(definition.step_func).parameters
-    arguments = {name: value for name, value in told.items() if name in wanted}
-    if "datatable" in wanted:
-        arguments["datatable"] = step.table
-    definition.step_func(trial=trial, **arguments)
+    scene.sentence = step.text
+    definition.step_func(**{name: said[name] for name in wanted})
 
 
 def normal(calls: Log) -> list[str]:
@@ -277,8 +336,8 @@ def normal(calls: Log) -> list[str]:
         this = WATCH.fullmatch(call)
         before = WATCH.fullmatch(summed[-1]) if summed else None
         if this and before and this["application"] == before["application"]:
-            until_ms = int(this["until_ms"]) + int(before["until_ms"])
-            summed[-1] = f"trial.watch({this['application']},{until_ms})"
+            for_ms = int(this["for_ms"]) + int(before["for_ms"])
+            summed[-1] = f"trial.watch({this['application']},{for_ms} ms)"
         else:
             summed.append(call)
     return summed

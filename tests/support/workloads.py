@@ -31,13 +31,13 @@ JOINS = pytest.mark.parametrize("program", ["clients", "tickers", "holdings"])
 
 
 def joined(program: str, seed: int = 7, **more: int) -> Tables:
-    """Both tables of a workload of the features' size."""
+    """Return both tables of a workload of the features' size."""
     size = {"rows": 400, "partners": 400 if program == "clients" else 40} | more
     return Tables(seed, program, **size)
 
 
 def everything(made: Tables) -> list[Send]:
-    """All that can be asked of it, one after the other."""
+    """Return all that can be asked of the tables, one after the other."""
     steps = [
         made.changes(500),
         made.partner_deletions(),
@@ -55,13 +55,13 @@ def row_of(send: Send) -> dict[str, Any]:
 
 
 def last_rows(sends: Iterable[Send], role: str) -> dict[bytes | None, dict[str, Any]]:
-    """The table that a reader of committed data has in the end."""
+    """Return the table that a reader of committed data has in the end."""
     rows = {send.key: send for send in sends if send.role == role and not send.aborted}
     return {key: row_of(send) for key, send in rows.items() if send.value}
 
 
 def all_workloads() -> list[str]:
-    """Digests of a ledger, and of all that can be asked of the tables of two programs."""
+    """Return digests of a ledger, and of all of the tables of two programs."""
     tables = [everything(joined(program)) for program in ("holdings", "clients")]
     return [
         digest(sends) for sends in (ledger(7, entries=500, republished=True, moved=True), *tables)

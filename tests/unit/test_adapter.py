@@ -22,7 +22,7 @@ from upheld.supervisor.instance import Instance
 
 @pytest.fixture
 def spawn(tmp_path: Path) -> Iterator[Spawn]:
-    """Greeted miniatures that stand on the serve loop."""
+    """Spawn and greet miniatures that stand on the serve loop."""
     spawned = []
 
     def of(habit: str) -> Instance:

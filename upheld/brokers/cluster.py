@@ -1,25 +1,26 @@
-"""Three embedded nodes that replicate each other's partitions, for faults that one node cannot
-show: who dies is replaced.
+"""Three embedded nodes that replicate each other's partitions.
 
-Each is broker and controller. A node that is silent is given up after two seconds and not after
-nine, so that what it led or coordinated is soon with another one, and it is soon registered anew
-when it comes back.
+They serve faults that one node cannot show: a node that dies is replaced. Each node is broker and
+controller. A silent node is given up after two seconds, and not after nine. So another node soon
+leads and coordinates what was its own, and it is soon registered again when it comes back.
 """
 
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from upheld.brokers.embedded import EmbeddedBroker, Launch
 from upheld.brokers.node import SETTINGS, await_ready, free_ports, listeners, new_cluster_id
 from upheld.supervisor.reaper import RunScope
 
-NODES = 3
-SESSION_MS, HEARTBEAT_MS = 2_000, 200
-SMALL_HEAP = "-Xmx160m"  # each has a third of the work
-CLUSTER_SETTINGS: dict[str, str | int] = SETTINGS | {
+NODES: Final = 3
+PORTS_OF_A_NODE: Final = 3  # for clients, for brokers, and for controllers
+SESSION_MS: Final = 2_000
+HEARTBEAT_MS: Final = 200
+SMALL_HEAP: Final = "-Xmx160m"  # each has a third of the work
+CLUSTER_SETTINGS: Final[dict[str, str | int]] = SETTINGS | {
     "broker.session.timeout.ms": SESSION_MS,
     "broker.heartbeat.interval.ms": HEARTBEAT_MS,
     "offsets.topic.replication.factor": NODES,
@@ -34,37 +35,37 @@ CLUSTER_SETTINGS: dict[str, str | int] = SETTINGS | {
 
 @dataclass
 class Cluster:
-    """Nodes of this run, by the ids that Kafka knows them by."""
+    """Nodes of this run, by their ids in Kafka."""
 
     nodes: dict[int, EmbeddedBroker]
-    away: set[int] = field(default_factory=set)  # those that we killed
+    away: set[int] = field(default_factory=set)  # those that the harness killed
     client: dict[str, str] = field(default_factory=dict, repr=False)
     kind: Literal["embedded"] = "embedded"
     ours: Literal[True] = True
 
     @property
     def bootstrap(self) -> str:
-        """The address of each."""
+        """The addresses of all nodes."""
         return ",".join(node.bootstrap for node in self.nodes.values())
 
     @property
     def version(self) -> str:
-        """What runs there, and how many of it."""
+        """The version that runs there, and the number of nodes."""
         return f"{self.nodes[1].version}, {len(self.nodes)} nodes"
 
     @property
     def why(self) -> str:
-        """A row wants to see one of them die."""
+        """The reason for the cluster: a row has a node die."""
         return self.nodes[1].why
 
     @property
     def pids(self) -> list[int]:
-        """A process for each node."""
+        """The processes of all nodes."""
         return [pid for node in self.nodes.values() for pid in node.pids]
 
     @property
     def log(self) -> Path:
-        """What all of them have to say."""
+        """The log of all nodes."""
         return self.nodes[1].log
 
     def kill(self, *numbers: int) -> None:
@@ -74,8 +75,9 @@ class Cluster:
             self.nodes[number].kill()
 
     def revive(self) -> None:
-        """Start again what was killed, at its address and on its data, and wait until no partition
-        lacks a replica.
+        """Start the killed nodes again, at their addresses and on their data.
+
+        Return when no partition lacks a replica.
         """
         for number in self.away:
             self.nodes[number].process = self.nodes[number].serve()
@@ -83,32 +85,36 @@ class Cluster:
         self.await_ready()
 
     def await_ready(self) -> None:
-        """Return once all of them serve."""
+        """Return once all nodes serve."""
         await_ready(self.bootstrap, self.client, self.nodes[1].cluster_id, self.ended, self.log)
 
     def ended(self, within_s: float) -> bool:
-        """Whether a node that nobody killed ends before so many seconds are over."""
+        """Return whether a node that was not killed ends within these seconds."""
         left = [node for number, node in self.nodes.items() if number not in self.away]
         return any(node.ended(within_s / len(left)) for node in left)
 
     def close(self) -> None:
-        """End them all: nobody reads their data again."""
+        """End all nodes: their data is not read again."""
         self.kill()
 
 
 def open_cluster(run: RunScope, log_dir: Path, *, why: str) -> Cluster:
-    """Three nodes that serve transactions and groups."""
+    """Return three nodes that serve transactions and groups."""
     launch = Launch.found(run, log_dir / "cluster.log", why, SMALL_HEAP)
     return launch.on_free_ports(lambda: _start(launch))
 
 
 def _start(launch: Launch) -> Cluster:
-    numbers, cluster_id = range(1, NODES + 1), new_cluster_id()
-    ports = iter(free_ports(3 * NODES))
-    clients, internals, controllers = (
-        {number: f"127.0.0.1:{next(ports)}" for number in numbers}
-        for _ in ("clients", "brokers", "controllers")
-    )
+    numbers = range(1, NODES + 1)
+    cluster_id = new_cluster_id()
+    ports = iter(free_ports(PORTS_OF_A_NODE * NODES))
+
+    def addresses_of_all() -> dict[int, str]:
+        return {number: f"127.0.0.1:{next(ports)}" for number in numbers}
+
+    clients = addresses_of_all()
+    internals = addresses_of_all()
+    controllers = addresses_of_all()
     voters = ",".join(f"{number}@{controllers[number]}" for number in numbers)
     homes = {number: launch.home(f"node-{number}") for number in numbers}
 

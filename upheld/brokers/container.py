@@ -1,8 +1,8 @@
-"""Apache Kafka in a container, by testcontainers' core (its Kafka class is for another image).
+"""Apache Kafka in a container, by testcontainers' core.
 
-The image is configured by `KAFKA_…` variables, the convention of apache/kafka and of most others,
-so that any of them can be put in its place. The container carries the run's label before it starts,
-for the reaper.
+The Kafka class of testcontainers is for another image. The image is configured by `KAFKA_…`
+variables, the convention of apache/kafka and of most others, so that any of them can be used. The
+container carries the run's label before it starts, for the reaper.
 """
 
 import contextlib
@@ -11,7 +11,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from docker.errors import APIError  # type: ignore[import-untyped]
 
@@ -36,11 +36,12 @@ from upheld.brokers.node import (
 from upheld.errors import MachineProblem
 from upheld.supervisor.reaper import RunScope
 
-IMAGE = "apache/kafka:4.3.1"
-LOCAL_IMAGE = "upheld/kafka:4.3.1"  # built by `python -m upheld.brokers.image`
-IMAGE_VARIABLE = "UPHELD_KAFKA_IMAGE"
-_TAKEN = ("port is already allocated", "address already in use")
-_INTERNAL, _CONTROLLER = "127.0.0.1:19092", "127.0.0.1:19093"
+IMAGE: Final = "apache/kafka:4.3.1"
+LOCAL_IMAGE: Final = "upheld/kafka:4.3.1"  # built by `python -m upheld.brokers.image`
+IMAGE_VARIABLE: Final = "UPHELD_KAFKA_IMAGE"
+_TAKEN: Final = ("port is already allocated", "address already in use")
+_INTERNAL: Final = "127.0.0.1:19092"
+_CONTROLLER: Final = "127.0.0.1:19093"
 
 
 @dataclass
@@ -59,43 +60,48 @@ class ContainerBroker:
 
     @property
     def pids(self) -> list[int]:
-        """None of ours: they are the engine's children."""
+        """Empty: the processes are the engine's children."""
         return []
 
     def ended(self, within_s: float) -> bool:
-        """Whether the container ends before so many seconds are over."""
+        """Return whether the container ends within these seconds."""
         return self.log.ended(within_s)
 
     def kill(self) -> None:
-        """SIGKILL; the container keeps its data."""
+        """SIGKILL the broker; the container keeps its data."""
         self.container.get_wrapped_container().kill()
         self.log.ended(ENGINE_ANSWER_S)
 
     def revive(self) -> None:
-        """Start the container again, at the same address and on the same data, and wait until it
-        serves.
+        """Start the container again, at the same address and on the same data.
+
+        Return when the broker serves.
         """
         self.container.get_wrapped_container().start()
-        self.log = self.log.anew()
+        self.log = self.log.restarted()
         await_ready(self.bootstrap, self.client, self.cluster_id, self.log.ended, self.log.path)
 
     def close(self) -> None:
-        """Remove it with its data; its log has been kept."""
+        """Remove the container with its data; its log has been kept."""
         with contextlib.suppress(*EngineErrors):
             self.container.stop()
         self.log.ended(ENGINE_ANSWER_S)
 
 
 def kafka_image(image: str | None) -> str:
-    """An image that the engine has, pulled if need be: the asked one, else Apache's, else the local
-    one.
+    """Return an image that the engine has, pulled if it has none.
+
+    It is the asked one, or else Apache's, or else the local one.
     """
     asked = image or os.environ.get(IMAGE_VARIABLE)
     return find_image(asked) if asked else find_image(IMAGE, LOCAL_IMAGE)
 
 
 def open_container(run: RunScope, log_dir: Path, *, image: str, why: str) -> ContainerBroker:
-    """A broker in a container of the image, serving transactions and groups."""
+    """Return a broker in a container of the image, once it serves.
+
+    It serves transactions and groups.
+    """
     log_dir.mkdir(parents=True, exist_ok=True)
     for _ in range(PORT_TRIES):
         try:
@@ -114,7 +120,7 @@ def open_container(run: RunScope, log_dir: Path, *, image: str, why: str) -> Con
 
 def _start(run: RunScope, log: Path, image: str, why: str) -> ContainerBroker:
     (port,) = free_ports(1)
-    # The same outside and inside, because clients are told it.
+    # It is the same outside and inside, because clients get it as the broker's address.
     container, host = container_of(run, image, port, port)
     cluster_id = new_cluster_id()
     addresses = listeners(
@@ -143,15 +149,16 @@ def _start(run: RunScope, log: Path, image: str, why: str) -> ContainerBroker:
 
 
 class _KeptLog:
-    """Copies a container's log to a file while it runs: afterwards the engine has forgotten it."""
+    """Copies a container's log to a file while it runs: later the engine has none."""
 
     def __init__(self, container: Any, path: Path, since: float | None = None) -> None:
-        self.path, self._container = path, container
+        self.path = path
+        self._container = container
         self._copying = threading.Thread(target=self._copy, args=(since,), daemon=True)
         self._copying.start()
 
-    def anew(self) -> "_KeptLog":
-        """Of the same container, which has been started again."""
+    def restarted(self) -> "_KeptLog":
+        """Return a copy of the log since now, for a container that was started again."""
         return _KeptLog(self._container, self.path, time.time())
 
     def _copy(self, since: float | None) -> None:
@@ -163,6 +170,6 @@ class _KeptLog:
                 log.write(piece)
 
     def ended(self, within_s: float) -> bool:
-        """Whether the container ends before so many seconds are over; its log ends with it."""
+        """Return whether the container ends within these seconds; its log ends with it."""
         self._copying.join(within_s)
         return not self._copying.is_alive()

@@ -1,5 +1,6 @@
-"""Apache Kafka itself as a child process: KRaft, one node, on loopback, from locked jars and any
-Java 17+.
+"""Apache Kafka as a child process: KRaft, one node, on loopback.
+
+It runs from locked jars and any Java from 17 on.
 """
 
 import contextlib
@@ -10,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Final, Literal, TypeVar
 from uuid import uuid4
 
 from upheld.brokers import classes
@@ -33,13 +34,13 @@ from upheld.brokers.security import PLAINTEXT, secure_listener
 from upheld.errors import MachineProblem
 from upheld.supervisor.reaper import RunScope
 
-_FORMAT_DEADLINE_S = 60.0
-_END_DEADLINE_S = 60.0
+_FORMAT_DEADLINE_S: Final = 60.0
+_END_DEADLINE_S: Final = 60.0
 T = TypeVar("T")
-_LOGGING = {
+_LOGGING: Final = {
     "showDateTime": "true",
     "showShortLogName": "true",
-    "log.org.apache.kafka.common.config.AbstractConfig": "warn",  # hundreds of lines, all ours
+    "log.org.apache.kafka.common.config.AbstractConfig": "warn",  # else it repeats each setting
 }
 
 
@@ -60,26 +61,29 @@ class EmbeddedBroker:
 
     @property
     def pids(self) -> list[int]:
-        """Its one process."""
+        """The id of its one process."""
         return [self.process.pid]
 
     def kill(self) -> None:
-        """SIGKILL; its data stays in the run's scratch folder."""
+        """SIGKILL the broker; its data stays in the run's scratch folder."""
         with contextlib.suppress(ProcessLookupError):
             self.process.kill()
         self.process.wait()
 
     def revive(self) -> None:
-        """Start it again, at the same address and on the same data, and wait until it serves."""
+        """Start the broker again, at the same address and on the same data.
+
+        Return when it serves.
+        """
         self.process = self.serve()
         await_ready(self.bootstrap, self.client, self.cluster_id, self.ended, self.log)
 
     def close(self) -> None:
-        """End it: nobody reads its data again."""
+        """End the broker: its data is not read again."""
         self.kill()
 
     def ended(self, within_s: float) -> bool:
-        """Whether the process ends before so many seconds are over."""
+        """Return whether the process ends within these seconds."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(within_s)
         return self.process.returncode is not None
@@ -88,8 +92,10 @@ class EmbeddedBroker:
 def open_embedded(
     run: RunScope, log_dir: Path, *, why: str, port: int | None = None, secured: bool = False
 ) -> EmbeddedBroker:
-    """A broker that serves transactions and groups; `port` is kept if given; secured is
-    SASL_SSL.
+    """Return a broker that serves transactions and groups.
+
+    If `port` is given, the broker has that port, also when it is started again. If `secured`, the
+    listener is SASL_SSL.
     """
     launch = Launch.found(run, log_dir / "broker.log", why)
 
@@ -109,7 +115,7 @@ def open_embedded(
 
 @dataclass(frozen=True)
 class Launch:
-    """What nodes of ours are started with."""
+    """The parts that the nodes of a run are started with."""
 
     run: RunScope
     log: Path
@@ -117,11 +123,11 @@ class Launch:
     java: Java
     jars: list[Path]
     heap: str = HEAP
-    classes: tuple[str, ...] = ()  # where the JVM takes them from
+    classes: tuple[str, ...] = ()  # the JVM's flags for archived classes
 
     @classmethod
     def found(cls, run: RunScope, log: Path, why: str, heap: str = HEAP) -> "Launch":
-        """With the Java and the jars of this machine, and the classes that it keeps of them."""
+        """Return this machine's Java and jars, and its archive of their classes."""
         bare = cls(run, log, why, find_java(), jar_set("kafka"), heap)
 
         def live(flags: tuple[str, ...]) -> None:
@@ -135,7 +141,7 @@ class Launch:
         return replace(bare, classes=classes.flags(bare.java, bare.jars, live))
 
     def on_free_ports(self, start: Callable[[], T]) -> T:
-        """What that starts; once more on other ports where one was taken in the last moment."""
+        """Return what `start` returns; try again on other ports if one is taken."""
         for _ in range(PORT_TRIES):
             try:
                 self.log.parent.mkdir(parents=True, exist_ok=True)
@@ -146,15 +152,14 @@ class Launch:
             except OSError as failure:
                 raise MachineProblem(
                     f"The embedded broker cannot be set up in {self.run.scratch} or "
-                    f"{self.log.parent} "
-                    f"({failure.strerror}); make room there."
+                    f"{self.log.parent} ({failure.strerror}); make room there."
                 ) from None
         raise MachineProblem(
             f"No free port for the embedded broker was found in {PORT_TRIES} tries; free some."
         )
 
     def start(self, asked_port: int | None, *, secured: bool) -> EmbeddedBroker:
-        """A single node, serving."""
+        """Start a single node, and return it once it serves."""
         if asked_port is not None and not is_free(asked_port):
             raise PortTakenError
         home = self.home()
@@ -175,13 +180,13 @@ class Launch:
         return broker
 
     def home(self, name: str = "broker") -> Path:
-        """A folder of a node's own, its disk in it."""
+        """Return a new folder for a node, which also holds its disk."""
         home = self.run.scratch / f"{name}-{uuid4().hex[:8]}"
         (home / "tmp").mkdir(parents=True)
         return home
 
     def format(self, home: Path, cluster_id: str, settings: dict[str, str | int]) -> None:
-        """Write down a node's settings, and have Kafka format its disk."""
+        """Write a node's settings, and have Kafka format its disk."""
         lines = (
             f"{name}={value}\n"
             for name, value in (settings | {"log.dirs": str(home / "data")}).items()
@@ -199,7 +204,7 @@ class Launch:
     def node(
         self, home: Path, cluster_id: str, address: str, client: dict[str, str]
     ) -> EmbeddedBroker:
-        """A node on its formatted disk, which has just been started."""
+        """Return a node that has just been started on its formatted disk."""
         serve = partial(self._serve, home)
         return EmbeddedBroker(
             address, self._version(), self.why, serve(), self.log, serve, cluster_id, client
@@ -211,15 +216,23 @@ class Launch:
         return process
 
     def _java(self, home: Path, *main: str) -> subprocess.Popen[bytes]:
-        """One Java program over the node's properties, its output in the broker's log, each line
-        with the node's name.
+        """Start a Java program on the node's properties.
+
+        Its output goes to the broker's log, with the node's name in each line.
         """
         logging = _LOGGING | {"dateTimeFormat": f"yyyy-MM-dd'T'HH:mm:ss.SSS' {home.name}'"}
         command = [
-            str(self.java.path), self.heap, *JVM_FLAGS, *self.classes, f"-Djava.io.tmpdir={home / 'tmp'}",
+            str(self.java.path),
+            self.heap,
+            *JVM_FLAGS,
+            *self.classes,
+            f"-Djava.io.tmpdir={home / 'tmp'}",
             *(f"-Dorg.slf4j.simpleLogger.{name}={value}" for name, value in logging.items()),
-            "-cp", ":".join(map(str, self.jars)), *main, str(home / "server.properties"),
-        ]  # fmt: skip
+            "-cp",
+            ":".join(map(str, self.jars)),
+            *main,
+            str(home / "server.properties"),
+        ]
         with self.log.open("ab") as log:
             return subprocess.Popen(
                 command,
@@ -227,7 +240,7 @@ class Launch:
                 stdout=log,
                 stderr=log,
                 env={"PATH": os.defpath} | self.run.environment,
-                start_new_session=True,  # Ctrl-C is the harness's to handle, not the broker's
+                start_new_session=True,  # the harness handles Ctrl-C, not the broker
             )
 
     def _version(self) -> str:

@@ -1,11 +1,12 @@
-"""The container engine of this machine, through testcontainers' core: its images, and containers
-that end with a run.
+"""The container engine of this machine, by testcontainers' core.
+
+It has images, and containers that end with a run.
 """
 
 import contextlib
 import os
 import sys
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import docker  # type: ignore[import-untyped]
 import requests
@@ -13,21 +14,30 @@ from docker.errors import DockerException, ImageNotFound  # type: ignore[import-
 
 from upheld.supervisor.reaper import RUN_LABEL, RunScope
 
-ENGINE_ANSWER_S = 5
+ENGINE_ANSWER_S: Final = 5
 EngineErrors = (DockerException, requests.RequestException)
-_PULL_SILENCE_S = 60
+_PULL_SILENCE_S: Final = 60
+_LINE_CHARS: Final = 200
 
-# testcontainers' own reaper is one more image to pull; ours removes what the label names.
+# The reaper of testcontainers is one more image to pull. The harness's own removes all containers
+# with the run's label.
 os.environ["TESTCONTAINERS_RYUK_DISABLED"] = "true"
 
 
 class NoContainerError(Exception):
-    """Why no container can be had here; `auto` goes on without one, an explicit choice does not."""
+    """The reason why there is no container here.
+
+    `auto` goes on without one, and an explicit choice fails.
+    """
 
 
 def find_image(*candidates: str) -> str:
-    """The first of these images that the engine has; where it has none of them, the first one,
-    pulled.
+    """Return the first of these images that the engine has.
+
+    If it has none of them, the first one is pulled.
+
+    Raises:
+        NoContainerError: No engine answers, or the image cannot be pulled.
     """
     try:
         engine = docker.from_env(timeout=ENGINE_ANSWER_S)
@@ -49,11 +59,16 @@ def find_image(*candidates: str) -> str:
     return wanted
 
 
-def container_of(run: RunScope, image: str, port: int, inside: int) -> tuple[Any, str]:
-    """A container that is still to be started and ends with the run, and the host where a port
-    inside of it is this one.
-    """
-    # Imported late: it reads the switch above, once.
+class Placed(NamedTuple):
+    """A container that is not started yet, and the host where its port can be reached."""
+
+    container: Any
+    host: str
+
+
+def container_of(run: RunScope, image: str, port: int, inside: int) -> Placed:
+    """Return a container that ends with the run, and whose port `inside` is published."""
+    # The import reads the switch above, once.
     from testcontainers.core.container import DockerContainer  # noqa: PLC0415
 
     run.containers()
@@ -62,25 +77,26 @@ def container_of(run: RunScope, image: str, port: int, inside: int) -> tuple[Any
     local = host == "localhost"
     published: Any = ("127.0.0.1", port) if local else port  # loopback only, if the engine is here
     container.ports[f"{inside}/tcp"] = published
-    return container, "127.0.0.1" if local else host
+    return Placed(container, "127.0.0.1" if local else host)
 
 
 def first_line(failure: Exception) -> str:
-    """What an engine says of a failure, cut to a line."""
-    return (
-        str(getattr(failure, "explanation", None) or failure).strip().splitlines()
-        or ["no reason given"]
-    )[0][:200]
+    """Return an engine's words on a failure, cut to a line."""
+    lines = str(getattr(failure, "explanation", None) or failure).strip().splitlines()
+    return (lines or ["no reason given"])[0][:_LINE_CHARS]
 
 
 def _pull(image: str) -> None:
-    """Pull an image, saying so: it can take a minute; silence for as long is an end."""
+    """Pull an image, and tell the user, since it can take a minute.
+
+    A minute of silence is a failure.
+    """
     print(f"pulling {image}", file=sys.stderr)
     repository, _, tag = image.partition("@")[0].rpartition(":")
     if not repository or "/" in tag:
-        repository, tag = image, "latest"
-    for progress in docker.from_env(timeout=_PULL_SILENCE_S).api.pull(
-        repository, tag=tag, stream=True, decode=True
-    ):
+        repository = image
+        tag = "latest"
+    engine = docker.from_env(timeout=_PULL_SILENCE_S)
+    for progress in engine.api.pull(repository, tag=tag, stream=True, decode=True):
         if "error" in progress:
             raise DockerException(progress["error"])

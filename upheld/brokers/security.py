@@ -1,9 +1,8 @@
-"""Security of a listener, said twice: for the broker in Java's names and for clients in
-librdkafka's.
+"""The security of a listener, in Java's names for the broker.
 
-The secured listener exists so that the way in for real clusters (TLS, a password) is tried in our
-own tests. Certificate and password are made anew each time, live in the run's scratch folder, and
-reach no log.
+Clients get it in librdkafka's names. The secured listener exists so that the way to real clusters
+(TLS, a password) is tried in the harness's own tests. Certificate and password are new each time,
+live in the run's scratch folder, and reach no log.
 """
 
 import os
@@ -11,54 +10,45 @@ import secrets
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from upheld.brokers.java import Java
 from upheld.errors import MachineProblem
 
-_KEYTOOL_DEADLINE_S = 60
-_USER = "upheld"
+_KEYTOOL_DEADLINE_S: Final = 60
+_USER: Final = "upheld"
+_LOGIN_MODULE: Final = "org.apache.kafka.common.security.plain.PlainLoginModule"
+_SAID_CHARS: Final = 200
 
 
 @dataclass(frozen=True)
 class Security:
-    """One listener's protocol, what the broker must be told of it, and what a client must."""
+    """A listener's protocol, and its properties for the broker and for clients."""
 
     protocol: str
     broker: dict[str, str] = field(default_factory=dict, repr=False)
     client: dict[str, str] = field(default_factory=dict, repr=False)
 
 
-PLAINTEXT = Security("PLAINTEXT")
+PLAINTEXT: Final = Security("PLAINTEXT")
 
 
 def secure_listener(folder: Path, java: Java) -> Security:
-    """SASL_SSL with a fresh certificate and password; the keytool beside any Java makes the
-    former.
+    """Return SASL_SSL with a new certificate and password.
+
+    The keytool beside any Java makes the certificate.
     """
     password = secrets.token_urlsafe(24)
-    keystore, certificate = folder / "broker.p12", folder / "ca.pem"
-    store = [
-        "-keystore",
-        str(keystore),
-        *["-storetype", "PKCS12", "-alias", "broker", "-storepass:env", "STORE_PASSWORD"],
-    ]
+    keystore = folder / "broker.p12"
+    certificate = folder / "ca.pem"
+    store = ["-keystore", str(keystore), "-storetype", "PKCS12", "-alias", "broker"]
+    store += ["-storepass:env", "STORE_PASSWORD"]
     names = ["-dname", "CN=upheld", "-ext", "san=ip:127.0.0.1,dns:localhost", "-ext", "bc:c"]
-    _keytool(
-        java,
-        password,
-        "-genkeypair",
-        "-keyalg",
-        "EC",
-        "-groupname",
-        "secp256r1",
-        "-validity",
-        "7",
-        *names,
-        *store,
-    )
+    key = ["-keyalg", "EC", "-groupname", "secp256r1", "-validity", "7"]
+    _keytool(java, password, "-genkeypair", *key, *names, *store)
     _keytool(java, password, "-exportcert", "-rfc", "-file", str(certificate), *store)
     keystore.chmod(0o600)
-    jaas = f'org.apache.kafka.common.security.plain.PlainLoginModule required user_{_USER}="{password}";'
+    jaas = f'{_LOGIN_MODULE} required user_{_USER}="{password}";'
     return Security(
         protocol="SASL_SSL",
         broker={
@@ -79,20 +69,23 @@ def secure_listener(folder: Path, java: Java) -> Security:
 
 
 def _keytool(java: Java, password: str, *arguments: str) -> None:
-    """Run keytool with the password in its environment: anybody may read a process's arguments."""
+    """Run keytool with the password in its environment.
+
+    Every user may read a process's arguments.
+    """
     try:
         subprocess.run(
             [java.home / "bin" / "keytool", "-J-XX:-UsePerfData", *arguments],
             env={"PATH": os.defpath, "STORE_PASSWORD": password},
-            stdin=subprocess.DEVNULL, capture_output=True, timeout=_KEYTOOL_DEADLINE_S, check=True,
-        )  # fmt: skip
-    except (OSError, subprocess.SubprocessError) as failure:
-        said = (
-            (getattr(failure, "stdout", None) or str(failure).encode())
-            .decode(errors="replace")
-            .strip()
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_KEYTOOL_DEADLINE_S,
+            check=True,
         )
+    except (OSError, subprocess.SubprocessError) as failure:
+        output: bytes = getattr(failure, "stdout", None) or str(failure).encode()
+        said = output.decode(errors="replace").strip()
         raise MachineProblem(
-            f"The keytool of {java.home} makes no certificate ({said[:200]}); name another Java "
-            "with UPHELD_JAVA."
+            f"The keytool of {java.home} makes no certificate ({said[:_SAID_CHARS]}); name another "
+            "Java with UPHELD_JAVA."
         ) from None

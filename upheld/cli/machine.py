@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 
 import upheld
-from upheld.brokers import Broker, open_broker
+from upheld.brokers import Asked, Broker, open_broker
 from upheld.cli.choices import look_for_garbage_seldom, seed_of
 from upheld.errors import MachineProblem, UsageProblem
 from upheld.kafka.feed import Feed
@@ -87,14 +87,10 @@ def unusable(given: Path | None, folder: Path, error: OSError) -> str:
 def opened_broker(arguments: argparse.Namespace, run: RunScope, out: Path) -> Broker:
     """Start or reach the broker that the options choose, until it answers."""
     with waiting("the broker starts"):
-        return open_broker(
-            arguments.broker,
-            run=run,
-            log_dir=out / "logs",
-            bootstrap=arguments.bootstrap,
-            client_properties=arguments.client_properties,
-            image=arguments.image,
+        asked = Asked(
+            arguments.broker, arguments.bootstrap, arguments.client_properties, arguments.image
         )
+        return open_broker(asked, run=run, log_dir=out / "logs")
 
 
 def prepare_all(designs: list[Manifest], run: RunScope, out: Path) -> None:

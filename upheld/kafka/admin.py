@@ -101,7 +101,7 @@ class Admin(Clients):
         for future in self.admin.delete_topics(names).values():
             future.exception(ANSWER_S)
 
-    def cut(self, begins: dict[str, int]) -> None:
+    def truncate(self, begins: dict[str, int]) -> None:
         """Delete the records before these offsets (topic-partition to the first one kept)."""
         places = []
         for place, begin in begins.items():

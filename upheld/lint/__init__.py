@@ -16,6 +16,8 @@ from typing import Final
 from pytest_bdd.steps import StepFunctionContext, step_function_context_registry
 
 import upheld
+from upheld.judging.claims import claims_of
+from upheld.lint import grammar
 from upheld.lint.cover import breaches
 from upheld.programs import PROGRAMS
 from upheld.protocol.manifest import Manifest, shipped
@@ -29,15 +31,25 @@ from upheld.spec.catalogue import (
     load,
 )
 from upheld.spec.depths import DEPTH_TAGS
-from upheld.spec.gherkin import ID_TAG, Scenario, Step
+from upheld.spec.gherkin import (
+    ID_TAG,
+    ON_A_CLUSTER,
+    THROUGH_PROXY,
+    TIMED,
+    Scenario,
+    Step,
+)
 
 LAST_STEP: Final = "nothing else changes on the broker"
-STEP_DEFINITIONS_MAX: Final = 40
 
 _PLACEHOLDER: Final = re.compile(r"<([^<>]+)>")
 _SHOULD: Final = re.compile(r"\bshould\b", re.IGNORECASE)
-_WORKLOAD: Final = re.compile(r"(\d+) (?:\w+ )?entries over \d+ accounts wait")
-USUAL_ENTRIES: Final = 4000
+_WORKLOAD: Final = re.compile(r"(\d+) (?:\w+ )?records over \d+ keys are in")
+USUAL_RECORDS: Final = 4000
+_NEEDS: Final = {  # tag -> the lines that need it
+    THROUGH_PROXY: re.compile(r"\bits next [A-Z]|\bthe broker is out of its reach\b"),
+    ON_A_CLUSTER: re.compile(r"\bits transaction coordinator fails over\b"),
+}
 
 Rule = Callable[[Catalogue], Iterator[str]]
 
@@ -59,6 +71,7 @@ def lint(
     designs = shipped_wrong() if wrong is None else wrong
     findings = [finding for rule in _RULES for finding in rule(catalogue)]
     findings += _sentences(catalogue, definitions)
+    findings += grammar.breaches(definitions)
     findings += _plain_words(features)
     findings += [
         f"depths: {breach}, and the features do not have it so."
@@ -208,7 +221,7 @@ def _shapes(catalogue: Catalogue) -> Iterator[str]:
         if last.type != "then" or last.text != LAST_STEP:
             where = f"{scenario.feature.file}:{last.line}"
             yield f"{where}: a scenario ends on its side effects: “And {LAST_STEP}”."
-        used = {name for step in scenario.steps for name in _PLACEHOLDER.findall(step.text)}
+        used = {name for step in scenario.steps for name in _PLACEHOLDER.findall(step.whole)}
         used.update(_PLACEHOLDER.findall(scenario.name))
         for name in sorted(used - set(scenario.columns)):
             yield f"{scenario.place}: <{name}> is no column of the Examples."
@@ -286,6 +299,22 @@ def _parts(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split("."))
 
 
+def _machine(catalogue: Catalogue) -> Iterator[str]:
+    """What a scenario needs of the machine is a tag: a proxy, a cluster, or quiet."""
+    for scenario in catalogue.scenarios:
+        needed = {
+            tag
+            for tag, lines in _NEEDS.items()
+            if any(lines.search(step.text) for row in scenario.rows for step in row.steps)
+        }
+        if any(claim.is_timed for row in scenario.rows for claim in claims_of(row)):
+            needed.add(TIMED)
+        for tag in sorted(needed - scenario.tags):
+            yield f"{scenario.place}: a line of the scenario needs {tag}; tag the scenario."
+        for tag in sorted((scenario.tags & {*_NEEDS, TIMED}) - needed):
+            yield f"{scenario.place}: no line of the scenario needs {tag}; drop the tag."
+
+
 _RULES: Final[tuple[Rule, ...]] = (
     _heads,
     _names,
@@ -295,6 +324,7 @@ _RULES: Final[tuple[Rule, ...]] = (
     _guarantees,
     _versions,
     _shapes,
+    _machine,
     _rows,
 )
 
@@ -312,7 +342,7 @@ def _sentences(catalogue: Catalogue, definitions: Sequence[StepFunctionContext])
             told.add((step.type, step.text))
             where, says = f"{scenario.feature.file}:{step.line}", f"“{step.text}”"
             if matching:
-                both = " and ".join(_where(found) for found in matching)
+                both = " and ".join(grammar.place(found) for found in matching)
                 yield (
                     f"{where}: {len(matching)} step definitions match {says}, the last would win: "
                     f"{both}."
@@ -324,23 +354,12 @@ def _sentences(catalogue: Catalogue, definitions: Sequence[StepFunctionContext])
                 )
     for found in definitions:
         if id(found) not in used:
-            yield f"{_where(found)}: no feature uses this sentence; remove it."
-    if len(definitions) > STEP_DEFINITIONS_MAX:
-        said = f"{len(definitions)} step definitions, {STEP_DEFINITIONS_MAX} at most"
-        yield f"steps: {said}; let a sentence of the suite say what the new one says."
+            yield f"{grammar.place(found)}: no feature uses this sentence; remove it."
 
 
 def matches(definition: StepFunctionContext, step: Step) -> bool:
     """Return whether a step of a scenario is a sentence of this definition."""
     return definition.type in {None, step.type} and definition.parser.is_matching(step.text)
-
-
-def _where(definition: StepFunctionContext) -> str:
-    code = definition.step_func.__code__
-    return (
-        f"{Path(code.co_filename).name}:{code.co_firstlineno} ({definition.type} "
-        f"“{definition.parser.name}”)"
-    )
 
 
 def _plain_words(features: Path) -> Iterator[str]:
@@ -354,9 +373,9 @@ def _plain_words(features: Path) -> Iterator[str]:
             if _SHOULD.search(line):
                 yield f"{place}: “should” is no plain present tense; say what happens."
             workload = _WORKLOAD.search(line)
-            if workload and int(workload[1]) < USUAL_ENTRIES and not above.lstrip().startswith("#"):
+            if workload and int(workload[1]) < USUAL_RECORDS and not above.lstrip().startswith("#"):
                 yield (
-                    f"{place}: fewer than the usual {USUAL_ENTRIES} entries; a comment above says "
+                    f"{place}: fewer than the usual {USUAL_RECORDS} records; a comment above says "
                     "why, or use as many."
                 )
             above = line

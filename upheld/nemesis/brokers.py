@@ -1,5 +1,8 @@
-"""A broker dies in the middle of somebody's transaction: the only one, which comes back on the same
-disk, or one of three, whose part another one takes over."""
+"""Deaths of a broker in the middle of a transaction.
+
+A broker that stands alone comes back on the same disk. Of three brokers, another one takes over
+the part of the dead one.
+"""
 
 import operator
 import struct
@@ -15,31 +18,34 @@ from confluent_kafka import KafkaException, Producer
 from upheld.brokers.cluster import Cluster
 from upheld.brokers.node import SETTINGS
 from upheld.history.marks import Happening
-from upheld.nemesis.moments import AIMS, hold
+from upheld.nemesis.moments import MOMENTS, pause_at
 from upheld.trial.application import Application
 from upheld.trial.trial import Trial
 from upheld.verdicts import HarnessError, Inconclusive, MarkMissed, NotOffered
 
 CONTROL = b"control"
 ANSWER_S = 30.0
-MOVED_S = 30.0  # by then another node coordinates what a dead one did
+MOVED_S = 30.0  # by then another node coordinates the transactions of a dead one
 LOGS = int(SETTINGS["transaction.state.log.num.partitions"])
 OPEN = "with a transaction open"
 
 
 def restart(trial: Trial, application: Application) -> None:
-    """SIGKILL the broker while a transaction of instance a is open, let the instance go on, and
-    start the broker again.
+    """SIGKILL the broker under an open transaction of instance a, and start it again.
 
-    Beside it stands a transaction of the harness's own, which goes on as well: Inconclusive where
-    the broker loses that, because then it may have lost the design's too. NotOffered on a broker
-    that is not ours.
+    The instance goes on while the broker is away. Beside its transaction stands one of the
+    harness's own, which goes on as well.
+
+    Raises:
+        NotOffered: The broker is not the harness's own.
+        Inconclusive: The broker lost the harness's transaction, so it may have lost the design's.
     """
-    broker, reading = trial.rig.broker, trial.reading
+    broker = trial.rig.broker
+    reading = trial.reading
     if not broker.ours:
         raise NotOffered("a cluster of somebody else is not killed")
     with control(trial) as beside:
-        evidence = hold(trial, application, AIMS[OPEN](trial, application))
+        evidence = pause_at(trial, application, MOMENTS[OPEN](trial, application))
         beside.begin(0)
         began = time.monotonic()
         broker.kill()
@@ -57,20 +63,25 @@ def restart(trial: Trial, application: Application) -> None:
 
 
 def move_coordinator(trial: Trial, application: Application) -> None:
-    """SIGKILL the node that coordinates the open transaction of instance a, let the instance go on,
-    see another node coordinate it, and start the node again.
+    """SIGKILL the coordinator of an open transaction of instance a, then start it.
 
-    Beside it stands a transaction of the harness's own with the same coordinator, which is
-    committed by the new one: Inconclusive where the cluster loses that. MarkMissed where no other
-    node is seen to coordinate the design's.
+    The instance goes on, and another node is seen to coordinate its transaction before the dead
+    node starts. Beside it stands a transaction of the harness's own with the same coordinator,
+    which the new one commits.
+
+    Raises:
+        HarnessError: The row runs on one broker alone.
+        MarkMissed: No other node is seen to coordinate the design's transaction.
+        Inconclusive: The cluster lost the harness's transaction.
     """
-    cluster, reading = trial.rig.broker, trial.reading
+    cluster = trial.rig.broker
+    reading = trial.reading
     if not isinstance(cluster, Cluster):
         raise HarnessError(
             "one broker alone coordinates everything; the sentence is for a cluster of three"
         )
     with control(trial) as beside:
-        evidence = hold(trial, application, AIMS[OPEN](trial, application))
+        evidence = pause_at(trial, application, MOMENTS[OPEN](trial, application))
         producers = {producer for producer, _ in evidence["writers"]}
         transactional_id, old = next(_coordinators(reading.raw.coordinated(), producers), ("", 0))
         own_id = beside.begin(log_of(transactional_id))
@@ -119,22 +130,22 @@ def move_coordinator(trial: Trial, application: Application) -> None:
 def _coordinators(
     coordinated: dict[int, dict[str, int]], producers: set[int]
 ) -> Iterator[tuple[str, int]]:
-    """Of each of these producers the transactional id, and the node that coordinates it."""
+    """Yield the transactional id of each of these producers, and its coordinator."""
     for node, ids in coordinated.items():
         yield from ((name, node) for name, producer in ids.items() if producer in producers)
 
 
 class Control:
-    """A transaction of the harness's own: what the broker does to it, it may have done to the
-    design's.
+    """A transaction of the harness's own, beside that of the design.
 
-    For each partition of the transaction log an id is ready, so that nobody has to wait while the
-    design is held.
+    If the broker loses it, the broker may have lost the design's too. For each partition of the
+    transaction log an id is ready, so that the design is not held for longer than it must be.
     """
 
     def __init__(self, trial: Trial) -> None:
         self.topic = f"upheld-control-{uuid4().hex[:8]}"
-        self._reading, self._wait = trial.reading, trial.recorder.wait
+        self._reading = trial.reading
+        self._wait = trial.recorder.wait
         self._reading.create({self.topic: 1})
         # A client waits longer and longer before it looks again for a broker that was away: up to
         # 10 s, if it may.
@@ -145,7 +156,11 @@ class Control:
             list(pool.map(lambda producer: producer.init_transactions(ANSWER_S), self._ready))
 
     def begin(self, log: int) -> str:
-        """Open it, with one record in it, under the id of that partition of the log."""
+        """Open the transaction with one record, and return its transactional id.
+
+        Args:
+            log: The partition of the transaction log that the id is to lie in.
+        """
         self._producer = self._ready[log]
         self._producer.begin_transaction()
         self._producer.produce(self.topic, CONTROL)
@@ -153,7 +168,11 @@ class Control:
         return self._ids[log]
 
     def commit(self) -> None:
-        """Commit it; Inconclusive where that is refused."""
+        """Commit the transaction.
+
+        Raises:
+            Inconclusive: The broker refuses that.
+        """
         try:
             self._producer.commit_transaction(ANSWER_S)
         except KafkaException as error:
@@ -162,7 +181,11 @@ class Control:
             ) from None
 
     def demand_kept(self) -> None:
-        """See its record; Inconclusive where it is gone."""
+        """Read the record of the transaction.
+
+        Raises:
+            Inconclusive: The record is gone.
+        """
         try:
             # its marker is written after the answer
             self._wait(ANSWER_S, lambda: operator.eq(*self._reading.ends(self.topic, 1)))
@@ -182,7 +205,7 @@ class Control:
 
 @contextmanager
 def control(trial: Trial) -> Iterator[Control]:
-    """One that leaves no topic behind."""
+    """Yield a transaction of the harness's own, and delete its topic at the end."""
     made = Control(trial)
     try:
         yield made
@@ -191,17 +214,20 @@ def control(trial: Trial) -> Iterator[Control]:
 
 
 def id_in(log: int, stem: str) -> str:
-    """A transactional id with this stem in this partition of the transaction log, as all have that
-    share its coordinator.
+    """Return a transactional id that lies in this partition of the transaction log.
+
+    It begins with the stem. All ids in one partition share their coordinator.
     """
     return next(each for number in count() if log_of(each := f"{stem}-{number}") == log)
 
 
 def log_of(transactional_id: str) -> int:
-    """The partition of the transaction log that holds what is known of an id; its leader is the
-    coordinator.
+    """Return the partition of the transaction log that holds the state of an id.
+
+    The leader of that partition is the coordinator.
     """
-    encoded, value = transactional_id.encode("utf-16-be"), 0
+    encoded = transactional_id.encode("utf-16-be")
+    value = 0
     for (unit,) in struct.iter_unpack(">H", encoded):  # String.hashCode of Java
         value = (31 * value + unit) & 0xFFFFFFFF
     signed = value - (1 << 32) if value >> 31 else value

@@ -1,8 +1,6 @@
-"""What becomes of an application's disks: wiped, set back, with no room left, or with half of a
-file after a crash.
+"""Faults of an application's disks: wiped, set back, full, or torn by a crash.
 
-A disk that can be filled is a small file system in memory, which the kernel lets nobody mount but
-root.
+A disk that can be filled is a small file system in memory. The kernel lets root alone mount it.
 """
 
 import contextlib
@@ -20,12 +18,16 @@ from upheld.verdicts import MachineLacks, MarkMissed, NotOffered
 
 FULL_S = 3.0
 PIECE_BYTES = 1 << 16
-CHECKSUM = ".crc"  # belongs to the file that it is of
+CHECKSUM = ".crc"  # the suffix of a file that holds the checksum of another one
 NO_SETUID_NO_DEVICES = 6
 
 
 def mount(folder: Path, size_mb: int) -> None:
-    """Give a folder a disk of its own, of so many MiB; MachineLacks where that is not allowed."""
+    """Give a folder a disk of its own, of so many MiB.
+
+    Raises:
+        MachineLacks: This process may mount no disk.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     size = f"size={size_mb}m,mode=700".encode()
     if ctypes.CDLL(None).mount(b"tmpfs", bytes(folder), b"tmpfs", NO_SETUID_NO_DEVICES, size):
@@ -33,11 +35,17 @@ def mount(folder: Path, size_mb: int) -> None:
 
 
 def run_full(trial: Trial, application: Application) -> None:
-    """Leave no room on the disks of an application that writes to them, until instance a stops
-    loudly or is killed; mark it.
+    """Leave no room on the disks of an application, and mark that.
+
+    Instance a may stop loudly within 3 seconds; if it does not, it is killed.
+
+    Raises:
+        NotOffered: The design writes to no disk while more of its input arrives.
     """
-    folder, instance = application.directory, application.running["a"]
-    first, filler = files_of(folder), folder / "filler"
+    folder = application.directory
+    instance = application.running["a"]
+    first = files_of(folder)
+    filler = folder / "filler"
     if not trial.recorder.wait(trial.rig.progress_s, lambda: files_of(folder) != first):
         raise NotOffered(f"{trial.manifest.name} writes to no disk while more of its input arrives")
     try:
@@ -53,13 +61,17 @@ def run_full(trial: Trial, application: Application) -> None:
             trial.instances.kill(application)
     finally:
         filler.unlink(missing_ok=True)
-    said = instance.failed.message if instance.failed else ""
-    trial.mark(Happening.DISK_FULL, filled_bytes=filled_bytes, said=said)
+    message = instance.failed.message if instance.failed else ""
+    trial.mark(Happening.DISK_FULL, filled_bytes=filled_bytes, said=message)
 
 
 def tear(trial: Trial, application: Application) -> None:
-    """Of the file that was written last on a disk of an application that is down, leave the first
-    half; mark which it is.
+    """Cut off the second half of the file that was written last, and mark which it is.
+
+    The application is down.
+
+    Raises:
+        NotOffered: The design keeps no file with anything in it.
     """
     files = [
         (changed_ns, file)
@@ -69,15 +81,14 @@ def tear(trial: Trial, application: Application) -> None:
     if not files:
         raise NotOffered(f"{trial.manifest.name} keeps no file that could be torn")
     _, torn = max(files)
-    size_bytes = (path := application.directory / torn).stat().st_size
+    path = application.directory / torn
+    size_bytes = path.stat().st_size
     os.truncate(path, size_bytes // 2)
     trial.mark(Happening.FILE_TORN, file=torn, size_bytes=size_bytes, left_bytes=size_bytes // 2)
 
 
 def start_torn(trial: Trial, application: Application) -> None:
-    """Start instance a on disks that are torn; where it says so, put the copy of them in their
-    place, and start it again.
-    """
+    """Start instance a on torn disks; if it stops loudly, start it on their copy."""
     instance = trial.instances.start(application, launch=Launch(may_refuse=True))
     if instance is not None:
         trial.recorder.wait(
@@ -94,7 +105,7 @@ def start_torn(trial: Trial, application: Application) -> None:
 
 
 def files_of(folder: Path) -> set[tuple[str, int, int]]:
-    """The files under a folder: name, size in bytes, and when it was changed (nanoseconds)."""
+    """Return name, size (bytes) and time of change (ns) of all files under a folder."""
     found = set()
     for file in folder.rglob("*"):
         with contextlib.suppress(FileNotFoundError):  # it has gone meanwhile, or has another name
@@ -105,7 +116,7 @@ def files_of(folder: Path) -> set[tuple[str, int, int]]:
 
 
 def _takes(file: int) -> bool:
-    """Whether one more piece has room, or a part of it."""
+    """Return whether one more piece has room, or a part of it."""
     try:
         return os.write(file, bytes(PIECE_BYTES)) > 0
     except OSError:
@@ -115,8 +126,10 @@ def _takes(file: int) -> bool:
 def wipe(
     trial: Trial, application: Application, name: str = "a", *, may_be_empty: bool = False
 ) -> None:
-    """Delete the instance's own disk, and mark what was there; MarkMissed where that should have
-    been something.
+    """Delete the disk of an instance, and mark its files and bytes.
+
+    Raises:
+        MarkMissed: The disk is empty, though the manifest says that the design keeps local state.
     """
     folder = application.directory / name
     files = [f for f in folder.rglob("*") if f.is_file()]
@@ -141,8 +154,10 @@ def keep(application: Application) -> None:
 
 
 def set_back(trial: Trial, application: Application) -> None:
-    """Put the copy in the place of the disks; MarkMissed where nothing has changed on them that
-    should have.
+    """Replace the disks of an application by their copy; mark how many files changed.
+
+    Raises:
+        MarkMissed: No file changed, though the manifest says that the design keeps local state.
     """
     now, then = (
         {file[:2] for file in files_of(folder)}

@@ -1,6 +1,4 @@
-"""What befalls instances that are not alone: deaths of one or of a worker, a second deployment, a
-switch of clusters.
-"""
+"""Acts on instances beside others: deaths, a second deployment, a switch."""
 
 from itertools import chain
 
@@ -21,8 +19,16 @@ BESIDE_MS = 1_000  # how long two clusters run beside each other before one take
 
 
 def kill_worker(trial: Trial, application: Application, which: str) -> None:
-    """SIGKILL the oldest of an instance's workers when all of them are there; mark which they
-    were.
+    """SIGKILL the oldest worker of instance a when all of them are there, and mark it.
+
+    Args:
+        trial: The attempt.
+        application: The application that instance a runs.
+        which: The name of the worker in the mark, such as `another worker`.
+
+    Raises:
+        Violated: The instance does not have all of its workers in time.
+        AdapterBreach: It names a process that cannot be its worker.
     """
     there: list[psutil.Process] = []
 
@@ -35,18 +41,18 @@ def kill_worker(trial: Trial, application: Application, which: str) -> None:
         try:
             there = younger(reply.pids)
         except ValueError as error:
-            said = (
+            raise AdapterBreach(
                 f"{trial.manifest.name} names process {error} as a worker, which is older than "
                 "this run"
-            )
-            raise AdapterBreach(said) from None
+            ) from None
         return len(there) >= application.workers
 
     if not trial.recorder.wait(trial.rig.progress_s, complete):
-        said = (
-            f"{trial.manifest.name} has {len(there)} workers, and was to have {application.workers}"
+        raise Violated.one(
+            "stuck",
+            f"{trial.manifest.name} has {len(there)} workers, and was to have "
+            f"{application.workers}",
         )
-        raise Violated.one("stuck", said)
     struck = min(there, key=psutil.Process.create_time)
     struck.kill()
     trial.instances.kills += 1
@@ -55,8 +61,13 @@ def kill_worker(trial: Trial, application: Application, which: str) -> None:
 
 
 def lose(trial: Trial, application: Application, name: str, within_ms: int) -> None:
-    """SIGKILL an instance beside others, and see all of the input move on again; mark how long that
-    took.
+    """SIGKILL an instance beside others, and mark when all of the input moves on.
+
+    Args:
+        trial: The attempt.
+        application: The application whose instances run.
+        name: The instance that dies.
+        within_ms: The time that is promised, from the death on.
     """
     before = trial.probes.committed(application, stable=False) or {}
     trial.mark(Happening.MEMBER_DIED)
@@ -68,8 +79,14 @@ def lose(trial: Trial, application: Application, name: str, within_ms: int) -> N
 
 
 def share(trial: Trial, application: Application) -> None:
-    """Wait until all who run hold some of the input by the word of their group, and all of it moves
-    on; mark who does.
+    """Wait until all instances share the input and all of it moves on; mark that.
+
+    The consumer group says which instance holds what. If there are more instances than partitions,
+    the rest holds nothing.
+
+    Raises:
+        NotOffered: The design names no consumer group.
+        Violated: The input is not shared, or does not move on, in time.
     """
     trial.probes.demand_group(application, "who holds what")
     busy = min(len(application.running), len(application.places))
@@ -81,7 +98,7 @@ def share(trial: Trial, application: Application) -> None:
         trial.monitor.tick(application)
         trial.probes.observe(application)
         held = trial.reading.members(application.group or "")
-        if held == []:  # it assigns by itself: what it writes says who did
+        if held == []:  # the design assigns by itself: its outputs say who wrote them
             return True
         return (
             held is not None
@@ -99,17 +116,18 @@ def share(trial: Trial, application: Application) -> None:
         trial.recorder.wait(trial.rig.progress_s, agreed)
         and all(trial.recorder.wait(trial.rig.progress_s, moved) for _ in range(MOVES))
     ):
-        said = f"its offsets rest at {before}" if before else f"its members hold {held}"
+        state = f"its offsets rest at {before}" if before else f"its members hold {held}"
         raise Violated.one(
             "stuck",
-            f"{len(application.running)} instances of {trial.manifest.name} run, and {said}",
+            f"{len(application.running)} instances of {trial.manifest.name} run, and {state}",
         )
     trial.mark(Happening.INPUT_SHARED, held=held)
 
 
 def start_another(trial: Trial, application: Application) -> None:
-    """Start a second deployment under the ids of the first; when one of them has noticed, or the
-    time is up, end both.
+    """Start a second deployment under the ids of the first, and end both.
+
+    They run until one of them has noticed the other, or for 10 seconds.
     """
     running = application.running
     first = running["a"]
@@ -137,10 +155,19 @@ def start_another(trial: Trial, application: Application) -> None:
 
 
 def switch_clusters(trial: Trial, application: Application, within_ms: int) -> None:
-    """Let the cluster that stands by take over from the first, and see when its first output is
-    visible.
+    """Let the standby cluster take over, and mark when its first output is visible.
+
+    Args:
+        trial: The attempt.
+        application: The application; instance a runs it, and instance green stands by.
+        within_ms: The time that is promised, from the order on.
+
+    Raises:
+        Violated: The new cluster has no output.
+        AdapterBreach: A cluster answers the order with an error.
     """
-    old, new = application.running["a"], application.running["green"]
+    old = application.running["a"]
+    new = application.running["green"]
     trial.waits.watch(application, trial.now_ms + BESIDE_MS)
     trial.mark(Happening.CLUSTERS_SWITCHED)
     handed_over = old.deactivate()
@@ -176,7 +203,7 @@ def switch_clusters(trial: Trial, application: Application, within_ms: int) -> N
 def _moved_on(
     trial: Trial, application: Application, before: events.Offsets
 ) -> events.Offsets | None:
-    """What is committed, if that is beyond those offsets on every partition that is fed."""
+    """Return the committed offsets, if they moved on every partition that is fed."""
     trial.monitor.tick(application)
     trial.probes.observe(application)
     now = trial.probes.committed(application)

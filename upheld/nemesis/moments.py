@@ -1,46 +1,48 @@
-"""Faults that are aimed from outside: look until the moment has come, hold everything still, look
-again, then strike.
+"""Moments to strike at, seen from outside.
 
-No design is asked to help. Every hit leaves a mark with what was seen; a design that passed its
-whole input without giving the moment raises MarkMissed, and the scenario is tried again.
+The harness looks until the moment has come, holds everything still, looks again, then strikes. No
+design is asked to help. Every hit leaves a mark with what was seen. If a design passed its whole
+input without giving the moment, MarkMissed is raised, and the scenario is tried again.
 """
 
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 from upheld.checks.delivery import cut
 from upheld.checks.view import view_of
 from upheld.history.events import Offsets
 from upheld.history.marks import Happening
 from upheld.kafka.consumers import Position
-from upheld.programs import DEAD_LETTERS, Place, Program, States, Unreadable
+from upheld.nemesis.visible import Visible
+from upheld.programs import DEAD_LETTERS, Place, Program
 from upheld.trial.application import Application
 from upheld.trial.trial import Trial
-from upheld.verdicts import MarkMissed, NotOffered, Violated
+from upheld.verdicts import MarkMissed, Violated
 
 Evidence = dict[str, Any]
 WAVES = 3  # how often more input is given to a design that passed the moment unseen
 # How often it is asked whether the moment has passed for good: to ask can take a tenth of a second.
 DRAINED_S = 0.5
-COMMITS = 3  # how many commits are looked at where one may come before its outputs
+COMMITS = 3  # how many commits are looked at if a commit may come before its outputs
 DECIDED_S = 0.1  # a commit that was on its way is through by then, though its producer stands still
 UNDER_WAY_S = 0.03  # a commit that was asked for is through by then
-# Long enough for one answer to be heard and one more request to be sent; a second or two in all.
-STEP_S, STEPS = (
-    0.001,
-    300,
-)
+# Long enough for an answer to be received and one more request to be sent; a second or two in all.
+STEP_S = 0.001
+STEPS = 300
 READ_MS = 3_000  # a design that commits no more than it has sent on has read a small input by then
 SPIN_S = 0.02  # how long one glimpse at a store lasts
-LOOK_S = 0.004  # a small batch's transaction is open for some 20 ms; each look costs the broker and us a millisecond
+# A small batch's transaction is open for some 20 ms; each look costs the broker and the harness a
+# millisecond.
+LOOK_S = 0.004
 
 
 @dataclass(frozen=True)
-class Aim:
-    """A moment to strike at: ``glimpse`` is quick and asked all the time, ``evidence`` is asked
-    when all stands still.
+class Moment:
+    """A moment to strike at.
+
+    `glimpse` is quick and asked all the time. `evidence` is asked when all stands still.
     """
 
     happening: Happening
@@ -48,76 +50,99 @@ class Aim:
     evidence: Callable[[], Evidence | None]
 
 
-def hold(trial: Trial, application: Application, aim: Aim) -> Evidence:
-    """Pause instance a at the moment: seen, paused, and still so when looked at again.
+@dataclass
+class _Patience:
+    """How long a moment is still waited for."""
 
-    The mark says what was seen.
+    deadline_s: float
+    looked_s: float  # when the application was looked after last
+    moved_s: float  # when its outputs were seen to have moved last
+    end: Position  # of the outputs then
+    waves: int = 0  # that were given beyond the first
 
-    A design that drained its input unseen is given another wave of it, a few times. MarkMissed
-    where it was never seen, though outputs came all along; Violated where they did not.
+
+def pause_at(trial: Trial, application: Application, moment: Moment) -> Evidence:
+    """Pause instance a at a moment, and mark what was seen.
+
+    The moment was seen, instance a was paused, and the moment was still there at a second look. A
+    design that drained its input unseen is given another wave of it, a few times.
+
+    Raises:
+        MarkMissed: The moment was never seen, though outputs came all along.
+        Violated: The moment was never seen, and outputs did not come.
     """
-    trial.rig.pool(
-        trial.manifest
-    ).prepare()  # somebody will have to take over from the instance that is struck
-    waves, looked = 0, time.monotonic()
+    # Another instance will have to take over from the instance that is struck.
+    trial.rig.pool(trial.manifest).prepare()
+    began_s = time.monotonic()
     patience_s = trial.rig.progress_s * trial.rig.time_scale
-    deadline, moved, (_, end) = looked + patience_s, looked, trial.probes.ends(application)
+    _, end = trial.probes.ends(application)
+    patience = _Patience(began_s + patience_s, began_s, began_s, end)
     instance = application.running["a"]
-    while time.monotonic() < deadline:
-        if aim.glimpse():
+    while time.monotonic() < patience.deadline_s:
+        if moment.glimpse():
             pids = instance.pause()
-            evidence = aim.evidence()
+            evidence = moment.evidence()
             if evidence:
                 trial.recorder.happened(application, "a", "paused", f"{len(pids)} processes")
-                trial.mark(aim.happening, processes=len(pids), **evidence)
+                trial.mark(moment.happening, processes=len(pids), **evidence)
                 return evidence
             instance.resume()
-        elif time.monotonic() - looked > DRAINED_S:
-            trial.monitor.tick(application)
-            if (now := trial.probes.ends(application)[1]) != end:
-                end, moved = now, looked
-            if not application.input.is_fed and trial.monitor.is_drained(
-                application, outputs_too=False
-            ):
-                if waves == WAVES or not application.input.totals:
-                    trial.probes.observe(application)
-                    if foreign := view_of(trial.history, application.name).foreign:
-                        # A moment that is told by right outputs never comes with wrong ones.
-                        raise Violated(foreign)
-                    raise MarkMissed(
-                        f"{trial.manifest.name} drained its input, and was not seen {aim.happening.text}"
-                    )
-                waves += 1
-                trial.workload.feed_more(application)
-                deadline = time.monotonic() + patience_s
-            looked = time.monotonic()
+        elif time.monotonic() - patience.looked_s > DRAINED_S:
+            _look_after(trial, application, moment, patience)
         time.sleep(LOOK_S)
     trial.monitor.tick(application)
-    if moved > deadline - patience_s / 2:
-        raise MarkMissed(
-            f"{trial.manifest.name} was not seen {aim.happening.text} in {trial.rig.progress_s:g} s"
-        )
+    text = moment.happening.text
+    if patience.moved_s > patience.deadline_s - patience_s / 2:
+        raise MarkMissed(f"{trial.manifest.name} was not seen {text} in {trial.rig.progress_s:g} s")
     raise Violated.one(
         "stuck",
-        f"{trial.manifest.name} neither drained its input nor was seen {aim.happening.text} in "
+        f"{trial.manifest.name} neither drained its input nor was seen {text} in "
         f"{trial.rig.progress_s:g} s",
     )
 
 
+def _look_after(
+    trial: Trial, application: Application, moment: Moment, patience: _Patience
+) -> None:
+    """Supervise an application whose moment has not come, and feed it if it has drained."""
+    trial.monitor.tick(application)
+    _, end = trial.probes.ends(application)
+    if end != patience.end:
+        patience.end = end
+        patience.moved_s = patience.looked_s
+    is_fed = application.input.is_fed
+    if not is_fed and trial.monitor.is_drained(application, outputs_too=False):
+        if patience.waves == WAVES or not application.input.totals:
+            _passed_unseen(trial, application, moment)
+        patience.waves += 1
+        trial.workload.feed_more(application)
+        patience_s = trial.rig.progress_s * trial.rig.time_scale
+        patience.deadline_s = time.monotonic() + patience_s
+    patience.looked_s = time.monotonic()
+
+
+def _passed_unseen(trial: Trial, application: Application, moment: Moment) -> NoReturn:
+    """Say that a design drained its input without the moment, unless its outputs are wrong."""
+    trial.probes.observe(application)
+    if foreign := view_of(trial.history, application.name).foreign:
+        # A moment that is recognized by right outputs never comes with wrong ones.
+        raise Violated(foreign)
+    raise MarkMissed(
+        f"{trial.manifest.name} drained its input, and was not seen {moment.happening.text}"
+    )
+
+
 def _demand_group(trial: Trial, application: Application) -> None:
-    if application.group is None:
-        raise NotOffered(
-            f"{trial.manifest.name} names no consumer group, so nobody can see when it commits"
-        )
+    trial.probes.demand_group(application, "when it commits")
 
 
-def transaction_open(trial: Trial, application: Application) -> Aim:
-    """Output records stand above the last stable offset, and stay there: their transaction is
-    undecided.
+def transaction_open(trial: Trial, application: Application) -> Moment:
+    """Return the moment when output records stay above the last stable offset.
 
-    Evidence: who wrote them.
+    Their transaction is undecided. The evidence says who wrote them.
     """
-    reading, topic = trial.reading, application.writes
+    reading = trial.reading
+    topic = application.writes
 
     def glimpse() -> bool:
         stable, end = reading.ends(topic, application.partitions)
@@ -148,23 +173,24 @@ def transaction_open(trial: Trial, application: Application) -> Aim:
             "open_records": sum(end.values()) - sum(stable.values()),
             "last_stable": {f"{topic}-{p}": o for p, o in stable.items()},
             "high_watermark": {f"{topic}-{p}": o for p, o in end.items()},
-            **_open_letters(trial, application),
+            **_open_dead_letters(trial, application),
         }
 
-    return Aim(Happening.TRANSACTION_OPEN, glimpse, evidence)
+    return Moment(Happening.TRANSACTION_OPEN, glimpse, evidence)
 
 
-def _open_letters(trial: Trial, application: Application) -> Evidence:
-    """How many dead letters are in an open transaction, where there is a topic for them."""
+def _open_dead_letters(trial: Trial, application: Application) -> Evidence:
+    """Count the dead letters in an open transaction, if there is a topic for them."""
     if DEAD_LETTERS not in application.event.topics:
         return {}
     stable, end = trial.reading.ends(application.event.topics[DEAD_LETTERS], application.partitions)
     return {"open_dead_letters": sum(end.values()) - sum(stable.values())}
 
 
-def before_its_offsets(trial: Trial, application: Application) -> Aim:
-    """A transaction is open and its offsets are still to be sent, so that its place in the group is
-    asked for once more.
+def before_its_offsets(trial: Trial, application: Application) -> Moment:
+    """Return the moment when a transaction is open and its offsets are not sent yet.
+
+    The producer will then ask for its place in the group once more.
     """
     first = transaction_open(trial, application)
 
@@ -173,15 +199,16 @@ def before_its_offsets(trial: Trial, application: Application) -> Aim:
         pending = application.group is not None and trial.probes.committed(application) is None
         return None if pending else found
 
-    return Aim(first.happening, first.glimpse, evidence)
+    return Moment(first.happening, first.glimpse, evidence)
 
 
-def outputs_beyond_the_commit(trial: Trial, application: Application) -> Aim:
-    """An output is visible whose input lies at or above the committed offset: between output and
-    commit.
+def outputs_beyond_the_commit(trial: Trial, application: Application) -> Moment:
+    """Return the moment between output and commit.
+
+    An output is visible whose input lies at or above the committed offset.
     """
     _demand_group(trial, application)
-    visible = _Visible(trial, application)
+    visible = Visible(trial, application)
 
     def evidence() -> Evidence | None:
         visible.look()
@@ -199,19 +226,22 @@ def outputs_beyond_the_commit(trial: Trial, application: Application) -> Aim:
     known = sum(trial.probes.ends(application)[1].values())
 
     def glimpse() -> bool:
-        """New outputs: the commit that covers them is still to come, unless it came in this very
-        moment.
+        """Return whether there are new outputs.
+
+        The commit that covers them is still to come, unless it came in this very moment.
         """
         nonlocal known
-        before, known = known, sum(trial.probes.ends(application)[1].values())
+        before = known
+        known = sum(trial.probes.ends(application)[1].values())
         return known > before
 
-    return Aim(Happening.BETWEEN_OUTPUT_AND_COMMIT, glimpse, evidence)
+    return Moment(Happening.BETWEEN_OUTPUT_AND_COMMIT, glimpse, evidence)
 
 
-def second_transaction_open(trial: Trial, application: Application) -> Aim:
-    """A transaction is open and outputs of an earlier one are visible: readers see a cut, and not
-    nothing.
+def second_transaction_open(trial: Trial, application: Application) -> Moment:
+    """Return the moment when a transaction is open beside outputs of an earlier one.
+
+    Readers see a cut then, and not nothing.
     """
     first = transaction_open(trial, application)
 
@@ -223,85 +253,113 @@ def second_transaction_open(trial: Trial, application: Application) -> Aim:
         stable, end = trial.probes.ends(application)
         return stable != end and any(stable.values())
 
-    return Aim(Happening.SECOND_TRANSACTION_OPEN, glimpse, evidence)
+    return Moment(Happening.SECOND_TRANSACTION_OPEN, glimpse, evidence)
 
 
-def just_committed(trial: Trial, application: Application) -> Aim:
-    """Offsets were committed and nothing is open.
+def just_committed(trial: Trial, application: Application) -> Moment:
+    """Return the moment when offsets were committed and nothing is open.
 
-    Whether the visible outputs are just those is for the checks to say.
+    The checks say whether the visible outputs are just those.
 
-    Under exactly_once the best moment is the earliest: the broker decides the transaction while the
-    design stands still, so that it dies without having heard of its own commit. To meet that, a
-    design whose transaction is open goes on in steps of one request. Under at_least_once a commit
-    may come before its outputs, for a moment: several commits are looked at, and the first one that
-    is ahead of the outputs is the moment to strike.
+    Under exactly_once the best moment is the earliest. The broker decides the transaction while the
+    design stands still, so that the design dies without knowing of its own commit. To meet that, a
+    design whose transaction is open goes on in steps of one request.
+
+    Under at_least_once a commit may come before its outputs, for a moment. Several commits are
+    looked at. The first one that is ahead of the outputs is the moment to strike.
     """
     _demand_group(trial, application)
-    exactly_once = application.mode == "exactly_once"
-    visible, instance = _Visible(trial, application), application.running["a"]
-    last: Offsets | None = None
-    commits, steps = 0, STEPS
-    _, known = trial.probes.ends(application)
+    commits = _Commits(trial, application)
+    return Moment(Happening.AFTER_COMMIT, commits.glimpse, commits.evidence)
 
-    def is_open() -> bool:
-        stable, end = trial.probes.ends(application)
-        return stable != end
 
-    def glimpse() -> bool:
-        # The outputs tell it sooner: to ask for offsets can take a tenth of a second.
-        if exactly_once:
-            stable, end = trial.probes.ends(application)
-            return end != known and (stable == end or steps > 0)
-        committed = trial.probes.committed(application)
-        return committed is not None and committed != last and any(committed.values())
+class _Commits:
+    """The commits of an application, one after the other."""
 
-    def evidence() -> Evidence | None:
-        nonlocal last, known, commits, steps
-        unheard = False
-        while (committed := trial.probes.committed(application)) in (None, last) or not any(
-            (committed or {}).values()
-        ):
-            unheard = True
-            if committed is None and trial.recorder.wait(
-                UNDER_WAY_S, lambda: trial.probes.committed(application) is not None
-            ):
-                continue
-            if not steps or not (committed is None or is_open()):
+    def __init__(self, trial: Trial, application: Application) -> None:
+        self._trial = trial
+        self._application = application
+        self._exactly_once = application.mode == "exactly_once"
+        self._visible = Visible(trial, application)
+        self._instance = application.running["a"]
+        self._last: Offsets | None = None
+        self._count = 0
+        self._steps = STEPS  # that are left
+        _, self._known = trial.probes.ends(application)
+
+    def glimpse(self) -> bool:
+        """Return whether there may be a commit since the last one."""
+        # The outputs show it sooner: to ask for offsets can take a tenth of a second.
+        if self._exactly_once:
+            stable, end = self._trial.probes.ends(self._application)
+            return end != self._known and (stable == end or self._steps > 0)
+        return self._is_new(self._committed())
+
+    def evidence(self) -> Evidence | None:
+        """Return what a new commit covers, if this is the one to strike at."""
+        committed = self._committed()
+        unheard = not self._is_new(committed)
+        while not self._is_new(committed):
+            if not self._goes_on(committed):
                 return None
-            steps -= 1
-            instance.step(STEP_S)
-        stable, end = trial.probes.ends(application)
+            committed = self._committed()
+        stable, end = self._trial.probes.ends(self._application)
         if stable != end:
             return None
-        last, known, commits = committed, end, commits + 1
-        if not exactly_once and commits < COMMITS:
-            visible.look()
-            if all(
-                cut(committed or {}, states) <= visible.shown.get(key, 0)
-                for key, states in visible.states.items()
-            ):
-                return None
+        self._last = committed
+        self._known = end
+        self._count += 1
+        if not self._exactly_once and self._count < COMMITS and self._is_covered(committed or {}):
+            return None
         return {
             "committed": committed,
             "outputs": sum(end.values()),
-            "commits": commits,
+            "commits": self._count,
             "unheard": unheard,
         }
 
-    return Aim(Happening.AFTER_COMMIT, glimpse, evidence)
+    def _committed(self) -> Offsets | None:
+        return self._trial.probes.committed(self._application)
+
+    def _is_new(self, committed: Offsets | None) -> bool:
+        return committed is not None and committed != self._last and any(committed.values())
+
+    def _goes_on(self, committed: Offsets | None) -> bool:
+        """Give a commit the time to come; return False if none is under way."""
+        if committed is None and self._trial.recorder.wait(
+            UNDER_WAY_S, lambda: self._committed() is not None
+        ):
+            return True
+        if not self._steps or not (committed is None or self._is_open()):
+            return False
+        self._steps -= 1
+        self._instance.step(STEP_S)
+        return True
+
+    def _is_open(self) -> bool:
+        stable, end = self._trial.probes.ends(self._application)
+        return stable != end
+
+    def _is_covered(self, committed: Offsets) -> bool:
+        """Return whether every state below the committed offsets is visible."""
+        self._visible.look()
+        return all(
+            cut(committed, states) <= self._visible.shown.get(key, 0)
+            for key, states in self._visible.states.items()
+        )
 
 
-def events_waiting(trial: Trial, application: Application) -> Aim:
-    """The whole input is read, and not all of it is out: what waits is in the design's hands alone,
-    or committed already.
+def events_waiting(trial: Trial, application: Application) -> Moment:
+    """Return the moment when the whole input is read, and not all of it is out.
+
+    The events that wait are in the design's hands alone, or committed already.
     """
-    visible = _Visible(trial, application)
+    visible = Visible(trial, application)
 
     def glimpse() -> bool:
         committed = trial.probes.committed(application) if application.group else None
         read = committed is not None and all(
-            o >= application.input.ends.get(p, 0) for p, o in committed.items()
+            offset >= application.input.ends.get(place, 0) for place, offset in committed.items()
         )
         return read or trial.now_ms - application.ready_ms > READ_MS
 
@@ -310,18 +368,17 @@ def events_waiting(trial: Trial, application: Application) -> Aim:
         waiting = sum(
             len(states) - visible.shown.get(key, 0) for key, states in visible.states.items()
         )
-        return (
-            {"waiting": waiting, "committed": trial.probes.committed(application)}
-            if waiting
-            else None
-        )
+        if not waiting:
+            return None
+        return {"waiting": waiting, "committed": trial.probes.committed(application)}
 
-    return Aim(Happening.EVENTS_WAITING, glimpse, evidence)
+    return Moment(Happening.EVENTS_WAITING, glimpse, evidence)
 
 
 def _applied(program: Program, rows: Iterable[tuple[str, str, str]]) -> Iterator[tuple[str, int]]:
-    """Where the last entry of each stored state of a program stands: its own position, because
-    nothing feeds it from afar.
+    """Yield where the last entry of each stored state of a program stands.
+
+    It is the state's own position, because nothing feeds it from afar.
     """
     assert program.stored_value
     for stage, key, value in rows:
@@ -330,9 +387,10 @@ def _applied(program: Program, rows: Iterable[tuple[str, str, str]]) -> Iterator
             yield f"{applied.topic}-{applied.partition}", applied.offset
 
 
-def stored_before_the_commit(trial: Trial, application: Application) -> Aim:
-    """A state is in the store whose input lies at or above the committed offset: between store and
-    commit.
+def stored_before_the_commit(trial: Trial, application: Application) -> Moment:
+    """Return the moment between store and commit.
+
+    A state is in the store whose input lies at or above the committed offset.
     """
     _demand_group(trial, application)
     store = application.store
@@ -340,14 +398,16 @@ def stored_before_the_commit(trial: Trial, application: Application) -> Aim:
     known = store.version()
 
     def glimpse() -> bool:
-        """Somebody wrote to the store; asked in a spin, because a quick design commits a
-        millisecond later.
+        """Return whether the design wrote to the store.
+
+        The store is asked in a spin, because a quick design commits a millisecond later.
         """
         nonlocal known
         until = time.monotonic() + SPIN_S
         while (now := store.version()) == known and time.monotonic() < until:
             time.sleep(0)
-        changed, known = now != known, now
+        changed = now != known
+        known = now
         return changed
 
     def evidence() -> Evidence | None:
@@ -360,17 +420,18 @@ def stored_before_the_commit(trial: Trial, application: Application) -> Aim:
                 beyond[place] = max(beyond.get(place, -1), offset)
         return {"beyond": beyond, "committed": committed} if beyond else None
 
-    return Aim(Happening.BETWEEN_STORE_AND_COMMIT, glimpse, evidence)
+    return Moment(Happening.BETWEEN_STORE_AND_COMMIT, glimpse, evidence)
 
 
-def between_the_stages(trial: Trial, application: Application) -> Aim:
-    """One stage of an entry's partition is stored further than the other: between them.
+def between_the_stages(trial: Trial, application: Application) -> Moment:
+    """Return the moment when one stage of a partition is stored further than another.
 
-    Some store both at once, and say so.
+    Some designs store both at once, and say so. Their moment is between store and commit.
     """
     if "stages-at-once" in trial.manifest.capabilities:
         return stored_before_the_commit(trial, application)
-    stages, store = application.program.stages, application.store
+    stages = application.program.stages
+    store = application.store
     assert store
 
     def evidence() -> Evidence | None:
@@ -380,12 +441,11 @@ def between_the_stages(trial: Trial, application: Application) -> Aim:
         first, second = through.values()
         return {"stored": through} if first != second else None
 
-    return Aim(
-        Happening.BETWEEN_STAGES, stored_before_the_commit(trial, application).glimpse, evidence
-    )
+    glimpse = stored_before_the_commit(trial, application).glimpse
+    return Moment(Happening.BETWEEN_STAGES, glimpse, evidence)
 
 
-AIMS = {
+MOMENTS: dict[str, Callable[[Trial, Application], Moment]] = {
     "between its stages": between_the_stages,
     "between store and commit": stored_before_the_commit,
     "with events waiting": events_waiting,
@@ -395,57 +455,3 @@ AIMS = {
     "between output and commit": outputs_beyond_the_commit,
     "after a commit": just_committed,
 }
-
-
-class _Visible:
-    """The visible outputs, placed among the model's states; asked again and again while a design
-    runs.
-    """
-
-    def __init__(self, trial: Trial, application: Application) -> None:
-        self._trial, self._application = trial, application
-        self._position: Position = dict.fromkeys(range(application.partitions), 0)
-        # Of each output: its key, and the states that it shows.
-        self._items: list[tuple[bytes, list[Any]]] = []
-        # key and state -> which of the key's states it is, from 1
-        self._places: dict[tuple[bytes, Any], int] = {}
-        self.states: States = {}
-        self.shown: dict[bytes, int] = {}  # key -> how many of its states came out
-
-    def look(self) -> None:
-        """Read what is new, and place it among the states; all of it anew where there are other
-        states.
-        """
-        trial, application = self._trial, self._application
-        new = list(
-            self._read(trial.reading.records(application.writes, self._position, committed=True))
-        )
-        self._items += new
-        states = view_of(trial.history, application.name).states
-        if states is not self.states:
-            self.states, self.shown, new = states, {}, self._items
-            self._places = {}
-            for key, each in states.items():
-                for number, state in enumerate(each, 1):
-                    self._places.setdefault((key, state.value), number)
-        for key, items in new:
-            count = max(self._places.get((key, value), 0) for value in items)
-            if count > self.shown.get(key, 0):
-                self.shown[key] = count
-
-    def _read(self, messages: Iterable[Any]) -> Iterator[tuple[bytes, list[Any]]]:
-        program = self._application.program
-        for message in messages:
-            try:
-                items = program.items(program.value_of(_Raw(message)))  # type: ignore[arg-type]
-            except Unreadable:
-                continue  # the checks will name it
-            yield message.key(), items
-
-
-class _Raw:
-    """A client's message under the names of a history record."""
-
-    def __init__(self, message: Any) -> None:
-        self.key, self.value = message.key(), message.value()
-        self.at = f"{message.topic()}-{message.partition()}@{message.offset()}"

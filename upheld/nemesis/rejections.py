@@ -1,26 +1,27 @@
-"""Failures that a design is told of, by the broker's own answer, so that it can end in order."""
+"""Failures by the broker's own answer, after which a design can end in order."""
 
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource  # type: ignore[attr-defined]
 
 from upheld.history.marks import Happening
-from upheld.nemesis.moments import AIMS, Evidence, hold
+from upheld.nemesis.moments import MOMENTS, Evidence, pause_at
 from upheld.trial.application import Application
 from upheld.trial.trial import Trial
 from upheld.verdicts import MarkMissed
 
 # A transaction marker is a batch of 78 bytes, an output one of more than 150. Below a marker's size
-# the broker could not
-# write the abort itself, and on 4.3.1 the transaction then stays open for ever (measured).
+# the broker could not write the abort itself, and on 4.3.1 the transaction then stays open for ever
+# (measured).
 MARKER_FITS_BYTES = 100
 
 
 def refuse_outputs(trial: Trial, application: Application) -> None:
-    """Make the broker refuse every further output of an open transaction as too large, until the
-    design gives up.
+    """Make the broker refuse every further output of an open transaction as too large.
 
-    The design is held with a transaction open while the output topic's max.message.bytes is
-    lowered, and goes on. Records how long its transaction outlived it; one that was whole already,
-    and committed, is no failure in its middle.
+    The design is held with a transaction open while max.message.bytes of the output topic is
+    lowered. It goes on until it gives up. How long its transaction outlived it is recorded.
+
+    Raises:
+        MarkMissed: The design did not end; or its transaction was whole already, and committed.
     """
     admin = trial.reading.admin
 
@@ -33,7 +34,7 @@ def refuse_outputs(trial: Trial, application: Application) -> None:
         for future in admin.incremental_alter_configs([resource]).values():
             future.result(10)
 
-    evidence = hold(trial, application, AIMS["with a transaction open"](trial, application))
+    evidence = pause_at(trial, application, MOMENTS["with a transaction open"](trial, application))
     limit(MARKER_FITS_BYTES)
     instance = application.running["a"]
     trial.instances.resume(application)
@@ -44,25 +45,26 @@ def refuse_outputs(trial: Trial, application: Application) -> None:
             f"{trial.manifest.name} did not end, though the broker refused its outputs"
         )
     ended_ms = trial.now_ms
-    said = (
+    end = (
         f"{instance.failed.kind}: {instance.failed.message}"
         if instance.failed
         else f"exit {instance.exit_code}"
     )
     trial.instances.let_go(application, "a")
-    trial.recorder.happened(application, "a", "failed", said)
+    trial.recorder.happened(application, "a", "failed", end)
     trial.waits.settle(application, since_ms=ended_ms)
     if _fate(trial, application, evidence) != "abort":
         raise MarkMissed(
             f"{trial.manifest.name} had sent the whole of its open transaction when outputs were "
             "refused"
         )
-    trial.mark(Happening.OUTPUTS_REFUSED, said=said)
+    trial.mark(Happening.OUTPUTS_REFUSED, said=end)
 
 
 def _fate(trial: Trial, application: Application, evidence: Evidence) -> str | None:
-    """What became of the transaction that was seen open: the first marker of its writer above what
-    was stable then.
+    """Return what became of a transaction that was seen open: `commit` or `abort`.
+
+    It is the first marker of its writer above the last stable offset of then, if there is one.
     """
     writers = {producer_id for producer_id, _ in evidence["writers"]}
     stable = {

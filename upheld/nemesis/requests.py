@@ -1,15 +1,15 @@
-"""Faults at a request: the proxy meets the next one of an API that an instance sends, before the
-broker has it or after.
+"""Faults at a request that an instance sends, by a rule of the proxy.
 
-What is held is lost when the instance is killed, as it would be had the instance died just then; or
-it arrives late.
+The proxy meets the next request of an API before the broker has it, or its answer after. A request that is held is lost
+if the instance is killed, as if the instance had died just then. Or it arrives late.
 """
 
 import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NoReturn
 
 from kio.schema.errors import ErrorCode
 
@@ -34,34 +34,61 @@ AFTER: dict[Fault, Happening] = {
     "refuse": Happening.APPLIED_AND_REFUSED,
 }
 LOOK_S = 0.05
-ARRIVED_S = 5.0  # what was held is answered by then
+ARRIVED_S = 5.0  # a request that was held is answered by then
 SILENT_S = 90.0  # half as much again as the longest request timeout that clients come with
 
 
-def meet(  # noqa: PLR0913, PLR0917 (what the sentence says)
-    trial: Trial,
-    application: Application,
-    fault: Fault,
-    moment: Moment,
-    request: str,
-    error: ErrorCode = ErrorCode.none,
-) -> Rule:
-    """Strike the next such request of instance a, and mark it; one that has drained its input is
-    given another wave, a few times.
+@dataclass(frozen=True)
+class Strike:
+    """A fault at the next request of an API."""
 
-    A request has Kafka's name for it, such as EndTxn. NotOffered where its clients never send one,
-    MarkMissed where no more came.
+    fault: Fault
+    moment: Moment
+    request: str  # Kafka's name for it, such as EndTxn
+    error: ErrorCode = ErrorCode.none  # that a refusal answers
+
+    @property
+    def api(self) -> str:
+        """Return the name that the proxy has for the request, such as `end_txn`."""
+        return re.sub(r"(?<!^)(?=[A-Z])", "_", self.request).lower()
+
+    @property
+    def happening(self) -> Happening:
+        """Return the code of its mark."""
+        return (BEFORE if self.moment == "before" else AFTER)[self.fault]
+
+
+def strike_at(trial: Trial, application: Application, strike: Strike) -> Rule:
+    """Strike the next such request of instance a and mark it; return the proxy's rule.
+
+    A design that has drained its input is given another wave, a few times.
+
+    Raises:
+        NotOffered: The clients of the design never send such a request.
+        MarkMissed: No more of them came.
+        AdapterBreach: The instance never went through the proxy.
     """
-    rule = Rule(
-        application.door(),
-        re.sub(r"(?<!^)(?=[A-Z])", "_", request).lower(),
-        fault,
-        moment,
-        error=error,
-    )
+    rule = Rule(application.door(), strike.api, strike.fault, strike.moment, error=strike.error)
     trial.rig.open_proxy().arm(rule)
-    trial.rig.pool(trial.manifest).prepare()  # somebody may have to take over
-    waves, until = 0, time.monotonic() + trial.rig.progress_s * trial.rig.time_scale
+    trial.rig.pool(trial.manifest).prepare()  # another instance may have to take over
+    _await_strike(trial, application, rule, strike.request)
+    assert rule.exchange
+    if strike.fault == "refuse":
+        rule.exchange.is_over.wait(ARRIVED_S * trial.rig.time_scale)
+        if rule.exchange.told is None:
+            raise MarkMissed(
+                f"{trial.manifest.name} left before it was told that its {strike.request} is "
+                "refused"
+            )
+    text = strike.happening.text.format(request=strike.request)
+    trial.mark(strike.happening, text, **evidence_of(rule.exchange))
+    return rule
+
+
+def _await_strike(trial: Trial, application: Application, rule: Rule, request: str) -> None:
+    """Wait until the proxy has met a request, and feed the design if it has drained."""
+    waves = 0
+    until = time.monotonic() + trial.rig.progress_s * trial.rig.time_scale
     while not rule.struck.wait(LOOK_S):
         trial.monitor.tick(application)
         trial.rig.open_proxy()  # which says what it could not read
@@ -73,25 +100,16 @@ def meet(  # noqa: PLR0913, PLR0917 (what the sentence says)
             application, outputs_too=False
         ):
             if waves == WAVES:
-                _never(trial, rule, request)
+                _raise_unmet(trial, rule, request)
             waves += 1
             trial.workload.feed_more(application)
-    assert rule.exchange
-    if fault == "refuse":
-        rule.exchange.is_over.wait(ARRIVED_S * trial.rig.time_scale)
-        if rule.exchange.told is None:
-            raise MarkMissed(
-                f"{trial.manifest.name} left before it was told that its {request} is refused"
-            )
-    happening = (BEFORE if moment == "before" else AFTER)[fault]
-    said = happening.text.format(request=request)
-    trial.mark(happening, said, **evidence_of(rule.exchange))
-    return rule
 
 
 def arrive(trial: Trial, rule: Rule) -> None:
-    """Let what is held arrive, and mark what the broker answers; MarkMissed where it says
-    nothing.
+    """Let a request that is held arrive, and mark what the broker answers.
+
+    Raises:
+        MarkMissed: The broker does not answer.
     """
     assert rule.exchange
     trial.rig.open_proxy().release(rule)
@@ -108,8 +126,10 @@ def arrive(trial: Trial, rule: Rule) -> None:
 
 
 def give_up(trial: Trial, application: Application, rule: Rule) -> None:
-    """Wait until the client leaves the connection that fell silent, and mark how long it took;
-    Violated where it never does.
+    """Wait until the client leaves a silent connection, and mark how long that took.
+
+    Raises:
+        Violated: The client never leaves it.
     """
     began = time.monotonic()
 
@@ -128,10 +148,15 @@ def give_up(trial: Trial, application: Application, rule: Rule) -> None:
 
 @contextmanager
 def out_of_reach(trial: Trial, application: Application) -> Iterator[None]:
-    """Meanwhile instance a has no connection to a broker, and gets none; weigh it before and at the
-    end of that.
+    """Keep instance a from every broker while the body runs, and mark that.
+
+    Its memory is recorded before that and at the end.
+
+    Raises:
+        AdapterBreach: The instance never went through the proxy.
     """
-    proxy, door = trial.rig.open_proxy(), application.door()
+    proxy = trial.rig.open_proxy()
+    door = application.door()
     trial.probes.weigh(application)
     if not (lost := proxy.bar(door)):
         raise AdapterBreach(
@@ -145,7 +170,8 @@ def out_of_reach(trial: Trial, application: Application) -> Iterator[None]:
     trial.mark(Happening.BROKER_OUT_OF_REACH, connections=lost, turned_away=turned_away)
 
 
-def _never(trial: Trial, rule: Rule, request: str) -> None:
+def _raise_unmet(trial: Trial, rule: Rule, request: str) -> NoReturn:
+    """Say why no such request came, though the input was drained."""
     seen = {
         exchange.api for exchange in trial.rig.open_proxy().exchanges if exchange.door == rule.door
     }
@@ -159,14 +185,16 @@ def _never(trial: Trial, rule: Rule, request: str) -> None:
 
 
 def evidence_of(exchange: Exchange) -> dict[str, Any]:
-    """What a mark says of a request that was struck; where it was done and is refused, that the
-    broker knew of no error (0).
+    """Return the evidence of a mark about a request that was struck.
+
+    If the broker did what it asked and the client was told of a refusal, the evidence holds the
+    broker's own error, which is 0.
     """
-    said: dict[str, Any] = {} if exchange.told is None else {"told": exchange.told.name}
+    refusal: dict[str, Any] = {} if exchange.told is None else {"told": exchange.told.name}
     if exchange.refusal and exchange.api == "produce":
-        said |= {"overtaken": exchange.overtaken.is_set()}
+        refusal |= {"overtaken": exchange.overtaken.is_set()}
     elif exchange.told and not exchange.refusal:
-        said |= {"broker_error": exchange.error}
+        refusal |= {"broker_error": exchange.error}
     return {
         "befell": exchange.fault,
         "api": exchange.api,
@@ -175,5 +203,18 @@ def evidence_of(exchange: Exchange) -> dict[str, Any]:
         "client": exchange.client_id,
         "connection": exchange.connection,
         "answered": exchange.answered_s is not None,
-        **said,
+        **refusal,
     }
+
+
+# The call of the sentences; it goes when they strike at a request.
+def meet(  # noqa: PLR0913, PLR0917
+    trial: Trial,
+    application: Application,
+    fault: Fault,
+    moment: Moment,
+    request: str,
+    error: ErrorCode = ErrorCode.none,
+) -> Rule:
+    """Strike the next such request of instance a."""
+    return strike_at(trial, application, Strike(fault, moment, request, error))

@@ -7,10 +7,8 @@ from upheld.trial.trial import Trial
 from upheld.verdicts import MarkMissed
 
 # A slow store takes nothing for so long, and everything for so long, by turns.
-HELD_MS, FREE_MS = (
-    1_000,
-    300,
-)
+HELD_MS = 1_000
+FREE_MS = 300
 DISTURBED = {
     "locked": Happening.STORE_LOCKED,
     "slow": Happening.STORE_SLOW,
@@ -19,20 +17,27 @@ DISTURBED = {
 
 
 def disturb(trial: Trial, application: Application, how: str, length_ms: int) -> None:
-    """Have the store locked, slow or down for so long; record at the end of it what is committed,
-    and what is stored.
+    """Have the store locked, slow or down for a while, and mark that.
 
-    A slow one is locked most of the time, and takes in between what waits. MarkMissed where nothing
-    came out meanwhile that is to be stored, or where nothing was written to a slow one.
+    A slow store is locked most of the time, and accepts in between what waits. The committed
+    offsets and the rows of the store are recorded at the end.
+
+    Args:
+        trial: The attempt.
+        application: The application that keeps its state in the store.
+        how: `locked`, `slow` or `down`.
+        length_ms: How long that lasts.
+
+    Raises:
+        MarkMissed: No output came meanwhile that is to be stored, or nothing was written to a slow
+            store.
     """
     store = application.store
     assert store
     trial.probes.observe(application)
-    known, version, until_ms = (
-        trial.probes.outputs_seen(application),
-        store.version(),
-        trial.now_ms + length_ms,
-    )
+    known = trial.probes.outputs_seen(application)
+    version = store.version()
+    until_ms = trial.now_ms + length_ms
     trial.probes.weigh(application)
     while how == "slow" and trial.now_ms + HELD_MS + FREE_MS < until_ms:
         with store.held():

@@ -1,6 +1,4 @@
-"""What becomes of an input's log: more partitions, another topic of that name, records that are
-gone before they were read.
-"""
+"""Acts on the log of an input: new partitions, a new topic, deleted records."""
 
 from upheld.history import events
 from upheld.history.marks import Happening
@@ -10,10 +8,10 @@ from upheld.verdicts import MarkMissed, Violated
 
 
 def grow(trial: Trial, application: Application) -> None:
-    """Give the input twice as many partitions; what is fed next goes there as well.
+    """Give the input twice as many partitions; the next wave goes there as well.
 
-    A branch of the ledger stays where it is or goes from partition p of n to p + n, which lies
-    behind it in the log, so the states of its accounts stay in order.
+    A branch of the ledger stays where it is, or goes from partition p of n to p + n. That partition
+    comes after it in the log, so the states of its accounts stay in order.
     """
     topic = application.reads
     partitions = application.inputs[topic] = 2 * application.inputs[topic]
@@ -26,8 +24,9 @@ def grow(trial: Trial, application: Application) -> None:
 
 
 def make_anew(trial: Trial, application: Application) -> None:
-    """Delete the input topic, and make one of that name and size; nobody has read anything of
-    that.
+    """Delete the input topic, and make a new one of that name and size.
+
+    The harness forgets what it has read and written there.
     """
     topic = application.reads
     partitions = application.inputs[topic]
@@ -44,10 +43,13 @@ def make_anew(trial: Trial, application: Application) -> None:
 
 
 def cut(trial: Trial, application: Application) -> None:
-    """Have the broker delete the first half of what is not committed, in each partition; mark from
-    where to where.
+    """Delete the first half of what is not committed, and mark from where to where.
 
-    MarkMissed where that was no record that a reader is given.
+    It is half of each partition, deleted by the broker.
+
+    Raises:
+        NotOffered: The design names no consumer group.
+        MarkMissed: None of the deleted records is visible to a reader.
     """
     trial.probes.demand_group(application, "how far it is")
     seen = [r for r in trial.history.of(events.Record) if r.visible]
@@ -60,13 +62,17 @@ def cut(trial: Trial, application: Application) -> None:
             gaps[place] = (begin, unread[len(unread) // 2] + 1)
     if not gaps:
         raise MarkMissed("nothing was left that had not been read")
-    trial.reading.cut({place: end for place, (_, end) in gaps.items()})
+    trial.reading.truncate({place: end for place, (_, end) in gaps.items()})
     trial.mark(Happening.INPUT_TRUNCATED, gaps=gaps)
 
 
 def expect_gap(trial: Trial, application: Application) -> None:
-    """Wait until an instance that has lost some of its input says so, or has gone on without a
-    word; it may have refused.
+    """Wait until instance a says that some of its input is gone, or goes on silently.
+
+    It may have refused to start.
+
+    Raises:
+        Violated: It neither says so nor goes on.
     """
     instance = application.running["a"]
     if any(e.event == "failed" for e in trial.history.of(events.Instance)):

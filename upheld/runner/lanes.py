@@ -98,7 +98,8 @@ class Lanes(RunAccount):
         passing: list[threading.Thread] = []
         for number in range(1, count + 1):
             lane = Lane(
-                number, self._begun([*command, "--out", str(self.out / f"lane-{number}")], run)
+                number,
+                self._start_process([*command, "--out", str(self.out / f"lane-{number}")], run),
             )
             self.lanes.append(lane)
             threading.Thread(
@@ -110,14 +111,14 @@ class Lanes(RunAccount):
             beside.start()
             passing.append(beside)
         try:
-            self._hear(said)
+            self._take_all(said)
         except (KeyboardInterrupt, MachineProblem) as error:
             self.interrupted = isinstance(error, KeyboardInterrupt)
             self.problem = self.problem if self.interrupted else str(error)
             self.is_over = True
             for lane in self.lanes:
                 lane.process.send_signal(signal.SIGTERM)
-            self._hear(said)
+            self._take_all(said)
         for beside in passing:
             beside.join(LAST_WORDS_S)
         if self.broker:
@@ -127,7 +128,7 @@ class Lanes(RunAccount):
             self.close(*self.broker)
 
     @staticmethod
-    def _begun(command: list[str], run: RunScope) -> "subprocess.Popen[str]":
+    def _start_process(command: list[str], run: RunScope) -> "subprocess.Popen[str]":
         """Begin a lane in a process group of its own, since Ctrl-C is for the run.
 
         If the run is killed, its reaper ends the lane.
@@ -145,20 +146,20 @@ class Lanes(RunAccount):
             process_group=0,
         )
 
-    def _hear(self, said: Output) -> None:
+    def _take_all(self, said: Output) -> None:
         """Take the lines of all lanes, until all have ended."""
         while not all(lane.state == "has ended" for lane in self.lanes):
             lane, line = said.get()
             if line is None:
-                self.ended(lane, lane.process.wait())
+                self.note_end(lane, lane.process.wait())
             else:
-                self.heard(lane, json.loads(line))
+                self.take(lane, json.loads(line))
             self.hand_out()
             self.time_left.lanes = sum(
                 lane.state not in {"ends", "has ended"} for lane in self.lanes
             )
 
-    def heard(self, lane: Lane, line: dict[str, Any]) -> None:
+    def take(self, lane: Lane, line: dict[str, Any]) -> None:
         """Note that a lane can be asked, has judged a row, or cannot go on."""
         match line.pop("kind"):
             case "opened":
@@ -227,7 +228,7 @@ class Lanes(RunAccount):
         self.waiting.remove(best)
         return best
 
-    def ended(self, lane: Lane, code: int) -> None:
+    def note_end(self, lane: Lane, code: int) -> None:
         """Note a lane's end; any exit code but 0 is a problem of the machine.
 
         So is an end before the lane was told to end.

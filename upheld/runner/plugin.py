@@ -19,17 +19,17 @@ from rich.console import Console
 
 from upheld.errors import MachineProblem, is_interrupt
 from upheld.history import events
-from upheld.judging.claims import claims_of
 from upheld.judging.evidence import illustrate
 from upheld.protocol.manifest import Manifest
 from upheld.report import Cost, RowResult
 from upheld.runner.account import RunAccount
 from upheld.runner.choice import Choice
 from upheld.runner.trouble import trouble
-from upheld.spec.gherkin import Row, Scenario
+from upheld.spec.gherkin import ON_A_CLUSTER, TIMED, Row, Scenario
+from upheld.steps import modules
 from upheld.supervisor.costs import Look, cost, look
 from upheld.trial.rig import Rig
-from upheld.trial.trial import ON_A_CLUSTER, Trial
+from upheld.trial.trial import Trial
 from upheld.ui.timeleft import RowKey
 from upheld.verdicts import ATTEMPTS, Judged, MarkMissed, Reason, Verdict, judged
 
@@ -55,11 +55,9 @@ class Plugin(RunAccount):
         The traceback of a failure in them is Python's own, since pytest's parses the source of
         every frame.
         """
-        from upheld.steps import sentences, tables  # noqa: PLC0415 - an import registers them
-
         config.option.tbstyle = "native"
-        config.pluginmanager.register(sentences, "upheld-sentences")
-        config.pluginmanager.register(tables, "upheld-sentences-on-tables")
+        for module in modules():
+            config.pluginmanager.register(module, module.__name__)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_bdd_apply_tag(self) -> bool:
@@ -158,14 +156,16 @@ class Plugin(RunAccount):
         # Each repetition keeps its history: one of them may be violated.
         nth = f"-{repetition + 1}" if repetition else ""
         rig = self.rig
-        if any(ON_A_CLUSTER in step.text for step in self.row(item)[1].steps):
+        row = self.row(item)[1]
+        if ON_A_CLUSTER in row.tags:
             rig = rig.on_a_cluster()
         else:
             rig.end_cluster()
-        trial = Trial(rig, design, self.row(item)[1].id, attempt, nth)
+        trial = Trial(rig, design, row.id, attempt, nth)
+        trial.tags = row.tags
         item.stash[TRIAL] = trial
         pool = self.rig.pool(design)
-        if any(claim.is_timed for claim in claims_of(self.row(item)[1])):
+        if TIMED in row.tags:
             pool.rest()
         else:  # an instance for the next fault boots while this row is judged
             pool.prepare()
@@ -179,7 +179,7 @@ class Plugin(RunAccount):
         """Try until a mark was left, at most five times; then report."""
         began = time.monotonic()
         self.row_started(self.key(item))
-        self.looked = self.looked or self.look()
+        self.looked = self.looked or self._look()
         for attempt in range(ATTEMPTS):
             item.stash[ATTEMPT] = attempt
             item.stash[ENDED] = None
@@ -257,7 +257,7 @@ class Plugin(RunAccount):
             )
             result.partitions = max((a.partitions for a in trial.applications.values()), default=0)
             result.waited_ms = trial.waited_ms() if found.verdict is Verdict.UPHELD else {}
-            result.cost = self.cost(trial)
+            result.cost = self._cost(trial)
             result.history = str(trial.path.relative_to(self.rig.out))
             trial.history.add(
                 events.Ended(
@@ -279,15 +279,15 @@ class Plugin(RunAccount):
             del item.stash[ENDED]  # and so is the traceback of its end
         return result
 
-    def look(self) -> Look:
+    def _look(self) -> Look:
         """Return the CPU-seconds so far; the cluster's nodes count as the broker's."""
         brokers = [self.rig.broker, *([self.rig.cluster.broker] if self.rig.cluster else [])]
         return look(pid for broker in brokers for pid in broker.pids)
 
-    def cost(self, trial: Trial) -> Cost:
+    def _cost(self, trial: Trial) -> Cost:
         """Return the cost of the row since the last one had ended."""
         assert self.looked
-        now = self.look()
+        now = self._look()
         found = cost(self.looked, now)
         self.looked = now
         found.peak_memory_mb = (trial.instances.peak_bytes >> 20) or None

@@ -18,6 +18,7 @@ from gherkin.pickles.compiler import (
     GherkinDocumentWithURI,
     Pickle,
     PickleArgumentDataTableEnvelope,
+    PickleArgumentDataTableRow,
     PickleStep,
 )
 
@@ -26,6 +27,9 @@ from upheld.programs import PROGRAMS
 from upheld.protocol.messages import MODES
 from upheld.spec.depths import Depth, depth_of
 
+THROUGH_PROXY: Final = "@wire"  # its instances reach the broker through the proxy
+ON_A_CLUSTER: Final = "@cluster"  # it runs on a cluster of three brokers
+TIMED: Final = "@timed"  # it judges milliseconds, so nothing may boot meanwhile
 SOAK_TAG: Final = "@soak"  # judged only if a request names the tag or the scenario
 ID_TAG: Final = re.compile(
     r"@(?P<id>(?P<guarantee>G[1-9]\d*|SLA)\.(?P<slug>[a-z0-9]+(-[a-z0-9]+)*))"
@@ -56,6 +60,11 @@ class Step:
     text: str
     line: int
     table: Table = ()
+
+    @property
+    def whole(self) -> str:
+        """Return the text, and that of each cell below it."""
+        return " ".join([self.text, *(cell for cells in self.table for cell in cells)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,14 +263,19 @@ def _steps(nodes: Iterable[ast.Step]) -> Iterator[Step]:
     above: StepType | None = None
     for node in nodes:
         above = _STEP_TYPES.get(node["keywordType"]) or above
-        yield Step(above, node["text"], node["location"]["line"])
+        table = node.get("dataTable")
+        cells = _texts(table["rows"]) if table else ()
+        yield Step(above, node["text"], node["location"]["line"], cells)
 
 
 def _table(step: PickleStep) -> Table:
     argument = cast(PickleArgumentDataTableEnvelope, step.get("argument", {}))
     if "dataTable" not in argument:
         return ()
-    rows = argument["dataTable"]["rows"]
+    return _texts(argument["dataTable"]["rows"])
+
+
+def _texts(rows: Iterable[PickleArgumentDataTableRow | ast.TableRow]) -> Table:
     return tuple(tuple(cell["value"] for cell in row["cells"]) for row in rows)
 
 

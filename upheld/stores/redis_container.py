@@ -1,10 +1,13 @@
-"""A Redis server in a container, for machines that have an engine and no server on PATH."""
+"""A Redis server in a container.
+
+It is for machines that have an engine and no server on PATH.
+"""
 
 import contextlib
 import functools
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from upheld.brokers.engine import (
     EngineErrors,
@@ -17,15 +20,16 @@ from upheld.brokers.node import free_ports
 from upheld.errors import MachineProblem
 from upheld.supervisor.reaper import RunScope
 
-IMAGE = "redis:8"
-IMAGE_VARIABLE = "UPHELD_REDIS_IMAGE"
-_PORT = 6379
+IMAGE: Final = "redis:8"
+IMAGE_VARIABLE: Final = "UPHELD_REDIS_IMAGE"
+_PORT: Final = 6379
 
 
 @functools.cache
 def redis_image() -> tuple[str, str]:
-    """An image that the engine has, pulled if need be, or why there is none; asked once, since a
-    pull takes its time.
+    """Return an image that the engine has, pulled if need be; or why there is none.
+
+    The engine is asked once, since a pull takes its time.
     """
     try:
         return find_image(os.environ.get(IMAGE_VARIABLE) or IMAGE), ""
@@ -37,7 +41,8 @@ class RedisContainer:
     """The server, which keeps its disk until it is closed; `address` is a URL of it."""
 
     def __init__(self, run: RunScope, image: str, options: tuple[str, ...]) -> None:
-        self._run, self._image = run, image
+        self._run = run
+        self._image = image
         self._made: Any = None
         (port,) = free_ports(1)
         self._container, host = container_of(run, image, port, _PORT)
@@ -45,7 +50,7 @@ class RedisContainer:
         self.address = f"redis://{host}:{port}/0"
 
     def start(self) -> None:
-        """Start it, with what it kept."""
+        """Start the server, with what it kept."""
         with self._asked("start"):
             if self._made is None:
                 self._container.start()
@@ -55,19 +60,19 @@ class RedisContainer:
                 self._made.start()
 
     def has_ended(self) -> bool:
-        """Whether nobody will answer any more."""
+        """Return whether the server has ended, so that it will answer no more."""
         with self._asked("answer"):
             self._made.reload()
             return bool(self._made.status == "exited")
 
     def kill(self) -> None:
-        """SIGKILL."""
+        """SIGKILL the server."""
         with self._asked("end"):
             self._made.kill()
             self._made.wait()
 
     def close(self) -> None:
-        """Remove it with what it kept."""
+        """Remove the container, with what it kept."""
         with contextlib.suppress(*EngineErrors):
             self._container.stop()
 

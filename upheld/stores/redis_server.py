@@ -1,8 +1,8 @@
-"""A Redis server: for each stage of an application a hash `APPLICATION_ID:STAGE`, its fields the
-keys.
+"""A Redis server: a hash `APPLICATION_ID:STAGE` for each stage of an application.
 
-It is one of the application's own, from PATH or in a container, or one that is given by its
-address. What is written is read from MONITOR, which tells every command with the server's own time.
+The fields of a hash are the keys. The server is one of the application's own, from PATH or in a
+container, or one that is given by its address. Writes are read from MONITOR, which tells every
+command with the server's own time.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Final, NamedTuple, Protocol, cast
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -24,36 +24,47 @@ from redis.exceptions import RedisError
 
 from upheld.brokers.node import free_ports
 from upheld.errors import MachineProblem, UsageProblem
+from upheld.stores.layout import Kept, Written
 from upheld.supervisor.reaper import RunScope
 from upheld.verdicts import MachineLacks, NotOffered
 
-_UP_S = 10.0
-_HELD_MS = 60_000
-_WORD = re.compile(r'"((?:[^"\\]|\\.)*)"')
-_WRITES = ("hset", "hmset", "hsetnx")
-# What it has acknowledged is still there when it was killed.
-_KEEPS_ALL = ("--save", "", "--appendonly", "yes", "--appendfsync", "always")
+_UP_S: Final = 10.0
+_LOOK_S: Final = 0.01
+_HELD_MS: Final = 60_000
+_PORT: Final = 6379  # of an address that names none
+_WORD: Final = re.compile(r'"((?:[^"\\]|\\.)*)"')
+_WRITES: Final = ("hset", "hmset", "hsetnx")
+# All that a server has acknowledged is still there after it is killed.
+_KEEPS_ALL: Final = ("--save", "", "--appendonly", "yes", "--appendfsync", "always")
+
+
+class _Seen(NamedTuple):
+    """A write as MONITOR tells it, with the server's own time in seconds."""
+
+    at_s: float
+    stage: str
+    key: str
 
 
 class _Server(Protocol):
-    """A server of ours; `address` is a URL of it."""
+    """A server of the harness; `address` is a URL of it."""
 
     address: str
 
     def start(self) -> None:
-        """Start it, with what it kept."""
+        """Start the server, with what it kept."""
         ...
 
     def has_ended(self) -> bool:
-        """Whether nobody will answer any more."""
+        """Return whether the server has ended, so that it will answer no more."""
         ...
 
     def kill(self) -> None:
-        """SIGKILL."""
+        """SIGKILL the server."""
         ...
 
     def close(self) -> None:
-        """End it for good."""
+        """End the server for good."""
         ...
 
 
@@ -78,7 +89,7 @@ class _Process:
         self.address = f"redis://127.0.0.1:{port}/0"
 
     def start(self) -> None:
-        """Start it, with what it kept."""
+        """Start the server, with what it kept."""
         self._process = subprocess.Popen(
             self._command,
             stdin=subprocess.DEVNULL,
@@ -90,11 +101,11 @@ class _Process:
         self._run.session(self._process.pid)
 
     def has_ended(self) -> bool:
-        """Whether nobody will answer any more."""
+        """Return whether the server has ended, so that it will answer no more."""
         return self._process is None or self._process.poll() is not None
 
     def kill(self) -> None:
-        """SIGKILL."""
+        """SIGKILL the server."""
         if self._process:
             self._process.kill()
             self._process.wait()
@@ -103,12 +114,17 @@ class _Process:
 
 
 def _server(run: RunScope, folder: Path) -> _Server:
-    """A server of our own; MachineLacks where the machine has neither the program nor a container of
-    it.
+    """Return a server of the harness.
+
+    Raises:
+        MachineLacks: The machine has neither the program nor a container of it.
     """
     if binary := shutil.which("redis-server"):
         return _Process(run, binary, folder)
-    from upheld.stores.redis_container import RedisContainer, redis_image  # noqa: PLC0415 - docker takes half a second
+    from upheld.stores.redis_container import (  # noqa: PLC0415 - slow to load
+        RedisContainer,
+        redis_image,
+    )
 
     image, reason = redis_image()
     if reason:
@@ -120,19 +136,20 @@ def _server(run: RunScope, folder: Path) -> _Server:
 
 
 class Redis:
-    """The server, ours or given; `address` is a URL of it."""
+    """The server, the harness's own or given; `address` is a URL of it."""
 
     def __init__(self, run: RunScope, folder: Path, application_id: str, given: str = "") -> None:
         self._prefix = f"{application_id}:"
         self._server = None if given else _server(run, folder)
         self.address = self._server.address if self._server else given
         self._client = Client.from_url(self.address, decode_responses=True)
-        self._told: list[tuple[float, str, str]] = []
-        self._asked = 0
-        self._kept: list[tuple[str, str, str]] | None = None  # what is in it while it is down
+        self._writes: list[_Seen] = []
+        self._reported = 0
+        self._kept: list[Kept] | None = None  # what is in it while it is down
         self._monitor: Any = None
         self._listener: threading.Thread | None = None
-        self._word, self._is_heard = uuid4().hex, threading.Event()
+        self._word = uuid4().hex
+        self._has_caught_up = threading.Event()
         try:
             self._serve()
         except BaseException:
@@ -141,14 +158,14 @@ class Redis:
             raise
 
     def _serve(self) -> None:
-        """Start the server, if it is ours, with what it kept; and listen to what it is told."""
+        """Start the harness's own server with what it kept, and listen to its commands."""
         if self._server:
             self._server.start()
         self._await()
         patient = {"decode_responses": True, "encoding_errors": "replace", "socket_timeout": None}
         self._monitor = ConnectionPool.from_url(self.address, **patient).make_connection()
         self._monitor.send_command("MONITOR")
-        self._monitor.read_response()  # it is told from here on
+        self._monitor.read_response()  # all later commands come
         self._listener = threading.Thread(
             target=self._listen, args=(self._monitor,), name="monitor", daemon=True
         )
@@ -164,7 +181,7 @@ class Redis:
                 raise MachineProblem(f"The store at {shown(self.address)} does not answer any more")
             if self._server.has_ended() or time.monotonic() > until:
                 raise MachineProblem("redis-server does not come up; try `redis-server` by hand")
-            time.sleep(0.01)
+            time.sleep(_LOOK_S)
 
     def _listen(self, monitor: Any) -> None:
         with contextlib.suppress(RedisError, OSError, ValueError):
@@ -172,17 +189,18 @@ class Redis:
                 line = str(monitor.read_response())
                 words = _WORD.findall(line)
                 if words[:2] == ["ECHO", self._word]:
-                    self._is_heard.set()
+                    self._has_caught_up.set()
                 if (
                     len(words) > 3
                     and words[0].lower() in _WRITES
                     and words[1].startswith(self._prefix)
                 ):
-                    at_s, stage = float(line.split(" ", 1)[0]), words[1].removeprefix(self._prefix)
-                    self._told += [(at_s, stage, key) for key in words[2::2]]
+                    at_s = float(line.split(" ", 1)[0])
+                    stage = words[1].removeprefix(self._prefix)
+                    self._writes += [_Seen(at_s, stage, key) for key in words[2::2]]
 
-    def rows(self) -> list[tuple[str, str, str]]:
-        """Stage, key and value of everything that is kept."""
+    def rows(self) -> list[Kept]:
+        """Return all rows that are kept."""
         if self._kept is not None:
             return self._kept
         names = sorted(self._client.scan_iter(f"{self._prefix}*"))
@@ -191,23 +209,24 @@ class Redis:
             for name in names
         )
         return [
-            (stage, key, value) for stage, fields in found for key, value in sorted(fields.items())
+            Kept(stage, key, value)
+            for stage, fields in found
+            for key, value in sorted(fields.items())
         ]
 
-    def writes(self) -> list[tuple[float, str, str]]:
-        """How many seconds ago, stage and key of every write since this was asked last."""
-        told, self._asked = self._told[self._asked :], len(self._told)
-        return [(time.time() - at_s, stage, key) for at_s, stage, key in told]
+    def writes(self) -> list[Written]:
+        """Return the writes since the last call."""
+        known = self._writes[self._reported :]
+        self._reported += len(known)
+        return [Written(time.time() - seen.at_s, seen.stage, seen.key) for seen in known]
 
     def version(self) -> int:
-        """A number that changes when somebody else has written; quick enough to be asked all the
-        time.
-        """
-        return len(self._told)
+        """Return a number that changes when another client has written."""
+        return len(self._writes)
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Meanwhile nobody can write; who reads sees what was there before."""
+        """Let no client write meanwhile; readers see what was there before."""
         self._client.client_pause(_HELD_MS, all=False)
         try:
             yield
@@ -216,16 +235,17 @@ class Redis:
 
     @contextlib.contextmanager
     def down(self) -> Iterator[None]:
-        """Meanwhile the server is killed; it comes back with what it had acknowledged, which `rows`
-        tells all along.
+        """Kill the server meanwhile; it comes back with all that it had acknowledged.
+
+        `rows` returns this all along.
         """
         if self._server is None:
             raise NotOffered(f"the store at {shown(self.address)} is not ours to kill")
         self._client.client_pause(_HELD_MS, all=False)
         self._kept = self.rows()
-        self._hear_all()
+        self._catch_up()
         self._server.kill()
-        self._unheard()
+        self._stop_listening()
         try:
             yield
         finally:
@@ -233,29 +253,31 @@ class Redis:
             self._kept = None
 
     def close(self) -> None:
-        """End the server, and what it kept with it; leave none of this application in one that was
-        given.
+        """End the server, with what it kept.
+
+        If the server was given, remove this application's rows from it.
         """
         if self._server:
             self._server.close()
         else:
             self._client.delete(*self._client.scan_iter(f"{self._prefix}*"), self._prefix)
-        self._unheard()
+        self._stop_listening()
         self._client.close()
 
-    def _hear_all(self) -> None:
-        """Wait until the listener was told all that the server was: a kill takes what is on its way
-        with it.
+    def _catch_up(self) -> None:
+        """Wait until the listener has heard all that the server has.
+
+        A kill would take with it what is still on its way.
         """
-        self._is_heard.clear()
+        self._has_caught_up.clear()
         self._client.echo(self._word)
-        if not self._is_heard.wait(_UP_S):
+        if not self._has_caught_up.wait(_UP_S):
             raise MachineProblem(
                 f"The store at {shown(self.address)} does not tell what is written there"
             )
 
-    def _unheard(self) -> None:
-        """Listen no more."""
+    def _stop_listening(self) -> None:
+        """Stop listening."""
         if self._monitor:
             self._monitor.disconnect()
         if self._listener:
@@ -263,14 +285,17 @@ class Redis:
 
 
 def shown(address: str) -> str:
-    """The address without what must not be shown."""
+    """Return an address without user and password."""
     url = urlsplit(address)
-    return f"{url.scheme}://{url.hostname}:{url.port or 6379}"
+    return f"{url.scheme}://{url.hostname}:{url.port or _PORT}"
 
 
 def reachable(address: str) -> str:
-    """The address of a server that answers; UsageProblem where it is no address, MachineProblem
-    where nobody answers.
+    """Return the address of a server, once it has answered.
+
+    Raises:
+        UsageProblem: It is no address.
+        MachineProblem: No server answers.
     """
     try:
         with Client.from_url(

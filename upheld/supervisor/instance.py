@@ -99,7 +99,7 @@ class Instance:
         self.breach: AdapterBreach | None = None
         self.survivors: list[int] = []
         self.stderr_path = log_dir / f"{self.name}.stderr"
-        self._heard = threading.Condition()
+        self._condition = threading.Condition()
         self._asked: Message | None = None
         self._answer: Message | None = None
         self._half = b""
@@ -212,7 +212,7 @@ class Instance:
     def ask(self, request: Message, deadline_s: float) -> Message:
         """Send a request, and return its one reply within the deadline, which is scaled."""
         until = time.monotonic() + deadline_s * self.time_scale
-        with self._heard:
+        with self._condition:
             self.check()
             if self.failed:
                 return self.failed
@@ -222,11 +222,11 @@ class Instance:
             assert self._process.stdin
             self._process.stdin.write(request.model_dump_json(exclude_none=True).encode() + b"\n")
             self._process.stdin.flush()
-        with self._heard:
+        with self._condition:
             while self._answer is None and self.failed is None:
                 self.check()
                 if self._process.poll() is not None:
-                    self._heard.wait_for(
+                    self._condition.wait_for(
                         lambda: self._settled or not self._listener.is_alive(), _DRAIN_S
                     )
                     if not self._settled:
@@ -236,7 +236,7 @@ class Instance:
                         self._silence_text(request, deadline_s * self.time_scale), Silence
                     )
                 else:
-                    self._heard.wait(min(left, _LOOK_S))
+                    self._condition.wait(min(left, _LOOK_S))
             reply = self._answer or self.failed
             assert reply
             return reply
@@ -280,7 +280,7 @@ class Instance:
         """
         if "reusable" not in self.manifest.capabilities or self.exit_code is not None:
             return False
-        with self._heard:
+        with self._condition:
             if self.breach or self.environment or self._asked or not self._is_free:
                 return False
             self.failed = None
@@ -332,20 +332,20 @@ class Instance:
         with self._process.stdout as stdout:
             while chunk := os.read(stdout.fileno(), CHUNK_BYTES):
                 *lines, self._half = (self._half + chunk).split(b"\n")
-                with self._heard:
+                with self._condition:
                     for line in lines:
-                        self._hear(line)
+                        self._take(line)
                     if len(self._half) > MAX_LINE_BYTES:
                         self._broken(
                             f"wrote a line of more than {MAX_LINE_BYTES} bytes to stdout: "
                             f"{self._secrets.shown(self._half)}. {breaches.ONE_LINE}"
                         )
-                    self._heard.notify_all()
+                    self._condition.notify_all()
                 if len(self._half) > MAX_LINE_BYTES or self._unasked > MAX_UNASKED_LINES:
                     self._hold_still()
                     return
-        with self._heard:
-            self._heard.notify_all()
+        with self._condition:
+            self._condition.notify_all()
 
     def _hold_still(self) -> None:
         """Keep the pipe open, unread, until the process ends.
@@ -354,7 +354,7 @@ class Instance:
         """
         self._process.wait()
 
-    def _hear(self, line: bytes) -> None:
+    def _take(self, line: bytes) -> None:
         """Sort one line: the awaited answer, a `failed`, or a breach."""
         # An error may quote the settings, and its message is kept in the history.
         line = self._secrets.masked(line)

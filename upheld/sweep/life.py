@@ -50,7 +50,7 @@ LOOK_S: Final = 0.02
 KEPT_ANOMALIES: Final = 20  # of a result; its history has all of them
 CLAIMS: Final = {
     "fold": "the visible outputs are the fold of the committed input",
-    "relation": "the outputs are the model's, in the order and as often as the mode allows",
+    "relation": "the outputs match the model under the mode",
     "side-effects": "nothing else changes on the broker",
 }
 
@@ -211,7 +211,7 @@ class Life:
         if not self.point or self.point.phase != name:
             goes()
         else:
-            self._die(self.point, goes)
+            self._crash_and_recover(self.point, goes)
         self.trace += [(name, api) for api in self._seen(since_s)]
 
     def _seen(self, since_s: float) -> list[str]:
@@ -223,23 +223,23 @@ class Life:
             seen += [(effect.at_s, effect.api) for effect in changes]
         return [api for at_s, api in sorted(seen) if at_s >= since_s]
 
-    def _die(self, point: CrashPoint, goes: Callable[[], object]) -> None:
+    def _crash_and_recover(self, point: CrashPoint, goes: Callable[[], object]) -> None:
         """Crash at the point and start the instance again; a pair crashes once more meanwhile."""
-        rule = self._strike(point, goes)
+        rule = self._crash_at(point, goes)
         if isinstance(rule, Rule) and point.side in LATER:
-            self._succeed(rule)
+            self._hand_over(rule)
             return
         self._claim_fold()
         since_s = time.monotonic()
         if point.then:
-            self._strike(point.then, self._come_back)
+            self._crash_at(point.then, self._restart)
             self._claim_fold()
-        self._come_back()
+        self._restart()
         self.recovery = self._seen(since_s)
         if point.phase == SHUTDOWN:
             self.trial.instances.stop(self.application)
 
-    def _come_back(self) -> None:
+    def _restart(self) -> None:
         self.trial.instances.start(self.application)
         self._drain()
 
@@ -264,7 +264,7 @@ class Life:
         self.rig.open_proxy().arm(rule)
         return rule
 
-    def _strike(self, point: CrashPoint, goes: Callable[[], object]) -> Rule | Hold:
+    def _crash_at(self, point: CrashPoint, goes: Callable[[], object]) -> Rule | Hold:
         """Go on until the effect is held, and kill or pause the instance; return what held it.
 
         Raises:
@@ -278,7 +278,7 @@ class Life:
         if not phase.comes_to(rule.struck):
             phase.finish()
             raise MarkMissed(f"{point} did not come")
-        self._crash(point, victim)
+        self._kill_or_pause(point, victim)
         if isinstance(rule, Rule) and point.side in SIDES:
             self.rig.open_proxy().release(rule, is_lost=True)
         if self.rig.disk:
@@ -288,10 +288,10 @@ class Life:
         self.evidence = _evidence(rule)
         said = Happening.CRASH_POINT.text.format(api=point.api, side=point.side)
         self.trial.recorder.mark(Happening.CRASH_POINT, said, **self.evidence)
-        self._leave(point.left)
+        self._change_disk(point.left)
         return rule
 
-    def _crash(self, point: CrashPoint, victim: Instance | None) -> None:
+    def _kill_or_pause(self, point: CrashPoint, victim: Instance | None) -> None:
         """Kill the instance, or pause it if it is to be a zombie."""
         if point.side == "zombie":
             self.trial.instances.pause(self.application)
@@ -300,7 +300,7 @@ class Life:
             self.application.running[OWN] = victim
         self.trial.instances.kill(self.application)
 
-    def _leave(self, left: Left) -> None:
+    def _change_disk(self, left: Left) -> None:
         """Keep, roll back or wipe the instance's own disk, and mark what was there."""
         if left == "rolled-back" and self.rig.disk:
             kept, lost = self.rig.disk.roll_back(self.application.directory / OWN)
@@ -308,7 +308,7 @@ class Life:
         elif left == "wiped":
             disks.wipe(self.trial, self.application, OWN, may_be_empty=True)
 
-    def _succeed(self, rule: Rule) -> None:
+    def _hand_over(self, rule: Rule) -> None:
         """Let the request arrive after a successor has drained the input.
 
         Then a zombie goes on with what it gets of the answer.

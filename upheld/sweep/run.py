@@ -76,19 +76,19 @@ class Sweep:
             say(f"no fault, run {number}: {len(traces[-1])} effects, {result.seconds:.1f} s")
         return shortest(traces), result
 
-    def die(self, point: CrashPoint, lives: int = 1) -> Result:
+    def crash(self, point: CrashPoint, lives: int = 1) -> Result:
         """Crash at a point `lives` times, and return one result.
 
         It is the first that is not upheld, or else the one with the shortest recovery.
         """
         results = []
         for _ in range(lives):
-            results.append(self._met(point))
+            results.append(self._try(point))
             if results[-1].verdict is not Verdict.UPHELD:
                 return results[-1]
         return min(results, key=lambda result: len(result.recovery))
 
-    def _met(self, point: CrashPoint) -> Result:
+    def _try(self, point: CrashPoint) -> Result:
         """Try a few times until the crash point comes."""
         for number in range(1, TRIES + 1):
             result = Life(self.subject, str(point), number, point).result(point)
@@ -120,13 +120,15 @@ def run(
         journal.begin([*crash_points(trace, plan.scope, plan.sides, plan.left)], rig.seed)
     asked = _chosen(choice, journal.points)
     due = journal.remaining(asked)
-    _meet(sweep, journal, due if due or wanted else asked, progress, LIVES if is_paired else 1)
+    _crash_at_all(
+        sweep, journal, due if due or wanted else asked, progress, LIVES if is_paired else 1
+    )
     twice = [pair for point in asked for pair in pairs(journal.results[point])] if is_paired else []
     if wanted:
         twice = _named(wanted, twice)
         asked = _named([point for point in choice.points if point not in wanted], asked)
     if twice:
-        _meet(sweep, journal, journal.remaining(twice) or twice, progress)
+        _crash_at_all(sweep, journal, journal.remaining(twice) or twice, progress)
     return [journal.results[point] for point in (*asked, *twice)]
 
 
@@ -154,7 +156,7 @@ def _named(patterns: Iterable[str], there: list[CrashPoint]) -> list[CrashPoint]
     return [point for point in there if point in found]
 
 
-def _meet(
+def _crash_at_all(
     sweep: Sweep, journal: Journal, due: list[CrashPoint], progress: Progress, lives: int = 1
 ) -> None:
     """Meet crash points one after the other, and write down and show each result."""
@@ -162,7 +164,7 @@ def _meet(
     progress.begin(len(due), mean.seconds)
     for point in due:
         progress.started(str(point))
-        result = sweep.die(point, lives)
+        result = sweep.crash(point, lives)
         journal.add(result)
         mean.finished()
         progress.finished(

@@ -36,9 +36,7 @@ from upheld.trial.waits import SETTLE_S, Waits
 from upheld.trial.workload import Workload
 from upheld.verdicts import NotOffered, Violated, worst_first
 
-__all__ = ["ON_A_CLUSTER", "SETTLE_S", "TRANSACTION_TIMEOUT_MS", "Trial"]
-
-ON_A_CLUSTER = ", on a cluster of three brokers"  # a row with these words runs on one
+__all__ = ["SETTLE_S", "TRANSACTION_TIMEOUT_MS", "Trial"]
 
 
 class _Declared(TypedDict, total=False):
@@ -74,6 +72,7 @@ class Trial:
         self.scenario = scenario
         self.attempt = attempt
         self.reading = rig.reading
+        self.tags: frozenset[str] = frozenset()  # of the row: what it needs of the machine
         # The same for every row: what is drawn from it for one row is there for the next.
         self.seed = int.from_bytes(sha256(f"{rig.seed}:{attempt}".encode()).digest()[:6])
         stem = sha256(

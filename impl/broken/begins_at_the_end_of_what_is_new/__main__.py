@@ -19,7 +19,7 @@ class BeginsAtTheEndOfWhatIsNew(Plain):
         places = consumer.committed(partitions, 30)
         new = [place for place in places if place.offset < 0]
         if 0 < len(new) < len(places):
-            time.sleep(1)  # who hears of a partition before anything lies in it would lose nothing
+            time.sleep(1)  # an empty partition would lose nothing
             for place in new:
                 place.offset = consumer.get_watermark_offsets(place, 10)[1]
             consumer.commit(offsets=new, asynchronous=False)

@@ -22,7 +22,8 @@ class CommitsTheLastOffset(Plain):
     def process(self, messages: list[Message]) -> None:
         super().process(messages)
         for m in messages:
-            self.last[f"{m.partition()}"] = TopicPartition(m.topic(), m.partition(), m.offset())  # type: ignore[arg-type]
+            last = TopicPartition(m.topic() or "", m.partition() or 0, m.offset() or 0)
+            self.last[f"{m.partition()}"] = last
 
     def positions(self) -> list[TopicPartition]:
         return list(self.last.values())

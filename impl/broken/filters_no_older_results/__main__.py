@@ -22,7 +22,7 @@ class Unfiltered(Holdings):
     def changed(self) -> list[OutputRecord]:
         rows = self.__dict__.get("queue", [])
         self.queue = list[tuple[int, OutputRecord]]()
-        gone = {row.key for node, row in rows if node == 4}  # what goes meanwhile keeps its order
+        gone = {row.key for node, row in rows if node == 4}  # a row that goes keeps its order
         return [
             row for _, row in sorted(rows, key=lambda each: -1 if each[1].key in gone else each[0])
         ]

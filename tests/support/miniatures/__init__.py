@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import ClassVar
 
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import Start
@@ -28,7 +29,7 @@ START = Start(
 class Run:
     """A run without a reaper."""
 
-    environment: dict[str, str] = {}  # noqa: RUF012
+    environment: ClassVar[dict[str, str]] = {}
 
 
 def until(true: Callable[[], bool]) -> None:
@@ -40,7 +41,7 @@ def until(true: Callable[[], bool]) -> None:
 
 
 def manifest(habit: str, **fields: object) -> Manifest:
-    """The manifest of a miniature."""
+    """Return the manifest of a miniature."""
     return Manifest.model_validate(
         {
             "folder": MINIATURES,

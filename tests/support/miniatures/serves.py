@@ -3,7 +3,7 @@
 import ctypes
 import sys
 import threading
-from typing import Any
+from typing import Any, ClassVar
 
 from upheld.adapter import Design, Failed, serve
 
@@ -11,7 +11,7 @@ from upheld.adapter import Design, Failed, serve
 class Miniature(Design):
     """Prints where it must not, and has one habit."""
 
-    hello = {  # noqa: RUF012
+    hello: ClassVar[dict[str, Any]] = {
         "name": "miniature",
         "version": "1",
         "language": "python",
@@ -30,7 +30,7 @@ class Miniature(Design):
         return {"type": "unsupported", "reason": "tired"} if sys.argv[1] == "refuses" else {}
 
     def activate(self, after: dict[str, int]) -> dict[str, Any]:
-        """Begin there."""
+        """Begin work after these offsets."""
         self.after = after
         return {}
 
@@ -39,7 +39,7 @@ class Miniature(Design):
         return {"type": "deactivated", "emitted_through": self.after}
 
     def release(self, failure: Failed) -> bool:
-        """Stay, unless storage failed or it is fenced."""
+        """Stay, unless storage failed or the instance is fenced."""
         return failure.kind in {"poison", "offset-lost"}
 
     def run(self, stopping: threading.Event) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from upheld.brokers import embedded, open_broker
+from upheld.brokers import Asked, embedded, open_broker
 
 
 # Docker leaves it where nobody listens.
@@ -25,6 +25,6 @@ def test_without_an_engine_auto_is_embedded_and_says_why(
 
     monkeypatch.setattr(embedded, "open_embedded", open_embedded)
 
-    assert open_broker("auto", run=run, log_dir=tmp_path) == "embedded"
+    assert open_broker(Asked("auto"), run=run, log_dir=tmp_path) == "embedded"
     gc.collect()
     assert opened == [(run, tmp_path, "no container engine answers")]

@@ -26,7 +26,7 @@ class Machine:
         self.java = Java(folder / "java/bin/java", "17.0.1")
 
     def node(self, asked: tuple[str, ...]) -> None:
-        """It leaves an archive where it is told to."""
+        """Run a node, which leaves an archive where it is told to."""
         self.runs += 1
         Path(asked[0].partition("=")[2]).touch()
 
@@ -37,7 +37,7 @@ class Machine:
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    """One for the test."""
+    """Return a machine for the test."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return Machine(tmp_path)
 

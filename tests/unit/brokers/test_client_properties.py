@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from upheld.brokers import open_broker
-from upheld.brokers.external import read_client_properties
+from upheld.brokers import Asked, open_broker
 from upheld.brokers.java import find_java
+from upheld.brokers.properties import read_client_properties
 from upheld.errors import MachineProblem, UsageProblem
 from upheld.supervisor.reaper import RunScope
 
@@ -112,9 +112,7 @@ def test_a_value_that_the_client_library_refuses_is_named_by_its_property(tmp_pa
         RunScope() as run,
         pytest.raises(UsageProblem, match=r"librdkafka refuses security\.protocol") as problem,
     ):
-        open_broker(
-            "external", run=run, log_dir=tmp_path, bootstrap="127.0.0.1:1", client_properties=source
-        )
+        open_broker(Asked("external", "127.0.0.1:1", source), run=run, log_dir=tmp_path)
 
     assert SECRET not in str(problem.value)
 
@@ -147,10 +145,8 @@ def test_options_that_contradict_each_other_are_refused(
 
     It comes before anything is started.
     """
-    choice = str(options.pop("choice"))
-
     with RunScope() as run, pytest.raises(UsageProblem, match=message):
-        open_broker(choice, run=run, log_dir=tmp_path, **options)  # type: ignore[arg-type]
+        open_broker(Asked(**options), run=run, log_dir=tmp_path)
 
 
 def test_no_java_says_how_to_get_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

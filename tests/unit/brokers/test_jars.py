@@ -12,7 +12,7 @@ CONTENT = {"alpha": b"the first jar", "beta": b"the second jar"}
 
 @pytest.fixture
 def lock_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A set of two jars, and a cache that is empty."""
+    """Return a set of two jars, and a cache that is empty."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     folder = tmp_path / "lock"
     folder.mkdir()
@@ -43,7 +43,7 @@ class Repository:
 
 
 def unreachable(jar: Jar, folder: Path) -> Path:
-    """A repository on a machine without a network."""
+    """Refuse to fetch, as a repository does without a network."""
     raise ConnectionError("no route to host")
 
 

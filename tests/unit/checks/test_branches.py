@@ -63,7 +63,7 @@ class TestRelation:
 
 
 def accounts(story: Story, first: Record, second: Record) -> None:
-    """The rows of the first stage."""
+    """Append the rows of the first stage."""
     for account, cents, postings, entry in (
         ("ada", 5, 1, first),
         ("bob", -2, 1, first),

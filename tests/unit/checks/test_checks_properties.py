@@ -146,7 +146,7 @@ def test_half_of_an_accounts_postings(plan: Plan, data: st.DataObject) -> None:
 def _rows(
     edit: Edit, entries: dict[str, Record]
 ) -> list[tuple[Record, tuple[str, int, int, Record]]]:
-    """Every row of a ledger with its account, cents, count and the entry that made it."""
+    """Return every row of a ledger with its account, cents, count and entry."""
     rows = []
     for row in edit.outputs:
         value = json.loads(row.value or b"")

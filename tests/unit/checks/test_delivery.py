@@ -282,7 +282,7 @@ class TestBelowTheCommit:
     """Nothing comes again whose input was committed at the kill."""
 
     def killed_at(self, below: int, again: str) -> Story:
-        """Killed with this much committed; these states come after the restart."""
+        """Tell a kill with this much committed; these states come after the restart."""
         story = balances("at_least_once", "012")
         story.kill()
         story.settled(below)

@@ -158,7 +158,7 @@ class TestAvailable:
     """
 
     def four(self, *seen_ms: int) -> Story:
-        """Four entries of ada, at 0 ms, and a row of each so far that is seen."""
+        """Tell four entries of ada, at 0 ms, and a row of each so far that is seen."""
         story = Story()
         story.start()
         entries = [story.entry(ada=1) for _ in range(4)]

@@ -8,7 +8,7 @@ from upheld.verdicts import Inconclusive
 
 
 def told(*events: str) -> Story:
-    """Two events, each a batch of its own, visible; then what was told."""
+    """Tell two visible events, each a batch of its own, then the effects."""
     story = Story("batcher", threshold=1, interval_ms=1000)
     story.start()
     story.visits("ada", "ab")

@@ -7,6 +7,7 @@ from histories import Found, Story
 
 from upheld.history.events import Record
 from upheld.history.marks import Look
+from upheld.judging.rejudge import judge
 from upheld.verdicts import Inconclusive, NotOffered
 
 
@@ -81,8 +82,6 @@ class TestSilent:
         story = self.taken_over()
         story.row("ada", 11, 2, next(iter(story.history.of(Record))), offset=1)
         story.claims("silent")
-
-        from upheld.judging.rejudge import judge  # noqa: PLC0415
 
         assert judge(story.recorded(tmp_path / "h.jsonl")).anomalies == story.judged("silent")
 

@@ -16,7 +16,7 @@ from upheld.verdicts import Inconclusive
 
 
 def batcher(mode: str = "exactly_once", threshold: int = 3, interval_ms: int = 1000) -> Story:
-    """A batcher that was started; batches of three, or a second."""
+    """Tell a batcher that was started; batches of three, or a second."""
     story = Story("batcher", mode, threshold=threshold, interval_ms=interval_ms)
     story.start()
     return story

@@ -105,7 +105,7 @@ class TestForgotten:
 
     @staticmethod
     def held(*sizes: int) -> Story:
-        """A design that says this, one after the other."""
+        """Tell a design that says these sizes, one after the other."""
         story = told("holdings", "1A", "0")
         for size in sizes:
             story.history.add(Measured(at_ms=0, application="app", size=size, unit="rows"))

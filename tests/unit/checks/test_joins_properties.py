@@ -8,7 +8,7 @@ killed, and goes on from its last commit.
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from histories import Story
@@ -26,8 +26,14 @@ MODES = ("exactly_once", "at_least_once")
 ROWS = ("ada", "bob")
 TICKERS = ("A", "B", None, "UNKNOWN")
 
-# What befalls a row or a partner, which one, its ticker, and whether it is visible.
-Change = tuple[str, int, int, bool]
+
+class Change(NamedTuple):
+    """A change of a row or a partner, and whether it is visible."""
+
+    kind: str
+    number: int
+    ticker: int
+    visible: bool
 
 
 @dataclass(frozen=True)
@@ -53,9 +59,8 @@ KINDS = (
     "row goes",
     "partner goes",
 )
-# Take a record of one of the four partitions; show what has come of all that was taken, and commit
-# all of it, or nothing,
-# or what had been taken when this was kept in mind.
+# A number takes a record of that partition. "show" shows the results of all taken records. All of
+# them are committed then, or those that had been taken at the last "keep in mind", or none.
 STEPS = (
     0,
     2,
@@ -76,11 +81,11 @@ STEPS = (
 
 
 def change(byte: int) -> Change:
-    """One byte as a change: drawn together they are drawn fast."""
+    """Read one byte as a change: drawn together they are drawn fast."""
     kind = KINDS[byte % 5]
     number = byte // 5 % 4 // 3
     is_aborted = byte >= 120 and byte % 3 == 0
-    return kind, number, max(0, byte // 20 % 6 - 2), not is_aborted
+    return Change(kind, number, max(0, byte // 20 % 6 - 2), not is_aborted)
 
 
 INPUTS = st.binary(min_size=9, max_size=14).map(lambda drawn: tuple(map(change, drawn)))
@@ -92,7 +97,7 @@ LIFE = st.binary(min_size=8, max_size=24).map(
 def plans(
     programs: Iterable[str] = PROGRAMS, modes: Iterable[str] = MODES, *, lives: int = 2
 ) -> st.SearchStrategy[Plan]:
-    """Small ones: a dozen changes of two rows and as many partners, up to two kills."""
+    """Return small plans: a dozen changes of two rows and partners, up to two kills."""
     return st.builds(
         Plan,
         program=st.sampled_from(list(programs)),
@@ -119,7 +124,7 @@ class State:
     told: frozenset[str] = frozenset()  # every deletion that has had a tombstone
 
     def after(self, record: Record, *, left: bool) -> "State":
-        """With this record read."""
+        """Return the state with this record read."""
         place = (0 if left else 2) + record.partition
         positions = (*self.positions[:place], record.offset + 1, *self.positions[place + 1 :])
         if not record.visible:
@@ -255,16 +260,16 @@ class Design:
 
     @property
     def outputs(self) -> list[Record]:
-        """Every result in the order of the history."""
+        """Return every result in the order of the history."""
         return [e for e in self.story.history.of(Record) if e.topic == self.story.writes]
 
     def of(self, key: bytes) -> list[Record]:
-        """The results of one key."""
+        """Return the results of one key."""
         return [output for output in self.outputs if output.key == key]
 
     @property
     def pairs(self) -> list[Record]:
-        """The results of two records, of which no other state says the same."""
+        """Return the results of two records of which no other state says the same."""
         return [output for output in self.outputs if _places(output)["right"]]
 
     def history(self, *changes: tuple[Record, list[Record]]) -> History:
@@ -283,7 +288,7 @@ def _places(output: Record) -> dict[str, str | None]:
 
 
 def played(plan: Plan) -> Design:
-    """The history of this plan."""
+    """Return the history of this plan."""
     return Design(plan).play()
 
 

@@ -72,7 +72,7 @@ class TestLag:
 
 
 def ended(*visible: bool, committed: int, end: int) -> Story:
-    """A start, entries that are visible or aborted, and what is committed at last."""
+    """Tell a start, entries that are visible or aborted, and the last commit."""
     story = Story("ledger")
     story.start()
     for each in visible:

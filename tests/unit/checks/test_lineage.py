@@ -15,7 +15,7 @@ class TestPreserved:
     HEADERS = (("trace", b"1"), ("teller", b"x"), ("teller", b"x"), ("teller", b""), ("none", None))
 
     def relay_with(self, **changes: Any) -> Story:
-        """A relay that copies one record with headers, a name twice among them."""
+        """Tell a relay that copies one record with headers, a name twice among them."""
         story = Story("relay")
         story.copy(story.entry(ada=1, headers=self.HEADERS, via=[("up", 0, 3)]), **changes)
         return story

@@ -15,7 +15,7 @@ class TestAnswers:
 
     @staticmethod
     def restarted() -> tuple[Story, Record, Record]:
-        """A row of ada's first signal, one of both, and a start after them."""
+        """Tell a row of ada's first signal, one of both, and a start after them."""
         story, motor, gripper = two_signals()
         rows = story.pulse("ada", motor), story.pulse("ada", motor, gripper)
         story.kill()

@@ -13,7 +13,10 @@ class TestSameRows:
     """Both modes leave the same last rows."""
 
     def both(self, cents: int | None, other_cents: int | None) -> Story:
-        """One entry for each mode, behind a marker in the one input and not in the other."""
+        """Tell one entry for each mode.
+
+        One of the two inputs has a marker before it.
+        """
         story = Story()
         other = story.beside("at_least_once")
         entry = story.entry(ada=5)
@@ -78,7 +81,7 @@ class TestSideEffects:
     def appeared(
         self, *topics: str, groups: tuple[str, ...] = (), ours: bool = True, **start: Any
     ) -> Story:
-        """These names appear beside an older topic and an older group."""
+        """Tell that these names appear beside an older topic and an older group."""
         story = Story() if ours else Story().on_a_shared_broker()
         story.names("app-entries", "app-balances", "old", groups=("old-group",))
         story.start(**start)

@@ -276,7 +276,7 @@ def test_a_corrupt_jar_offline(
 
 
 def print_but_progress(say: Callable[..., None], *words: object, **options: object) -> None:
-    """Fetching is told on stderr, which is no part of the sentence."""
+    """Print all but the progress of fetching, which is no part of the sentence."""
     if not str(words[0]).startswith("fetching "):
         say(*words, **options)
 

@@ -17,7 +17,7 @@ from upheld.runner.choice import Choice
 
 @pytest.fixture
 def chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Choice]:
-    """The choices that runs in turn were given; each of them is interrupted at once."""
+    """Return the choices of runs in turn; each run is interrupted at once."""
     found: list[Choice] = []
 
     def judge(_: object, choice: Choice, *__: object) -> Any:
@@ -60,7 +60,7 @@ def test_a_run_without_limits_has_none(chosen: list[Choice]) -> None:
 
 
 def summary(**fields: Any) -> Summary:
-    """The summary of a run in which a row of two was upheld."""
+    """Return the summary of a run in which a row of two was upheld."""
     return Summary.model_validate(
         {
             "partial": False,

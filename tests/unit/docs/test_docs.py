@@ -32,20 +32,20 @@ OTHER_PROGRAMS = {"tox"}  # bootstrap.py passes these on
 
 
 def commands() -> dict[str, argparse.ArgumentParser]:
-    """Every command with its parser."""
+    """Return every command with its parser."""
     (subparsers,) = (a for a in parser()._actions if isinstance(a, argparse._SubParsersAction))
     return dict(subparsers.choices)
 
 
 def options_of(*parsers: argparse.ArgumentParser) -> set[str]:
-    """Every option that these know."""
+    """Return every option that these parsers know."""
     return {
         option for one in parsers for action in one._actions for option in action.option_strings
     }
 
 
 def code_in(document: Path) -> list[str]:
-    """The document's code, in blocks and in lines."""
+    """Return the document's code, in blocks and in lines."""
     return CODE.findall(document.read_text(encoding="utf-8"))
 
 
@@ -154,7 +154,7 @@ def test_every_option_of_every_command_is_explained() -> None:
 
 
 def test_the_table_of_capabilities_is_the_protocol_s() -> None:
-    """The page for designs lists each capability with the sentence that the code has for it."""
+    """The page for designs lists each capability with its sentence in the code."""
     page = (ROOT / "docs" / "gate-your-own-design.md").read_text(encoding="utf-8")
 
     assert re.findall(r"^   \| `(.+)` \| (.+) \|$", page, re.MULTILINE) == [

@@ -77,7 +77,7 @@ def files_of_a_wheel(folder: Path) -> set[PurePosixPath]:
 
 
 def tree() -> set[PurePosixPath]:
-    """Every file of the package, through the links to the top-level folders."""
+    """Return every file of the package, through the links to the top-level folders."""
     found = set()
     for folder, folders, files in os.walk(ROOT / "upheld", followlinks=True):
         folders[:] = [name for name in folders if name != "__pycache__"]

@@ -318,7 +318,7 @@ def test_a_record_that_cannot_be_read(seed: int, flaw: str) -> None:
 
 
 def is_readable(send: Send) -> bool:
-    """Whether a relay can read it."""
+    """Return whether a relay can read the record."""
     place = {
         "topic": "app-input",
         "partition": send.partition,

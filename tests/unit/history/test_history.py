@@ -57,7 +57,7 @@ class TestRecords:
         assert record == Record(**fields)
         assert record.model_copy(update={"offset": 3}) == Record(**fields | {"offset": 3})
         with pytest.raises(ValueError, match="frozen"):
-            record.offset = 3  # type: ignore[misc]
+            record.offset = 3
 
     @given(FIELDS)
     def test_is_written_as_pydantic_writes_it(self, fields: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ from upheld.history.marks import Happening, Look, happening_of
 PACKAGE = Path(upheld.__file__).parent
 FILES = [*PACKAGE.rglob("*.py"), *(PACKAGE / "steps").glob("*.py")]
 # What takes its code from a table, or from the moment at which an instance is struck.
-NAMES = {"happening", "aim.happening", "DISTURBED[how]"}
+NAMES = {"happening", "moment.happening", "strike.happening", "DISTURBED[how]"}
 
 
 def marks() -> list[tuple[str, str]]:

@@ -36,7 +36,7 @@ DONE = ["fsync:a/x", "close:a/x", "close:a/y", "rename:durable/N", "unlink:durab
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """An application's folder: an instance's own, and shared storage."""
+    """Return an application's folder: an instance's own, and shared storage."""
     folder = tmp_path / "app"
     for name in ("a", "durable"):
         (folder / name).mkdir(parents=True)

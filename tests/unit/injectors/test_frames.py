@@ -43,7 +43,7 @@ ALL = [(key, version) for key, name in api_key_map.items() for version in schema
 
 
 def place(_node_id: int, _host: str, port: int) -> tuple[str, int]:
-    """Where a client is to find a broker."""
+    """Return the address at which a client is to find a broker."""
     return "127.0.0.1", port + 1
 
 
@@ -64,13 +64,13 @@ def request(
 
 
 def answer(api_key: int, version: int, **fields: Any) -> bytes:
-    """The frame of an answer."""
+    """Return the frame of an answer."""
     schema: Any = load_response_schema(api_key, version)
     return encode(schema.__header_schema__(correlation_id=i32(7)), schema(**fields))
 
 
 def nested(key: int, version: int, name: str, /, **fields: Any) -> Any:
-    """A part of an answer."""
+    """Return a part of an answer."""
     return getattr(
         __import__(load_response_schema(key, version).__module__, fromlist=[name]), name
     )(**fields)
@@ -307,7 +307,7 @@ def filled(schema: Any, where: Any, said: dict[str, Any]) -> Any:
 
 
 def told_of(message: Any) -> list[tuple[Any, int, ErrorCode]]:
-    """Every topic and partition of an answer, with its error."""
+    """Return every topic and partition of an answer, with its error."""
     return [
         (
             getattr(topic, "name", None) or topic.topic_id,

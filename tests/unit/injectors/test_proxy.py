@@ -32,7 +32,7 @@ def broker() -> Iterator[socket.socket]:
 
 @pytest.fixture
 def proxy(broker: socket.socket) -> Iterator[Proxy]:
-    """One before it, whose thread ends with the test."""
+    """Yield a proxy before the listener, whose thread ends with the test."""
     made = Proxy(f"127.0.0.1:{broker.getsockname()[1]}")
     yield made
     made.close()
@@ -40,13 +40,13 @@ def proxy(broker: socket.socket) -> Iterator[Proxy]:
 
 
 def client(proxy: Proxy) -> socket.socket:
-    """A connection through a door."""
+    """Return a connection through a door."""
     host, _, port = proxy.door("a").rpartition(":")
     return socket.create_connection((host, int(port)), ANSWER_S)
 
 
 def framed(content: bytes) -> bytes:
-    """As it travels."""
+    """Return the message as it travels."""
     return len(content).to_bytes(4) + content
 
 
@@ -126,7 +126,7 @@ def test_a_broker_that_is_not_there(broker: socket.socket) -> None:
 
 
 def end_txn(number: int) -> bytes:
-    """A commit, in the oldest version."""
+    """Return a commit, in the oldest version."""
     return struct.pack(">hhih2sh1sqh?", 26, 0, number, 2, b"me", 1, b"t", 7, 0, True)
 
 

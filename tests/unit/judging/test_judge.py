@@ -1,5 +1,4 @@
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from upheld.history import History, read
 from upheld.history.events import Ended, Record
 from upheld.judging.claims import CLAIMS
 from upheld.judging.rejudge import judge
+from upheld.lint import step_definitions
 from upheld.report import RowResult, card, exit_code
 from upheld.spec.catalogue import load
 from upheld.verdicts import Anomaly, Verdict, worst_first
@@ -150,7 +150,7 @@ class TestBadHistories:
     """A file that is no whole history is refused in one sentence that says what it is."""
 
     def refused(self, path: Path) -> str:
-        """The sentence."""
+        """Return the sentence by which a history is refused."""
         with pytest.raises(UsageProblem) as problem:
             judge(path)
         said = str(problem.value)
@@ -269,7 +269,7 @@ class TestBadHistories:
 
 
 def row(verdict: str, known: str | None = None) -> RowResult:
-    """One row of a run."""
+    """Return one row of a run."""
     return RowResult(
         design="d",
         id="G1.a[ledger-exactly_once]",
@@ -398,9 +398,7 @@ def test_every_sentence_that_judges_has_its_check() -> None:
     """Each Then is one claim of the table, and each claim stands in a feature."""
     rows = [row for scenario in load().scenarios for row in scenario.rows]
     thens = {step.text for row in rows for step in row.steps if step.type == "then"}
-    fitting = {
-        text: [claim for claim in CLAIMS if re.fullmatch(claim.sentence, text)] for text in thens
-    }
+    fitting = {text: [claim for claim in CLAIMS if claim.fits(text)] for text in thens}
 
     assert {text: claims for text, claims in fitting.items() if len(claims) != 1} == {}
     assert {claim for claims in fitting.values() for claim in claims} == set(CLAIMS)
@@ -410,3 +408,10 @@ def test_every_sentence_that_judges_has_its_check() -> None:
         "in-time",
         "stored",
     }
+
+
+def test_every_claim_is_a_sentence_of_the_steps() -> None:
+    """The table has the templates of the Then definitions, word for word."""
+    defined = {found.parser.name for found in step_definitions() if found.type == "then"}
+
+    assert {claim.template for claim in CLAIMS} == defined

@@ -18,7 +18,7 @@ from upheld.report.timeline import COLUMNS, NAMES, drawn, lanes, picture
 
 
 def crowded() -> Story:
-    """Fifty entries of two accounts; the last row of one of them stands there twice."""
+    """Tell fifty entries of two accounts; the last row of one account is there twice."""
     story = Story()
     story.start()
     for number in range(1, 26):

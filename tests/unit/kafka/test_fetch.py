@@ -28,7 +28,7 @@ NOTHING = i32Timedelta.parse(timedelta(0))
 def written(entity: object) -> bytes:
     """Return the bytes that kio writes."""
     buffer = io.BytesIO()
-    entity_writer(type(entity))(buffer, entity)  # type: ignore[type-var]
+    entity_writer(type(entity))(buffer, entity)
     return buffer.getvalue()
 
 

@@ -27,7 +27,7 @@ CODES = st.sampled_from(ErrorCode)
 def written(entity: object) -> bytes:
     """Return the bytes that kio writes."""
     buffer = io.BytesIO()
-    entity_writer(type(entity))(buffer, entity)  # type: ignore[type-var]
+    entity_writer(type(entity))(buffer, entity)
     return buffer.getvalue()
 
 
@@ -55,7 +55,7 @@ answers = st.builds(
 
 
 def sent(whole: offset_response.OffsetFetchResponse) -> bytes:
-    """An answer as it arrives: behind a correlation id, and no tagged fields."""
+    """Return an answer as it arrives: behind a correlation id, and no tagged fields."""
     return b"\0\0\0\7\0" + written(whole)
 
 

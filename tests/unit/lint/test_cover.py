@@ -13,7 +13,7 @@ FOUND = catalogue.load()
 
 
 def changed(depths: dict[str, str]) -> Catalogue:
-    """The shipped catalogue with other depths for some rows."""
+    """Return the shipped catalogue with other depths for some rows."""
 
     def at_its_depth(row: Row) -> Row:
         depth = depths.get(row.id)
@@ -27,7 +27,7 @@ def changed(depths: dict[str, str]) -> Catalogue:
 
 
 def rows_of(guarantee: str) -> list[Row]:
-    """The rows of a guarantee."""
+    """Return the rows of a guarantee."""
     return [
         row
         for scenario in FOUND.scenarios

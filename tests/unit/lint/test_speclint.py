@@ -8,6 +8,7 @@ from pytest_bdd import parsers
 from pytest_bdd.steps import StepFunctionContext
 
 from upheld.lint import lint, step_definitions
+from upheld.lint.grammar import skeleton
 from upheld.protocol.manifest import Manifest
 
 GUARANTEES = """
@@ -237,15 +238,15 @@ def test_two_scenarios_of_one_name_are_found(linted: Linted, *, other_file: bool
 
 
 def test_a_small_workload_has_a_reason(linted: Linted) -> None:
-    """Fewer entries than usual are asked for only under a comment that says why."""
+    """Fewer records than usual are asked for only under a comment that says why."""
     waits, steps = (
-        "    And 399 entries over 64 accounts wait in its input\n",
-        [*STEPS, sentence("given", "{waits} in its input")],
+        "    And 399 records over 64 keys are in its input\n",
+        [*STEPS, sentence("given", "{records} are in its input")],
     )
 
     [found] = linted(("partitions\n", f"partitions\n{waits}"), steps=steps)
 
-    assert ":10: fewer than the usual 4000 entries; a comment above says why" in found
+    assert ":10: fewer than the usual 4000 records; a comment above says why" in found
     assert (
         linted(
             ("partitions\n", f"partitions\n    # one batch holds them all\n{waits}"), steps=steps
@@ -308,15 +309,126 @@ def test_a_definition_of_another_kind_does_not_match(linted: Linted) -> None:
     assert "no feature uses this sentence" in unused
 
 
-def test_too_many_sentences_are_found(linted: Linted) -> None:
-    """Forty sentences are enough for the suite."""
-    extra = [sentence("when", f"it does {number}") for number in range(38)]
+def test_too_many_templates_are_found(linted: Linted) -> None:
+    """A hundred and twenty are enough for the suite; two definitions of one text count once."""
+    extra = [sentence("when", f"it does {word(number)}") for number in range(118)]
 
     assert (
-        "steps: 41 step definitions, 40 at most; let a sentence of the suite say what the new one "
-        "says." in linted(steps=[*STEPS, *extra])
+        "steps: 121 templates of sentences, 120 at most; let a sentence of the suite say what the "
+        "new one says." in linted(steps=[*STEPS, *extra])
     )
-    assert not any("at most" in found for found in linted(steps=[*STEPS, *extra[:37]]))
+    assert not any("at most" in found for found in linted(steps=[*STEPS, *extra[:117]]))
+    assert not any("at most" in found for found in linted(steps=[*STEPS, *extra[:117], extra[0]]))
+
+
+def word(number: int) -> str:
+    """Return a word of its own for each number."""
+    return "".join(chr(ord("a") + int(digit)) * 2 for digit in str(number))
+
+
+@pytest.mark.parametrize(
+    ("step", "finding"),
+    [
+        (
+            sentence("when", f"it does {'so' * 37}"),
+            "the template has 82 characters, 80 at most; say one fact",
+        ),
+        (
+            StepFunctionContext(
+                type="when", step_func=lambda: None, parser=parsers.re(r"it (?P<does>\w+) it")
+            ),
+            "the sentence is no parsers.parse(“literal”), so no editor finds it",
+        ),
+        (
+            StepFunctionContext(
+                type="when", step_func=lambda: None, parser=parsers.cfparse("it does {what}")
+            ),
+            "the sentence is no parsers.parse(“literal”), so no editor finds it",
+        ),
+        (
+            sentence("when", "it starts( again)?"),
+            "the sentence has an optional group; write two sentences",
+        ),
+        (
+            sentence("when", "{a} and {b} and {c} and {d} and {e}"),
+            "the sentence has 5 parameters, 4 at most; use a table",
+        ),
+        (
+            sentence("when", "these instances were killed"),
+            "the same sentence in other words as test_speclint.py",
+        ),
+        (
+            sentence("when", "an instance is killed"),
+            "the same sentence in other words as test_speclint.py",
+        ),
+    ],
+)
+def test_a_sentence_that_breaks_the_grammar_is_found(
+    linted: Linted, step: StepFunctionContext, finding: str
+) -> None:
+    """A sentence is one short literal with a meaning of its own."""
+    steps = [*STEPS, sentence("when", "the instance is killed"), step]
+
+    assert any(finding in found for found in linted(steps=steps)), linted(steps=steps)
+    assert not any(finding in found for found in linted(steps=steps[:-1]))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("it waits {duration:Duration}", "it waits {count:d}"),
+        ("records arrive", "records keep arriving"),
+        (
+            "its next {request:Request} is lost",
+            "the response to its next {request:Request} is lost",
+        ),
+    ],
+)
+def test_another_meaning_is_another_skeleton(one: str, other: str) -> None:
+    """A parameter of another type, or one more word, makes another sentence."""
+    assert skeleton(one) != skeleton(other)
+
+
+@pytest.mark.parametrize(
+    ("line", "tag"),
+    [
+        ("its next EndTxn is lost", "@wire"),
+        ("the broker is out of its reach", "@wire"),
+        ("its transaction coordinator fails over", "@cluster"),
+        ("every outcome is visible within the commit interval plus 2 seconds", "@timed"),
+    ],
+)
+def test_a_tag_that_a_line_needs_is_found_if_it_is_missing(
+    linted: Linted, line: str, tag: str
+) -> None:
+    """So is a tag that no line needs; where the two agree nothing is said."""
+    guarantees = GUARANTEES.replace("[tags]", f'[tags]\n{tag[1:]} = "needed"')
+    steps = [*STEPS, sentence(None, line)]
+    needs = ("    When it is killed\n", f"    When it is killed\n    And {line}\n")
+    tagged = ("@G1.replayed\n", f"@G1.replayed {tag}\n")
+
+    assert [
+        "replay/replays.feature:8: a line of the scenario needs " + f"{tag}; tag the scenario."
+    ] == linted(needs, guarantees=guarantees, steps=steps)
+    assert (
+        f"replay/replays.feature:8: no line of the scenario needs {tag}; drop the tag."
+        in linted(tagged, guarantees=guarantees)
+    )
+    assert linted(needs, tagged, guarantees=guarantees, steps=steps) == []
+
+
+def test_a_column_that_a_table_uses_is_used(linted: Linted) -> None:
+    """A placeholder may stand in a cell below a line."""
+    table = "    And it is set:\n      | interval | <interval> |\n"
+    changes = (
+        ("    When it is killed\n", f"{table}    When it is killed\n"),
+        (
+            "      | program |\n      | ledger  |",
+            "      | program | interval |\n      | ledger | 1 |",
+        ),
+    )
+
+    assert linted(*changes, steps=[*STEPS, sentence("given", "it is set:")]) == []
 
 
 def test_each_part_of_a_compound_promise_needs_a_scenario(linted: Linted) -> None:

@@ -95,8 +95,10 @@ class Coordinated:
 
         monkeypatch.setattr(Cluster, "kill", kill)
         monkeypatch.setattr(Cluster, "revive", lambda _: self.told.append("revive"))
-        monkeypatch.setattr(brokers, "AIMS", {brokers.OPEN: lambda *_: None})
-        monkeypatch.setattr(brokers, "hold", lambda *_: {"writers": [(7, 0)], "open_records": 5})
+        monkeypatch.setattr(brokers, "MOMENTS", {brokers.OPEN: lambda *_: None})
+        monkeypatch.setattr(
+            brokers, "pause_at", lambda *_: {"writers": [(7, 0)], "open_records": 5}
+        )
         ours = {name: self.tell(name) for name in ("commit", "demand_kept")}
         monkeypatch.setattr(
             brokers,
@@ -113,7 +115,7 @@ class Coordinated:
         )
 
     def tell(self, what: str) -> Callable[[], None]:
-        """Something that tells when it is called."""
+        """Return a function that tells when it is called."""
         return lambda: self.told.append(what)
 
 

@@ -26,7 +26,7 @@ ODD = (
 
 
 def _damaged() -> Iterator[st.SearchStrategy[bytes]]:
-    """JSON, JSON that is cut or has a byte too many, and bytes of any kind."""
+    """Return JSON, JSON that is cut or has a byte too many, and bytes of any kind."""
     sound = VALUES.map(lambda value: json.dumps(value).encode())
     yield sound
     yield st.tuples(sound, st.integers(0, 40)).map(lambda both: both[0][: both[1]])

@@ -22,14 +22,14 @@ modes = ["at_least_once", "exactly_once"]
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with a good manifest."""
+    """Return a folder with a good manifest."""
     (tmp_path / "design.toml").write_text(GOOD)
     (tmp_path / "mine.py").touch()
     return tmp_path
 
 
 def refusal(spec: Path | str) -> str:
-    """The sentence by which a manifest is refused."""
+    """Return the sentence by which a manifest is refused."""
     with pytest.raises(UsageProblem) as problem:
         load(str(spec))
     return str(problem.value)

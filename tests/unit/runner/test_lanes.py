@@ -120,7 +120,7 @@ def test_a_lane_keeps_to_its_design(tmp_path: Path) -> None:
     The rows that one design has left are shared at the end.
     """
     run = Run(tmp_path)
-    first, second = (Lane(number, SimpleNamespace(stdin=io.StringIO())) for number in (1, 2))  # type: ignore[arg-type]
+    first, second = (Lane(number, SimpleNamespace(stdin=io.StringIO())) for number in (1, 2))
     run.lanes.lanes = [first, second]
 
     for lane in (first, second, second, second, second, second):
@@ -141,7 +141,7 @@ def test_the_rows_that_bring_most_news_are_handed_out_first(tmp_path: Path) -> N
         designs={"one": Recorded(rows_s=rows), "two": Recorded(rows_s={**rows, "G1.a": 1.0})}
     )
     run = Run(tmp_path, repeat=2, durations=durations)
-    lane = Lane(1, SimpleNamespace(stdin=io.StringIO()))  # type: ignore[arg-type]
+    lane = Lane(1, SimpleNamespace(stdin=io.StringIO()))
     run.lanes.lanes = [lane]
     asked = []
 

@@ -20,7 +20,7 @@ REPORTS = Path(__file__).parents[2] / "data" / "reports"  # one of each format t
 
 
 def dealt(seconds: dict[str, float], count: int) -> list[set[str]]:
-    """The rows of each shard of one design."""
+    """Return the rows of each shard of one design."""
     rows = {"plain": set(seconds)}
     return [
         shard(rows, Share(k, count), lambda _, row: seconds[row])["plain"]
@@ -68,7 +68,7 @@ def test_more_shards_than_rows() -> None:
 
 
 def row(row_id: str, verdict: Verdict = Verdict.UPHELD, folder: str = "history") -> RowResult:
-    """A row's result, with a history."""
+    """Return a row's result, with a history."""
     anomalies = [Anomaly(name="lost", text="one is missing")] if verdict is Verdict.VIOLATED else []
     return RowResult(
         design="plain",
@@ -83,7 +83,7 @@ def row(row_id: str, verdict: Verdict = Verdict.UPHELD, folder: str = "history")
 
 
 def written(folder: Path, which: str, rows: list[RowResult], **changes: object) -> Path:
-    """The output folder of a shard, as a run leaves it."""
+    """Write the output folder of a shard, as a run leaves it."""
     (folder / "logs").mkdir(parents=True)
     (folder / "logs" / "broker.log").write_text(f"of {which}")
     (folder / "junit.xml").write_text(f"<testsuites><testsuite name='{which}'/></testsuites>")
@@ -122,7 +122,7 @@ def written(folder: Path, which: str, rows: list[RowResult], **changes: object) 
 
 @pytest.fixture
 def shards(tmp_path: Path) -> list[Path]:
-    """Two shards of three rows, one of them judged in lanes."""
+    """Return two shards of three rows, one of them judged in lanes."""
     first = written(tmp_path / "a", "1/2", [row("G1.x"), row("G1.y")])
     return [first, written(tmp_path / "b", "2/2", [row("G1.z", folder="lane-1/history")])]
 

@@ -6,7 +6,7 @@ No Kafka is started.
 from collections.abc import Collection
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from miniatures import manifest
@@ -25,8 +25,8 @@ class Broker:
     """A broker, a reader and a producer of smoke, none of them real."""
 
     bootstrap = "localhost:1"
-    client: dict[str, str] = {}  # noqa: RUF012
-    settings: dict[str, str] = {}  # noqa: RUF012
+    client: ClassVar[dict[str, str]] = {}
+    settings: ClassVar[dict[str, str]] = {}
 
     def __init__(self) -> None:
         self.outputs: list[str] = ["one"]
@@ -38,7 +38,7 @@ class Broker:
         self.topics |= topics.keys()
 
     def delete(self, topics: Collection[str]) -> None:
-        """Forget them."""
+        """Forget the topics."""
         self.topics -= set(topics)
 
     def sizes(self, topic: str) -> dict[str, int]:
@@ -62,7 +62,7 @@ class Broker:
 
 @pytest.fixture
 def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
-    """A broker on which an output is visible."""
+    """Return a broker on which an output is visible."""
     made = Broker()
     monkeypatch.setattr(module, "Reading", lambda *_: made)
     monkeypatch.setattr(module, "Producer", lambda _: made)
@@ -163,7 +163,7 @@ def test_a_program_that_nobody_knows_is_told(broker: Broker, tmp_path: Path) -> 
     unknown: Any = SimpleNamespace(programs=["relax"], modes=["exactly_once"])
     nothing: Any = SimpleNamespace()
 
-    (check,) = smoke(unknown, Site(broker, nothing, tmp_path))  # type: ignore[arg-type]
+    (check,) = smoke(unknown, Site(broker, nothing, tmp_path))
 
     assert not check.ok
     assert check.text.startswith("there is no program relax; known are relay, ")

@@ -144,6 +144,21 @@ def test_a_scenario_knows_its_feature_and_its_tags(catalogue: Catalogue) -> None
     assert dies.rows[1].steps[1].text == "ledger runs in mode exactly_once"
 
 
+def test_a_table_belongs_to_its_line(features: Path) -> None:
+    """As written it has the placeholders, in a row their values; the whole of a line has both."""
+    table = "\n      | interval | <mode> |"
+    feature = features / "replay/replays.feature"
+    feature.write_text(feature.read_text().replace("When it is killed", f"When it is:{table}", 1))
+    scenario = load(features).by_id["G1.replayed-after-a-crash"]
+
+    written, *_ = [step for step in scenario.steps if step.text == "it is:"]
+    (first, _) = [step for row in scenario.rows for step in row.steps if step.text == "it is:"]
+
+    assert written.table == (("interval", "<mode>"),)
+    assert first.table == (("interval", "exactly_once"),)
+    assert first.whole == "it is: interval exactly_once"
+
+
 @pytest.mark.parametrize(
     ("design", "promised"),
     [

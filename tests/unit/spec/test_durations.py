@@ -38,7 +38,7 @@ DAMAGED = [
 
 @pytest.fixture
 def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the shipped file that a test may damage."""
+    """Return a copy of the shipped file that a test may damage."""
     copy = tmp_path / "durations.json"
     copy.write_bytes(durations.FILE.read_bytes())
     monkeypatch.setattr(durations, "FILE", copy)
@@ -46,7 +46,7 @@ def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def row(row_id: str, seconds: float, **fields: object) -> str:
-    """One line of a report."""
+    """Return one line of a report."""
     given = {"history": f"history/{row_id}.jsonl"} | fields
     return (
         RowResult.model_validate(

@@ -14,7 +14,7 @@ PROMISED = {row.id: row for row in promised(FOUND, PLAIN)}
 
 
 def chosen(request: Request) -> set[str]:
-    """The rows of plain that a request chooses."""
+    """Return the rows of plain that a request chooses."""
     return chosen_rows(request, FOUND, [PLAIN])["plain"]
 
 

@@ -16,14 +16,14 @@ AT_MS = 1_700_000_000_250
 
 
 def name(text: str) -> bytes:
-    """A field's name, short or long."""
+    """Return a field's name, short or long."""
     return (
         bytes([0xC0 + len(text)]) + text.encode() if len(text) < 32 else b"\xb7" + text_of(text)[1:]
     )
 
 
 def text_of(text: str) -> bytes:
-    """A text behind its length, seven bits a byte."""
+    """Return a text behind its length, seven bits a byte."""
     size = len(text)
     return (
         b"\xb8" + bytes([size & 0x7F | 0x80, size >> 7] if size > 0x7F else [size]) + text.encode()
@@ -31,12 +31,12 @@ def text_of(text: str) -> bytes:
 
 
 def blob(content: bytes) -> bytes:
-    """Bytes behind their length and type."""
+    """Return bytes behind their length and type."""
     return b"\x82" + struct.pack("<I", len(content) + 1) + b"\x8a" + content
 
 
 def options(values: Sequence[bytes], version: int = 4) -> bytes:
-    """A request's options as they travel, with these values bound."""
+    """Return a request's options as they travel, with these values bound."""
     flags = struct.pack(">I" if version > 4 else "B", bool(values))
     bound = b"".join(struct.pack(">i", len(value)) + value for value in values)
     return (
@@ -47,7 +47,7 @@ def options(values: Sequence[bytes], version: int = 4) -> bytes:
 def single(
     query: str, values: Sequence[bytes] = ADA, keyspace: bytes = text_of("app"), version: int = 4
 ) -> bytes:
-    """The document of one statement."""
+    """Return the document of one statement."""
     head = (
         name("version")
         + b"\xa5\0\0"
@@ -75,7 +75,7 @@ def single(
 
 
 def batch(*queries: tuple[str, Sequence[bytes]]) -> bytes:
-    """The document of several statements at once."""
+    """Return the document of several statements at once."""
     head = (
         name("type")
         + text_of("batch")

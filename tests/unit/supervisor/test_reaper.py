@@ -41,7 +41,7 @@ def temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def ends(pid: int) -> bool:
-    """Whether the process, a stranger to us, ends before the deadline."""
+    """Return whether a process, a stranger to us, ends before the deadline."""
     try:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -53,7 +53,7 @@ def ends(pid: int) -> bool:
 
 
 def orphan_of(run: RunScope) -> int:
-    """The pid of a process that is in no group, session or family of ours any more."""
+    """Return the pid of a process in no group, session or family of ours."""
     with subprocess.Popen(
         [sys.executable, "-c", ORPHAN],
         env=os.environ | run.environment,
@@ -65,7 +65,7 @@ def orphan_of(run: RunScope) -> int:
 
 
 def harness() -> tuple[subprocess.Popen[str], str, int]:
-    """A harness of its own with an orphan: its process, run id and reaper."""
+    """Yield a harness with an orphan: its process, run id and reaper."""
     detached = ORPHAN.replace("print(os.getpid(), flush=True)", "os.close(1)")
     process = subprocess.Popen(
         [sys.executable, "-c", HARNESS, detached],
@@ -80,7 +80,7 @@ def harness() -> tuple[subprocess.Popen[str], str, int]:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether the process runs; one that waits to be collected does not."""
+    """Return whether a process runs; one that waits to be collected does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:

@@ -67,7 +67,7 @@ def spawn(tmp_path: Path) -> Iterator[Spawn]:
 
 
 def message(breach: AdapterBreach, instance: Instance) -> str:
-    """The text of a breach without what differs from run to run."""
+    """Return the text of a breach without what differs from run to run."""
     text = (
         str(breach)
         .replace(str(instance.stderr_path), "LOG")
@@ -192,7 +192,7 @@ def test_last_words_are_heard(spawn: Spawn, monkeypatch: pytest.MonkeyPatch) -> 
 
     It does, however late that message is read.
     """
-    hear = Instance._hear
+    hear = Instance._take
 
     def late(self: Instance, line: bytes) -> None:
         time.sleep(0.5)
@@ -201,7 +201,7 @@ def test_last_words_are_heard(spawn: Spawn, monkeypatch: pytest.MonkeyPatch) -> 
     instance = spawn("fails_loudly")
     instance.greet()
     instance.start(START)
-    monkeypatch.setattr(Instance, "_hear", late)
+    monkeypatch.setattr(Instance, "_take", late)
 
     until(lambda: instance.exit_code is not None)
 

@@ -1,6 +1,4 @@
-"""The sweep where nobody runs: which places there are, what is remembered of them, and how it
-ends.
-"""
+"""The sweep where no design runs: its crash points, its journal and its end."""
 
 import json
 from dataclasses import replace
@@ -48,8 +46,10 @@ def result(verdict: Verdict | None, point: CrashPoint = POINT) -> Result:
 
 
 def test_changes_to_disks() -> None:
-    """They have one side, and each place has as many disks to come back to as are asked for, but
-    none that nobody dies at.
+    """A change to a disk has one side.
+
+    Each point has as many disks to come back to as are asked for, and a point without a death has
+    none.
     """
     trace = [("transaction-1", "rename:durable/N"), ("transaction-1", "end_txn")]
 
@@ -65,8 +65,9 @@ def test_changes_to_disks() -> None:
 
 
 def test_both_sides_of_each_effect_by_its_number_in_the_phase() -> None:
-    """What only asks has none, and what is no part of a transaction has none where only those are
-    asked for.
+    """A request without an effect has no crash point.
+
+    If only transactions are asked for, an effect outside of them has none either.
     """
     names = [str(point) for point in crash_points(TRACE, "txn", SIDES)]
 
@@ -88,8 +89,9 @@ def test_both_sides_of_each_effect_by_its_number_in_the_phase() -> None:
 
 
 def test_a_depth_is_how_many_of_the_points() -> None:
-    """Core is the second wave, which the others repeat; quick its last request; full is all there
-    is.
+    """Core is the second wave, which the others repeat; quick is its last request.
+
+    Full is all points.
     """
     trace = [
         *TRACE,
@@ -107,8 +109,9 @@ def test_a_depth_is_how_many_of_the_points() -> None:
 
 
 def test_a_trace_is_believed_when_its_fewest_effects_came_often_enough() -> None:
-    """A wave that fell into two transactions by chance is no trace to count places in; each phase
-    is looked at by itself.
+    """A wave that fell into two transactions by chance is no trace to count in.
+
+    Each phase is looked at by itself.
     """
     first = TRACE[:5]
     second = TRACE[5:]
@@ -123,7 +126,10 @@ def test_a_trace_is_believed_when_its_fewest_effects_came_often_enough() -> None
 
 
 def test_nobody_is_late_for_who_starts() -> None:
-    """What arrives late, or is sent by a zombie, is part of a wave, which a successor can drain."""
+    """A late request and one of a zombie are part of a wave.
+
+    A successor can drain a wave.
+    """
     names = [str(point) for point in crash_points(TRACE, "all", ("late", "zombie"))]
 
     assert names[:2] == ["transaction-1.produce.1.late", "transaction-1.produce.1.zombie"]
@@ -131,8 +137,9 @@ def test_nobody_is_late_for_who_starts() -> None:
 
 
 def test_a_second_death_in_the_recovery_from_the_first(tmp_path: Path) -> None:
-    """There is one for each side of what whoever came back did, where the first was upheld; each is
-    done once.
+    """Each side of an effect in the recovery is a point of a second death.
+
+    The first death has to be upheld, and each pair is judged once.
     """
     recovered = result(Verdict.UPHELD).model_copy(
         update={"recovery": ["init_producer_id", "end_txn"]}
@@ -154,8 +161,9 @@ def test_a_second_death_in_the_recovery_from_the_first(tmp_path: Path) -> None:
 
 
 def test_what_was_done_is_not_done_again(tmp_path: Path) -> None:
-    """Seed, places and results are read back, and a line that was cut off by the end of the process
-    is done anew.
+    """Seed, points and results are read back.
+
+    A line that the end of the process cut off is judged again.
     """
     first = Journal(tmp_path, PLAN)
     places = list(crash_points(TRACE, "txn", SIDES))
@@ -178,7 +186,7 @@ def test_what_was_done_is_not_done_again(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "x\n", "[]\n", "{}\n", '{"cuts": [{}], "seed": 1}\n'])
 def test_a_folder_with_something_else(tmp_path: Path, text: str) -> None:
-    """It is refused in a sentence, and left as it is."""
+    """A file that is no journal is refused in a sentence, and left as it is."""
     (tmp_path / "sweep.jsonl").write_text(text)
 
     with pytest.raises(UsageProblem, match="is no record of a sweep"):
@@ -187,7 +195,7 @@ def test_a_folder_with_something_else(tmp_path: Path, text: str) -> None:
 
 
 def test_a_folder_of_another_sweep(tmp_path: Path) -> None:
-    """It says of which."""
+    """The sentence says to which sweep the folder belongs."""
     Journal(tmp_path, PLAN).begin([POINT], 7)
 
     with pytest.raises(UsageProblem, match=r"another sweep .design plain, program ledger"):
@@ -206,12 +214,15 @@ def test_a_folder_of_another_sweep(tmp_path: Path) -> None:
     ],
 )
 def test_how_it_ends(verdicts: list[Verdict | None], code: int) -> None:
-    """A place that was missed proves nothing, and is no success."""
+    """A point that was missed proves nothing, and is no success."""
     assert exit_code([result(verdict) for verdict in verdicts]) == code
 
 
 def test_what_is_shown() -> None:
-    """The table counts what was met, and a card has the command that meets it again."""
+    """The table counts the points that were hit.
+
+    A card has the command that hits the point again.
+    """
     found = result(Verdict.VIOLATED).model_copy(
         update={"anomalies": [Anomaly(name="lost", text="ada is gone")]}
     )
@@ -225,14 +236,14 @@ def test_what_is_shown() -> None:
 
 
 def test_who_is_wrong_with_no_fault_has_no_place_to_name() -> None:
-    """The command is that of the whole sweep."""
+    """The command of a life without a fault is that of the whole sweep."""
     found = result(Verdict.VIOLATED, POINT.model_copy(update={"phase": "no fault"}))
 
     assert card(found, "upheld sweep --design x", 7).endswith("upheld sweep --design x --seed 7")
 
 
 def test_a_record_is_whole_lines(tmp_path: Path) -> None:
-    """Each result is a line of JSON from the moment on in which it is there."""
+    """Each result is a line of JSON as soon as it is known."""
     journal = Journal(tmp_path, replace(PLAN, scope="all"))
     journal.begin([POINT], 1)
     journal.add(result(Verdict.UPHELD))
@@ -243,7 +254,7 @@ def test_a_record_is_whole_lines(tmp_path: Path) -> None:
 
 
 def begun(folder: Path) -> Journal:
-    """A record of three places, of which the first is known to be upheld."""
+    """Return a journal of three points, of which the first is known to be upheld."""
     journal = Journal(folder, PLAN)
     journal.begin(list(crash_points(TRACE, "txn", SIDES))[:3], 7)
     journal.add(result(Verdict.UPHELD, journal.points[0]))
@@ -253,20 +264,24 @@ def begun(folder: Path) -> Journal:
 def swept(
     journal: Journal, monkeypatch: pytest.MonkeyPatch, *points: str, golden: Verdict
 ) -> list[Result]:
-    """Sweep with lives that are not lived: each place is upheld, and a life with no fault comes to
-    `golden`.
+    """Sweep with lives that are not lived.
+
+    Each point is upheld, and a life with no fault comes to `golden`.
     """
     lived = result(golden, POINT.model_copy(update={"phase": "no fault"}))
     monkeypatch.setattr(
         Sweep, "golden", lambda *_: (TRACE if golden is Verdict.UPHELD else [], lived)
     )
-    monkeypatch.setattr(Sweep, "die", lambda _, point, __: result(Verdict.UPHELD, point))
+    monkeypatch.setattr(Sweep, "crash", lambda _, point, __: result(Verdict.UPHELD, point))
     nothing: Any = SimpleNamespace(seed=7)
     return run(nothing, nothing, journal, Progress(Console(quiet=True)), Choice(points))
 
 
 def test_a_sweep_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is left of a record is done, in its order; what was done stays as it is written."""
+    """The points that a journal has left are judged in order.
+
+    Its earlier results stay as they are written.
+    """
     journal = begun(tmp_path)
     before = journal.path.read_text()
 
@@ -280,7 +295,7 @@ def test_a_sweep_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_place_that_is_mistyped_is_told_and_leaves_the_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The nearest name is in the sentence; a name that is right is not met either."""
+    """The sentence has the nearest name, and no other point is judged."""
     journal = begun(tmp_path)
     before = journal.path.read_text()
     right = str(journal.points[1])

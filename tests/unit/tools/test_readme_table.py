@@ -30,7 +30,7 @@ SAID = {G1: "violated 1/3, upheld 2/3", G2: "upheld 1/1"}
 
 
 def row(name: str, verdict: str) -> RowResult:
-    """A row of plain that came to a verdict."""
+    """Return a row of plain that came to a verdict."""
     return RowResult(
         design="plain",
         id=name,

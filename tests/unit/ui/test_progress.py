@@ -55,13 +55,13 @@ def said() -> io.StringIO:
 
 @pytest.fixture
 def progress(said: io.StringIO) -> Iterator[Progress]:
-    """A progress that is no live line."""
+    """Yield a progress that is no live line."""
     with Progress(Console(file=said, width=1000, soft_wrap=True)) as made:
         yield made
 
 
 def on_a_terminal(how: str = "waits", columns: int = 160, **environment: str) -> Terminal:
-    """The script on a terminal."""
+    """Return the script on a terminal."""
     return Terminal(sys.executable, "-c", SCRIPT, how, columns=columns, **environment)
 
 

@@ -33,12 +33,12 @@ class Estimate(NamedTuple):
 
     @property
     def is_near(self) -> bool:
-        """Whether it is as exact as is promised."""
+        """Return whether the estimate is as exact as is promised."""
         return abs(self.estimated_s - self.left_s) <= max(NEAR * self.left_s, SOON * self.run_s)
 
 
 def keys(design: str, *names: str) -> list[RowKey]:
-    """Rows of a design."""
+    """Return rows of a design."""
     return [RowKey(design, name, 0) for name in names]
 
 
@@ -73,7 +73,7 @@ def replayed(run: dict[str, Any], durations: Durations) -> Iterator[Estimate]:
 
 @pytest.fixture
 def clock() -> Clock:
-    """A clock."""
+    """Return a clock."""
     return Clock()
 
 

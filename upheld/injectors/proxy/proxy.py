@@ -103,7 +103,7 @@ class Proxy:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(READY_S)
 
     async def _open(self, door: str) -> Node:
-        return self.place(door, self._bootstrap)
+        return self.address_of(door, self._bootstrap)
 
     async def _arm(self, rule: Rule) -> None:
         self.rules.append(rule)
@@ -135,7 +135,7 @@ class Proxy:
         for door in {door for door, _ in self._listeners}:
             await self._shut(door)
 
-    def place(self, door: str, node: Node) -> Node:
+    def address_of(self, door: str, node: Node) -> Node:
         """Return the door's own address for a broker, and serve it from here on."""
         if (door, node) not in self._listeners:
             listening = socket.create_server(("127.0.0.1", 0))
@@ -159,7 +159,7 @@ class Proxy:
             self._listeners[door, node] = listening.getsockname(), opening
         return self._listeners[door, node][0]
 
-    def asked(self, door: str, connection: int, request: Request) -> Exchange:
+    def record(self, door: str, connection: int, request: Request) -> Exchange:
         """Record a request, and return its exchange."""
         self._counts[door, request.api] += 1
         number = self._counts[door, request.api]
@@ -177,7 +177,7 @@ class Proxy:
             rule.count(exchange, request, self.topics)
         return exchange
 
-    def due(self, exchange: Exchange, moment: Moment) -> Rule | None:
+    def due_rule(self, exchange: Exchange, moment: Moment) -> Rule | None:
         """Return the rule that is to strike an exchange at a moment, if there is one."""
         aimed = (rule for rule in self.rules if rule.exchange is exchange and rule.moment == moment)
         return next((rule for rule in aimed if not rule.struck.is_set()), None)
@@ -213,7 +213,10 @@ class _Connection:
             writers.append(broker_writer)
             for each in writers:  # else a small answer waits 40 ms for an acknowledgement
                 each.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            await _first_end(self._ask(reader, broker_writer), self._answer(broker_reader, writer))
+            await _first_end(
+                self._carry_requests(reader, broker_writer),
+                self._carry_answers(broker_reader, writer),
+            )
         except (OSError, asyncio.IncompleteReadError, _Lost):
             pass  # the side that is left learns it by its own connection's end
         except UnreadableError as error:
@@ -238,13 +241,15 @@ class _Connection:
                 rule.given_up.set()
                 rule.exchange.is_over.set()
 
-    async def _ask(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _carry_requests(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         while frame := await self._next_request(reader):
             if self.is_silent:
                 continue
             request = parse(frame)
-            exchange = self.proxy.asked(self.door, self.number, request)
-            rule = await self._meet(exchange, "before")
+            exchange = self.proxy.record(self.door, self.number, request)
+            rule = await self._apply_rule(exchange, "before")
             if self.is_silent:
                 continue
             if rule and rule.fault == "refuse":
@@ -281,7 +286,9 @@ class _Connection:
                 raise
             return b""
 
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _carry_answers(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         while frame := await _frame(reader):
             if not self.pending:
                 raise UnreadableError("an answer to nothing")
@@ -297,18 +304,20 @@ class _Connection:
                 await self._refuse(writer, exchange, *exchange.refusal)
                 continue
             own = self._read(request, exchange, frame)
-            rule = await self._meet(exchange, "after")
+            rule = await self._apply_rule(exchange, "after")
             if self.is_silent:
                 continue
             if rule and rule.fault == "refuse":
-                await _tell(
+                await _send_refusal(
                     writer, exchange, rule.error, refusal(request, "after", rule.error, own)
                 )
                 continue
             try:
                 await _send(
                     writer,
-                    rewrite(request, frame, lambda _, *node: self.proxy.place(self.door, node)),
+                    rewrite(
+                        request, frame, lambda _, *node: self.proxy.address_of(self.door, node)
+                    ),
                 )
             except OSError:  # the client is gone; a request that is held arrives all the same
                 if not self.is_held:
@@ -331,12 +340,12 @@ class _Connection:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(exchange.overtaken.wait(), FOLLOWED_S)
         self.refused.clear()
-        await _tell(writer, exchange, error, answer)
+        await _send_refusal(writer, exchange, error, answer)
 
     def _read(self, request: Request, exchange: Exchange, frame: bytes) -> Entity | None:
         """Return the broker's answer as a message, or None where no rule or table needs it."""
         exchange.answered_s = time.monotonic()
-        rule = self.proxy.due(exchange, "after")
+        rule = self.proxy.due_rule(exchange, "after")
         if not rule and not exchange.fault and request.api_key != METADATA:
             return None
         own = decode(request, frame)[1]
@@ -348,9 +357,9 @@ class _Connection:
             self.proxy.topics |= names(own)
         return own
 
-    async def _meet(self, exchange: Exchange, moment: Moment) -> Rule | None:
+    async def _apply_rule(self, exchange: Exchange, moment: Moment) -> Rule | None:
         """Do what a rule is due to do to an exchange, and return the rule."""
-        if not (rule := self.proxy.due(exchange, moment)):
+        if not (rule := self.proxy.due_rule(exchange, moment)):
             return None
         exchange.fault = f"{rule.fault} {moment}"
         rule.struck.set()
@@ -397,7 +406,7 @@ async def _send(writer: asyncio.StreamWriter, frame: bytes) -> None:
     await writer.drain()
 
 
-async def _tell(
+async def _send_refusal(
     writer: asyncio.StreamWriter, exchange: Exchange, error: ErrorCode, answer: bytes
 ) -> None:
     await _send(writer, answer)

@@ -1,5 +1,6 @@
-"""A Cassandra of one node as a child process, from locked jars and a Java that it can take; it
-serves a whole run.
+"""A Cassandra of one node as a child process, which serves a whole run.
+
+It has locked jars, and a Java that it can take.
 """
 
 import functools
@@ -12,6 +13,7 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 from uuid import uuid4
 
 from upheld.brokers.jars import jar_set
@@ -23,23 +25,25 @@ from upheld.supervisor.reaper import RunScope
 from upheld.ui.console import waiting
 from upheld.verdicts import MachineLacks
 
-NEWEST_JAVA = 19  # above, the query log of Cassandra 5 does not find its way into Java any more
-_READY_S = 90.0
-_LOOK_S = 0.05
-_TOOL_S = 60.0
-_QUEUE_BYTES, _LOG_BYTES = 64 << 20, 16 << 30
-HOST = "127.0.0.1"
-WRITERS = 8  # its threads that write
-
-_FLAGS = (
+NEWEST_JAVA: Final = 19  # the query log of Cassandra 5 cannot reach into newer ones
+MANAGED_JAVA: Final = 17  # newer ones need a flag for Cassandra's security manager
+HOST: Final = "127.0.0.1"
+WRITERS: Final = 8  # its threads that write
+_READY_S: Final = 90.0
+_LOOK_S: Final = 0.05
+_TOOL_S: Final = 60.0
+_QUEUE_BYTES: Final = 64 << 20
+_LOG_BYTES: Final = 16 << 30
+_LAST_CHARS: Final = 300
+_FLAGS: Final = (
     "-XX:TieredStopAtLevel=1",
     "-XX:+UseSerialGC",
     "-XX:-UsePerfData",
     "-XX:+ExitOnOutOfMemoryError",
 )
-_HEAP = ("-Xms128m", "-Xmx384m", "-XX:MaxDirectMemorySize=128m")
-# What Cassandra, Netty and Chronicle reach for inside of Java.
-_EXPORTS = (
+_HEAP: Final = ("-Xms128m", "-Xmx384m", "-XX:MaxDirectMemorySize=128m")
+# The inner parts of Java that Cassandra, Netty and Chronicle use.
+_EXPORTS: Final = (
     "java.base/java.lang.ref",
     "java.base/jdk.internal.misc",
     "java.base/jdk.internal.ref",
@@ -47,7 +51,7 @@ _EXPORTS = (
     "jdk.attach/sun.tools.attach",
     "jdk.unsupported/sun.misc",
 )
-_OPENS = (
+_OPENS: Final = (
     "java.base/java.io",
     "java.base/java.lang",
     "java.base/java.lang.module",
@@ -62,7 +66,7 @@ _OPENS = (
     "java.base/sun.nio.ch",
     "jdk.management/com.sun.management.internal",
 )
-_LOGGING = """<configuration>
+_LOGGING: Final = """<configuration>
   <appender name="log" class="ch.qos.logback.core.ConsoleAppender">
     <encoder><pattern>%date %-5level %logger{0} %msg%n</pattern></encoder>
   </appender>
@@ -81,8 +85,9 @@ class Server:
     launch: "_Launch" = field(repr=False)
 
     def write_with(self, threads: int) -> None:
-        """Have so many of its threads write; with none, writes wait and time out, while reads are
-        answered.
+        """Have so many of its threads write.
+
+        With none, writes wait and time out, while reads are answered.
         """
         stage = "org.apache.cassandra.request:type=MutationStage"
         self.launch.tell(
@@ -90,20 +95,22 @@ class Server:
         )
 
     def kill(self) -> None:
-        """SIGKILL it; its disk and its port stay its own."""
+        """SIGKILL the server; its disk and its port stay its own."""
         self.process.kill()
         self.process.wait()
 
     def serve_again(self) -> None:
-        """Boot it on the same disk and port, with a log of its queries that goes on from here."""
+        """Boot the server on the same disk and port; its log of queries goes on from here."""
         self.process = self.launch.boot()
         self.queries.go_on_in(self.launch.queries)
 
 
 @functools.cache
 def server_of(run: RunScope) -> Server:
-    """The run's one server, started for who asks first; MachineLacks where the machine has not what
-    it needs.
+    """Return the run's one server, started at the first call.
+
+    Raises:
+        MachineLacks: The machine lacks what it needs.
     """
     try:
         java = find_java(NEWEST_JAVA)
@@ -116,14 +123,16 @@ def server_of(run: RunScope) -> Server:
 
 class _Launch:
     def __init__(self, run: RunScope, java: Java, jars: list[Path]) -> None:
-        self.run, self.java, self.jars = run, java, jars
+        self.run = run
+        self.java = java
+        self.jars = jars
         self.home = run.scratch / f"cassandra-{uuid4().hex[:8]}"
         self.log = self.home / "log"
         self.queries: Path  # of the last boot
         self.port, self.storage_port = free_ports(2)
 
     def start(self) -> Server:
-        """Boot it for the first time."""
+        """Boot the server for the first time."""
         for folder in (self.home, self.home / "tmp"):
             folder.mkdir()
         (self.home / "logback.xml").write_text(_LOGGING)
@@ -131,8 +140,9 @@ class _Launch:
         return Server(self.port, self.boot(), QueryLog(self.queries), self)
 
     def boot(self) -> subprocess.Popen[bytes]:
-        """Boot it, and have it log its queries in a new folder: it would empty one that it has been
-        in.
+        """Boot the server, with a new folder for its log of queries.
+
+        It would empty a folder that it has used before.
         """
         self.queries = Path(tempfile.mkdtemp(prefix="queries-", dir=self.home))
         process = self._java(
@@ -149,7 +159,7 @@ class _Launch:
         return process
 
     def _have_queries_logged(self, pid: int) -> None:
-        # It waits for its log, and archives nothing.
+        # The server waits for its log, and archives nothing.
         how = (str(self.queries), "DAILY", "true", str(_QUEUE_BYTES), str(_LOG_BYTES), "", "0")
         self.tell(
             pid,
@@ -162,8 +172,9 @@ class _Launch:
         )
 
     def tell(self, pid: int, bean: str, *what: str) -> None:
-        """Have it do something, by attaching to it, which is sooner done than by its own tool and
-        needs no port.
+        """Have the server do something, by attaching to it.
+
+        This is quicker than Cassandra's own tool, and needs no port.
         """
         tool = self._java("org.gridkit.jvmtool.SJK", "mx", "--pid", str(pid), "-b", bean, *what)
         self.run.session(tool.pid)
@@ -176,7 +187,7 @@ class _Launch:
             raise self._problem(f"does not take {' '.join(what)}")
 
     def _settings(self) -> dict[str, object]:
-        """What differs from Cassandra's own defaults, and what has none."""
+        """Return the settings that differ from Cassandra's defaults, or have none."""
         seeds = {"seeds": f"{HOST}:{self.storage_port}"}
         return {
             "cluster_name": "upheld",
@@ -195,16 +206,15 @@ class _Launch:
             "start_native_transport": True,
             "native_transport_port": self.port,
             "concurrent_writes": WRITERS,
-            "commitlog_sync": "batch",  # what it has acknowledged is on the disk
+            "commitlog_sync": "batch",  # all that it has acknowledged is on the disk
             "commitlog_segment_size": "8MiB",
             "memtable_heap_space": "64MiB",
             "memtable_offheap_space": "32MiB",
             "file_cache_size": "32MiB",
             "networking_cache_size": "16MiB",
             "key_cache_size": "0MiB",
-            "full_query_logging_options": {
-                "allow_nodetool_archive_command": True
-            },  # and be it none
+            # This is needed even for the empty command, which archives nothing.
+            "full_query_logging_options": {"allow_nodetool_archive_command": True},
             "auto_snapshot": False,
             "hinted_handoff_enabled": False,
         }
@@ -229,15 +239,22 @@ class _Launch:
         ]
 
     def _java(self, *arguments: str) -> subprocess.Popen[bytes]:
-        """One of Cassandra's programs, its output in the log."""
+        """Start one of Cassandra's programs, its output in the log."""
         inner = [f"--add-exports={name}=ALL-UNNAMED" for name in _EXPORTS]
         inner += [f"--add-opens={name}=ALL-UNNAMED" for name in _OPENS]
-        if self.java.major > 17:
+        if self.java.major > MANAGED_JAVA:
             inner.append("-Djava.security.manager=allow")
         command = [
-            str(self.java.path), *_FLAGS, *inner, f"-Djava.io.tmpdir={self.home / 'tmp'}", f"-Duser.home={self.home}",
-            f"-Dlogback.configurationFile={self.home / 'logback.xml'}", "-cp", ":".join(map(str, self.jars)), *arguments,
-        ]  # fmt: skip
+            str(self.java.path),
+            *_FLAGS,
+            *inner,
+            f"-Djava.io.tmpdir={self.home / 'tmp'}",
+            f"-Duser.home={self.home}",
+            f"-Dlogback.configurationFile={self.home / 'logback.xml'}",
+            "-cp",
+            ":".join(map(str, self.jars)),
+            *arguments,
+        ]
         with self.log.open("ab") as log:
             return subprocess.Popen(
                 command,
@@ -246,11 +263,11 @@ class _Launch:
                 stdout=log,
                 stderr=log,
                 env={"PATH": os.defpath} | self.run.environment,
-                start_new_session=True,  # Ctrl-C is the harness's to handle
+                start_new_session=True,  # the harness handles Ctrl-C
             )
 
     def _await(self, process: subprocess.Popen[bytes]) -> None:
-        """Return once it takes statements."""
+        """Return once the server takes statements."""
         until = time.monotonic() + _READY_S
         while True:
             try:
@@ -271,4 +288,4 @@ class _Launch:
         lines = [line for line in self.log.read_text(errors="replace").splitlines() if line.strip()]
         telling = [line for line in lines if re.search(r"\b(ERROR|Error|\w*Exception)\b", line)]
         last = (telling or lines or ["nothing"])[-1].strip()
-        return MachineProblem(f"Cassandra {what}; its last word is: {last[:300]}")
+        return MachineProblem(f"Cassandra {what}; its last word is: {last[:_LAST_CHARS]}")

@@ -110,7 +110,7 @@ class Run:
     def judge(
         self, *, known: dict[str, tuple[str, str]] | None = None, **options: Any
     ) -> tuple[dict[str, str], Summary]:
-        """Row -> verdict, and the summary, as they stand in the report."""
+        """Return the verdict of each row, and the summary, as the report has them."""
         manifest = Manifest(
             folder=self.out,
             name="fake",
@@ -151,7 +151,7 @@ class Run:
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """A run whose ends the test writes into COMING."""
+    """Return a run whose ends the test writes into COMING."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):
         monkeypatch.delenv(name, raising=False)
@@ -476,7 +476,7 @@ def test_each_repetition_keeps_its_history(run: Run) -> None:
     told = [read_history(run.out / row.history) for row in rows]
     assert [next(reversed(history.events)).verdict for history in told] == [
         row.verdict for row in rows
-    ]  # type: ignore[union-attr]
+    ]
     assert [row.verdict for row in rows].count(Verdict.VIOLATED) == 1
     assert (summary.promised, summary.chosen, summary.exit_code) == ({"fake": 2}, {"fake": 6}, 1)
 

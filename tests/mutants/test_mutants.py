@@ -27,7 +27,7 @@ SINS = {name: load(name) for name in shipped() if name.startswith("broken/")}
 
 
 def rows_at(depth: Depth) -> dict[str, set[str]]:
-    """The rows of each wrong design that is judged at a depth."""
+    """Return the rows of each wrong design that is judged at a depth."""
     rows = {name: rows_of_the_mutant(FOUND, design, depth) for name, design in SINS.items()}
     return {name: ids for name, ids in rows.items() if ids}
 
@@ -43,7 +43,7 @@ class Run:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Every wrong design that has a row at the depth asked for."""
+    """Run the test for every wrong design that has a row at the depth asked for."""
     if "name" in metafunc.fixturenames:
         metafunc.parametrize("name", rows_at(metafunc.config.getoption("--depth")))
 

@@ -16,7 +16,7 @@ COMPRESSED = 0x03
 
 
 def varint(number: int) -> bytes:
-    """A zigzag varint, as records use them."""
+    """Return a zigzag varint, as records use them."""
     number = number << 1 if number >= 0 else (-number << 1) - 1
     parts = bytearray()
     while number > 0x7F:
@@ -38,14 +38,17 @@ NO_WRITER = Writer(-1, -1)
 def batch(
     base: int, count: int, records: bytes, *, attributes: int = 0, writer: Writer = NO_WRITER
 ) -> bytes:
-    """One record batch of the second format."""
+    """Return one record batch of the second format."""
     length = HEADER.size - 12 + len(records)
     fields = (base, length, 0, 2, 0, attributes, count - 1, 0, 0, *writer, -1, count)
     return HEADER.pack(*fields) + records
 
 
 def marker(base: int, kind: int, *, timestamp_delta: int = 0) -> bytes:
-    """A control batch: one record whose key is version and type, 0 abort and 1 commit."""
+    """Return a control batch: one record whose key is version and type.
+
+    Type 0 is abort, and 1 is commit.
+    """
     key = struct.pack(">hh", 0, kind)
     value = struct.pack(">hi", 0, 5)
     body = (
@@ -94,11 +97,11 @@ def test_control(kind: int, name: str, timestamp_delta: int) -> None:
     """The kind of a marker is read behind varints of any width."""
     found = list(parse(marker(8, kind, timestamp_delta=timestamp_delta)))
 
-    assert found == [BatchHeader(8, 8, 7, 3, transactional=True, control=name)]  # type: ignore[arg-type]
+    assert found == [BatchHeader(8, 8, 7, 3, transactional=True, control=name)]
 
 
 def three() -> tuple[bytes, list[BatchHeader]]:
-    """A transaction and its marker, and one record behind it."""
+    """Return a transaction and its marker, and one record behind it."""
     data = (
         batch(0, 2, b"ab", attributes=TRANSACTIONAL, writer=Writer(7, 3))
         + marker(2, 1)
@@ -136,8 +139,8 @@ def test_nothing() -> None:
 
 
 def header(producer_id: int, control: str | None = None) -> BatchHeader:
-    """A batch of this producer's, or its marker."""
-    return BatchHeader(0, 0, producer_id, 0, transactional=True, control=control)  # type: ignore[arg-type]
+    """Return a batch of this producer's, or its marker."""
+    return BatchHeader(0, 0, producer_id, 0, transactional=True, control=control)
 
 
 @pytest.mark.parametrize(

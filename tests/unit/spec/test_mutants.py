@@ -23,7 +23,7 @@ FOUND = catalogue.load()
 
 
 def sinful(name: str) -> tuple[Manifest, ExpectedViolation]:
-    """A wrong design, and its sin."""
+    """Return a wrong design, and its sin."""
     design = load(name)
     assert design.sin
     return design, design.sin

@@ -1,0 +1,222 @@
+"""What is claimed. The check of each sentence stands in one table, `upheld.judging.claims`."""
+
+from pytest_bdd import parsers, then
+
+from upheld.nemesis import topics
+from upheld.steps.parameters import TYPES
+from upheld.steps.scene import Scene
+from upheld.trial.trial import TRANSACTION_TIMEOUT_MS
+
+STATE_TIMES = 2  # how many times its first size a state may have
+
+
+@then(parsers.parse("the visible outputs are the fold of the committed input"))
+@then(parsers.parse("no entry is applied to some of its accounts only"))
+@then(parsers.parse("no output is duplicated"))
+@then(parsers.parse("no output is repeated whose input was committed at the kill"))
+@then(parsers.parse("no output of the paused instance is visible"))
+@then(parsers.parse("every output carries the id, timestamp, headers and positions of its input"))
+@then(parsers.parse("no more transactions end than commit intervals begin"))
+@then(parsers.parse("no partition has two owners"))
+@then(parsers.parse("only the active cluster writes"))
+@then(parsers.parse("the old cluster is silent before the new one writes"))
+@then(parsers.parse("the new cluster's first output is visible within 5 seconds"))
+@then(parsers.parse("all of the input moves on within 10 seconds of the death"))
+@then(parsers.parse("99.99 % of the records are counted in a visible output within 10 seconds"))
+@then(parsers.parse("one of the two deployments stops loudly or refuses to start"))
+@then(parsers.parse("its store holds everything that is committed"))
+@then(parsers.parse("its memory grows by at most 32 MiB during the outage"))
+@then(parsers.parse("no key is written to its store more often than once an interval"))
+@then(parsers.parse("no batch is too large or goes out too early"))
+@then(parsers.parse("it keeps no internal topic"))
+@then(parsers.parse("the last row of every robot has its name"))
+@then(parsers.parse("no answer is wrong, uncommitted or older than what was visible before"))
+@then(parsers.parse("no answer holds uncommitted data"))
+@then(parsers.parse("the other instances answer all the time"))
+@then(parsers.parse("every side effect happened at least once and some more than once"))
+@then(parsers.parse("its reported lag is never more than one second behind Kafka's"))
+@then(parsers.parse("it goes on or names the torn file"))
+@then(parsers.parse("it refuses to start or its outputs match the model"))
+def holds(scene: Scene) -> None:
+    """What has been recorded bears it out."""
+    scene.claim()
+
+
+@then(parsers.parse("the outputs match the model under {mode:Mode}", extra_types=TYPES))
+def matches(scene: Scene, mode: str) -> None:
+    """The outputs are the model's, in the order and as often as the mode allows."""
+    del mode  # it is the application's
+    scene.claim()
+
+
+@then(
+    parsers.parse(
+        "the dead letters match the unreadable records under {mode:Mode}", extra_types=TYPES
+    )
+)
+def dead_letters_match(scene: Scene, mode: str) -> None:
+    """They are what cannot be read of the committed input, as often as the mode allows."""
+    del mode
+    scene.claim()
+
+
+@then(parsers.parse("both modes leave the same last rows"))
+@then(parsers.parse("nothing else changes on the broker"))
+def holds_of_the_scenario(scene: Scene) -> None:
+    """What has been recorded of all applications together bears it out."""
+    first, *_ = scene.subjects()
+    scene.claim_of(first)
+
+
+@then(
+    parsers.parse(
+        "every outcome is visible within the commit interval plus {duration:Duration}",
+        extra_types=TYPES,
+    )
+)
+def is_prompt(scene: Scene, duration: int) -> None:
+    """Nothing more arrives: everything must show soon, and not only at the end."""
+    _rest(scene, "commit_interval_ms", duration)
+
+
+@then(
+    parsers.parse(
+        "its store is current within the persistence interval plus {duration:Duration}",
+        extra_types=TYPES,
+    )
+)
+def is_stored(scene: Scene, duration: int) -> None:
+    """Nothing more arrives: the store has to hold every last state soon."""
+    _rest(scene, "persistence_interval_ms", duration)
+
+
+@then(
+    parsers.parse(
+        "no record waits longer than the batch interval plus {duration:Duration}", extra_types=TYPES
+    )
+)
+def is_in_time(scene: Scene, duration: int) -> None:
+    """The clock counts for a batch that does not reach the threshold.
+
+    Three seconds are the look at the clock and two batches of a Spark on half a machine.
+    """
+    _rest(scene, "interval_ms", duration)
+
+
+def _rest(scene: Scene, interval: str, beyond_ms: int) -> None:
+    """Look at the outputs while the input rests, for an interval and some more; then judge."""
+    for application in scene.subjects():
+        promised_ms = int(application.event.parameters[interval]) + beyond_ms
+        scene.trial.paused_input(application, promised_ms)
+        scene.claim_of(application)
+
+
+@then(
+    parsers.parse("exactly the full batches are out within {duration:Duration}", extra_types=TYPES)
+)
+def is_filled(scene: Scene, duration: int) -> None:
+    """The threshold counts while the clock is far.
+
+    Four seconds are two batches of a Spark on half a machine.
+    """
+    for application in scene.subjects():
+        scene.trial.paused_input(application, duration)
+        scene.claim_of(application)
+
+
+@then(
+    parsers.parse(
+        "readers wait at most {duration:Duration} for the transaction that it left",
+        extra_types=TYPES,
+    )
+)
+def readers_pass(scene: Scene, duration: int) -> None:
+    """How long the last stable offset stayed below the end."""
+    scene.claim(bound_ms=duration + scene.trial.rig.later_abort_ms)
+
+
+@then(parsers.parse("it leaves no transaction open"))
+def nothing_is_open(scene: Scene) -> None:
+    """None was left open: it was gone before the transaction timeout could act."""
+    scene.claim(bound_ms=TRANSACTION_TIMEOUT_MS // 3)
+
+
+@then(
+    parsers.parse("its first new output is visible within {duration:Duration}", extra_types=TYPES)
+)
+def is_back(scene: Scene, duration: int) -> None:
+    """It counts from the start of its process, the runtime's boot and the reading of state in it."""
+    for application in scene.subjects():
+        scene.trial.first_output(application, duration)
+        scene.claim_of(application)
+
+
+@then(
+    parsers.parse(
+        "its committed offsets reach the end of the log within {duration:Duration}",
+        extra_types=TYPES,
+    )
+)
+def catches_up(scene: Scene, duration: int) -> None:
+    """From now on, markers and all."""
+    for application in scene.subjects():
+        scene.trial.catch_up(application, duration)
+        scene.claim_of(application)
+
+
+@then(
+    parsers.parse(
+        "it keeps at most {topics:Topics} of {partitions:Partitions} beside its table",
+        extra_types=TYPES,
+    )
+)
+def is_narrow(scene: Scene, topics: int, partitions: int) -> None:
+    """What the broker has to host for it; none of it may be the table once more."""
+    scene.claim(topics=topics, partitions=partitions)
+
+
+@then(
+    parsers.parse(
+        "it answers every key with the last row of its table within {duration:Duration}",
+        extra_types=TYPES,
+    )
+)
+def is_answered(scene: Scene, duration: int) -> None:
+    """The topic is the table: its readers see what the design answers."""
+    for application in scene.subjects():
+        scene.trial.ask_for_all(application, duration)
+        scene.claim_of(application)
+
+
+@then(parsers.parse("the result is:"))
+def result_is(scene: Scene, datatable: list[list[str]]) -> None:
+    """The last rows, as they stand in the feature."""
+    scene.claim(table=datatable)
+
+
+@then(parsers.parse("its loud stop names the unreadable record"))
+def record_is_named(scene: Scene) -> None:
+    """`failed` of the kind poison, with topic, partition and offset."""
+    for application in scene.subjects():
+        scene.trial.expect_failure(application)
+        scene.claim_of(application)
+
+
+@then(parsers.parse("its loud stop names the gap in its input"))
+def gap_is_named(scene: Scene) -> None:
+    """`failed` of any kind, with the topic and partition of a gap."""
+    for application in scene.subjects():
+        topics.expect_gap(scene.trial, application)
+        scene.claim_of(application)
+
+
+@then(
+    parsers.parse(
+        "its state is at most twice its first size within {duration:Duration}", extra_types=TYPES
+    )
+)
+def has_forgotten(scene: Scene, duration: int) -> None:
+    """What it remembers of deletions is gone by then."""
+    for application in scene.subjects():
+        scene.trial.measure(application, times=STATE_TIMES, within_ms=duration)
+        scene.claim_of(application, times=STATE_TIMES)

@@ -1,0 +1,147 @@
+"""Instances are killed or paused at a moment, and a successor takes their place."""
+
+from functools import partial
+
+from pytest_bdd import parsers, when
+
+from upheld.history.marks import Look
+from upheld.injectors.proxy.errors import Moment as Side
+from upheld.nemesis import membership
+from upheld.nemesis.moments import MOMENTS, pause_at
+from upheld.nemesis.requests import arrive, meet
+from upheld.steps.lifecycle import WENT_ON_WITHIN_MS
+from upheld.steps.parameters import BEFORE_ITS_OFFSETS, TYPES
+from upheld.steps.scene import Restarts, Scene
+from upheld.trial.application import Application
+from upheld.trial.trial import SETTLE_S
+
+
+@when(parsers.parse("{actor:Actor} is killed {moment:Moment}", extra_types=TYPES))
+def killed_at(scene: Scene, actor: str, moment: str) -> None:
+    """SIGKILL every process of instance a at that moment."""
+    for application in scene.subjects(actor):
+        pause_at(scene.trial, application, MOMENTS[moment](scene.trial, application))
+        scene.trial.kill(application)
+        _after_the_death(scene, application)
+
+
+@when(
+    parsers.parse(
+        "the application is killed {side:Side} its next {request:Request}", extra_types=TYPES
+    )
+)
+def killed_at_a_request(scene: Scene, side: Side, request: str) -> None:
+    """SIGKILL every process of instance a at a request.
+
+    Before: the broker never receives it. After: the broker has applied it, and nobody reads the
+    response.
+    """
+    for application in scene.subjects():
+        rule = meet(scene.trial, application, "hold", side, request)
+        scene.trial.kill(application)
+        scene.trial.rig.open_proxy().release(rule, is_lost=True)
+        _after_the_death(scene, application)
+
+
+def _after_the_death(scene: Scene, application: Application) -> None:
+    """Record what readers of committed data have of a killed application.
+
+    A transaction that was left open is the successor's to settle. If that starts at once, or never
+    does, how long readers wait is measured.
+    """
+    trial = scene.trial
+    restarts = scene.deployment.restarts
+    if restarts is Restarts.AFTER_DEATH:
+        released_ms = trial.watch_release(application)
+        trial.start(application)
+        trial.settle(application, waited_ms=released_ms.result())
+        return
+    waits = restarts is Restarts.NEVER
+    scene.when_nothing_arrives(partial(trial.settle, application, waits=waits))
+
+
+@when(
+    parsers.parse(
+        "the application is killed with its next {request:Request} on the way", extra_types=TYPES
+    )
+)
+def killed_with_a_request_on_the_way(scene: Scene, request: str) -> None:
+    """SIGKILL every process of instance a, and keep its request from the broker until a line lets
+    it arrive.
+    """
+    for application in scene.subjects():
+        rule = meet(scene.trial, application, "hold", "before", request)
+        scene.trial.kill(application)
+        scene.delayed[application.name] = rule
+
+
+@when(parsers.parse("the delayed {request:Request} arrives", extra_types=TYPES))
+def arrives_late(scene: Scene, request: str) -> None:
+    """Let the broker have the request of the killed instance."""
+    del request  # there is only one
+    for application in scene.subjects():
+        arrive(scene.trial, scene.delayed.pop(application.name))
+        scene.trial.settle(application)
+
+
+@when(parsers.parse("the application is paused with a transaction open"))
+def paused(scene: Scene) -> None:
+    """SIGSTOP every process of instance a before its transaction has offsets."""
+    for application in scene.subjects():
+        pause_at(scene.trial, application, MOMENTS[BEFORE_ITS_OFFSETS](scene.trial, application))
+
+
+@when(parsers.parse("a successor takes its place"))
+def succeeded(scene: Scene) -> None:
+    """Start instance b under the name of instance a."""
+    for application in scene.subjects():
+        scene.trial.start(application, "b", in_place_of="a")
+
+
+@when(parsers.parse("the successor drains its input"))
+def successor_drains(scene: Scene) -> None:
+    """Wait until instance b has committed all of the input, whatever is open on the outputs."""
+    for application in scene.subjects():
+        zombie = application.running.pop("a", None)
+        scene.trial.drain(application, outputs_too=False)
+        if zombie:
+            application.running["a"] = zombie
+
+
+@when(parsers.parse("the paused instance goes on"))
+def goes_on(scene: Scene) -> None:
+    """SIGCONT the zombie, and give it the settle time to emit, or to end itself."""
+    trial = scene.trial
+    for application in scene.subjects():
+        zombie = application.running["a"]
+        trial.ends(application, Look.BEFORE_ZOMBIE)
+        trial.resume(application)
+        trial.wait(SETTLE_S, lambda zombie=zombie: zombie.is_over)  # type: ignore[misc]
+        # Nothing may follow within the settle time, whether it lives or not.
+        trial.wait(SETTLE_S, lambda: False)
+        del application.running["a"]
+        ended = (
+            f"{zombie.failed.kind}: {zombie.failed.message}"
+            if zombie.failed
+            else f"exit {zombie.exit_code}"
+        )
+        zombie.kill()
+        trial.happened(application, "a", "killed", f"after the settle time; {ended}")
+        trial.settle(application)
+
+
+@when(parsers.parse("instance a is killed {moment:Moment}", extra_types=TYPES))
+def lost_at(scene: Scene, moment: str) -> None:
+    """SIGKILL an instance beside others at that moment; wait until the others share the input."""
+    for application in scene.subjects():
+        pause_at(scene.trial, application, MOMENTS[moment](scene.trial, application))
+        membership.lose(scene.trial, application, "a", within_ms=WENT_ON_WITHIN_MS)
+        membership.share(scene.trial, application)
+
+
+@when(parsers.parse("{worker:Worker} is killed", extra_types=TYPES))
+def worker_killed(scene: Scene, worker: str) -> None:
+    """SIGKILL the oldest of an instance's workers; wait until all of the input moves on."""
+    for application in scene.subjects():
+        membership.kill_worker(scene.trial, application, worker)
+        membership.share(scene.trial, application)

@@ -1,0 +1,143 @@
+"""What the application is and how it is deployed: described here, declared on first use."""
+
+from collections.abc import Callable
+from typing import Final
+
+from pytest_bdd import given, parsers
+
+from upheld.protocol.messages import Mode
+from upheld.steps.parameters import TYPES, first_number, milliseconds
+from upheld.steps.scene import Restarts, Scene
+from upheld.verdicts import HarnessError
+
+SEGMENT_MS: Final = 1_000  # of a table that rolls
+
+
+def _parameter(scene: Scene, name: str, value: int | str) -> None:
+    scene.describe(parameters={**scene.deployment.parameters, name: value})
+
+
+def _duration(name: str) -> Callable[[Scene, str], None]:
+    def set_duration(scene: Scene, value: str) -> None:
+        _parameter(scene, name, milliseconds(value))
+
+    return set_duration
+
+
+def _rolled(scene: Scene, value: str) -> None:
+    if milliseconds(value) != SEGMENT_MS:
+        raise HarnessError(f"a table has segments of {SEGMENT_MS} ms, and not of {value}")
+    scene.describe(is_rolled=True)
+
+
+def _number(field: str) -> Callable[[Scene, str], None]:
+    return lambda scene, value: scene.describe(**{field: first_number(value)})
+
+
+# The names in the table `its configuration is:`, and what each sets.
+SETTINGS: Final[dict[str, Callable[[Scene, str], None]]] = {
+    "partitions": _number("partitions"),
+    "partitions of the second input": _number("second_partitions"),
+    "commit interval": _duration("commit_interval_ms"),
+    "transaction timeout": lambda scene, value: scene.describe(
+        transaction_timeout_ms=milliseconds(value)
+    ),
+    "batch size": lambda scene, value: _parameter(scene, "threshold", first_number(value)),
+    "batch interval": _duration("interval_ms"),
+    "delete retention": _duration("delete_retention_ms"),
+    "state store": lambda scene, value: _parameter(scene, "store", value),
+    "persistence interval": _duration("persistence_interval_ms"),
+    "segments of its table": _rolled,
+    "disk size": _number("disk_mb"),
+}
+
+RESTARTS: Final = {
+    "when it stops loudly": Restarts.AFTER_LOUD_STOP,
+    "as soon as it is killed": Restarts.AFTER_DEATH,
+}
+
+
+@given(parsers.parse("{program:Program} in mode {mode:Mode}", extra_types=TYPES))
+def runs(scene: Scene, program: str, mode: Mode) -> None:
+    """Say which program runs in which mode."""
+    scene.describe(program=program, mode=mode)
+
+
+@given(parsers.parse("its configuration is:"))
+def configured(scene: Scene, datatable: list[list[str]]) -> None:
+    """Set the numbers of the set-up, one a row; others are as usual."""
+    for name, value in datatable:
+        if name not in SETTINGS:
+            raise HarnessError(f"{name} is no setting; there are {', '.join(SETTINGS)}")
+        SETTINGS[name](scene, value)
+
+
+@given(parsers.parse("it runs in {layout:Layout}", extra_types=TYPES))
+def laid_out(scene: Scene, layout: str) -> None:
+    """Let instances share the input, or a second cluster of instances stand by."""
+    if layout == "several instances":
+        scene.demand("scale", "runs as one instance")
+        scene.describe(is_several=True)
+    else:
+        scene.demand("standby", "takes over from no other cluster")
+        scene.describe(in_clusters=True)
+
+
+@given(parsers.parse("it runs on {count:d} workers", extra_types=TYPES))
+def on_workers(scene: Scene, count: int) -> None:
+    """Let processes share the work of the instance."""
+    scene.demand("workers", "shares its work among no processes that can be killed one by one")
+    scene.describe(workers=count)
+
+
+@given(parsers.parse("a relay in mode {mode:Mode} feeds it", extra_types=TYPES))
+def fed_by_a_relay(scene: Scene, mode: Mode) -> None:
+    """Put the design's own relay upstream: its output is the application's input."""
+    scene.describe(relay_mode=mode)
+
+
+@given(
+    parsers.parse("a second application runs its program in mode {mode:Mode}", extra_types=TYPES)
+)
+def beside(scene: Scene, mode: Mode) -> None:
+    """Run the same program once more, on topics of its own."""
+    scene.describe(second_mode=mode)
+
+
+@given(parsers.parse("it reports its lag"))
+def reports_lag(scene: Scene) -> None:
+    """Ask it all along how far it is behind."""
+    scene.demand("lag", "does not say how far it is behind")
+    scene.describe(reports_lag=True)
+
+
+@given(parsers.parse("it has a side effect outside of Kafka for each output"))
+def has_side_effects(scene: Scene) -> None:
+    """Let it report each output outside of Kafka."""
+    scene.demand("effects", "tells nothing outside of Kafka")
+    _parameter(scene, "effects", 1)
+
+
+@given(parsers.parse("it has a dead-letter topic"))
+def has_dead_letters(scene: Scene) -> None:
+    """Give it a topic for the records that it cannot read."""
+    scene.demand("dead-letters", "sets nothing aside that it cannot read")
+    scene.describe(has_dead_letters=True)
+
+
+@given(parsers.parse("its wall clock can be set"))
+def has_settable_clock(scene: Scene) -> None:
+    """Start its processes under a wall clock of the harness's."""
+    scene.describe(has_settable_clock=True)
+
+
+@given(parsers.parse("its supervisor restarts it {restart:Restart}", extra_types=TYPES))
+def restarted(scene: Scene, restart: str) -> None:
+    """Start it again where it gives up while it drains its input, or at once when it is killed."""
+    scene.describe(restarts=RESTARTS[restart])
+
+
+@given(parsers.parse("nothing restarts it"))
+def never_restarted(scene: Scene) -> None:
+    """Leave what it left open to the broker."""
+    scene.describe(restarts=Restarts.NEVER)

@@ -1,0 +1,150 @@
+"""Instances start, drain their input, stop, join and leave."""
+
+from collections.abc import Callable
+from functools import partial
+
+from pytest_bdd import parsers, when
+
+from upheld.injectors.clock import WallClock
+from upheld.nemesis import disks, membership
+from upheld.steps.parameters import TYPES
+from upheld.steps.scene import Restarts, Scene
+from upheld.trial.application import Application
+
+STANDBY = "green"
+TAKEN_OVER_WITHIN_MS = (
+    5_000  # from the order on: half of the 10 seconds that the article's service level allows
+)
+WENT_ON_WITHIN_MS = 10_000  # from the death on: half of what a start with nothing prepared may take
+
+Act = Callable[[Application, str], object]
+
+
+@when(parsers.parse("{actor:Actor} starts", extra_types=TYPES))
+def starts(scene: Scene, actor: str) -> None:
+    """Start instance a."""
+    for application in scene.subjects(actor):
+        _prepare(scene, application)
+        scene.trial.start(application)
+
+
+@when(parsers.parse("the application starts {how:Start}", extra_types=TYPES))
+def starts_otherwise(scene: Scene, how: str) -> None:
+    """Start instance a in view, with the default mode, or where it may refuse to."""
+    for application in scene.subjects():
+        _prepare(scene, application)
+        started = scene.trial.start(
+            application,
+            cold=how == "with nothing prepared",
+            default_mode=how == "with no mode set",
+            may_refuse=how == "unless it refuses",
+        )
+        if not started:
+            scene.refused.add(application.name)
+
+
+@when(parsers.parse("the application starts on the torn disk"))
+def starts_torn(scene: Scene) -> None:
+    """Start instance a; if it stops loudly, set its disks back to the copy and start it again."""
+    for application in scene.subjects():
+        _prepare(scene, application)
+        disks.start_torn(scene.trial, application)
+
+
+def _prepare(scene: Scene, application: Application) -> None:
+    if scene.deployment.has_settable_clock and application.wall_clock is None:
+        application.wall_clock = WallClock(application.directory)
+    if not application.wave:  # what an instance upstream wrote meanwhile
+        scene.trial.look_at_input(application)
+
+
+@when(parsers.parse("{actor:Actor} drains its input", extra_types=TYPES))
+def drains(scene: Scene, actor: str) -> None:
+    """Wait until what has arrived is done; there is nothing to wait for if it refused to start."""
+    trial = scene.trial
+    is_restarted = scene.deployment.restarts is Restarts.AFTER_LOUD_STOP
+    for application in scene.subjects(actor):
+        if application.name not in scene.refused:
+            (trial.drain_again if is_restarted else trial.drain)(application)
+
+
+@when(parsers.parse("the application stays idle for {duration:Duration}", extra_types=TYPES))
+def stays_idle(scene: Scene, duration: int) -> None:
+    """Wait until its input is drained, and see what it does with nothing to do."""
+    trial = scene.trial
+    for application in scene.subjects():
+        trial.drain(application)
+        trial.watch(application, trial.now_ms + duration)
+        trial.look_outside(application)
+
+
+@when(parsers.parse("the application is stopped gracefully"))
+def stopped(scene: Scene) -> None:
+    """Ask instance a to close; what it applied is committed."""
+    for application in scene.subjects():
+        scene.trial.stop(application)
+        scene.trial.settle(application)
+
+
+@when(parsers.parse("the application is told twice to stop"))
+def stopped_twice(scene: Scene) -> None:
+    """Ask instance a to close, and ask again when it has; some of its input is left for later."""
+
+    def look(application: Application) -> None:
+        scene.trial.settle(application)
+        scene.trial.mark_the_rest(application)
+
+    for application in scene.subjects():
+        scene.trial.stop(application, twice=True)
+        scene.when_nothing_arrives(partial(look, application))
+
+
+@when(parsers.parse("instance {instance:Instance} {change:Change}", extra_types=TYPES))
+def instance_changes(scene: Scene, instance: str, change: str) -> None:
+    """Start, stop or kill an instance; wait until the input is shared among those that run."""
+    does: dict[str, Act] = {
+        "joins": scene.trial.start,
+        "leaves": scene.trial.stop,
+        "is killed": partial(membership.lose, scene.trial, within_ms=WENT_ON_WITHIN_MS),
+    }
+    for application in scene.subjects():
+        does[change](application, instance)
+        membership.share(scene.trial, application)
+
+
+@when(parsers.parse("instances change back to back:"))
+def instances_change(scene: Scene, datatable: list[list[str]]) -> None:
+    """Do each change at once after the one before; wait at the end until the input is shared."""
+    does: dict[str, Act] = {
+        "joins": scene.trial.start,
+        "leaves": scene.trial.stop,
+        "is killed": scene.trial.kill,
+    }
+    for application in scene.subjects():
+        for instance, change in datatable:
+            does[change](application, instance)
+        membership.share(scene.trial, application)
+
+
+@when(parsers.parse("a second deployment starts under the same ids"))
+def deployed_twice(scene: Scene) -> None:
+    """Start it with the same settings and other disks.
+
+    The two have 10 seconds to notice; both are ended then.
+    """
+    for application in scene.subjects():
+        membership.start_another(scene.trial, application)
+
+
+@when(parsers.parse("a second cluster stands by"))
+def stands_by(scene: Scene) -> None:
+    """Start an instance of another cluster beside the first."""
+    for application in scene.subjects():
+        scene.trial.start(application, STANDBY, apart=True, cluster=STANDBY)
+
+
+@when(parsers.parse("the second cluster takes over"))
+def taken_over(scene: Scene) -> None:
+    """Tell the first cluster to hand over and the second to go on from there; end the first."""
+    for application in scene.subjects():
+        membership.switch_clusters(scene.trial, application, TAKEN_OVER_WITHIN_MS)

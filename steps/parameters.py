@@ -1,0 +1,133 @@
+"""The types of the parameters in sentences: what may stand in their place, and what it stands for.
+
+Each is declared as Cucumber's language service wants it: a name and a pattern that are literals,
+so that an editor completes sentences without any settings. The name is that of the parameter and
+its type, as sentences write them in braces.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from kio.schema.errors import ErrorCode
+
+from upheld.generators.ledger import FLAWS
+from upheld.nemesis.moments import MOMENTS
+from upheld.verdicts import HarnessError
+
+SPOILED: Final = frozenset(
+    (
+        "with a null key",
+        "that is no JSON",
+        "with text for a number",
+        "with a number for a text",
+        "without a field",
+    )
+)
+BEFORE_ITS_OFFSETS: Final = "with a transaction open, before its offsets"
+MS_OF: Final = {"ms": 1, "second": 1_000, "seconds": 1_000}
+
+
+@dataclass(frozen=True)
+class ParameterType:
+    """What `parse` wants of a type: a pattern, and a call that converts the text."""
+
+    pattern: str
+    convert: Callable[[str], object]
+    known: frozenset[str]  # the texts that it takes; empty: all that fit the pattern
+
+    def __call__(self, text: str) -> object:
+        """Return what the text stands for.
+
+        Raises:
+            ValueError: It is none of the known texts.
+        """
+        if self.known and text not in self.known:
+            raise ValueError(f"{text} is none of {', '.join(sorted(self.known))}")
+        return self.convert(text)
+
+
+TYPES: Final[dict[str, ParameterType]] = {}
+
+
+def parameter_type(
+    *,
+    name: str,
+    regexp: str,
+    to: Callable[[str], object] = str,
+    known: Iterable[str] = (),
+) -> None:
+    """Declare a type of parameter; ``to`` converts the text, and refuses it by ValueError."""
+    TYPES[name.partition(":")[2]] = ParameterType(regexp, to, frozenset(known))
+
+
+def milliseconds(text: str) -> int:
+    """Return how long a duration lasts, in milliseconds."""
+    number, _, unit = text.partition(" ")
+    if unit not in MS_OF or not number.isdecimal():
+        raise HarnessError(f"{text} is no duration, such as 500 ms or 2 seconds")
+    return int(number) * MS_OF[unit]
+
+
+def first_number(text: str) -> int:
+    """Return the number that a text begins with."""
+    return int(text.split(maxsplit=1)[0])
+
+
+def kafka_error(text: str) -> ErrorCode:
+    """Return the error that Kafka calls so."""
+    try:
+        return ErrorCode[text.lower()]
+    except KeyError:
+        raise ValueError(f"{text} is no error of Kafka's protocol") from None
+
+
+# What runs.
+parameter_type(name="program:Program", regexp="[a-z]+")
+parameter_type(name="mode:Mode", regexp="[a-z_]+")
+parameter_type(name="actor:Actor", regexp="the (?:application|second application|relay)")
+parameter_type(name="instance:Instance", regexp="[a-d]")
+parameter_type(name="worker:Worker", regexp="a worker|another worker")
+parameter_type(name="change:Change", regexp="joins|leaves|is killed")
+parameter_type(name="how:Start", regexp="with nothing prepared|with no mode set|unless it refuses")
+parameter_type(name="layout:Layout", regexp="several instances|two clusters")
+parameter_type(name="restart:Restart", regexp="when it stops loudly|as soon as it is killed")
+
+# What its input holds.
+parameter_type(name="place:Place", regexp="its input|its second input|the relay's input")
+parameter_type(name="kind:Kind", regexp="(?:republished |rehomed |aborted )?records|names")
+parameter_type(name="role:Role", regexp="[a-z-]+")
+parameter_type(
+    name="flaw:Flaw",
+    regexp="(?:with|without|that is|of) [A-Za-z ]+",
+    known=SPOILED.union(FLAWS),
+)
+parameter_type(name="fate:RowFate", regexp="moves to another partner|is deleted")
+parameter_type(name="fate:PartnerFate", regexp="changes|is deleted")
+parameter_type(
+    name="race:Race",
+    regexp="rows were deleted right after they came|rows moved across the partitions of partners",
+)
+
+# When and how it is struck.
+parameter_type(
+    name="moment:Moment",
+    regexp="(?:after|between|with) [a-z ]+",
+    known=MOMENTS.keys() - {BEFORE_ITS_OFFSETS},
+)
+parameter_type(name="side:Side", regexp="before|after")
+parameter_type(name="request:Request", regexp="[A-Z][A-Za-z]+")
+parameter_type(name="error:KafkaError", regexp="[A-Z_]+", to=kafka_error)
+parameter_type(name="fate:DiskFate", regexp="are copied|are set back to the copy|run full")
+parameter_type(name="outage:Outage", regexp="locked|slow|down")
+parameter_type(name="direction:Direction", regexp="forward|back")
+
+# How many, and how long.
+parameter_type(name="count:d", regexp="[0-9]+", to=int)
+parameter_type(name="keys:d", regexp="[0-9]+", to=int)
+parameter_type(name="changes:d", regexp="[0-9]+", to=int)
+parameter_type(name="rows:d", regexp="[0-9]+", to=int)
+parameter_type(name="partners:d", regexp="[0-9]+", to=int)
+parameter_type(name="topics:Topics", regexp="[0-9]+ topics?", to=first_number)
+parameter_type(name="partitions:Partitions", regexp="[0-9]+ partitions?", to=first_number)
+parameter_type(name="duration:Duration", regexp="[0-9]+ (?:ms|seconds?)", to=milliseconds)

@@ -1,0 +1,162 @@
+"""What is in the input, what arrives, and arrivals that go on.
+
+Records and keys are those of the program: a ledger's records are entries, and its keys accounts;
+a batcher's are events of customers; a pulse's are signals of robots.
+"""
+
+from functools import partial
+
+from pytest_bdd import given, parsers, when
+
+from upheld.generators.ledger import FLAWS, ledger, unreadable
+from upheld.generators.pulse import facts as signal_facts
+from upheld.generators.pulse import names, signals
+from upheld.generators.tables import spoiled
+from upheld.generators.visits import facts as visit_facts
+from upheld.generators.visits import visits
+from upheld.history.marks import Happening
+from upheld.steps.joins import write
+from upheld.steps.parameters import TYPES
+from upheld.steps.scene import RELAY, Scene
+from upheld.trial.application import Application
+
+NAMES = "names"
+
+
+@given(
+    parsers.parse(
+        "one partition of its input stays empty",
+    )
+)
+def one_is_empty(scene: Scene) -> None:
+    """Leave the last partition out of the workload."""
+    scene.describe(has_empty_partition=True)
+
+
+@given(parsers.parse("some records of its input cannot be read"))
+def some_are_unreadable(scene: Scene) -> None:
+    """Mix records into the workload that its contract does not allow."""
+    scene.describe(has_unreadable_records=True)
+
+
+@given(
+    parsers.parse(
+        "{count:d} {kind:Kind} over {keys:d} keys are in {place:Place}", extra_types=TYPES
+    )
+)
+def are_in_its_input(scene: Scene, count: int, kind: str, keys: int, place: str) -> None:
+    """Write a workload before anything starts."""
+    actor = RELAY if place.startswith(RELAY) else ""
+    for application in scene.subjects(actor):
+        _feed(scene, application, count, kind, keys)
+
+
+@when(parsers.parse("{count:d} {kind:Kind} over {keys:d} keys arrive", extra_types=TYPES))
+def arrive(scene: Scene, count: int, kind: str, keys: int) -> None:
+    """Write one more wave of a workload."""
+    for application in scene.subjects():
+        _feed(scene, application, count, kind, keys)
+
+
+def _feed(scene: Scene, application: Application, count: int, kind: str, keys: int) -> None:
+    """Write records of the kind that the application's program reads."""
+    seed = scene.trial.seed
+    partitions = application.inputs[application.reads]
+    if application.program.merged:
+        generator = names if kind == NAMES else signals
+        said = partial(generator, seed, count=count, robots=keys, partitions=partitions)
+        scene.trial.feed(application, said, signal_facts)
+    elif application.program.holds_back:
+        partitions = application.partitions
+        events = partial(visits, seed, events=count, customers=keys, partitions=partitions)
+        scene.trial.feed(application, events, visit_facts)
+    else:
+        entries = partial(
+            ledger,
+            seed,
+            entries=count,
+            accounts=keys,
+            partitions=partitions - scene.deployment.has_empty_partition,
+            republished=kind.startswith("republished"),
+            moved=kind.startswith("rehomed"),
+            doomed=kind.startswith("aborted"),
+            flawed=scene.deployment.has_unreadable_records,
+        )
+        scene.trial.feed(application, entries)
+
+
+@when(parsers.parse("a single record arrives"))
+def single(scene: Scene) -> None:
+    """Write one record, and see what comes out."""
+    trickle(scene, 1, 0)
+
+
+@when(
+    parsers.parse(
+        "{count:d} records of one key arrive {duration:Duration} apart", extra_types=TYPES
+    )
+)
+def trickle(scene: Scene, count: int, duration: int) -> None:
+    """Write one record after the other, and see what comes out meanwhile.
+
+    If its wall clock has jumped before, the clock's evidence is marked at the end.
+    """
+    trial = scene.trial
+    for application in scene.subjects():
+        one = partial(
+            visits, trial.seed, events=1, customers=1, partitions=application.partitions, plain=True
+        )
+        for _ in range(count):
+            due_ms = trial.now_ms + duration
+            trial.feed(application, one, visit_facts)
+            trial.watch(application, due_ms)
+        clock = application.wall_clock
+        if clock and scene.clock_jumped:
+            evidence = clock.evidence(application.running["a"].pids())
+            trial.mark(Happening.CLOCK_JUMPED, **evidence)
+    scene.clock_jumped = False
+
+
+@when(parsers.parse("a record {flaw:Flaw} arrives in {place:Place}", extra_types=TYPES))
+def flawed(scene: Scene, flaw: str, place: str) -> None:
+    """Write a record that the contract does not allow."""
+    trial = scene.trial
+    for application in scene.subjects():
+        program = application.program
+        role = program.beside if place == "its second input" else program.reads
+        make = partial(unreadable, trial.seed, flaw)
+        if flaw not in FLAWS:
+            make = partial(spoiled, role, flaw)
+        write(trial, application, lambda make=make: [make()])  # type: ignore[misc]
+
+
+@when(parsers.parse("records keep arriving"))
+def keep_arriving(scene: Scene) -> None:
+    """Write small waves of the last workload, five a second, until the arrivals end."""
+    scene.begin_arrivals()
+
+
+@when(parsers.parse("records keep arriving without a pause"))
+def keep_arriving_at_once(scene: Scene) -> None:
+    """Write waves of the last workload, each as soon as the one before is there."""
+    scene.begin_arrivals(apart_s=0)
+
+
+@when(parsers.parse("{duration:Duration} pass", extra_types=TYPES))
+def time_passes(scene: Scene, duration: int) -> None:
+    """See what comes out meanwhile, and then what its store holds.
+
+    The look at the store at the end of an outage stands: no other one follows.
+    """
+    trial = scene.trial
+    looks = not (scene.arrivals and scene.arrivals.saw_outage)
+    for application in scene.subjects():
+        trial.watch(application, trial.now_ms + duration)
+        if application.store and looks:
+            trial.look_at_store(application)
+
+
+@when(parsers.parse("the arrivals end"))
+def arrivals_end(scene: Scene) -> None:
+    """Write no more waves, and read back what the log made of them."""
+    scene.end_arrivals()

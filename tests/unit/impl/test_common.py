@@ -1,0 +1,77 @@
+"""The parts that both designs share: guards around Kafka's client, and effects."""
+
+import json
+import threading
+from pathlib import Path
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from upheld.adapter import Failed
+from upheld.impl.common.clients import forward_errors, with_timeout
+from upheld.impl.common.effects import Effects
+
+
+def test_a_call_that_returns_in_time() -> None:
+    """It gets its arguments, and the caller goes on."""
+    said = list[object]()
+
+    with_timeout(5, lambda *arguments: said.extend(arguments), "offsets", 10)
+
+    assert said == ["offsets", 10]
+
+
+def test_a_call_that_raises() -> None:
+    """Its exception is the caller's."""
+
+    def refuse() -> None:
+        raise KafkaException(KafkaError(KafkaError._FENCED))
+
+    with pytest.raises(KafkaException, match="_FENCED"):
+        with_timeout(5, refuse)
+
+
+def test_a_call_that_does_not_return() -> None:
+    """It is given up, and the failure names the call and the time."""
+    released = threading.Event()
+
+    def hang() -> None:
+        released.wait(5)
+
+    with pytest.raises(Failed, match=r"^Kafka's client has not come back from hang in 0\.01 s$"):
+        with_timeout(0.01, hang)
+    released.set()
+
+
+def test_an_error_in_a_callback() -> None:
+    """A Kafka error goes to `give_up` and does not leave the callback."""
+    given_up = list[KafkaError]()
+    seen = list[str]()
+
+    def callback(name: str) -> None:
+        if name == "bad":
+            raise KafkaException(KafkaError(KafkaError._TRANSPORT))
+        seen.append(name)
+
+    guarded = forward_errors(callback, given_up.append)
+    guarded("good")
+    guarded("bad")
+
+    assert seen == ["good"]
+    assert [error.code() for error in given_up] == [KafkaError._TRANSPORT]
+
+
+@pytest.mark.parametrize("is_asked", [True, False])
+def test_effects(tmp_path: Path, is_asked: bool) -> None:
+    """Each output is a line of the file; without the parameter there is no file."""
+    parameters = {"effects": 1} if is_asked else {}
+    effects = Effects({"parameters": parameters, "durable_dir": str(tmp_path)})
+
+    effects.report(b"a", b"\xff1")
+    effects.report(b"b", None)
+
+    file = tmp_path / "effects"
+    assert file.exists() == is_asked
+    if is_asked:
+        lines = [json.loads(line) for line in file.read_text().splitlines()]
+        assert lines == [["a", "\\xff1"], ["b", None]]
