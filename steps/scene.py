@@ -16,6 +16,7 @@ from pytest_bdd.parser import Step
 from upheld.injectors.proxy.rules import Rule
 from upheld.judging.claims import claim_of
 from upheld.nemesis import disks
+from upheld.protocol.capabilities import Capability
 from upheld.protocol.messages import Mode
 from upheld.spec.gherkin import THROUGH_PROXY
 from upheld.trial.application import Application
@@ -92,7 +93,7 @@ class Scene:
             raise HarnessError(f"“{self.sentence}” comes too late: the application has been used")
         self.deployment = replace(self.deployment, **said)
 
-    def demand(self, capability: str, otherwise: str) -> None:
+    def demand(self, capability: Capability, otherwise: str) -> None:
         """Require a capability of the design.
 
         Raises:

@@ -24,12 +24,12 @@ from upheld.history.events import (
     Committed,
     Ended,
     Ends,
+    InputRested,
     Instance,
     Kept,
     Mark,
     Memory,
     Names,
-    Paused,
     Record,
     Stored,
 )
@@ -398,7 +398,7 @@ class Story:
     def rests(self, looked_ms: int = 500, canary_ms: int = 10, others: float = 0.0) -> None:
         """Pause the input, and look at the outputs."""
         self._tell(
-            Paused(
+            InputRested(
                 application=self.name,
                 since_ms=0,
                 looked_ms=looked_ms,

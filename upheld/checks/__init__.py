@@ -1,8 +1,9 @@
-"""Checks: pure functions from a history to the anomalies in it. No broker, no clock, no design.
+"""Checks: pure functions from a history to the anomalies in it.
 
-A check takes the history as it was when the feature asked, and the application that the sentence is
-about; it returns anomalies, or an empty list. What is legal depends on the mode, and each rule says
-why. A check registers itself when its module is imported, and all modules here are.
+They know no broker, no clock and no design. A check takes the history as it was when the feature
+asked, and the application that the sentence is about. It returns anomalies, or an empty list. The
+mode decides what is legal, and each rule says why. A check registers itself when its module is
+imported, and all modules here are.
 """
 
 from importlib import import_module

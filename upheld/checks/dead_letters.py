@@ -1,4 +1,4 @@
-"""Is what cannot be read among the dead letters, as it was, and nothing else?"""
+"""Checks of dead letters: just the records that cannot be read, as they were."""
 
 from collections import defaultdict
 
@@ -23,30 +23,34 @@ ADDED = (
     anomalies=("lost", "duplicated", "phantom", "uncommitted-visible", "ahead-of-commit"),
 )
 def set_aside(history: History, application: str) -> list[Anomaly]:
-    """Whether every record that cannot be read is a dead letter, with all that it was, why, and
-    where; and whether no other is.
+    """Check that every record that cannot be read is a dead letter, and no other is.
 
-    exactly_once: once, and with every instance down just those below the committed offsets.
-    at_least_once: once or more often, and with every instance down at least those, because outputs
-    come before the commit. Inconclusive where nothing in the input cannot be read.
+    A dead letter is the whole record, with the reason and its place.
+
+    Under exactly_once it is there once. With every instance down, just the records below the
+    committed offsets are.
+
+    Under at_least_once it is there once or more often. With every instance down, at least the
+    records below the committed offsets are, because outputs come before the commit.
+
+    Inconclusive if all of the input can be read.
     """
     view = view_of(history, application)
     offsets = _offsets_at_rest(history, application)
-    may_repeat, may_lead = (
-        not view.exactly_once,
-        not view.exactly_once or history.begun.atomic == "shard",
-    )
+    may_repeat = not view.exactly_once
+    may_lead = not view.exactly_once or history.begun.atomic == "shard"
     inputs = {record.at: record for record in view.inputs}
-    flawed = {record.at: record for record in view.flawed if record.visible}
-    letters, found = defaultdict[str, list[Record]](list), list[Anomaly]()
+    unreadable = {record.at: record for record in view.unreadable if record.visible}
+    letters = defaultdict[str, list[Record]](list)
+    found = list[Anomaly]()
     for letter in view.dead_letters:
         place = _place(letter)
         letters[place].append(letter)
-        if record := flawed.get(place):
+        if record := unreadable.get(place):
             found += _changed(letter, record)
         else:
             found.append(_misplaced(letter, place, inputs.get(place)))
-    for place, record in flawed.items():
+    for place, record in unreadable.items():
         is_due = offsets is None or record.offset < offsets.get(
             f"{record.topic}-{record.partition}", 0
         )
@@ -63,7 +67,7 @@ def set_aside(history: History, application: str) -> list[Anomaly]:
                 f"{' and '.join(letter.at for letter in seen[:2])}"
             )
             found.append(_anomaly("duplicated", said, record, seen[1]))
-    if not (flawed or found):
+    if not (unreadable or found):
         raise Inconclusive(
             "all of the input can be read, so nothing shows what becomes of the rest"
         )
@@ -71,9 +75,9 @@ def set_aside(history: History, application: str) -> list[Anomaly]:
 
 
 def _offsets_at_rest(history: History, application: str) -> dict[str, int] | None:
-    """Where every instance is down: how far the input is committed.
+    """Return the committed offsets if every instance is down; None if one runs.
 
-    None where one runs: all of it is to be done.
+    Then all of the input is to be done.
     """
     rests: Committed | None = None
     for event in history.events:
@@ -89,8 +93,9 @@ def _offsets_at_rest(history: History, application: str) -> dict[str, int] | Non
 
 
 def _place(letter: Record) -> str:
-    """Where a dead letter says that it was read; nothing where it does not end in the four
-    headers.
+    """Return where a dead letter says that it was read.
+
+    It is empty if the letter does not end in the four headers.
     """
     last = letter.headers[-len(ADDED) :]
     if tuple(name for name, _ in last) != ADDED:
@@ -100,8 +105,9 @@ def _place(letter: Record) -> str:
 
 
 def _changed(letter: Record, record: Record) -> list[Anomaly]:
-    """What a dead letter lacks of its record, or has in another way."""
-    found, kept = list[Anomaly](), letter.headers[: -len(ADDED)]
+    """Return the differences between a dead letter and its record."""
+    found = list[Anomaly]()
+    kept = letter.headers[: -len(ADDED)]
     said = f"the dead letter {letter.at} of {record.at} has "
     for name, has, had in (("key", letter.key, record.key), ("value", letter.value, record.value)):
         if has != had:
@@ -116,7 +122,7 @@ def _changed(letter: Record, record: Record) -> list[Anomaly]:
     if not letter.headers[-len(ADDED)][1]:
         found.append(_anomaly("lost", f"{said}no reason", record, letter))
     if kept != record.headers:
-        left = iter(kept)  # each header is looked for behind the one before it
+        left = iter(kept)  # each header is looked for after the one before it
         missing = [name for name, value in record.headers if (name, value) not in left]
         how = f"no header {missing[0]!r}" if missing else "headers of which nobody knows"
         found.append(_anomaly("lost" if missing else "phantom", said + how, record, letter))
@@ -124,7 +130,7 @@ def _changed(letter: Record, record: Record) -> list[Anomaly]:
 
 
 def _misplaced(letter: Record, place: str, record: Record | None) -> Anomaly:
-    """Why a dead letter is none of what was visible and cannot be read."""
+    """Return why a dead letter is none of a visible record that cannot be read."""
     said = f"the dead letter {letter.at} "
     if not place:
         return _anomaly(

@@ -1,34 +1,35 @@
-"""Was every input's effect delivered, as often as the mode allows, in order, whole and in time?"""
+"""Checks of delivery: the effect of every input, in order and whole.
+
+It comes as often as the mode allows.
+"""
 
 from collections import Counter
-from itertools import accumulate, pairwise
-from math import inf
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
 
 from upheld.checks.merged import cut_off, progressed
 from upheld.checks.registry import NO_STATE, RELATION, check
 from upheld.checks.view import Output, View, show, text, view_of
 from upheld.history import History
-from upheld.history.events import Batch, Committed, Instance, Mark, Paused, Record
-from upheld.history.marks import Happening
+from upheld.history.events import Batch, Committed, Instance, Record
 from upheld.programs import GONE, NOTHING, State
 from upheld.verdicts import Anomaly, Inconclusive, NotOffered
-
-# All but one in so many are there in time: the article's service level.
-SERVED_MS, SERVED_OF = (
-    10_000,
-    10_000,
-)
-BUSY = 0.25  # others took half a core of two: what is late then may be their fault
 
 
 @check("relation", anomalies=RELATION)
 def relation(history: History, application: str) -> list[Anomaly]:
-    """Whether the drained outputs are the model's states, per key.
+    """Check that the drained outputs are the model's states, per key.
 
-    exactly_once: in order, none twice, the last one last. at_least_once: an output may be repeated,
-    and after each new start the key may step back once (what was sent before the crash was not yet
-    committed), never before it; the last one is still the last. A program that does not conflate
-    skips none. Each stage is judged by itself.
+    Under exactly_once the outputs are in order, none comes twice, and the last one is the last
+    state.
+
+    Under at_least_once an output may be repeated. After each new start the key may step back once,
+    because outputs that were sent before the crash were not yet committed. It may not step back
+    otherwise. The last output is still the last state.
+
+    A program that does not conflate skips no state. Each stage is judged by itself.
     """
     view = view_of(history, application)
     if view.merged:
@@ -37,85 +38,118 @@ def relation(history: History, application: str) -> list[Anomaly]:
     for stage in view.stages:
         found += stage.foreign
         for key, states in stage.states.items():
-            found += _order(
-                stage, key, states, [o for o in stage.outputs.get(key, []) if not o.anomaly]
-            )
+            outputs = [output for output in stage.outputs.get(key, []) if not output.anomaly]
+            found += _Shown(stage, key, states, outputs).anomalies()
     return found
 
 
-def _order(view: View, key: bytes, states: list[State], outputs: list[Output]) -> list[Anomaly]:
-    if not outputs:
-        said = f"{text(key)} has {len(states)} states and no visible output"
-        return [] if view.shows(None, states[-1]) else [view.anomaly("lost", said, key, states[-1])]
-    found = []
-    steps_back = 0
-    if len({o.record.partition for o in outputs}) > 1:
-        found.append(
-            view.anomaly(
-                "reordered", f"{text(key)} lies in more than one partition, so it has no order", key
-            )
+@dataclass(frozen=True)
+class _Shown:
+    """The states of one key, and the outputs that show them."""
+
+    view: View
+    key: bytes
+    states: list[State]
+    outputs: list[Output]
+
+    def anomalies(self) -> list[Anomaly]:
+        """Compare the outputs with the states, from the first output to the last."""
+        if not self.outputs:
+            return list(self._silence())
+        found = [*self._partitions(), *self._beginning(), *self._steps()]
+        return [*found, *self._ending(is_sound=not found)]
+
+    def _silence(self) -> Iterator[Anomaly]:
+        if not self.view.shows(None, self.states[-1]):
+            said = f"{text(self.key)} has {len(self.states)} states and no visible output"
+            yield self.view.anomaly("lost", said, self.key, self.states[-1])
+
+    def _partitions(self) -> Iterator[Anomaly]:
+        if len({output.record.partition for output in self.outputs}) > 1:
+            said = f"{text(self.key)} lies in more than one partition, so it has no order"
+            yield self.view.anomaly("reordered", said, self.key)
+
+    def _beginning(self) -> Iterator[Anomaly]:
+        first = self.outputs[0]
+        if not self.view.program.conflates and first.index > 0:
+            said = f"{text(self.key)} begins with its output {first.index + 1}, not with its first"
+            name = "reordered" if 0 in self._indexes() else "lost"
+            yield self.view.anomaly(name, said, self.key, self.states[0], first.record)
+
+    def _steps(self) -> Iterator[Anomaly]:
+        """Compare each output with the one before it."""
+        seen = {self.outputs[0].index}
+        steps_back = 0
+        for before, after in pairwise(self.outputs):
+            if after.index <= before.index:
+                if self.view.exactly_once:
+                    yield self._again(before, after, is_repeated=after.index in seen)
+                elif after.index < before.index:
+                    steps_back += 1
+                    if steps_back > after.interruptions:
+                        yield self._back(before, after)
+            elif not self.view.program.conflates and after.index > before.index + 1:
+                yield self._gap(before, after)
+            seen.add(after.index)
+
+    def _again(self, before: Output, after: Output, *, is_repeated: bool) -> Anomaly:
+        state = self.states[after.index]
+        due = self.states[before.index]
+        how = "again" if is_repeated else f"after {show(due.value)}"
+        name = "duplicated" if is_repeated else _backwards(self.view, due)
+        said = f"{text(self.key)} shows {show(state.value)} {how}"
+        return self.view.anomaly(name, said, self.key, state, after.record)
+
+    def _back(self, before: Output, after: Output) -> Anomaly:
+        state = self.states[after.index]
+        said = (
+            f"{text(self.key)} steps back to {show(state.value)} with no crash or rebalance to "
+            "allow it"
         )
-    seen, ever = {outputs[0].index}, {o.index for o in outputs}
-    if not view.program.conflates and outputs[0].index > 0:
-        said = f"{text(key)} begins with its output {outputs[0].index + 1}, not with its first"
-        found.append(
-            view.anomaly(
-                "reordered" if 0 in ever else "lost", said, key, states[0], outputs[0].record
+        name = _backwards(self.view, self.states[before.index])
+        return self.view.anomaly(name, said, self.key, state, after.record)
+
+    def _gap(self, before: Output, after: Output) -> Anomaly:
+        skipped = range(before.index + 1, after.index)
+        ever = self._indexes()
+        # If each of them came, they came elsewhere.
+        missing = next((index for index in skipped if index not in ever), None)
+        said = f"{text(self.key)} skips {len(skipped)} outputs after {before.record.at}"
+        name = "reordered" if missing is None else "lost"
+        due = self.states[skipped[0] if missing is None else missing]
+        return self.view.anomaly(name, said, self.key, due, after.record)
+
+    def _ending(self, *, is_sound: bool) -> Iterator[Anomaly]:
+        last = self.outputs[-1]
+        if not self.view.shows(last, self.states[-1]):
+            shown = self.states[last.index].value
+            said = f"{text(self.key)} ends at {show(shown)}, not at its last state"
+            is_overwritten = (
+                self.view.program.beside
+                and is_sound
+                and _came(self.outputs, self.states, len(self.states))
             )
-        )
-    for before, after in pairwise(outputs):
-        state = states[after.index]
-        if after.index <= before.index:
-            repeated = after.index in seen
-            if view.exactly_once:
-                said = f"{text(key)} shows {show(state.value)} " + (
-                    "again" if repeated else f"after {show(states[before.index].value)}"
-                )
-                name = "duplicated" if repeated else _backwards(view, states[before.index])
-                found.append(view.anomaly(name, said, key, state, after.record))
-            elif after.index < before.index:
-                steps_back += 1
-                if steps_back > after.interruptions:
-                    said = (
-                        f"{text(key)} steps back to {show(state.value)} with no crash or "
-                        "rebalance to allow it"
-                    )
-                    found.append(
-                        view.anomaly(
-                            _backwards(view, states[before.index]), said, key, state, after.record
-                        )
-                    )
-        elif not view.program.conflates and after.index > before.index + 1:
-            skipped = range(before.index + 1, after.index)
-            # Never came, or only elsewhere.
-            missing = next((index for index in skipped if index not in ever), None)
-            said = f"{text(key)} skips {len(skipped)} outputs after {before.record.at}"
-            due = states[before.index + 1 if missing is None else missing]
-            found.append(
-                view.anomaly(
-                    "reordered" if missing is None else "lost", said, key, due, after.record
-                )
-            )
-        seen.add(after.index)
-    if not view.shows(outputs[-1], states[-1]):
-        said = f"{text(key)} ends at {show(states[outputs[-1].index].value)}, not at its last state"
-        overwritten = view.program.beside and not found and _came(outputs, states, len(states))
-        name = _backwards(view, states[-1]) if overwritten else "lost"
-        found.append(view.anomaly(name, said, key, states[-1], outputs[-1].record))
-    return found
+            name = _backwards(self.view, self.states[-1]) if is_overwritten else "lost"
+            yield self.view.anomaly(name, said, self.key, self.states[-1], last.record)
+
+    def _indexes(self) -> set[int]:
+        return {output.index for output in self.outputs}
 
 
 def _came(outputs: list[Output], states: list[State], want: int) -> bool:
-    """Whether the last of so many states was shown, or a later one, or one of its row that a result
-    of another row follows.
+    """Return whether the last of so many states was shown, or a later one.
+
+    A state of the same row also counts, if a result of another row follows it.
     """
-    due, ends = states[want - 1].source, states[outputs[-1].index].source if outputs else None
+    due = states[want - 1].source
+    ends = states[outputs[-1].index].source if outputs else None
     return any(o.index >= want - 1 or (states[o.index].source is due is not ends) for o in outputs)
 
 
 def _backwards(view: View, before: State) -> str:
-    """What it is to step back behind this state: of a join, a result that was overwritten or
-    deleted comes back.
+    """Return the name of the anomaly of a step back behind this state.
+
+    In a join, a result that was overwritten or deleted comes back.
     """
     if not view.program.beside:
         return "reordered"
@@ -123,8 +157,10 @@ def _backwards(view: View, before: State) -> str:
 
 
 def known(committed: Committed) -> dict[str, int]:
-    """The committed offsets; a design that names no group is not judged by a rule that needs
-    them.
+    """Return the committed offsets.
+
+    Raises:
+        NotOffered: The design names no group, so a rule that needs its offsets cannot judge it.
     """
     if committed.offsets is None:
         raise NotOffered("the design names no consumer group, so its committed input is not known")
@@ -132,8 +168,9 @@ def known(committed: Committed) -> dict[str, int]:
 
 
 def cut(offsets: dict[str, int], states: list[State]) -> int:
-    """How many of a key's states there are up to the last one that comes from below the committed
-    offsets.
+    """Count a key's states up to the last one below the committed offsets.
+
+    A state is below them if all its sources are.
     """
     below = (
         all(s.offset < offsets.get(f"{s.topic}-{s.partition}", 0) for s in state.sources)
@@ -147,13 +184,15 @@ def cut(offsets: dict[str, int], states: list[State]) -> int:
     anomalies=("ahead-of-commit", "behind-commit", "stale-overwrite", "resurrected", *NO_STATE),
 )
 def fold(history: History, application: str) -> list[Anomaly]:
-    """The prefix rule: with every instance down, are the visible outputs the fold of the committed
-    input?
+    """Check the prefix rule: the outputs are the fold of the committed input.
 
-    exactly_once: the last visible output of each key equals the fold. at_least_once (and under
-    exactly_once a design that is atomic per shard, until its restart): it equals it or a later
-    state, because outputs come before the commit. A program that does not conflate shows everything
-    below the commit, unless it holds back what it has read.
+    It is judged with every instance down. Under exactly_once the last visible output of each key
+    equals the fold. Under at_least_once it equals the fold or a later state, because outputs come
+    before the commit. The same holds under exactly_once for a design that is atomic per shard,
+    until its restart.
+
+    A program that does not conflate shows everything below the commit, unless it holds back records
+    that it has read.
     """
     view = view_of(history, application)
     committed = [c for c in history.of(Committed) if c.application == application and c.down][-1]
@@ -163,7 +202,8 @@ def fold(history: History, application: str) -> list[Anomaly]:
         return found + cut_off(view, known(committed), may_lead=may_lead)
     for key, states in view.states.items():
         outputs = [o for o in view.outputs.get(key, []) if not o.anomaly]
-        have, want = (outputs[-1].index + 1 if outputs else 0), cut(known(committed), states)
+        have = outputs[-1].index + 1 if outputs else 0
+        want = cut(known(committed), states)
         if view.program.beside and _is_due(
             view, outputs[-1] if outputs else None, states, want, may_lead=may_lead
         ):
@@ -212,11 +252,10 @@ def fold(history: History, application: str) -> list[Anomaly]:
 def _is_due(
     view: View, output: Output | None, states: list[State], want: int, *, may_lead: bool
 ) -> bool:
-    """Whether a join's output, or its silence, says what the last committed state says, or what a
-    later one says that may lead.
+    """Return whether a join's output, or its silence, is the last committed state.
 
-    Who may lead may also have shown a pair before a crash, and read its row again before its
-    partner: then nothing is due.
+    If outputs may lead, it may also be a later state. Then a design may also have shown a pair
+    before a crash, and read its row again before its partner: then nothing is due.
     """
     due = states[want - 1] if want else None
     later = states[want:] if may_lead else []
@@ -225,162 +264,51 @@ def _is_due(
     )
 
 
+class _Member(NamedTuple):
+    """An account of an entry's collection, and whether its output holds the entry."""
+
+    key: bytes
+    has: bool
+    state: State
+
+
 @check("whole", anomalies=("torn",))
 def whole(history: History, application: str) -> list[Anomaly]:
-    """Whether, at this settled point, every entry's accounts all have it or all lack it (G3)."""
+    """Check that all accounts of an entry have it, or all lack it (G3).
+
+    This is a settled point.
+    """
     view = view_of(history, application)
-    found = [a for a in view.foreign if a.name == "torn"]
+    found = [anomaly for anomaly in view.foreign if anomaly.name == "torn"]
     shown = {
         key: max((o.index for o in view.outputs.get(key, [])), default=-1) for key in view.states
     }
-    members: dict[tuple[int, int], list[tuple[bytes, bool, State]]] = {}
+    members: dict[tuple[int, int], list[_Member]] = {}
     for key, states in view.states.items():
         for index, state in enumerate(states):
             address = (state.source.partition, state.source.offset)
-            members.setdefault(address, []).append((key, index <= shown[key], state))
+            members.setdefault(address, []).append(_Member(key, index <= shown[key], state))
     for collection in members.values():
-        if len({has for _, has, _ in collection}) > 1:
-            have = [text(key) for key, has, _ in collection if has]
-            lack = [(key, state) for key, has, state in collection if not has]
+        have = [text(member.key) for member in collection if member.has]
+        lack = [member for member in collection if not member.has]
+        if have and lack:
+            first = lack[0]
             said = (
-                f"{lack[0][1].source.at} is applied to {', '.join(have)} and not to "
-                f"{', '.join(text(k) for k, _ in lack)}"
+                f"{first.state.source.at} is applied to {', '.join(have)} and not to "
+                f"{', '.join(text(member.key) for member in lack)}"
             )
-            found.append(view.anomaly("torn", said, lack[0][0], lack[0][1]))
+            found.append(view.anomaly("torn", said, first.key, first.state))
     return found
-
-
-def rest(history: History, application: str) -> Paused:
-    """The last pause of the input; Inconclusive where Kafka alone took half of the time that it
-    allows.
-    """
-    paused = [p for p in history.of(Paused) if p.application == application][-1]
-    if 2 * paused.canary_ms > paused.tolerance_ms:
-        raise Inconclusive(
-            f"a control record took {paused.canary_ms} ms from produce to read_committed: too "
-            "slow to time others"
-        )
-    return paused
-
-
-def timed(view: View, paused: Paused, late: list[Anomaly]) -> list[Anomaly]:
-    """What is no state at all, and what is late; Inconclusive where it may be late because others
-    took the cores.
-    """
-    if late and not view.foreign and paused.others > BUSY:
-        raise Inconclusive(
-            f"{late[0].text}, but others took {paused.others:.0%} of the cores meanwhile"
-        )
-    return [*view.foreign, *late]
-
-
-@check("promptly", anomalies=("late", *NO_STATE))
-def promptly(history: History, application: str) -> list[Anomaly]:
-    """Whether every state that the input's pause left last was visible in time.
-
-    Inconclusive where Kafka alone took half of that time, or where something is late while others
-    took the cores.
-    """
-    view, paused, found = view_of(history, application), rest(history, application), []
-    for key, states in view.states.items():
-        outputs = [o for o in view.outputs.get(key, []) if not o.anomaly]
-        # What came before the furthest one may say the same of an older row.
-        furthest = max(range(len(outputs)), key=lambda number: outputs[number].index, default=0)
-        shown: list[Output | None] = [*outputs[furthest:]] or [None]
-        if not any(view.shows(output, states[-1]) for output in shown):
-            said = (
-                f"{text(key)}: its last state is not visible {paused.looked_ms - paused.since_ms} "
-                "ms after the input paused"
-            )
-            said += f" (promised: {paused.tolerance_ms} ms)"
-            found.append(
-                view.anomaly("late", said, key, states[-1], outputs[-1].record if outputs else None)
-            )
-    return timed(view, paused, found)
-
-
-@check("recovered", anomalies=("late", *NO_STATE))
-def recovered(history: History, application: str) -> list[Anomaly]:
-    """Whether an output was new within the promised time of a cold start (G48); Inconclusive as
-    `promptly` is.
-    """
-    view, paused = view_of(history, application), rest(history, application)
-    took_ms = paused.looked_ms - paused.since_ms
-    mark = next(
-        (m for m in reversed(list(history.of(Mark))) if m.happening is Happening.RECOVERED), None
-    )
-    if mark and mark.at_ms >= paused.since_ms and mark.evidence["after_ms"] <= paused.tolerance_ms:
-        return list(view.foreign)
-    begun = [
-        m.fault
-        for m in history.of(Mark)
-        if m.at_ms <= paused.since_ms and m.happening is not Happening.RECOVERED
-    ]
-    said = f"{took_ms} ms after “{begun[-1] if begun else 'started'}” "
-    said += "the first new output came" if mark else "no new output is visible"
-    return timed(
-        view, paused, [Anomaly(name="late", text=f"{said} (promised: {paused.tolerance_ms} ms)")]
-    )
-
-
-@check("available", anomalies=("late", *NO_STATE))
-def available(history: History, application: str, *, of: int = SERVED_OF) -> list[Anomaly]:
-    """Whether all but one in so many states were visible, each in its own output or in a later one,
-    in time (SLA).
-
-    A state waits from its entry's append, or from `ready` on; a switch of clusters begins nothing
-    anew. Inconclusive as `promptly` is, and where there are fewer states than that.
-    """
-    view, waits = view_of(history, application), waits_of(history, application)
-    if len(waits) < of:
-        raise Inconclusive(f"{len(waits)} states do not show whether one in {of} is late")
-    late = [(wait_ms, state) for wait_ms, state in waits if wait_ms > SERVED_MS]
-    if len(late) * of <= len(waits):
-        return timed(view, rest(history, application), [])
-    said = f"{len(late)} of {len(waits)} states were later than {SERVED_MS} ms"
-    found = []
-    for wait_ms, state in late:
-        how = f"was visible {wait_ms} ms after" if wait_ms < inf else "is not visible since"
-        found.append(
-            view.anomaly(
-                "late", f"{text(state.key)} {how} {state.source.at} ({said})", state.key, state
-            )
-        )
-    return timed(view, rest(history, application), found)
-
-
-def waits_of(history: History, application: str) -> list[tuple[float, State]]:
-    """How many milliseconds each state waited until it, or a later one of its key, was visible:
-    from its entry's append, or from the first `ready` on. What a reader never saw waits without
-    end."""
-    view, waits = view_of(history, application), list[tuple[float, State]]()
-    ready_ms = next(
-        (
-            e.at_ms
-            for e in history.of(Instance)
-            if (e.application, e.event) == (application, "ready")
-        ),
-        0,
-    )
-    for key, states in view.states.items():
-        shown_ms = [inf] * len(states)
-        for output in view.outputs.get(key, []):
-            if not output.anomaly:
-                shown_ms[output.index] = min(shown_ms[output.index], output.record.seen_ms)
-        by_ms = [*accumulate(reversed(shown_ms), min)][::-1]
-        waits += [
-            (max(0, at - max(s.source.seen_ms, ready_ms)), s)
-            for s, at in zip(states, by_ms, strict=True)
-        ]
-    return waits
 
 
 @check("once", anomalies=("duplicated",))
 def once(history: History, application: str) -> list[Anomaly]:
-    """Whether every output stands there once, in either mode, because nothing died and nothing was
-    shared out anew (G21).
+    """Check that every output stands there once, in either mode (G21).
+
+    No instance died, and nothing was shared out anew.
     """
-    view, found = view_of(history, application), []
+    view = view_of(history, application)
+    found = []
     for key, outputs in view.outputs.items():
         seen: dict[int, str] = {}
         for output in outputs:
@@ -398,12 +326,12 @@ def once(history: History, application: str) -> list[Anomaly]:
 
 @check("paced", anomalies=("early", *NO_STATE))
 def paced(history: History, application: str) -> list[Anomaly]:
-    """Whether no output partition saw more transactions end than intervals had begun since the
-    start (G27).
+    """Check that transactions end no more often than intervals begin (G27).
 
-    A start falls into the middle of an interval where these are counted by the clock, as Spark
-    does, and ends it at once. Inconclusive where no more waves of input came than transactions may
-    end: nothing had to wait for the next one then.
+    They are counted for each output partition, with the intervals that had begun since the start.
+    If a design counts intervals by the clock, as Spark does, a start falls into the middle of an
+    interval, and ends it at once. Inconclusive if no more waves of input came than transactions may
+    end: then no wave had to wait for the next transaction.
     """
     view = view_of(history, application)
     interval_ms = int(view.application.parameters["commit_interval_ms"])
@@ -438,9 +366,7 @@ def paced(history: History, application: str) -> list[Anomaly]:
 
 @check("below-the-commit", anomalies=("duplicated",))
 def below_the_commit(history: History, application: str) -> list[Anomaly]:
-    """Whether, after a crash, only outputs come again whose input the crash left uncommitted
-    (G47).
-    """
+    """Check that only outputs of uncommitted input come again after a crash (G47)."""
     view = view_of(history, application)
     events = history.events
     at = max(

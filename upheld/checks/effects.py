@@ -1,4 +1,4 @@
-"""What a design does outside of Kafka, beside what readers of committed data see."""
+"""Checks of effects outside of Kafka, beside what readers of committed data see."""
 
 from collections import Counter
 
@@ -10,12 +10,12 @@ from upheld.verdicts import Anomaly, Inconclusive
 
 
 @check("told", anomalies=NO_STATE)
-def told(history: History, application: str) -> list[Anomaly]:
-    """Whether each visible output was told outside at least as often; Inconclusive where nothing
-    more was told (G64).
+def effects_reported(history: History, application: str) -> list[Anomaly]:
+    """Check that each visible output had its effect outside at least as often (G64).
 
-    More is what was told and then aborted, whether it came again or never: an effect outside is
-    at_least_once at best.
+    Effects of outputs that were aborted are more than that, whether the output came again or never:
+    an effect outside is at_least_once at best. Inconclusive if there were no more effects than
+    outputs.
     """
     view = view_of(history, application)
     outputs = {id(o.record): o.record for each in view.outputs.values() for o in each}

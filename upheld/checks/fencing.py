@@ -1,5 +1,6 @@
-"""Does a fenced or failed instance stay silent, does it let readers pass, and does each partition
-have one owner at a time?
+"""Checks of fencing: a fenced or failed instance stays silent.
+
+It lets readers pass. Each partition has one owner at a time.
 """
 
 from collections import defaultdict
@@ -9,18 +10,18 @@ from upheld.checks.registry import NO_STATE, check
 from upheld.checks.view import text, view_of
 from upheld.history import History
 from upheld.history.events import Batch, Committed, Ends, Instance, Mark, Record
+from upheld.history.evidence import OpenTransaction, Writer
 from upheld.history.marks import Happening, Look
 from upheld.verdicts import Anomaly, Inconclusive, NotOffered
 
 
 @check("silent", anomalies=("fenced-but-emitting",))
 def silent(history: History, application: str) -> list[Anomaly]:
-    """Whether nothing of the zombie became visible, and nothing was appended at or above the
-    recorded ends.
+    """Check that a zombie's writes stay invisible, and end at the recorded ends.
 
-    The mark of the pause names who was writing (producer id and epoch) and the last stable offsets
-    at that moment: what this producer wrote from there on belongs to the transaction that its
-    successor had to settle.
+    Nothing is appended at or above those. The mark of the pause names the writers (producer id and
+    epoch) and the last stable offsets at that moment. Batches that such a producer wrote from there
+    on belong to the transaction that its successor had to settle.
     """
     view = view_of(history, application)
     topic = view.application.topics[view.program.writes]
@@ -28,18 +29,16 @@ def silent(history: History, application: str) -> list[Anomaly]:
     ends = [
         e for e in history.of(Ends) if e.application == application and e.look is Look.BEFORE_ZOMBIE
     ][-1]
-    zombies = {tuple(writer) for writer in pause.evidence["writers"]}
-    stable: dict[str, int] = pause.evidence["last_stable"]
+    paused = OpenTransaction.of(pause)
     visible = {
         (r.partition, r.offset): r for r in history.of(Record) if r.topic == topic and r.visible
     }
     found = []
     for batch in (b for b in history.of(Batch) if b.topic == topic and b.control is None):
         where = f"{topic}-{batch.partition}"
-        by_zombie = (
-            batch.producer_id,
-            batch.producer_epoch,
-        ) in zombies and batch.base_offset >= stable[where]
+        writer = Writer(batch.producer_id, batch.producer_epoch)
+        is_later = batch.base_offset >= paused.last_stable[where]
+        by_zombie = writer in paused.writers and is_later
         appended = batch.base_offset >= ends.high_watermark[where]
         shown = [
             visible[batch.partition, o]
@@ -47,23 +46,25 @@ def silent(history: History, application: str) -> list[Anomaly]:
             if (batch.partition, o) in visible
         ]
         if (by_zombie and shown) or appended:
-            writer = f"producer {batch.producer_id}, epoch {batch.producer_epoch}"
-            said = f"{where}@{batch.base_offset}..{batch.last_offset} was written by {writer}, "
-            said += (
-                "after its successor had drained the input"
-                if appended
-                else "the fenced one, and is visible"
+            when = "the fenced one, and is visible"
+            if appended:
+                when = "after its successor had drained the input"
+            said = (
+                f"{where}@{batch.base_offset}..{batch.last_offset} was written by producer "
+                f"{batch.producer_id}, epoch {batch.producer_epoch}, {when}"
             )
             first = shown[0] if shown else None
-            key, got = (text(first.key or b""), first.at) if first else (None, None)
+            key = text(first.key or b"") if first else None
+            got = first.at if first else None
             found.append(Anomaly(name="fenced-but-emitting", text=said, key=key, got=got))
     return found
 
 
 @check("noticed", anomalies=("fenced-but-emitting",))
 def noticed(history: History, application: str) -> list[Anomaly]:
-    """Whether of two deployments under the same ids one stopped loudly, or was refused at its start
-    (G55).
+    """Check that one of two deployments under the same ids noticed the other (G55).
+
+    It stopped loudly, or was refused at its start.
     """
     happened = [e for e in history.of(Instance) if e.application == application]
     second = max(number for number, event in enumerate(happened) if event.event == "started")
@@ -77,17 +78,20 @@ def noticed(history: History, application: str) -> list[Anomaly]:
 
 @check("handed-over", anomalies=("fenced-but-emitting", *NO_STATE))
 def handed_over(history: History, application: str) -> list[Anomaly]:
-    """Whether the cluster that stands by writes nothing, and the one that has handed over nothing
-    more (G31, G62).
+    """Check that of two clusters only the active one writes (G31, G62).
 
-    Who wrote before the second one was started is the first; the ends were recorded between the
-    two.
+    The one that stands by writes nothing, and the one that has handed over writes nothing more.
+    Producers that wrote before the second cluster was started are the first one's. The ends were
+    recorded between the two.
     """
-    view, first, standing = view_of(history, application), set[int](), False
+    view = view_of(history, application)
+    first = set[int]()
+    standing = False
     ends = [
         e for e in history.of(Ends) if e.application == application and e.look is Look.HANDED_OVER
     ][-1].high_watermark
-    found, late = list(view.foreign), set[int]()
+    found = list(view.foreign)
+    late = set[int]()
     for event in history.events:
         if isinstance(event, Instance) and (event.application, event.event) == (
             application,
@@ -120,7 +124,7 @@ def handed_over(history: History, application: str) -> list[Anomaly]:
 
 @check("released", anomalies=("stuck",))
 def released(history: History, application: str, *, bound_ms: int) -> list[Anomaly]:
-    """Whether readers of the outputs passed the dead instance's transaction in time."""
+    """Check that readers of the outputs passed a dead instance's transaction in time."""
     committed = [c for c in history.of(Committed) if c.application == application][-1]
     if committed.stable_ms <= bound_ms:
         return []
@@ -133,12 +137,11 @@ def released(history: History, application: str, *, bound_ms: int) -> list[Anoma
 
 @check("owners", anomalies=("fenced-but-emitting", *NO_STATE))
 def owners(history: History, application: str) -> list[Anomaly]:
-    """Whether each input partition had one owner at a time, by the producers of what came of it
-    (G28, G52).
+    """Check that each input partition had one owner at a time (G28, G52).
 
-    It may pass to another whenever an instance comes or goes. Those who share a producer id have it
-    one after the other, by Kafka's own fencing. Inconclusive where one producer wrote it all in one
-    epoch.
+    The owners are the producers of the outputs that its records made. A partition may pass to
+    another owner whenever an instance comes or goes. Producers that share an id have it one after
+    the other, by Kafka's own fencing. Inconclusive if one producer wrote everything in one epoch.
     """
     view = view_of(history, application)
     topic = view.application.topics[view.program.writes]
@@ -173,10 +176,8 @@ def owners(history: History, application: str) -> list[Anomaly]:
         turns = [
             next(run) for _, run in groupby(records, key=lambda r: writers[r.partition, r.offset])
         ]
-        passed, most = (
-            len(turns) - 1,
-            found[source_partition][0] if source_partition in found else changes,
-        )
+        passed = len(turns) - 1
+        most = found[source_partition][0] if source_partition in found else changes
         if passed > most:
             pair = " and ".join(
                 str(writers[record.partition, record.offset]) for record in turns[-2:]
@@ -195,4 +196,4 @@ def owners(history: History, application: str) -> list[Anomaly]:
             found[source_partition] = passed, last
     return [
         anomaly for _, anomaly in found.values()
-    ] or view.foreign  # what two owners wrote may be no state at all
+    ] or view.foreign  # the outputs of two owners may be no state at all

@@ -1,21 +1,21 @@
-"""Did batches go out full at once, in time where they are not full, and never early?"""
+"""Checks of batches: they go out full at once, or in time, and never early."""
 
 from collections.abc import Iterator
 from itertools import groupby, pairwise
 
-from upheld.checks.delivery import rest, timed
 from upheld.checks.registry import NO_STATE, check
+from upheld.checks.timing import rest, timed
 from upheld.checks.view import View, text, view_of
 from upheld.history import History
 from upheld.history.events import Instance, Record
 from upheld.programs import State
 from upheld.verdicts import Anomaly
 
-Batch = tuple[Record, int]  # the output, and how many events it holds
+Batch = tuple[Record, int]  # an output, and the number of its events
 
 
 def _batches(view: View) -> Iterator[tuple[bytes, list[Batch]]]:
-    """Every customer's batches, in the order of the log."""
+    """Go through the customers, each with its batches in the order of the log."""
     for key, outputs in view.outputs.items():
         each = (list(same) for _, same in groupby(outputs, key=lambda o: id(o.record)))
         yield key, [(same[0].record, len(same)) for same in each]
@@ -27,10 +27,13 @@ def _parameter(view: View, name: str) -> int:
 
 @check("filled", anomalies=("late", "early", *NO_STATE))
 def filled(history: History, application: str) -> list[Anomaly]:
-    """Whether, at the pause, just the full batches are out: none waits for the clock, and nothing
-    goes out before its time.
+    """Check that, at the rest of the input, just the full batches are out.
+
+    No full batch waits for the clock, and no other batch goes out before its time.
     """
-    view, paused, late = view_of(history, application), rest(history, application), []
+    view = view_of(history, application)
+    paused = rest(history, application)
+    late = []
     threshold = _parameter(view, "threshold")
     for key, states in view.states.items():
         due = len(states) - len(states) % threshold
@@ -65,11 +68,14 @@ def filled(history: History, application: str) -> list[Anomaly]:
 
 @check("in-time", anomalies=("late", *NO_STATE))
 def in_time(history: History, application: str) -> list[Anomaly]:
-    """Whether no event waited longer than the tolerance, which the interval is a part of.
+    """Check that no event waited longer than the tolerance.
 
-    It waits from the later of append and `ready`, until a read_committed reader has it.
+    The interval is a part of it. An event waits from the later of append and `ready`, until a
+    read_committed reader has it.
     """
-    view, paused, late = view_of(history, application), rest(history, application), []
+    view = view_of(history, application)
+    paused = rest(history, application)
+    late = []
     ready = _ready(history, application)
     for key, states in view.states.items():
         seen = {o.index: o.record.seen_ms for o in reversed(view.outputs.get(key, []))}
@@ -100,16 +106,18 @@ def _waits_since(state: State, ready: list[int], until_ms: int) -> int:
 
 @check("bounded", anomalies=("late", "early", *NO_STATE))
 def bounded(history: History, application: str) -> list[Anomaly]:
-    """Whether no batch is over the threshold, and none below it goes out when neither clock says
-    so.
+    """Check that no batch is over the threshold, and none below it is early.
 
-    A batch may wait from its first event on, or go with all others once in an interval: neither its
-    event nor the batch before it is then that new. How far batches are apart the broker says, which
-    stamps what is appended. What closes an instance may follow at once; a quarter of the interval
-    is left to jitter.
+    A batch below it goes out when one of two clocks says so. It may wait from its first event on,
+    or go with all others once in an interval. It is early if neither its event nor the batch before
+    it is that old. The broker stamps appended records, and so says how far batches are apart. The
+    batches that close an instance may follow at once. A quarter of the interval is left to jitter.
     """
-    view, found, ready = view_of(history, application), [], _ready(history, application)
-    threshold, interval_ms = _parameter(view, "threshold"), _parameter(view, "interval_ms")
+    view = view_of(history, application)
+    found = []
+    ready = _ready(history, application)
+    threshold = _parameter(view, "threshold")
+    interval_ms = _parameter(view, "interval_ms")
     lives = {id(record): life for record, life in _lives(history, application)}
     for key, batches in _batches(view):
         first = {id(o.record): o.index for o in reversed(view.outputs[key]) if not o.anomaly}
@@ -144,8 +152,10 @@ def bounded(history: History, application: str) -> list[Anomaly]:
 
 
 def _lives(history: History, application: str) -> Iterator[tuple[Record, int]]:
-    """Every record with the number of starts, stops and kills before it was seen: what a close
-    sends is seen after the stop.
+    """Go through the records, each with the number of its life.
+
+    That is the number of starts, stops and kills before it was seen. The batches of a close are
+    seen after the stop.
     """
     life = 0
     for event in history.events:

@@ -1,10 +1,11 @@
-"""Is the result the join of both tables, could the races happen at all, and is what cannot be
-joined refused?
+"""Checks of joins: the result is the join of both tables.
+
+They also ask whether the races could happen at all, and whether a record that cannot be joined is
+refused.
 """
 
 import re
 from collections import Counter
-from typing import Any
 
 from upheld.checks.delivery import relation
 from upheld.checks.registry import NO_STATE, RELATION, check
@@ -21,10 +22,12 @@ SOON = 50
 
 
 def races(history: History, application: str) -> Counter[Happening]:
-    """How often what was written let a deletion outrun its insertion, or an older result a newer
-    one.
+    """Count how often the input lets a race happen.
+
+    A deletion may outrun its insertion, or an older result a newer one.
     """
-    view, count = view_of(history, application), Counter[Happening]()
+    view = view_of(history, application)
+    count = Counter[Happening]()
     rows, partners = (
         [r for r in view.inputs if r.visible and r.topic == view.application.topics[role]]
         for role in view.program.inputs
@@ -46,10 +49,16 @@ def races(history: History, application: str) -> Counter[Happening]:
 
 @check("result", anomalies=("lost", *NO_STATE))
 def result(history: History, application: str, *, table: list[list[str]]) -> list[Anomaly]:
-    """Whether the last visible rows are those of a table: its first column is the key, a cell
-    without text is null.
+    """Check that the last visible rows are those of a table.
+
+    Args:
+        history: The history.
+        application: The application's name.
+        table: The names of the columns, then the rows. The first column is the key, and a cell
+            without text is null.
     """
-    view, found = view_of(history, application), list[Anomaly]()
+    view = view_of(history, application)
+    found = list[Anomaly]()
     names, *rows = table
     last = {
         key: o.record for key, outputs in view.outputs.items() for o in outputs if not o.anomaly
@@ -77,8 +86,9 @@ def result(history: History, application: str, *, table: list[list[str]]) -> lis
 
 
 def _row(record: Record, names: list[str]) -> list[str] | None:
-    """The named cells of a result, those of its left row before those of its right one; None for a
-    tombstone.
+    """Return the named cells of a result; None for a tombstone.
+
+    A cell of its left row goes before one of its right row.
     """
     value = loaded(record.value or b"null")
     if value is None:
@@ -87,7 +97,8 @@ def _row(record: Record, names: list[str]) -> list[str] | None:
     return [_cell(cells.get(name)) for name in names]
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
+    """Return a cell as a table of the feature has it."""
     if isinstance(value, list):
         return ", ".join(map(str, value))
     return "" if value is None else str(value)
@@ -95,10 +106,13 @@ def _cell(value: Any) -> str:
 
 @check("refused-or-right", anomalies=RELATION)
 def refused_or_right(history: History, application: str) -> list[Anomaly]:
-    """Whether a design that refused to start left everything as it was, and one that did not is
-    right.
+    """Check that a design that refused to start left everything as it was.
+
+    A design that did not refuse has to be right.
     """
-    view, refused, later = view_of(history, application), "", set[int]()
+    view = view_of(history, application)
+    refused = ""
+    later = set[int]()
     for event in history.events:
         later.add(id(event))
         if isinstance(event, Instance) and event.application == application:
@@ -122,8 +136,9 @@ def refused_or_right(history: History, application: str) -> list[Anomaly]:
 
 @check("forgotten", anomalies=("unbounded",))
 def forgotten(history: History, application: str, *, times: int) -> list[Anomaly]:
-    """Whether the state is at last at most so many times what it was at first; Inconclusive where
-    it never was more.
+    """Check that the state is at last at most so many times its first size.
+
+    Inconclusive if it never was larger.
     """
     first, *_, last = sizes = [m for m in history.of(Measured) if m.application == application]
     if last.size <= times * first.size:
@@ -149,8 +164,9 @@ def forgotten(history: History, application: str, *, times: int) -> list[Anomaly
 
 @check("named", anomalies=("stuck", *NO_STATE))
 def named(history: History, application: str) -> list[Anomaly]:
-    """Whether the loud stop names the record that cannot be read, and nothing that comes of it is
-    visible.
+    """Check that the loud stop names the record that cannot be read.
+
+    Nothing that comes of it is visible.
     """
     view = view_of(history, application)
     said = next(
@@ -158,9 +174,9 @@ def named(history: History, application: str) -> list[Anomaly]:
         for e in history.of(Instance)
         if e.application == application and e.event == "failed"
     )
-    flawed = [r for r in view.flawed if r.visible]
+    unreadable = [record for record in view.unreadable if record.visible]
     found = list(view.foreign)
-    if not any(re.search(rf"{re.escape(record.at)}(?!\d)", said) for record in flawed):
+    if not any(re.search(rf"{re.escape(record.at)}(?!\d)", said) for record in unreadable):
         found.append(
             Anomaly(
                 name="stuck", text=f"it stopped and named no record that cannot be read: {said}"

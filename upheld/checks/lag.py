@@ -1,6 +1,6 @@
-"""Is a design as far behind as it says, and at last no longer behind?
+"""Checks of lag: a design is as far behind as it says, and at last no longer.
 
-And does it say what it lacks: input, or half a file?
+It also has to name what it lacks: input, or half a file.
 """
 
 import re
@@ -10,26 +10,28 @@ from upheld.checks.registry import NO_STATE, check
 from upheld.checks.view import view_of
 from upheld.history import History
 from upheld.history.events import Committed, Instance, Lag, Mark
+from upheld.history.evidence import TornFile, Truncation
 from upheld.history.marks import Happening
 from upheld.verdicts import Anomaly, Inconclusive, NotOffered
 
-AGE_MS = 1_000  # how old an answer may be: who asks Kafka once a second is no liar
+AGE_MS = 1_000  # of an answer: a design may ask Kafka once a second
 
 
 @check("lag", anomalies=("misstated", *NO_STATE))
 def lag(history: History, application: str) -> list[Anomaly]:
-    """Whether no answer is less than the records that had waited for a second, nor more than all
-    that was not committed then.
+    """Check that the lag that a design states is between two bounds.
 
-    It counts offsets, of all partitions together, from what the group has committed: what was read
-    and not committed will be read again. Whether markers count is the design's affair. Inconclusive
-    where it was never behind, or always.
+    It is no less than the number of records that had waited for a second. It is no more than all
+    that was not committed then. It counts offsets, of all partitions together, from those that the
+    group has committed: records that were read and not committed will be read again. Markers may
+    count or not. Inconclusive if the design was never behind, or always.
     """
     view = view_of(history, application)
     given = [said for said in history.of(Lag) if said.application == application]
     if not given:
         raise NotOffered("the design does not say how far it is behind (capability lag)")
-    found, bounds = [], []
+    found = []
+    bounds = []
     for said in given:
         then_ms = said.at_ms - AGE_MS
         before = next((e.committed for e in reversed(given) if e.at_ms <= then_ms), {})
@@ -54,12 +56,10 @@ def lag(history: History, application: str) -> list[Anomaly]:
 
 @check("caught-up", anomalies=("stuck", *NO_STATE))
 def caught_up(history: History, application: str) -> list[Anomaly]:
-    """Whether the offsets committed at last are the ends of the log, markers and all.
+    """Check that the offsets committed at last are the ends of the log, with markers.
 
-    Inconclusive where every end is a record.
-
-    ``stuck`` is who stays behind: a monitor shows that lag for ever, and what waits until nothing
-    is left never goes on.
+    Inconclusive if every end is a record. A design that stays behind is ``stuck``. A monitor shows
+    its lag for ever, and a procedure that waits until nothing is left never goes on.
     """
     view = view_of(history, application)
     look = next(
@@ -67,7 +67,8 @@ def caught_up(history: History, application: str) -> list[Anomaly]:
         for e in reversed(list(history.of(Committed)))
         if e.application == application and e.high_watermark
     )
-    ends, committed = look.high_watermark or {}, look.offsets or {}
+    ends = look.high_watermark or {}
+    committed = look.offsets or {}
     last = {
         f"{record.topic}-{record.partition}": record for record in view.inputs if record.visible
     }
@@ -91,14 +92,14 @@ def caught_up(history: History, application: str) -> list[Anomaly]:
 
 @check("gap-named", anomalies=("lost", "stuck"))
 def gap_named(history: History, application: str) -> list[Anomaly]:
-    """Whether who found a gap in its input stopped and said where: naming a partition, whatever
-    words it uses.
+    """Check that a design with a gap in its input stopped and said where.
 
-    ``lost``: it went on, and nobody knows that records are missing.
+    It has to name a partition, in any words. ``lost``: the design went on, and nobody knows that
+    records are missing.
     """
     view = view_of(history, application)
     gaps = next(
-        mark.evidence["gaps"]
+        Truncation.of(mark).gaps
         for mark in reversed(list(history.of(Mark)))
         if mark.happening is Happening.INPUT_TRUNCATED
     )
@@ -114,7 +115,10 @@ def gap_named(history: History, application: str) -> list[Anomaly]:
         )
         return [
             *view.foreign,
-            *(Anomaly(name="lost", text=text.format(p, b, e - 1)) for p, (b, e) in gaps.items()),
+            *(
+                Anomaly(name="lost", text=text.format(place, gap.begin, gap.end - 1))
+                for place, gap in gaps.items()
+            ),
         ]
     if not any(re.search(rf"{re.escape(place)}(?!\d)", said[-1]) for place in gaps):
         return [
@@ -126,12 +130,14 @@ def gap_named(history: History, application: str) -> list[Anomaly]:
 
 @check("file-named", anomalies=("stuck", *NO_STATE))
 def file_named(history: History, application: str) -> list[Anomaly]:
-    """Whether a design that stopped after one of its files was torn said which file that was; one
-    with a number by its folder.
+    """Check that a design that stopped after one of its files was torn named the file.
+
+    A file whose name is a number is named by its folder.
     """
-    view, events = view_of(history, application), history.events
+    view = view_of(history, application)
+    events = history.events
     at, torn = next(
-        (n, e.evidence["file"])
+        (n, TornFile.of(e).file)
         for n, e in enumerate(events)
         if isinstance(e, Mark) and e.happening is Happening.FILE_TORN
     )

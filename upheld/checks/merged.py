@@ -1,5 +1,6 @@
-"""Rows that several topics make together: each holds some number of its key's records of every
-topic, and never goes back.
+"""The rows that several topics make together.
+
+Each holds some number of its key's records of every topic, and never goes back.
 """
 
 from collections.abc import Iterable
@@ -10,17 +11,16 @@ from upheld.checks.view import Output, View, text, view_of
 from upheld.history import History
 from upheld.verdicts import Anomaly
 
-Progress = tuple[int, ...]
-
 
 def is_ahead(progress: Iterable[int], other: Iterable[int]) -> bool:
-    """Whether this holds all that the other one does."""
-    return all(mine >= its for mine, its in zip(progress, other, strict=True))
+    """Return whether this progress holds all that the other one does."""
+    return all(own >= its for own, its in zip(progress, other, strict=True))
 
 
 def progressed(view: View) -> list[Anomaly]:
-    """Whether no row goes back in any topic, and the last one is complete; `relation`'s rules of
-    what each mode allows.
+    """Return where a row goes back in a topic, or the last row is not complete.
+
+    Each mode allows what `relation` says.
     """
     found = []
     for key, states in view.states.items():
@@ -47,11 +47,13 @@ def progressed(view: View) -> list[Anomaly]:
 
 
 def cut_off(view: View, offsets: dict[str, int], *, may_lead: bool) -> list[Anomaly]:
-    """The prefix rule: whether each key's last row holds just the records below the committed
-    offsets, or more that may lead.
+    """Return where a key's last row breaks the prefix rule.
+
+    It has to hold just the records below the committed offsets, or more if it may lead.
     """
     assert view.merged
-    found, due = [], view.merged.due
+    found = []
+    due = view.merged.due
     for key, states in view.states.items():
         outputs = [o for o in view.outputs.get(key, []) if not o.anomaly]
         want = view.merged.below(key, offsets)
@@ -70,10 +72,12 @@ def cut_off(view: View, offsets: dict[str, int], *, may_lead: bool) -> list[Anom
 
 @check("with-names", anomalies=("lost", *NO_STATE))
 def with_names(history: History, application: str) -> list[Anomaly]:
-    """Whether every key's last row is complete in all topics, also in those that only lend it what
-    is known (G14).
+    """Check that every key's last row is complete in all topics (G14).
+
+    That includes the topics that only lend it what is known.
     """
-    view, found = view_of(history, application), list[Anomaly]()
+    view = view_of(history, application)
+    found = list[Anomaly]()
     assert view.merged
     for key, states in view.states.items():
         last = _last(view, key)

@@ -1,5 +1,6 @@
-"""What a design answers when its table is asked: is it committed, whole, never older than before,
-and there all the time?
+"""Checks of queries: answers are committed, whole, and never older than before.
+
+They are there all the time.
 """
 
 from collections.abc import Iterator
@@ -9,17 +10,19 @@ from upheld.checks.registry import NO_STATE, check
 from upheld.checks.view import View, show, text, view_of
 from upheld.history import History
 from upheld.history.events import Answer, Instance, Record
-from upheld.programs import Diagnosis, Unreadable
+from upheld.programs import Diagnosis, Progress, Unreadable, Value
 from upheld.verdicts import Anomaly, Inconclusive, NotOffered
-
-Progress = tuple[int, ...]
 
 
 @check("answers", anomalies=("uncommitted-visible", "behind-commit", "reordered", *NO_STATE))
 def answers(history: History, application: str) -> list[Anomaly]:
-    """Whether every answer is a row that was visible by then, none older than what the same
-    instance said before, nor than what was visible when it began (G16)."""
-    view, given = view_of(history, application), _given(history, application)
+    """Check that every answer is a row that was visible by then (G16).
+
+    It is not older than the same instance's answer before, nor than the row that was visible when
+    the instance began.
+    """
+    view = view_of(history, application)
+    given = _given(history, application)
     found = list(view.foreign)
     said_before: dict[tuple[str, bytes], Progress] = {}
     visible: dict[bytes, Progress] = {}  # as the history goes on
@@ -69,10 +72,12 @@ def answers(history: History, application: str) -> list[Anomaly]:
 
 @check("committed-answers", anomalies=("uncommitted-visible",))
 def committed_answers(history: History, application: str) -> list[Anomaly]:
-    """Whether no answer holds what readers of committed data did not see (G53); Inconclusive where
-    no answer ever changed.
+    """Check that no answer holds more than readers of committed data saw (G53).
+
+    Inconclusive if no answer ever changed.
     """
-    view, given = view_of(history, application), _given(history, application)
+    view = view_of(history, application)
+    given = _given(history, application)
     judged = (_progress(view, answer) for answer in given if answer.ready)
     found = [each for each in judged if isinstance(each, Anomaly)]
     if not found and len({(answer.key, answer.value) for answer in given}) == len(
@@ -84,10 +89,12 @@ def committed_answers(history: History, application: str) -> list[Anomaly]:
 
 @check("answered", anomalies=("behind-commit", *NO_STATE))
 def answered(history: History, application: str) -> list[Anomaly]:
-    """Whether the last answer for every key is its last visible row, whichever of the running
-    instances gives it (G61).
+    """Check that the last answer for every key is its last visible row (G61).
+
+    Each of the running instances has to give it.
     """
-    view, found = view_of(history, application), list[Anomaly]()
+    view = view_of(history, application)
+    found = list[Anomaly]()
     state = {e.name: e.event for e in history.of(Instance) if e.application == application}
     runs = {
         name
@@ -116,10 +123,12 @@ def answered(history: History, application: str) -> list[Anomaly]:
 
 @check("online", anomalies=("stuck",))
 def online(history: History, application: str) -> list[Anomaly]:
-    """Whether the others went on answering after one was killed (G16); Inconclusive where none was
-    asked soon enough.
+    """Check that the others went on answering after an instance was killed (G16).
+
+    Inconclusive if none was asked soon enough.
     """
-    dead, later = None, list[Answer]()
+    dead = None
+    later = list[Answer]()
     for event in history.events:
         if isinstance(event, Instance) and (event.application, event.event) == (
             application,
@@ -143,13 +152,18 @@ def online(history: History, application: str) -> list[Anomaly]:
 
 
 def _given(history: History, application: str) -> list[Answer]:
+    """Return the answers; raise NotOffered if there are none."""
     given = [answer for answer in history.of(Answer) if answer.application == application]
     if not given:
         raise NotOffered("the design's table cannot be asked (capability query)")
     return given
 
 
-def _value(view: View, answer: Answer) -> tuple[object, ...] | None:
+def _value(view: View, answer: Answer) -> Value | None:
+    """Return the row of an answer; None if the answer is that there is none.
+
+    A row that breaks the contract says so in its place.
+    """
     assert view.program.stored_value
     try:
         return (
@@ -166,8 +180,9 @@ def _shown(answer: Answer) -> str:
 
 
 def _progress(view: View, answer: Answer) -> Progress | Anomaly:
-    """How much of its key's records an answer holds; an anomaly where it is no row, or was not
-    visible yet.
+    """Return how many of its key's records an answer holds.
+
+    An answer that is no row, or was not visible yet, is an anomaly.
     """
     assert view.merged
     value = _value(view, answer)
@@ -190,8 +205,8 @@ def _progress(view: View, answer: Answer) -> Progress | Anomaly:
     return progress
 
 
-def _rows(view: View, key: bytes, value: tuple[object, ...]) -> Iterator[Record]:
-    """The visible rows that say this."""
+def _rows(view: View, key: bytes, value: Value) -> Iterator[Record]:
+    """Go through the visible rows with this value."""
     for output in view.outputs.get(key, []):
         if not output.anomaly and view.program.value_of(output.record) == value:
             yield output.record

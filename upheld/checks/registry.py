@@ -1,4 +1,4 @@
-"""The checks by their names: each declares the anomalies that it can find."""
+"""The checks by their names. Each declares the anomalies that it can find."""
 
 from collections.abc import Callable
 from typing import Final, TypeVar
@@ -8,9 +8,9 @@ from upheld.verdicts import Anomaly
 Check = Callable[..., list[Anomaly]]  # (history, application name, the claim's own arguments)
 C = TypeVar("C", bound=Check)
 
-# What a value can be that no fold of the input gives.
+# The anomalies of a value that no fold of the input gives.
 NO_STATE: Final = ("phantom", "torn", "uncommitted-visible", "duplicated", "lost")
-# What can be wrong with outputs that the model relates to the input one by one.
+# The anomalies of outputs that the model relates to the input one by one.
 RELATION: Final = (
     "lost",
     "duplicated",

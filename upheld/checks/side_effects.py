@@ -1,4 +1,4 @@
-"""What else did the design change? And does its one setting change anything else?"""
+"""Checks of side effects: the other changes that a design or its setting makes."""
 
 from upheld.checks.registry import check
 from upheld.checks.view import View, show, text, view_of
@@ -10,13 +10,14 @@ from upheld.verdicts import Anomaly
 
 @check("side-effects", anomalies=("leaked-topic",))
 def side_effects(history: History, _: str) -> list[Anomaly]:
-    """Whether nothing new stands on the broker but names that begin with an application id and were
-    declared.
+    """Check that nothing new stands on the broker but names of the application.
 
-    The topics of the scenario's own applications are the harness's. On a broker that others use
-    too, names that neither begin with an application id nor were declared are theirs.
+    They begin with an application id, and were declared. The topics of the scenario's own
+    applications are the harness's. On a broker that others use too, names that neither begin with
+    an application id nor were declared are theirs.
     """
-    before, after = next(history.of(Names)), list(history.of(Names))[-1]
+    before = next(history.of(Names))
+    after = list(history.of(Names))[-1]
     ids = tuple(a.application_id for a in history.of(Application))
     made = _made(history)
     declared = {t for i in history.of(Instance) for t in i.internal_topics}
@@ -48,8 +49,9 @@ def side_effects(history: History, _: str) -> list[Anomaly]:
 
 @check("no-topics", anomalies=("leaked-topic",))
 def no_topics(history: History, application: str) -> list[Anomaly]:
-    """Whether the application has no topic of its own, declared or not."""
-    own, made = history.application(application), _made(history)
+    """Check that the application has no topic of its own, declared or not."""
+    own = history.application(application)
+    made = _made(history)
     topics = (
         t
         for t in list(history.of(Names))[-1].topics
@@ -63,16 +65,20 @@ def no_topics(history: History, application: str) -> list[Anomaly]:
 
 @check("footprint", anomalies=("leaked-topic",))
 def footprint(history: History, application: str, *, topics: int, partitions: int) -> list[Anomaly]:
-    """Whether a design keeps so many topics beside its table at most, none of them wider than that
-    or a copy of its rows.
+    """Check that a design keeps few and small topics beside its table.
 
-    In all they have no more bytes for each byte of the table's rows than the design declares.
+    There are at most so many, none is wider than so many partitions, and none is a copy of the
+    table's rows. In all they have no more bytes for each byte of the table's rows than the design
+    declares.
     """
     view = view_of(history, application)
     kept = {each.topic: each for each in history.of(Kept) if each.application == application}
     beside = [topic for topic, each in kept.items() if topic not in {view.table, *_made(history)}]
-    said = [f"{each.topic} has {each.partitions} partitions, {partitions} at most" for each in kept.values()
-            if each.partitions > partitions]  # fmt: skip
+    said = [
+        f"{each.topic} has {each.partitions} partitions, {partitions} at most"
+        for each in kept.values()
+        if each.partitions > partitions
+    ]
     said += [
         f"{each.topic} repeats {each.repeated} rows of {view.table}"
         for each in kept.values()
@@ -93,14 +99,13 @@ def footprint(history: History, application: str, *, topics: int, partitions: in
 
 
 def _made(history: History) -> set[str]:
-    """The topics that the harness made for the scenario's applications."""
+    """Return the topics that the harness made for the scenario's applications."""
     return {t for a in history.of(Application) for t in a.topics.values()}
 
 
 @check("same-rows", anomalies=("phantom", "lost"))
 def same_rows(history: History, _: str) -> list[Anomaly]:
-    """Whether every application of the scenario, fed the same records, leaves the same last row for
-    every key (G63).
+    """Check that every application, fed the same records, ends in the same rows (G63).
 
     Positions name the application's own input topic and are left out; everything else must agree. A
     key that the model has and no application shows is lost, so that two silent ones do not agree.

@@ -1,56 +1,74 @@
-"""Is the state in the store the latest, is it there in time and before the commit, and is it not
-written too often?
+"""Checks of stores: the state in the store is the latest, and there in time.
+
+It is there before the commit, and is not written too often.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
-from upheld.checks.delivery import cut, known, rest, timed
+from upheld.checks.delivery import cut, known
 from upheld.checks.registry import NO_STATE, check
+from upheld.checks.timing import rest, timed
 from upheld.checks.view import View, show, text, view_of
 from upheld.history import History
 from upheld.history.events import Committed, Instance, Memory, Stored
-from upheld.programs import State, Unreadable
+from upheld.programs import State, Unreadable, Value
 from upheld.verdicts import Anomaly, Inconclusive
 
 GROWTH_BYTES = 32 << 20  # a Java heap moves by a third of it within five seconds
 
-Row = tuple[str, str, str]  # stage, key, value
+Row = tuple[str, str, str]  # stage, key, value: as the history has it
 
 
-def unsettled(view: View, rows: Iterable[Row]) -> list[tuple[bytes, State, str]]:
-    """The keys whose last state is not what is kept: key, state due, and what is kept instead."""
-    found = []
-    for key, states, have in _kept(view, rows):
-        if have != states[-1].value:
-            found.append((key, states[-1], "nothing" if have is None else show(have)))
-    return found
+class Unsettled(NamedTuple):
+    """A key whose last state is not in the store, and the words for what is."""
+
+    key: bytes
+    due: State
+    kept: str
 
 
-def _kept(
-    view: View, rows: Iterable[Row]
-) -> Iterator[tuple[bytes, list[State], tuple[object, ...] | None]]:
-    """The states of each key of each stage, and the one that is kept of it; what is no row says so
-    in its place.
-    """
+class _Kept(NamedTuple):
+    """The states of a key, and the value that the store has of it."""
+
+    key: bytes
+    states: list[State]
+    value: Value | None
+
+
+def unsettled(view: View, rows: Iterable[Row]) -> list[Unsettled]:
+    """Return the keys whose last state is not the one in the store."""
+    return [
+        Unsettled(kept.key, kept.states[-1], "nothing" if kept.value is None else show(kept.value))
+        for kept in _kept(view, rows)
+        if kept.value != kept.states[-1].value
+    ]
+
+
+def _kept(view: View, rows: Iterable[Row]) -> Iterator[_Kept]:
+    """Go through the keys of each stage; a value that is no row says so in its place."""
     said = {(stage, key.encode()): value for stage, key, value in rows}
     for stage in view.stages:
-        stored_value, name = stage.program.stored_value, stage.program.writes
+        stored_value = stage.program.stored_value
+        name = stage.program.writes
         assert stored_value
         for key, states in stage.states.items():
             value = said.get((name, key))
             try:
-                yield key, states, None if value is None else stored_value(text(key), value)
+                yield _Kept(key, states, None if value is None else stored_value(text(key), value))
             except Unreadable as error:
-                yield key, states, (error.why,)
+                yield _Kept(key, states, (error.why,))
 
 
 @check("stored", anomalies=("late", *NO_STATE))
 def stored(history: History, application: str) -> list[Anomaly]:
-    """Whether every state that the input's pause left last was in the store in time (G4);
+    """Check that every last state before the input's rest was stored in time (G4).
+
     Inconclusive as `promptly` is.
     """
-    view, paused = view_of(history, application), rest(history, application)
+    view = view_of(history, application)
+    paused = rest(history, application)
     last = [s for s in history.of(Stored) if s.application == application][-1]
     found = []
     for key, due, have in unsettled(view, last.rows):
@@ -68,10 +86,11 @@ def stored(history: History, application: str) -> list[Anomaly]:
 
 @check("stored-first", anomalies=("behind-commit", *NO_STATE))
 def stored_first(history: History, application: str) -> list[Anomaly]:
-    """Whether the store holds, of every key, what lies below the committed offsets, or something
-    later (G5).
+    """Check that the store holds every committed state, or a later one (G5).
 
-    What was committed is known from before the look at the store, or nothing ran in between.
+    Committed are the states below the committed offsets.
+
+    The commit is known from before the look at the store, or nothing ran in between.
     """
     view = view_of(history, application)
     committed = [c for c in history.of(Committed) if c.application == application][-1]
@@ -94,7 +113,7 @@ def stored_first(history: History, application: str) -> list[Anomaly]:
 
 @check("contained", anomalies=("unbounded",))
 def contained(history: History, application: str) -> list[Anomaly]:
-    """Whether it has hardly more in memory at the end of an outage than before it (G5, G49)."""
+    """Check that memory has hardly grown from before an outage to its end (G5, G49)."""
     before, *_, after = [m.size_bytes for m in history.of(Memory) if m.application == application]
     if (grown := after - before) <= GROWTH_BYTES:
         return []
@@ -107,18 +126,19 @@ def contained(history: History, application: str) -> list[Anomaly]:
 
 @check("throttled", anomalies=("early", *NO_STATE))
 def throttled(history: History, application: str) -> list[Anomaly]:
-    """Whether no key was written more often than once an interval in an instance's life, but for
-    its closing write (G4).
+    """Check that no key was written more often than once an interval (G4).
 
-    Inconclusive where no key changed more often than it may be written: nothing had to be held back
-    then.
+    This holds in an instance's life, except for its closing write. Inconclusive if no key changed
+    more often than it may be written: then no write had to be held back.
     """
     view = view_of(history, application)
     interval_ms = int(view.application.parameters["persistence_interval_ms"])
     lives = [e for e in history.of(Instance) if e.application == application]
     looks = [s for s in history.of(Stored) if s.application == application]
-    writes, until_ms = [w for look in looks for w in look.writes], looks[-1].at_ms
-    found, at_stake = list(view.foreign), False
+    writes = [w for look in looks for w in look.writes]
+    until_ms = looks[-1].at_ms
+    found = list(view.foreign)
+    at_stake = False
     starts = [e for e in lives if e.event == "started"]
     for start in starts:
         end = next(

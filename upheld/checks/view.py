@@ -1,5 +1,6 @@
-"""What the checks look at: one application's input, model and visible outputs, drawn from a
-history.
+"""The view of the checks: an application's input, model and visible outputs.
+
+It is derived from a history.
 """
 
 from bisect import bisect_left, bisect_right
@@ -8,7 +9,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
-from typing import TypeVar
+from typing import Final, NamedTuple, TypeVar, cast
 
 from upheld.history import History
 from upheld.history.events import Application, Instance, Record
@@ -21,37 +22,54 @@ from upheld.programs import (
     Diagnosis,
     Merge,
     Program,
+    Progress,
     State,
     States,
     Unreadable,
+    Value,
 )
 from upheld.verdicts import Anomaly
 
 Derived = TypeVar("Derived")
-Places = dict[Hashable, list[int]]  # the address of what a key may show -> where among its states
+# The address of a value that a key may show -> the indexes of its states that have it.
+Places = dict[Hashable, list[int]]
+
+NOWHERE: Final = -1  # the index of an output that shows no state
+SHOWN: Final = 160  # characters of a value
+BEGINNINGS: Final = {"started", "resumed"}
+ENDS: Final = {"stopped", "killed", "failed", "exited"}
+
+
+class Fold(NamedTuple):
+    """The model's states of an input, and the records that cannot be read."""
+
+    states: States
+    unreadable: list[Record]
 
 
 @dataclass(slots=True)
 class Output:
-    """A state that a visible output shows, and where it stands among its key's: an index, or the
-    anomaly that it is.
+    """A state that a visible output shows, and its index among its key's states.
 
-    Where several topics make the states, ``progress`` says how many of the key's records of each it
-    holds, and the index only whether that is all. ``interruptions``: how often an instance had
-    begun, gone on again, or left its part to another when it was seen, each of which may have made
-    an at_least_once design step back once.
+    An output that shows no state has an anomaly.
+
+    If several topics make the states, ``progress`` says how many of the key's records of each it
+    holds. Then the index says only whether that is all. ``interruptions`` counts how often an
+    instance had begun, gone on again, or left its part to another one by then. Each of them may
+    have made an at_least_once design step back once.
     """
 
     record: Record
     index: int
     interruptions: int
     anomaly: Anomaly | None = None
-    progress: tuple[int, ...] = ()
+    progress: Progress = ()
 
 
 class View:
-    """One stage of an application of a history, the last one if no other is named, with everything
-    derived once.
+    """One stage of an application of a history, with everything derived once.
+
+    It is the last stage if no other is named.
     """
 
     def __init__(self, history: History, application: str, stage: Program | None = None) -> None:
@@ -78,8 +96,9 @@ class View:
 
     @property
     def table(self) -> str:
-        """The topic of the outputs: the harness's, unless the design has said that one of its own
-        is the table.
+        """The topic of the outputs.
+
+        It is the harness's topic, unless the design has said that one of its own is the table.
         """
         named = (
             e.table
@@ -90,8 +109,9 @@ class View:
 
     @cached_property
     def inputs(self) -> list[Record]:
-        """Every input record of the log, aborted ones too, in its order (an upstream's outputs are
-        recorded twice).
+        """Every input record of the log in its order, aborted ones too.
+
+        An upstream's outputs are recorded twice, and stand here once.
         """
         topics = {self.application.topics[role] for role in self.program.inputs}
         records = (r for r in self.history.of(Record) if r.topic in topics)
@@ -100,59 +120,64 @@ class View:
 
     @cached_property
     def states(self) -> States:
-        """The model's states: the fold of what a read_committed reader of the input sees."""
-        return self._folded(visible=True)[0]
+        """The model's states: the fold of the input that read_committed readers see."""
+        return self._folded(visible=True).states
 
     @cached_property
-    def flawed(self) -> list[Record]:
-        """What lies in the input, aborted or not, and is nothing that the contract allows."""
-        return [*self._folded(visible=True)[1], *self._folded(visible=False)[1]]
+    def unreadable(self) -> list[Record]:
+        """The input records, aborted or not, that the contract does not allow."""
+        visible = self._folded(visible=True).unreadable
+        aborted = self._folded(visible=False).unreadable
+        return [*visible, *aborted]
 
-    def _folded(self, *, visible: bool) -> tuple[States, list[Record]]:
+    def _folded(self, *, visible: bool) -> Fold:
         kind = "visible" if visible else "aborted"
         return self._derived(
             f"fold of what is {kind} by {self.program.name}", lambda: self._fold(visible=visible)
         )
 
-    def _fold(self, *, visible: bool) -> tuple[States, list[Record]]:
-        """The states, and what cannot be read: that is set aside or stops a design, and nothing
-        else comes of it.
+    def _fold(self, *, visible: bool) -> Fold:
+        """Return the states, and the records that cannot be read.
+
+        Such a record is set aside or stops a design, and nothing else comes of it.
         """
         records = [r for r in self.inputs if r.visible is visible]
         try:
-            return self.program.model(records), []
+            return Fold(self.program.model(records), [])
         except Unreadable:
-            sound, flawed = list[Record](), list[Record]()
-            for record in records:
-                (flawed if self.is_flawed(record) else sound).append(record)
-            return self.program.model(sound), flawed
+            unreadable = [record for record in records if self.is_unreadable(record)]
+            left_out = set(map(id, unreadable))
+            sound = [record for record in records if id(record) not in left_out]
+            return Fold(self.program.model(sound), unreadable)
 
     @property
     def dead_letters(self) -> list[Record]:
-        """What was set aside, in the order in which it was seen; nothing where there is no topic
-        for it.
+        """The dead letters, in the order they were seen.
+
+        There are none without a topic for them.
         """
         topic = self.application.topics.get(DEAD_LETTERS)
         return [r for r in self.history.of(Record) if r.topic == topic and r.visible]
 
     def _derived(self, what: str, fold: Callable[[], Derived]) -> Derived:
-        """What follows from the input alone, folded once: a log only grows, so its length says
-        which it is.
+        """Return a result that follows from the input alone, folded once.
+
+        A log only grows, so its length says which log it is.
         """
-        log = self.application.name, what, len(self.inputs), sum(r.visible for r in self.inputs)
+        visible = sum(record.visible for record in self.inputs)
+        log = (self.application.name, what, len(self.inputs), visible)
         if log not in self.history.derived:
             self.history.derived[log] = fold()
-        derived: Derived = self.history.derived[log]
-        return derived
+        return cast(Derived, self.history.derived[log])
 
     @cached_property
     def merged(self) -> Merge | None:
-        """Of a program that several topics make: the rows that are legal."""
+        """The legal rows, if several topics make the program's outputs."""
         merge = self.program.merged
         return None if merge is None else self._derived("merged", lambda: merge(self.inputs))
 
-    def is_flawed(self, record: Record) -> bool:
-        """Whether an input record is none that the contract allows."""
+    def is_unreadable(self, record: Record) -> bool:
+        """Return whether an input record is none that the contract allows."""
         try:
             self.program.model([record])
         except Unreadable:
@@ -161,7 +186,10 @@ class View:
 
     @cached_property
     def outputs(self) -> dict[bytes, list[Output]]:
-        """Visible outputs by key, in the order of the log, each placed among the model's states."""
+        """The visible outputs by key, in the order of the log.
+
+        Each is placed among the model's states.
+        """
         topic = self.table
         outputs: dict[bytes, list[Output]] = {}
         known: set[tuple[int, int]] = set()
@@ -169,37 +197,28 @@ class View:
         running = set[str]()
         for event in self.history.events:
             if isinstance(event, Record):
-                if (
-                    event.topic != topic
-                    or not event.visible
-                    or (event.partition, event.offset) in known
-                ):
-                    continue
-                known.add((event.partition, event.offset))
-                self._place(event, max(0, interruptions), outputs.setdefault(event.key or b"", []))
+                place = (event.partition, event.offset)
+                if event.topic == topic and event.visible and place not in known:
+                    known.add(place)
+                    shown = outputs.setdefault(event.key or b"", [])
+                    self._place(event, max(0, interruptions), shown)
             elif isinstance(event, Instance) and event.application == self.application.name:
-                if event.event in {"started", "resumed"}:
+                if event.event in BEGINNINGS:
                     running.add(event.name)
                     interruptions += 1
-                elif event.event in {"stopped", "killed", "failed", "exited"}:
+                elif event.event in ENDS:
                     running.discard(event.name)
                     interruptions += bool(running)
         return outputs
 
     def _place(self, record: Record, interruptions: int, shown: list[Output]) -> None:
-        """Place what an output says among the states, behind what its key has shown so far."""
+        """Place an output among the states, after those that its key has shown so far."""
         key = record.key or b""
         try:
             items = self.program.items(self.program.value_of(record))
         except Unreadable as error:
-            shown.append(
-                Output(
-                    record,
-                    -1,
-                    interruptions,
-                    Anomaly(name="phantom", text=error.why, key=text(key)),
-                )
-            )
+            phantom = Anomaly(name="phantom", text=error.why, key=text(key))
+            shown.append(Output(record, NOWHERE, interruptions, phantom))
             return
         states = self.states.get(key, [])
         for value in items:
@@ -208,10 +227,11 @@ class View:
             elif indexes := self._indexes(key, value, states):
                 shown.append(Output(record, self._index(states, indexes, shown), interruptions))
             else:
-                shown.append(Output(record, -1, interruptions, self._misfit(record, key, value)))
+                misfit = self._misfit(record, key, value)
+                shown.append(Output(record, NOWHERE, interruptions, misfit))
 
-    def _indexes(self, key: bytes, value: tuple[object, ...], states: list[State]) -> list[int]:
-        """Say where among a key's states a value stands."""
+    def _indexes(self, key: bytes, value: Value, states: list[State]) -> list[int]:
+        """Return the indexes of a key's states that have a value."""
         address = self.program.address
         places = self._placed.get(key)
         if places is None:  # its first output
@@ -220,56 +240,61 @@ class View:
                 places[address(state.value)].append(index)
         return [index for index in places.get(address(value), ()) if states[index].value == value]
 
-    def _merge(
-        self, record: Record, key: bytes, value: tuple[object, ...], interruptions: int
-    ) -> Output:
+    def _merge(self, record: Record, key: bytes, value: Value, interruptions: int) -> Output:
         assert self.merged
         place = self.merged.progress(key, value)
         if isinstance(place, Diagnosis):
-            return Output(record, -1, interruptions, self._misfit(record, key, value, place))
+            misfit = self._misfit(record, key, value, place)
+            return Output(record, NOWHERE, interruptions, misfit)
         due = self.merged.due
         is_whole = place[:due] == self.merged.whole(key)[:due]
         return Output(record, int(is_whole), interruptions, progress=place)
 
     def _index(self, states: list[State], indexes: list[int], shown: list[Output]) -> int:
-        """Which of the states that say the same: the first after what was shown last, where a
-        repeat is legal from there on.
+        """Choose among the states that say the same.
+
+        It is the first one after the state that was shown last. From there on a repeat is legal.
         """
-        last = -1
-        for output in reversed(shown):
-            if not output.anomaly:
-                last = output.index
-                break
-        if len(indexes) == 1 and (last < 0 or states[last].value != GONE):
+        last = next((o.index for o in reversed(shown) if not o.anomaly), NOWHERE)
+        is_after_tombstone = last >= 0 and states[last].value == GONE
+        if len(indexes) == 1 and not is_after_tombstone:
             return indexes[0]
         if not self.exactly_once:
             # A step back goes as far as it may.
             return indexes[bisect_left(indexes, last) % len(indexes)]
+        if is_after_tombstone:
+            return self._after_tombstones(states, indexes, shown, last)
+        return indexes[min(bisect_right(indexes, last), len(indexes) - 1)]
+
+    def _after_tombstones(
+        self, states: list[State], indexes: list[int], shown: list[Output], last: int
+    ) -> int:
+        """Choose among the states that say the same, after a run of tombstones."""
         after = bisect_right(indexes, last)
-        if last >= 0 and states[last].value == GONE:
-            sound = (o for o in reversed(shown) if not o.anomaly)
-            run = list(takewhile(lambda o: states[o.index].value == GONE, sound))
-            if last in indexes:  # a tombstone behind others is for another deletion
-                told = {id(states[o.index].deletion) for o in run}
-                return next(
-                    (index for index in indexes[after:] if id(states[index].deletion) not in told),
-                    last,
-                )
-            before = next((o.index for o in run if o.index < indexes[-1]), last)
-            # What seemed to be for a deletion after this row was for one before it.
-            if after == len(indexes) and before != last:
-                for output in run:
-                    output.index = min(output.index, before)
-                after = bisect_right(indexes, before)
+        sound = (output for output in reversed(shown) if not output.anomaly)
+        run = list(takewhile(lambda output: states[output.index].value == GONE, sound))
+        if last in indexes:  # a tombstone after others is for another deletion
+            known = {id(states[output.index].deletion) for output in run}
+            others = (i for i in indexes[after:] if id(states[i].deletion) not in known)
+            return next(others, last)
+        before = next((output.index for output in run if output.index < indexes[-1]), last)
+        # A tombstone that seemed to be for a deletion after this row was for one before it.
+        if after == len(indexes) and before != last:
+            for output in run:
+                output.index = min(output.index, before)
+            after = bisect_right(indexes, before)
         return indexes[min(after, len(indexes) - 1)]
 
     def _misfit(
-        self, record: Record, key: bytes, value: tuple[object, ...], said: Diagnosis | None = None
+        self, record: Record, key: bytes, value: Value, said: Diagnosis | None = None
     ) -> Anomaly:
         diagnosis = said or self._diagnose(key, value, self.states.get(key, []))
         return Anomaly(
             name=diagnosis.name,
-            text=f"{record.at} says {show(value)} for {text(key)}, which no fold of the input gives: {diagnosis.why}",
+            text=(
+                f"{record.at} says {show(value)} for {text(key)}, which no fold of the input "
+                f"gives: {diagnosis.why}"
+            ),
             key=text(key),
             source=diagnosis.blame.at if diagnosis.blame else None,
             expected=show(diagnosis.due.value) if diagnosis.due else None,
@@ -277,8 +302,9 @@ class View:
         )
 
     def shows(self, output: Output | None, state: State | None) -> bool:
-        """Whether a key's output, or its silence, is just that state: a tombstone says no more than
-        silence.
+        """Return whether a key's output, or its silence, is just that state.
+
+        A tombstone says no more than silence.
         """
         if output and output.anomaly:
             return False
@@ -290,8 +316,8 @@ class View:
     def is_settled(self) -> bool:
         """Whether every key of every stage shows the model's last state."""
         last = {key: outputs[-1] for key, outputs in self.outputs.items()}
-        mine = all(self.shows(last.get(key), states[-1]) for key, states in self.states.items())
-        return mine and all(stage.is_settled for stage in self.stages[1:])
+        own = all(self.shows(last.get(key), states[-1]) for key, states in self.states.items())
+        return own and all(stage.is_settled for stage in self.stages[1:])
 
     @cached_property
     def _diagnose(self) -> Diagnose:
@@ -299,7 +325,7 @@ class View:
 
     @cached_property
     def foreign(self) -> list[Anomaly]:
-        """Every output that is no state at all."""
+        """Every anomaly of an output that is no state at all."""
         return [o.anomaly for outputs in self.outputs.values() for o in outputs if o.anomaly]
 
     def anomaly(
@@ -310,7 +336,15 @@ class View:
         state: State | None = None,
         got: Record | None = None,
     ) -> Anomaly:
-        """An anomaly about one key, with the input concerned and both values, ready to print."""
+        """Return an anomaly about one key, with the input concerned and both values.
+
+        Args:
+            name: Its name.
+            said: Its text.
+            key: The key.
+            state: The state that is due, if one is.
+            got: The output that is wrong, if there is one.
+        """
         return Anomaly(
             name=name,
             text=said,
@@ -322,23 +356,32 @@ class View:
 
 
 def view_of(history: History, application: str) -> View:
-    """The application's view as the history stands, the same one until there is more of what it is
-    drawn from.
+    """Return the application's view as the history stands.
+
+    It is the same view until there are more of the events that it is derived from.
     """
-    known, view = history.derived.get(application, (None, None))
-    if known != (count := history.count(Record, Instance)):
-        view = View(history, application)
-        history.derived[application] = count, view
-    assert isinstance(view, View)
+    count = history.count(Record, Instance)
+    known = history.derived.get(application)
+    if isinstance(known, _Known) and known.events == count:
+        return known.view
+    view = View(history, application)
+    history.derived[application] = _Known(count, view)
     return view
 
 
+class _Known(NamedTuple):
+    """A view, and the number of events that it was derived from."""
+
+    events: int
+    view: View
+
+
 def text(key: bytes) -> str:
-    """A key for a person."""
+    """Return a key for a person."""
     return key.decode(errors="backslashreplace")
 
 
-def show(value: tuple[object, ...]) -> str:
-    """A canonical value for a person, short."""
+def show(value: Value) -> str:
+    """Return a canonical value for a person, short."""
     shown = ", ".join(str(part) for part in value)
-    return shown if len(shown) <= 160 else shown[:157] + "…"
+    return shown if len(shown) <= SHOWN else shown[: SHOWN - 3] + "…"

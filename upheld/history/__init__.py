@@ -1,12 +1,13 @@
-"""The history of one scenario: appended to as it happens, kept in memory for the checks and on disk
-for the judge.
+"""The history of one scenario, in memory and on disk.
+
+It is appended to as events happen. The checks read it in memory, and the judge reads the file.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar, cast
 
 from pydantic import ValidationError
 
@@ -24,9 +25,9 @@ class History:
 
     def __init__(self, events: list[AnyEvent] | None = None, *, path: Path | None = None) -> None:
         self.events: list[AnyEvent] = []
-        self._of: dict[type[Event], list[Any]] = defaultdict(list)  # the same, by kind
-        # What the checks draw from the facts, so that they draw it once.
-        self.derived: dict[Any, Any] = {}
+        self._of: dict[type[Event], list[AnyEvent]] = defaultdict(list)  # the same, by kind
+        # Results that the checks derive from the events, so that they derive them once.
+        self.derived: dict[Hashable, object] = {}
         self._file = path.open("w", encoding="utf-8") if path else None
         for event in events or []:
             self.add(event)
@@ -53,8 +54,9 @@ class History:
             self._file.flush()
 
     def close(self) -> None:
-        """Close the file; the events stay, what was drawn from them goes (it holds this history,
-        which is large).
+        """Close the file.
+
+        The events stay. Derived results go, because they hold this history, which is large.
         """
         self.derived.clear()
         if self._file:
@@ -73,17 +75,18 @@ class History:
         self.close()
 
     def of(self, kind: type[E]) -> Iterator[E]:
-        """Every event of one kind, in order."""
-        return iter(self._of[kind])
+        """Go through the events of one kind, in order."""
+        return iter(cast(list[E], self._of[kind]))
 
     def count(self, *kinds: type[Event]) -> int:
-        """How many events of these kinds there are: as long as that stays, so does what was drawn
-        from them.
+        """Count the events of these kinds.
+
+        As long as the number stays, results that were derived from them stay right.
         """
         return sum(len(self._of[kind]) for kind in kinds)
 
     def upto(self, count: int) -> "History":
-        """The history as it was when it had that many events."""
+        """Return the history as it was when it had that many events."""
         return History(self.events[:count])
 
     @property
@@ -92,14 +95,15 @@ class History:
         return next(self.of(Begun))
 
     def application(self, name: str) -> Application:
-        """The application of that name."""
+        """Return the application of that name."""
         return next(application for application in self.of(Application) if application.name == name)
 
 
 def read(path: Path) -> History:
     """Read a recorded history back.
 
-    Raises UsageProblem where the file is missing, is no history, or was cut before its verdict.
+    Raises:
+        UsageProblem: The file is missing, is no history, or was cut before its verdict.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -108,7 +112,9 @@ def read(path: Path) -> History:
         raise UsageProblem(f"{path} cannot be read as a history: {reason}") from None
     if not text:
         raise UsageProblem(f"{path} is empty, so it is no history")
-    lines = text.removesuffix("\n").split("\n")  # not splitlines: a name may hold other line ends
+    lines = text.removesuffix("\n").split(
+        "\n"
+    )  # not splitlines: a name may hold other ends of lines
     events: list[AnyEvent] = []
     for number, line in enumerate(lines, 1):
         try:

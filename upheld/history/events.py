@@ -1,9 +1,9 @@
-"""What a history is made of: one JSON line an event, in the order in which the harness saw it.
+"""The events of a history: one JSON line each, in the order they were seen.
 
-A history holds everything that a verdict rests on (inputs and outputs as read back from the log,
-committed offsets, who emitted, marks of faults, and the claims that were checked), so that `upheld
-judge` reaches the same verdict with no broker. Times are milliseconds since the scenario began,
-unless a name says otherwise.
+A history holds everything that a verdict rests on: the inputs and outputs as read back from the
+log, committed offsets, the writers of batches. It also holds marks of faults, and the claims that
+were checked. So `upheld judge` reaches the same verdict with no broker. Times are milliseconds
+since the scenario began, unless a name says otherwise.
 """
 
 from base64 import b64decode
@@ -11,7 +11,7 @@ from binascii import b2a_base64
 from collections.abc import Callable
 from functools import lru_cache
 from json.encoder import encode_basestring as _quoted
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -29,13 +29,13 @@ from upheld.verdicts import Anomaly, Reason
 
 BINARY = "base64:"
 _CONTROLS = frozenset(bytes([code]) for code in range(32))
-# Of keys, and of headers: an output has those of its input, and the rows of a run read the same.
+# Of keys and of headers: an output has those of its input, and the rows of a run read the same.
 _TEXTS_KEPT = 1 << 13
 
 
 def _readable(data: bytes) -> str | None:
-    """Return data as text if it reads well in a file, and cannot be taken for base64."""
-    if data[:1] in _CONTROLS:  # a protobuf message begins with one: nothing printable does
+    """Return data as text if it reads well in a file, and is not taken for base64."""
+    if data[:1] in _CONTROLS:  # as a protobuf message does, and no printable text
         return None
     try:
         text = data.decode()
@@ -64,7 +64,7 @@ def _json(data: bytes | None) -> str:
         return "null"
     text = _readable(data)
     if text is None:
-        return f'"{_to_base64(data)}"'  # which holds nothing to escape
+        return f'"{_to_base64(data)}"'  # it holds nothing to escape
     return _quoted(text)
 
 
@@ -91,7 +91,7 @@ class Event(BaseModel):
 
 
 class Begun(Event):
-    """The scenario's attempt: what runs, on what, from which seed."""
+    """The start of an attempt: the design, the broker, the seed."""
 
     kind: Literal["begun"] = "begun"
     scenario: str
@@ -110,9 +110,7 @@ class Begun(Event):
 
 
 class Application(Event):
-    """One application within the scenario: a program in a mode, its topics by role, its
-    parameters.
-    """
+    """One application of the scenario: program, mode, topics by role, parameters."""
 
     kind: Literal["application"] = "application"
     name: str
@@ -125,8 +123,9 @@ class Application(Event):
 
 
 class Record(Event):
-    """One record as it lies in the log; ``visible`` says whether a read_committed reader is given
-    it.
+    """One record as it lies in the log.
+
+    ``visible`` says whether a read_committed reader is given it.
     """
 
     kind: Literal["record"] = "record"
@@ -155,8 +154,8 @@ class Record(Event):
         return f"{self.topic}-{self.partition}@{self.offset}"
 
     @classmethod
-    def read(cls, fields: dict[str, Any]) -> Self:
-        """Make a record of what a client has read, without validation.
+    def read(cls, fields: dict[str, object]) -> Self:
+        """Make a record that a client has read, without validation.
 
         Args:
             fields: All fields, `kind` too, of the right types. The record keeps this very dict.
@@ -169,8 +168,9 @@ class Record(Event):
         return record
 
     def line(self) -> str:
-        """Write the record as JSON: the same text as `model_dump_json` writes, in half of the
-        time.
+        """Write the record as JSON.
+
+        It is the same text as that of `model_dump_json`, in half of the time.
         """
         fields = self.__dict__
         return (
@@ -187,8 +187,9 @@ _READ = set(Record.model_fields)
 
 
 class Batch(Event):
-    """The header of one record batch, by raw Fetch: who wrote it, and whether inside a
-    transaction.
+    """The header of one record batch, by raw Fetch.
+
+    It says which producer wrote the batch, and whether inside a transaction.
     """
 
     kind: Literal["batch"] = "batch"
@@ -203,7 +204,7 @@ class Batch(Event):
 
 
 class Instance(Event):
-    """Something that happened to an instance of the design."""
+    """An event in the life of an instance of the design."""
 
     kind: Literal["instance"] = "instance"
     at_ms: int
@@ -231,14 +232,14 @@ class Instance(Event):
 def _with_code(
     fields: object, code: str, text: str, code_of: Callable[[str], str | None]
 ) -> object:
-    """Give the fields of an event that was recorded before there were codes the code of its text."""
+    """Give the fields of an event without a code the code of its text."""
     if not isinstance(fields, dict) or code in fields or not isinstance(fields.get(text), str):
         return fields
     return {**fields, code: code_of(fields[text])}
 
 
 class Mark(Event):
-    """Evidence that a fault happened where it was aimed."""
+    """Evidence that a fault happened at its moment."""
 
     kind: Literal["mark"] = "mark"
     at_ms: int
@@ -249,7 +250,7 @@ class Mark(Event):
         default=None, description="the stable code of what happened; `fault` is its text"
     )
     fault: str
-    evidence: dict[str, Any]
+    evidence: dict[str, object]
 
     @model_validator(mode="before")
     @classmethod
@@ -257,9 +258,10 @@ class Mark(Event):
         return _with_code(fields, "happening", "fault", happening_of)
 
 
-class Paused(Event):
-    """The input has rested since this moment; ``since_ms`` is the later of the last append and
-    `ready`.
+class InputRested(Event):
+    """A look at the outputs while the input rests.
+
+    ``since_ms`` is the later of the last append and `ready`.
     """
 
     kind: Literal["paused"] = "paused"
@@ -278,12 +280,11 @@ class Paused(Event):
 
 
 class Committed(Event):
-    """The group's committed input offsets and, by its place in the history, the outputs that are
-    visible beside them.
+    """The committed input offsets, beside the outputs that are visible then.
 
-    Every transaction was decided by then, but for one that a dead writer left open: what lies
-    before it is all a reader has. ``down`` says that no instance was running, so that the pair of
-    input and output is one consistent cut.
+    The outputs are those before it in the history. Every transaction was decided by then, except
+    one that a dead writer left open: then a reader has only what lies before it. ``down`` says that
+    no instance was running, so that input and output are one consistent cut.
     """
 
     kind: Literal["committed"] = "committed"
@@ -300,7 +301,7 @@ class Committed(Event):
 
 
 class Measured(Event):
-    """How much state the design says that it holds, by its own count and in its own unit."""
+    """The size of the design's state, by its own count and in its own unit."""
 
     kind: Literal["measured"] = "measured"
     at_ms: int
@@ -310,7 +311,7 @@ class Measured(Event):
 
 
 class Memory(Event):
-    """What the processes of an instance have in memory, and no other process."""
+    """The memory of an instance's processes, and of no other process."""
 
     kind: Literal["memory"] = "memory"
     at_ms: int
@@ -319,7 +320,7 @@ class Memory(Event):
 
 
 class Lag(Event):
-    """How far an instance says that it is behind, and what Kafka says just after it."""
+    """The lag that an instance says it has, and the offsets in Kafka just after it."""
 
     kind: Literal["lag"] = "lag"
     at_ms: int = Field(description="when it was asked")
@@ -331,8 +332,9 @@ class Lag(Event):
 
 
 class Stored(Event):
-    """What an application keeps in its store, and what was written there since the last such event,
-    by the store's own word.
+    """The content of an application's store, and the writes since the last such event.
+
+    The store itself says what was written.
     """
 
     kind: Literal["stored"] = "stored"
@@ -343,8 +345,9 @@ class Stored(Event):
 
 
 class Told(Event):
-    """What an application has told outside of Kafka, a line for each time: key and value of an
-    output.
+    """The effects of an application outside of Kafka.
+
+    There is a line for each of them: key and value of an output.
     """
 
     kind: Literal["told"] = "told"
@@ -354,8 +357,9 @@ class Told(Event):
 
 
 class Connection(Event):
-    """A connection of an instance to the broker, seen by the proxy: who it said it was, and what it
-    asked in which version.
+    """A connection of an instance to the broker, seen by the proxy.
+
+    It says which client it was, and which requests came in which version.
     """
 
     kind: Literal["connection"] = "connection"
@@ -370,8 +374,9 @@ class Connection(Event):
 
 
 class Answer(Event):
-    """What an instance answered when it was asked for a key of its table, and how far readers of
-    committed data saw then.
+    """The answer of an instance for a key of its table.
+
+    ``stable`` is how far readers of committed data saw then.
     """
 
     kind: Literal["answer"] = "answer"
@@ -387,7 +392,7 @@ class Answer(Event):
 
 
 class Kept(Event):
-    """A topic that the design has made: its size, and how much of it stands in the table too."""
+    """A topic that the design has made, and how much of it stands in the table too."""
 
     kind: Literal["kept"] = "kept"
     at_ms: int
@@ -419,7 +424,7 @@ class Ends(Event):
 
 
 class Names(Event):
-    """What exists on the broker at one moment."""
+    """The names that exist on the broker at one moment."""
 
     kind: Literal["names"] = "names"
     at_ms: int
@@ -429,17 +434,17 @@ class Names(Event):
 
 
 class Claim(Event):
-    """A check that a sentence of the feature asked for at this point, with its arguments."""
+    """A check that a sentence of the feature asked for, with its arguments."""
 
     kind: Literal["claim"] = "claim"
     check: str
     application: str
     sentence: str
-    arguments: dict[str, Any] = {}
+    arguments: dict[str, object] = {}
 
 
 class Ended(Event):
-    """The verdict that the run gave, and why."""
+    """The verdict that the run gave, and the reason."""
 
     kind: Literal["ended"] = "ended"
     verdict: str
@@ -456,7 +461,7 @@ AnyEvent = Annotated[
     | Batch
     | Instance
     | Mark
-    | Paused
+    | InputRested
     | Committed
     | Measured
     | Memory

@@ -1,7 +1,8 @@
-"""The codes of marks and of looks at the outputs: checks read these, and never the text beside.
+"""The codes of marks, and of looks at the outputs' ends.
 
-A text is for people and may be worded anew. A history that was recorded before there were codes
-is read by its texts, which are those of this table.
+Checks read the codes, and never the text beside them. A text is for people and may be worded anew.
+A history that was recorded before there were codes is read by its texts, which are those of this
+table.
 """
 
 import re
@@ -14,7 +15,10 @@ _WORD = re.compile(r"\{\w+\}")
 
 
 class Happening(StrEnum):
-    """An act or event that a mark is evidence of: its code, its fault's family, its text."""
+    """An act or event that a mark is evidence of.
+
+    Its value is the code. It has the family of its fault, if it is one, and its text.
+    """
 
     family: Family | None
     text: str
@@ -141,10 +145,10 @@ _PATTERNS = [
 
 
 def happening_of(text: str) -> Happening | None:
-    """Return the code of a mark by its text, for histories older than the codes."""
+    """Return a mark's code by its text, for histories older than the codes."""
     return next((each for pattern, each in _PATTERNS if pattern.fullmatch(text)), None)
 
 
 def look_of(reason: str) -> Look | None:
-    """Return the code of a look at the ends by its text, for histories older than the codes."""
+    """Return a look's code by its text, for histories older than the codes."""
     return next((each for each in Look if each.text == reason), None)

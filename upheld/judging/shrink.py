@@ -55,7 +55,7 @@ class Shrunk:
 
     def _said(self, record: Record) -> str:
         """Return the words for what a record says, makes or is."""
-        if not record.visible or record.at in {record.at for record in self.view.flawed}:
+        if not record.visible or record.at in {record.at for record in self.view.unreadable}:
             return "cannot be read" if record.visible else "is aborted"
         for stage in self.view.stages:
             if record.topic == stage.table:

@@ -192,7 +192,8 @@ def model(join: Join, inputs: Iterable[Record]) -> States:
 
 def _met(join: Join, record: Record, rights: dict[bytes, list[Met]]) -> list[State]:
     """Make the states of one left record: alone, then with each right record that it refers to."""
-    key, row = record.key or b"", join.left.read(record)
+    key = record.key or b""
+    row = join.left.read(record)
     partner = None if row is None else join.partner(row)
     met = [ALONE] if partner is None else [ALONE, *rights.get(partner, ())]
     if join.broadcast:

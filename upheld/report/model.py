@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Iterable
 from typing import Literal
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from upheld.errors import ExitCode
 from upheld.verdicts import Anomaly, Reason, Verdict
@@ -49,7 +49,7 @@ class RowResult(BaseModel):
     known: str | None = None
     anomalies: list[Anomaly] = []  # the worst ones, worst first
     totals: dict[str, int] = {}  # of all of them, by name
-    marks: list[dict[str, JsonValue]] = []
+    marks: list[dict[str, object]] = []
     timeline: list[str] = []  # of a violated row, as `report.timeline` draws it
     log: list[str] = []  # the last lines of each of its instances
     shrunk: list[str] = []  # the records that are enough for its first anomaly

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil, inf
 
-from upheld.checks.delivery import waits_of
+from upheld.checks.timing import waits_of
 from upheld.history import History, events
 from upheld.history.marks import Look
 from upheld.kafka.batches import is_left_open

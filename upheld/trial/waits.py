@@ -333,7 +333,7 @@ class Waits:
         """Record when a promise was looked at last, and the share of the cores of others."""
         others = round(max(promise.cores.others(), self.cores.others()), 2)
         self.recorder.history.add(
-            events.Paused(
+            events.InputRested(
                 application=application.name,
                 since_ms=promise.since_ms,
                 looked_ms=looked_ms,

@@ -202,7 +202,7 @@ class TestNamed:
         story.kill()
         story.settled(1, second=[1])
 
-        assert view_of(story.history, "app").is_flawed(flawed)
+        assert view_of(story.history, "app").is_unreadable(flawed)
         assert story.found("named") == []
         assert story.found("fold") == []
 
@@ -253,7 +253,7 @@ class TestNamed:
         story.joined(flawed, story.right("1"))
         story.failed(f"{flawed.at} cannot be read")
 
-        assert view_of(story.history, "app").is_flawed(flawed)
+        assert view_of(story.history, "app").is_unreadable(flawed)
         assert names(story, "named") == ["phantom"]
 
     def test_more_fields_are_no_flaw(self) -> None:
@@ -266,7 +266,7 @@ class TestNamed:
             "1",
             value=b'{"positionId": "1", "client": "c", "ticker": null, "amount": 1, "note": "n"}',
         )
-        assert not view_of(story.history, "app").is_flawed(row)
+        assert not view_of(story.history, "app").is_unreadable(row)
 
         story.joined(row)
         assert names(story, "relation") == ["phantom", "lost"]
