@@ -66,8 +66,9 @@ def _after_the_death(scene: Scene, application: Application) -> None:
     )
 )
 def killed_with_a_request_on_the_way(scene: Scene, request: str) -> None:
-    """SIGKILL every process of instance a, and keep its request from the broker until a line lets
-    it arrive.
+    """SIGKILL every process of instance a with its request on the way.
+
+    The broker does not receive the request until a line lets it arrive.
     """
     for application in scene.subjects():
         rule = meet(scene.trial, application, "hold", "before", request)
@@ -100,7 +101,10 @@ def succeeded(scene: Scene) -> None:
 
 @when(parsers.parse("the successor drains its input"))
 def successor_drains(scene: Scene) -> None:
-    """Wait until instance b has committed all of the input, whatever is open on the outputs."""
+    """Wait until instance b has committed all of the input.
+
+    A transaction may still be open on the outputs.
+    """
     for application in scene.subjects():
         zombie = application.running.pop("a", None)
         scene.trial.drain(application, outputs_too=False)
@@ -132,7 +136,10 @@ def goes_on(scene: Scene) -> None:
 
 @when(parsers.parse("instance a is killed {moment:Moment}", extra_types=TYPES))
 def lost_at(scene: Scene, moment: str) -> None:
-    """SIGKILL an instance beside others at that moment; wait until the others share the input."""
+    """SIGKILL an instance beside others at that moment.
+
+    The step ends when the others share the input.
+    """
     for application in scene.subjects():
         pause_at(scene.trial, application, MOMENTS[moment](scene.trial, application))
         membership.lose(scene.trial, application, "a", within_ms=WENT_ON_WITHIN_MS)
@@ -141,7 +148,7 @@ def lost_at(scene: Scene, moment: str) -> None:
 
 @when(parsers.parse("{worker:Worker} is killed", extra_types=TYPES))
 def worker_killed(scene: Scene, worker: str) -> None:
-    """SIGKILL the oldest of an instance's workers; wait until all of the input moves on."""
+    """SIGKILL the oldest worker of an instance; wait until all of the input moves on."""
     for application in scene.subjects():
         membership.kill_worker(scene.trial, application, worker)
         membership.share(scene.trial, application)

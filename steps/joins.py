@@ -140,7 +140,7 @@ def measured(scene: Scene) -> None:
 
 @when(parsers.parse("the delete retention passes"))
 def retention_passes(scene: Scene) -> None:
-    """Let the time pass for which deletions are remembered, counted from the last record."""
+    """Let the time pass for which deletions are remembered, from the last record on."""
     for application in scene.subjects():
         retention_ms = int(application.event.parameters["delete_retention_ms"])
         scene.trial.watch(application, application.fed_ms + retention_ms)

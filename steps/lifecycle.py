@@ -45,7 +45,10 @@ def starts_otherwise(scene: Scene, how: str) -> None:
 
 @when(parsers.parse("the application starts on the torn disk"))
 def starts_torn(scene: Scene) -> None:
-    """Start instance a; if it stops loudly, set its disks back to the copy and start it again."""
+    """Start instance a on the disk with the torn file.
+
+    If it stops loudly, its disks are set back to the copy, and it starts again.
+    """
     for application in scene.subjects():
         _prepare(scene, application)
         disks.start_torn(scene.trial, application)
@@ -60,7 +63,10 @@ def _prepare(scene: Scene, application: Application) -> None:
 
 @when(parsers.parse("{actor:Actor} drains its input", extra_types=TYPES))
 def drains(scene: Scene, actor: str) -> None:
-    """Wait until what has arrived is done; there is nothing to wait for if it refused to start."""
+    """Wait until the records that have arrived are committed.
+
+    There is nothing to wait for if the application refused to start.
+    """
     trial = scene.trial
     is_restarted = scene.deployment.restarts is Restarts.AFTER_LOUD_STOP
     for application in scene.subjects(actor):
@@ -88,7 +94,10 @@ def stopped(scene: Scene) -> None:
 
 @when(parsers.parse("the application is told twice to stop"))
 def stopped_twice(scene: Scene) -> None:
-    """Ask instance a to close, and ask again when it has; some of its input is left for later."""
+    """Ask instance a to close, and ask again when it has.
+
+    Some of its input has to be left for later.
+    """
 
     def look(application: Application) -> None:
         scene.trial.settle(application)
@@ -101,7 +110,10 @@ def stopped_twice(scene: Scene) -> None:
 
 @when(parsers.parse("instance {instance:Instance} {change:Change}", extra_types=TYPES))
 def instance_changes(scene: Scene, instance: str, change: str) -> None:
-    """Start, stop or kill an instance; wait until the input is shared among those that run."""
+    """Start, stop or kill an instance.
+
+    The step ends when the running instances share the input.
+    """
     does: dict[str, Act] = {
         "joins": scene.trial.start,
         "leaves": scene.trial.stop,
@@ -114,7 +126,10 @@ def instance_changes(scene: Scene, instance: str, change: str) -> None:
 
 @when(parsers.parse("instances change back to back:"))
 def instances_change(scene: Scene, datatable: list[list[str]]) -> None:
-    """Do each change at once after the one before; wait at the end until the input is shared."""
+    """Do each change at once after the one before.
+
+    The step ends when the running instances share the input.
+    """
     does: dict[str, Act] = {
         "joins": scene.trial.start,
         "leaves": scene.trial.stop,
@@ -145,6 +160,9 @@ def stands_by(scene: Scene) -> None:
 
 @when(parsers.parse("the second cluster takes over"))
 def taken_over(scene: Scene) -> None:
-    """Tell the first cluster to hand over and the second to go on from there; end the first."""
+    """Tell the first cluster to hand over, and the second to go on from there.
+
+    The first cluster is ended then.
+    """
     for application in scene.subjects():
         membership.switch_clusters(scene.trial, application, TAKEN_OVER_WITHIN_MS)

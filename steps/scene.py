@@ -1,4 +1,4 @@
-"""What a scenario has said so far: the deployment, and what is under way in the attempt.
+"""The scene of an attempt: its deployment, and the acts that are under way.
 
 The Given lines only describe. The applications are declared when something is first done with
 them, as the description stands then.
@@ -41,7 +41,7 @@ class Restarts(Enum):
 
 @dataclass(frozen=True)
 class Deployment:
-    """What the Given lines say of the application."""
+    """The description of the application by the Given lines."""
 
     program: str = ""
     mode: Mode = "at_least_once"
@@ -74,7 +74,7 @@ class Arrivals:
 
 
 class Scene:
-    """What one attempt at a scenario has to remember between its lines."""
+    """The memory of one attempt between the lines of its scenario."""
 
     def __init__(self, trial: Trial) -> None:
         self.trial = trial
@@ -181,7 +181,7 @@ class Scene:
         self.trial.claim(claim.check, application, self.sentence, **arguments)
 
     def close(self) -> None:
-        """End the arrivals of an attempt that ended before their last line; read nothing more."""
+        """End the arrivals of an attempt that ended early; read nothing more."""
         if self.arrivals:
             ended = HarnessError("the attempt ended while records were arriving")
             self.arrivals.feeding.__exit__(type(ended), ended, None)
@@ -190,7 +190,7 @@ class Scene:
 
 @pytest.fixture
 def scene(trial: Trial) -> Iterator[Scene]:
-    """What the lines of one attempt share."""
+    """Yield the scene that the lines of one attempt share."""
     made = Scene(trial)
     yield made
     made.close()

@@ -1,7 +1,7 @@
-"""What is in the input, what arrives, and arrivals that go on.
+"""Records that are in the input, records that arrive, and arrivals that go on.
 
-Records and keys are those of the program: a ledger's records are entries, and its keys accounts;
-a batcher's are events of customers; a pulse's are signals of robots.
+Records and keys are those of the program. A ledger's records are entries, and its keys accounts. A
+batcher's are events of customers, and a pulse's are signals of robots.
 """
 
 from functools import partial

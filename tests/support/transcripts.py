@@ -1,9 +1,9 @@
-"""What each row of the features asks of the harness: a list of calls, with no broker and no design.
+"""The transcript: the calls that each row makes, with no broker and no design.
 
 Each sentence of a row runs against a trial that records the calls made on it. Two sets of sentences
 are the same specification if the transcripts of their rows are. The normal form sorts dicts and
-sets, sums the waits that follow each other, and leaves out what says nothing: a wait of no time, an
-attribute that is set to what it is, an option that is off, and the text of a claim.
+sets, and sums the waits that follow each other. It leaves out a wait of no time, and an attribute
+that is set to its own value. An option that is off is left out too, as is the text of a claim.
 """
 
 import contextlib
@@ -330,7 +330,7 @@ def _run(step: Step, definitions: Sequence[StepFunctionContext], scene: Scene) -
 
 
 def normal(calls: Log) -> list[str]:
-    """Sum the watches of one application that follow each other: 5 s and then 2 s are 7 s."""
+    """Sum the watches of an application that follow each other: 5 s and 2 s are 7 s."""
     summed: list[str] = []
     for call in calls:
         this = WATCH.fullmatch(call)
