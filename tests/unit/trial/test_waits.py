@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from attempts import Attempt, timeless
 
-from upheld.history.events import Committed, Mark, Measured, Offsets, Paused
+from upheld.history.events import Committed, InputRested, Mark, Measured, Offsets
 from upheld.history.marks import Happening
 from upheld.trial.application import Application
 from upheld.trial.waits import Waits
@@ -173,7 +173,7 @@ def test_an_input_rests_no_longer_than_promised(attempt: Attempt, world: World) 
     application.ready_ms = attempt.recorder.now_ms
     world.waits().rest(application, 1_000)
 
-    early, late = attempt.history.of(Paused)
+    early, late = attempt.history.of(InputRested)
     assert 200 <= early.looked_ms < 300
     assert 1_000 <= late.looked_ms - late.since_ms < 1_100
     assert (late.tolerance_ms, late.canary_ms) == (1_000, 3)
@@ -189,7 +189,7 @@ def test_a_recovery_is_marked_if_there_was_one(attempt: Attempt, world: World) -
     (mark,) = attempt.history.of(Mark)
     assert mark.happening == Happening.RECOVERED
     assert 100 <= mark.evidence["after_ms"] < 200
-    assert len(list(attempt.history.of(Paused))) == 2
+    assert len(list(attempt.history.of(InputRested))) == 2
 
 
 def test_the_first_output_counts_from_the_cold_start(attempt: Attempt, world: World) -> None:
@@ -201,7 +201,7 @@ def test_the_first_output_counts_from_the_cold_start(attempt: Attempt, world: Wo
 
     world.waits().first_output(grouped(attempt), 5_000)
 
-    (look,) = attempt.history.of(Paused)
+    (look,) = attempt.history.of(InputRested)
     assert look.since_ms == started_ms
 
 
