@@ -381,15 +381,17 @@ class _Mint:
         return tuple(headers)
 
     def _deck(self) -> Iterator[str]:
-        """Deal every kind of entry again and again, so that even a short workload has some of
-        each.
+        """Deal every kind of entry again and again.
+
+        So even a short workload has some of each.
         """
         while True:
             yield from self.rng.sample(_KINDS, len(_KINDS))
 
     def _turn(self, branch: int, kind: str) -> list[str]:
-        """Take the accounts that this entry has to touch so that the branch's last entry leaves
-        none out.
+        """Take the accounts that this entry has to touch.
+
+        The branch's last entry then leaves none out.
         """
         if not self._untouched:
             return []
@@ -429,8 +431,9 @@ class _Mint:
         return -amount if self.rng.random() < 0.4 else amount
 
     def _huge(self, account: str) -> int:
-        """Draw an odd amount above 2^53 whose sign leads the balance back, so that no sum leaves 64
-        bits.
+        """Draw an odd amount above 2^53 whose sign leads the balance back.
+
+        So no sum leaves 64 bits.
         """
         amount = FLOAT_EXACT + 1 + 2 * self.rng.randrange(2**51)
         return -amount if self._balance[account] > 0 else amount

@@ -78,7 +78,8 @@ def wiped(scene: Scene) -> None:
 def befallen(scene: Scene, fate: str) -> None:
     """Copy its disks, set them back to the copy, or leave no room on them.
 
-    The first two happen while the application is down. If an application with no room left does not stop loudly, it is killed.
+    The first two happen while the application is down. If an application with no room left does
+    not stop loudly, it is killed.
     """
     for application in scene.subjects():
         match fate:

@@ -200,7 +200,9 @@ def _guarantees(catalogue: Catalogue) -> Iterator[str]:
     for guarantee in catalogue.guarantees.values():
         found = len(slugs[guarantee.id])
         if guarantee.specified and not found:
-            yield f"{FILE_NAME}: {guarantee.id} has no scenario; write one, or say untested and why."
+            yield (
+                f"{FILE_NAME}: {guarantee.id} has no scenario; write one, or say untested and why."
+            )
         elif guarantee.specified and found < len(guarantee.parts):
             parts = "; ".join(guarantee.parts)
             yield (
@@ -300,7 +302,7 @@ def _parts(version: str) -> tuple[int, ...]:
 
 
 def _machine(catalogue: Catalogue) -> Iterator[str]:
-    """What a scenario needs of the machine is a tag: a proxy, a cluster, or quiet."""
+    """Demand a tag for each need of a scenario: a proxy, a cluster, or quiet."""
     for scenario in catalogue.scenarios:
         needed = {
             tag
@@ -363,9 +365,7 @@ def matches(definition: StepFunctionContext, step: Step) -> bool:
 
 
 def _plain_words(features: Path) -> Iterator[str]:
-    """A specification says what is, in plain present tense, and why where it asks for less than
-    usual.
-    """
+    """Demand plain present tense, and a reason where a scenario asks for less than usual."""
     for path in sorted(features.rglob("*.feature")):
         above = ""
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):

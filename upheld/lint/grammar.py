@@ -64,7 +64,7 @@ def place(definition: StepFunctionContext) -> str:
 
 
 def _form(definition: StepFunctionContext) -> Iterator[str]:
-    """A sentence is one literal, as long as a line of a feature, with few parameters."""
+    """Demand one literal, as long as a line of a feature, with few parameters."""
     template = definition.parser.name
     where = place(definition)
     if len(template) > CHARACTERS_MAX:
@@ -82,7 +82,9 @@ def _form(definition: StepFunctionContext) -> Iterator[str]:
         return
     count = len(set(_parameters(template)))
     if count > PARAMETERS_MAX:
-        yield f"{where}: the sentence has {count} parameters, {PARAMETERS_MAX} at most; use a table."
+        yield (
+            f"{where}: the sentence has {count} parameters, {PARAMETERS_MAX} at most; use a table."
+        )
 
 
 def _parameters(template: str) -> list[str]:

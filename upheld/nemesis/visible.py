@@ -46,7 +46,7 @@ class Visible:
                 self.shown[key] = count
 
     def _number(self, states: States) -> None:
-        """Number the states of each key, and forget what was shown."""
+        """Give the states of each key numbers, and forget what was shown."""
         self.states = states
         self.shown = {}
         self._places = {}

@@ -284,7 +284,10 @@ class Diagnostician:
         return Diagnosis("phantom", f"{result.left_at} {why}", right or left)
 
     def _fault(self, place: str | None, row: Row | None, table: Table) -> Diagnosis | None:
-        """Name the anomaly of one side; None if a visible record says this row, or none is named."""
+        """Return the anomaly of one side.
+
+        There is none if a visible record says this row, or if no record is named.
+        """
         if place is None:
             return None
         record = self._by_place.get(place)

@@ -80,7 +80,8 @@ class Start(Message):
     offset_reset: Literal["earliest"] = "earliest"
     standing_by: bool = Field(
         default=False,
-        description="get warm beside a cluster that is active, and emit nothing before ``activate``",
+        description="get warm beside a cluster that is active, and emit nothing before "
+        "``activate``",
     )
     workers: int = Field(
         default=0,

@@ -17,7 +17,7 @@ def judge(path: str) -> int:
     - a part that has a good many words of its own, which nobody adds to the words of the others,
     - another part of it.
 
-    | a | table | that | is | set | in | columns | and | is | no | sentence | at | all | of | 25 | w |
+    | a | table | that | is | set | in | columns | and | is | no | sentence | at | all | of | 25 |
 
     Args:
         path: Where the history is.
@@ -25,7 +25,7 @@ def judge(path: str) -> int:
 
 
 def _private() -> None:
-    """What is private is its author's own affair, and so long as this sentence goes on and on and on
+    """What is private is its author's own affair, and as long as this sentence goes on and on
     it shows that nobody looks."""
 '''
 

@@ -30,19 +30,19 @@ REFUSALS: list[Message] = [
 
 @pytest.fixture
 def attempt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Attempt:
-    """An attempt in which time passes by sleeps alone."""
+    """Make an attempt in which time passes by sleeps alone."""
     return timeless(tmp_path, monkeypatch)
 
 
 @pytest.fixture
 def queried() -> list[str]:
-    """The keys that instances are asked for."""
+    """List the keys that instances are asked for."""
     return []
 
 
 @pytest.fixture
 def instances(attempt: Attempt, queried: list[str]) -> Instances:
-    """The instances of the attempt."""
+    """Return the instances of the attempt."""
     probes: Any = SimpleNamespace(query=lambda _, key: queried.append(key))
     return Instances(attempt.recorder, attempt.rig, attempt.manifest, probes)
 

@@ -14,7 +14,7 @@ from upheld.trial.recorder import Recorder
 
 @pytest.fixture
 def attempt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Attempt:
-    """An attempt in which time passes by sleeps alone."""
+    """Make an attempt in which time passes by sleeps alone."""
     return timeless(tmp_path, monkeypatch)
 
 

@@ -17,7 +17,7 @@ from upheld.verdicts import NotOffered, Violated
 
 @pytest.fixture
 def attempt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Attempt:
-    """An attempt in which time passes by sleeps alone."""
+    """Make an attempt in which time passes by sleeps alone."""
     return timeless(tmp_path, monkeypatch)
 
 
@@ -70,7 +70,7 @@ class World:
 
 @pytest.fixture
 def world(attempt: Attempt) -> World:
-    """A design that has done all that is waited for."""
+    """Return a design that has done all that is waited for."""
     return World(attempt)
 
 
