@@ -8,12 +8,13 @@ from upheld.history.marks import Look
 from upheld.injectors.proxy.errors import Moment as Side
 from upheld.nemesis import membership
 from upheld.nemesis.moments import MOMENTS, pause_at
-from upheld.nemesis.requests import arrive, meet
+from upheld.nemesis.requests import Strike, arrive, strike_at
 from upheld.steps.lifecycle import WENT_ON_WITHIN_MS
 from upheld.steps.parameters import BEFORE_ITS_OFFSETS, TYPES
 from upheld.steps.scene import Restarts, Scene
 from upheld.trial.application import Application
 from upheld.trial.instances import Launch
+from upheld.trial.trial import Trial
 from upheld.trial.waits import SETTLE_S
 
 
@@ -38,7 +39,7 @@ def killed_at_a_request(scene: Scene, side: Side, request: str) -> None:
     response.
     """
     for application in scene.subjects():
-        rule = meet(scene.trial, application, "hold", side, request)
+        rule = strike_at(scene.trial, application, Strike("hold", side, request))
         scene.trial.instances.kill(application)
         scene.trial.rig.open_proxy().release(rule, is_lost=True)
         _after_the_death(scene, application)
@@ -72,7 +73,7 @@ def killed_with_a_request_on_the_way(scene: Scene, request: str) -> None:
     The broker does not receive the request until a line lets it arrive.
     """
     for application in scene.subjects():
-        rule = meet(scene.trial, application, "hold", "before", request)
+        rule = strike_at(scene.trial, application, Strike("hold", "before", request))
         scene.trial.instances.kill(application)
         scene.delayed[application.name] = rule
 
@@ -116,23 +117,26 @@ def successor_drains(scene: Scene) -> None:
 @when(parsers.parse("the paused instance goes on"))
 def goes_on(scene: Scene) -> None:
     """SIGCONT the zombie, and give it the settle time to emit, or to end itself."""
-    trial = scene.trial
     for application in scene.subjects():
-        zombie = application.running["a"]
-        trial.probes.ends(application, Look.BEFORE_ZOMBIE)
-        trial.instances.resume(application)
-        trial.recorder.wait(SETTLE_S, lambda zombie=zombie: zombie.is_over)  # type: ignore[misc]
-        # Nothing may follow within the settle time, whether it lives or not.
-        trial.recorder.wait(SETTLE_S, lambda: False)
-        del application.running["a"]
-        ended = (
-            f"{zombie.failed.kind}: {zombie.failed.message}"
-            if zombie.failed
-            else f"exit {zombie.exit_code}"
-        )
-        zombie.kill()
-        trial.recorder.happened(application, "a", "killed", f"after the settle time; {ended}")
-        trial.waits.settle(application)
+        _let_the_zombie_go_on(scene.trial, application)
+
+
+def _let_the_zombie_go_on(trial: Trial, application: Application) -> None:
+    zombie = application.running["a"]
+    trial.probes.ends(application, Look.BEFORE_ZOMBIE)
+    trial.instances.resume(application)
+    trial.recorder.wait(SETTLE_S, lambda: zombie.is_over)
+    # Nothing may follow within the settle time, whether it lives or not.
+    trial.recorder.wait(SETTLE_S, lambda: False)
+    del application.running["a"]
+    ended = (
+        f"{zombie.failed.kind}: {zombie.failed.message}"
+        if zombie.failed
+        else f"exit {zombie.exit_code}"
+    )
+    zombie.kill()
+    trial.recorder.happened(application, "a", "killed", f"after the settle time; {ended}")
+    trial.waits.settle(application)
 
 
 @when(parsers.parse("instance a is killed {moment:Moment}", extra_types=TYPES))

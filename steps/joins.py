@@ -83,7 +83,11 @@ def these_are_there(scene: Scene, role: str, datatable: list[list[str]]) -> None
     """Write rows as they stand in the feature; one with a key alone is a tombstone."""
     for application in scene.subjects():
         sends = written(role, datatable, application.inputs[application.event.topics[role]])
-        write(scene.trial, application, lambda sends=sends: sends)  # type: ignore[misc]
+        _write_same(scene.trial, application, sends)
+
+
+def _write_same(trial: Trial, application: Application, sends: list[Send]) -> None:
+    write(trial, application, lambda: sends)
 
 
 @when(parsers.parse("every row {fate:RowFate}", extra_types=TYPES))

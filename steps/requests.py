@@ -3,7 +3,7 @@
 from kio.schema.errors import ErrorCode
 from pytest_bdd import parsers, when
 
-from upheld.nemesis.requests import give_up, meet
+from upheld.nemesis.requests import Strike, give_up, strike_at
 from upheld.steps.parameters import TYPES
 from upheld.steps.scene import Scene
 
@@ -12,7 +12,7 @@ from upheld.steps.scene import Scene
 def request_lost(scene: Scene, request: str) -> None:
     """Close the connection before the broker has the request."""
     for application in scene.subjects():
-        meet(scene.trial, application, "close", "before", request)
+        strike_at(scene.trial, application, Strike("close", "before", request))
 
 
 @when(
@@ -23,7 +23,7 @@ def request_lost(scene: Scene, request: str) -> None:
 def response_lost(scene: Scene, request: str) -> None:
     """Close the connection when the request is applied, and before it is answered."""
     for application in scene.subjects():
-        meet(scene.trial, application, "close", "after", request)
+        strike_at(scene.trial, application, Strike("close", "after", request))
 
 
 @when(
@@ -32,7 +32,7 @@ def response_lost(scene: Scene, request: str) -> None:
 def falls_silent(scene: Scene, request: str) -> None:
     """Keep a connection silent after the request, until the client gives it up."""
     for application in scene.subjects():
-        rule = meet(scene.trial, application, "silence", "after", request)
+        rule = strike_at(scene.trial, application, Strike("silence", "after", request))
         give_up(scene.trial, application, rule)
 
 
@@ -44,7 +44,7 @@ def falls_silent(scene: Scene, request: str) -> None:
 def rejected(scene: Scene, request: str, error: ErrorCode) -> None:
     """Answer in the place of the broker, once, before it has the request."""
     for application in scene.subjects():
-        meet(scene.trial, application, "refuse", "before", request, error)
+        strike_at(scene.trial, application, Strike("refuse", "before", request, error))
 
 
 @when(
@@ -56,4 +56,4 @@ def rejected(scene: Scene, request: str, error: ErrorCode) -> None:
 def response_turned(scene: Scene, request: str, error: ErrorCode) -> None:
     """Answer in the place of the broker, once, when it has applied the request."""
     for application in scene.subjects():
-        meet(scene.trial, application, "refuse", "after", request, error)
+        strike_at(scene.trial, application, Strike("refuse", "after", request, error))

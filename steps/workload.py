@@ -8,7 +8,7 @@ from functools import partial
 
 from pytest_bdd import given, parsers, when
 
-from upheld.generators.ledger import FLAWS, ledger, unreadable
+from upheld.generators.ledger import FLAWS, Send, ledger, unreadable
 from upheld.generators.pulse import facts as signal_facts
 from upheld.generators.pulse import names, signals
 from upheld.generators.tables import spoiled
@@ -124,10 +124,11 @@ def flawed(scene: Scene, flaw: str, place: str) -> None:
     for application in scene.subjects():
         program = application.program
         role = program.beside if place == "its second input" else program.reads
-        make = partial(unreadable, trial.seed, flaw)
-        if flaw not in FLAWS:
-            make = partial(spoiled, role, flaw)
-        write(trial, application, lambda make=make: [make()])  # type: ignore[misc]
+        write(trial, application, partial(_flawed_record, trial.seed, role, flaw))
+
+
+def _flawed_record(seed: int, role: str, flaw: str) -> list[Send]:
+    return [unreadable(seed, flaw) if flaw in FLAWS else spoiled(role, flaw)]
 
 
 @when(parsers.parse("records keep arriving"))

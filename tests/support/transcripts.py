@@ -15,10 +15,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Self, cast
 from unittest import mock
 
+from kio.schema.errors import ErrorCode
 from pytest_bdd.steps import StepFunctionContext
 
 from upheld.history.marks import Happening
 from upheld.lint import matches, step_definitions
+from upheld.nemesis.requests import Strike
 from upheld.programs import PROGRAMS
 from upheld.spec import catalogue
 from upheld.spec.gherkin import Step
@@ -43,7 +45,7 @@ PARAMETERS = {
 # What the step modules import to act on a trial: each is replaced by a stub of that name.
 ACTS = (
     *("brokers", "disks", "membership", "topics", "rejections"),
-    *("pause_at", "meet", "arrive", "give_up", "out_of_reach", "WallClock", "written"),
+    *("pause_at", "arrive", "give_up", "out_of_reach", "WallClock", "written"),
 )
 RACES = {
     Happening.ROWS_GONE_SOON: 3,
@@ -69,6 +71,9 @@ def show(value: object) -> str:
             shown = f"{{{', '.join(sorted(map(show, value)))}}}"
         case list() | tuple():
             shown = f"[{', '.join(map(show, value))}]"
+        case Strike(fault, moment, request, error):
+            refusal = () if error is ErrorCode.none else (error,)
+            shown = ",".join(map(show, (fault, moment, request, *refusal)))
         case Stub() | StubTables():
             shown = repr(value)
         case _:  # a function, decorated or not, and a class are shown by their names
@@ -302,6 +307,7 @@ class StubTables:
 
 def _replacements(log: Log) -> dict[str, object]:
     return {name: Stub(log, name) for name in ACTS} | {
+        "strike_at": Stub(log, "meet"),  # its name in the stored transcript
         "MOMENTS": StubMoments(log),
         "stores": StubStores(log, "stores"),
         "races": lambda _history, _application: Counter(RACES),

@@ -206,16 +206,3 @@ def evidence_of(exchange: Exchange) -> dict[str, Any]:
         "answered": exchange.answered_s is not None,
         **refusal,
     }
-
-
-# The call of the sentences; it goes when they strike at a request.
-def meet(  # noqa: PLR0913, PLR0917
-    trial: Trial,
-    application: Application,
-    fault: Fault,
-    moment: Moment,
-    request: str,
-    error: ErrorCode = ErrorCode.none,
-) -> Rule:
-    """Strike the next such request of instance a."""
-    return strike_at(trial, application, Strike(fault, moment, request, error))
