@@ -34,7 +34,7 @@ def install(extras: str) -> None:
     needs = f"{sys.version}\n{project}"
     if stamp.is_file() and stamp.read_text() == needs:
         return
-    import tomllib  # noqa: PLC0415 - whoever has an older Python is told so first
+    import tomllib  # an older Python has none, and is told so before
 
     print(
         f"installing into {ENVIRONMENT} (pyspark is 450 MB: a minute or two)",

@@ -6,6 +6,7 @@ One run scope and one embedded broker serve a session.
 import gc
 import signal
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,11 @@ LONGEST = (
     "unit/checks/test_checks_properties.py",
     "unit/generators/test_tables.py",
 )
+
+NEED_SPARK = ("unit/impl/test_spark_reference.py", "unit/impl/test_standby.py")
+HAS_SPARK = find_spec("pyspark") is not None and find_spec("pyarrow") is not None
+
+collect_ignore = [] if HAS_SPARK else [str(TESTS / name) for name in NEED_SPARK]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

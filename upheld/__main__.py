@@ -9,7 +9,7 @@ import sys
 def main() -> int:
     """Run one command; returns its exit code."""
     try:
-        from upheld.cli import main as command  # noqa: PLC0415 - it takes half a second or more
+        from upheld.cli import main as command
 
         return command()
     except KeyboardInterrupt:

@@ -53,14 +53,14 @@ class Design:
         """
         raise NotImplementedError
 
-    def release(self, failure: Failed) -> bool:  # noqa: ARG002 - for designs that override it
+    def release(self, failure: Failed) -> bool:
         """Let go of everything after a loud stop; return whether another `open` may come.
 
         It may if the runtime is as good as new.
         """
         return False
 
-    def activate(self, after: dict[str, int]) -> Message:  # noqa: ARG002 - for designs that override it
+    def activate(self, after: dict[str, int]) -> Message:
         """Begin to emit at or above these positions, and return the fields of `ready`.
 
         It is called after `open` stood by.
@@ -74,7 +74,7 @@ class Design:
         """
         return error("it hands over to nobody")
 
-    def query(self, table: str, key: str) -> Message:  # noqa: ARG002 - for designs that override it
+    def query(self, table: str, key: str) -> Message:
         """Answer a read of one key.
 
         The answer is `{"type": "value", "value": …}` or `{"type": "not_ready"}`.

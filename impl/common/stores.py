@@ -54,9 +54,9 @@ class Redis:
     """A hash `APPLICATION_ID:STAGE` for each stage."""
 
     def __init__(self, address: str, application_id: str) -> None:
-        import redis  # noqa: PLC0415 (it takes half of a start, and few starts have a store)
-        from redis.backoff import ConstantBackoff  # noqa: PLC0415
-        from redis.retry import Retry  # noqa: PLC0415
+        import redis
+        from redis.backoff import ConstantBackoff
+        from redis.retry import Retry
 
         # A second write of the same values changes nothing.
         again = Retry(ConstantBackoff(AGAIN_S), int(LOCKED_S / AGAIN_S))
@@ -81,8 +81,7 @@ class Cassandra:
     """The table `state` of the keyspace that a URL names."""
 
     def __init__(self, address: str) -> None:
-        # It takes 0.3 s.
-        from cassandra import cluster, policies  # noqa: PLC0415
+        from cassandra import cluster, policies
 
         url = urlsplit(address)
         profile = cluster.ExecutionProfile(
@@ -107,9 +106,9 @@ class Cassandra:
 
         A second write of the same values changes nothing, so a failed attempt is made again.
         """
-        from cassandra import OperationTimedOut, RequestExecutionException  # noqa: PLC0415
-        from cassandra.cluster import NoHostAvailable  # noqa: PLC0415
-        from cassandra.concurrent import execute_concurrent_with_args  # noqa: PLC0415
+        from cassandra import OperationTimedOut, RequestExecutionException
+        from cassandra.cluster import NoHostAvailable
+        from cassandra.concurrent import execute_concurrent_with_args
 
         until = time.monotonic() + LOCKED_S
         while True:

@@ -17,7 +17,7 @@ from confluent_kafka import (
     Producer,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
+from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from upheld.adapter import Design, Failed
 from upheld.impl.common.stores import Store
@@ -160,7 +160,7 @@ class Group(Design):
         may follow that.
         """
         admin = AdminClient(self.client)
-        latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        latest = OffsetSpec.latest()
         asked = admin.list_offsets(dict.fromkeys(partitions, latest))
         return {place.partition: future.result(10).offset for place, future in asked.items()}
 

@@ -220,9 +220,11 @@ class Ledger(Program):
         for row in rows:
             value = json.loads(row.value() or "")
             headers = dict(row.headers() or ())
-            chain = Envelope.FromString(headers["chain"]).chain  # type: ignore[arg-type]
+            chain = headers["chain"]
+            assert isinstance(chain, bytes)
+            applied = Envelope.FromString(chain).chain[0]
             self.rows[value["account"]] = Account(
-                value["balance_cents"], value["postings"], chain[0]
+                value["balance_cents"], value["postings"], applied
             )
 
     def take_up(self, states: dict[str, str]) -> None:

@@ -28,11 +28,11 @@ class Accounts(StatefulProcessor):
         """Name the state."""
         self.page = handle.getValueState("page", "accounts string")
 
-    def handleInputRows(  # noqa: N802 - Spark calls it so
+    def handleInputRows(
         self,
-        key: Any,  # noqa: ARG002
+        key: Any,
         rows: Iterator[Any],
-        timerValues: Any,  # noqa: ARG002, N803
+        timerValues: Any,
     ) -> Iterator[Row]:
         """Apply a batch's runs in the order they were read.
 

@@ -77,11 +77,11 @@ class Customers(StatefulProcessor):
         """Name the state."""
         self.page = handle.getValueState("page", "customers string")
 
-    def handleInputRows(  # noqa: N802 - Spark calls it so
+    def handleInputRows(
         self,
         key: Any,
         rows: Iterator[Any],
-        timerValues: Any,  # noqa: ARG002, N803
+        timerValues: Any,
     ) -> Iterator[Row]:
         """Fill batches in the order of the log, and send the rest if there was a tick.
 

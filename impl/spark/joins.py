@@ -195,11 +195,11 @@ class Pages(StatefulProcessor):
         """Name the state."""
         self.page = handle.getValueState("page", "keys string")
 
-    def handleInputRows(  # noqa: N802 - Spark calls it so
+    def handleInputRows(
         self,
-        key: Any,  # noqa: ARG002
+        key: Any,
         rows: Iterator[Any],
-        timerValues: Any,  # noqa: ARG002, N803
+        timerValues: Any,
     ) -> Iterator[Row]:
         """Take the page's step with the rows of a batch."""
         stored = self.page.get()

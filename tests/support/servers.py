@@ -5,7 +5,8 @@ import time
 import pytest
 import redis
 
-from upheld.stores import Redis, Store
+from upheld.stores import Store
+from upheld.stores.redis_server import Redis
 
 END_S = 10.0
 

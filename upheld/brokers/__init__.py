@@ -81,17 +81,18 @@ def open_broker(asked: Asked, *, run: RunScope, log_dir: Path) -> Broker:
         MachineProblem: This machine cannot have that broker.
     """
     _demand_consistent(asked)
-    # Each kind is imported if it is chosen: the container engine's client takes half a second.
+    # Each kind is imported if it is chosen. Imported above, they would hold jars.py before
+    # `python -m upheld.brokers.jars` runs it, and Python warns of that.
     if asked.bootstrap:
-        from upheld.brokers.external import open_external  # noqa: PLC0415
+        from upheld.brokers.external import open_external
 
         return open_external(run, asked.bootstrap, asked.client_properties)
-    from upheld.brokers.embedded import open_embedded  # noqa: PLC0415
+    from upheld.brokers.embedded import open_embedded
 
     if asked.choice == "embedded":
         return open_embedded(run, log_dir, why="asked for")
-    from upheld.brokers.container import kafka_image, open_container  # noqa: PLC0415
-    from upheld.brokers.engine import NoContainerError  # noqa: PLC0415
+    from upheld.brokers.container import kafka_image, open_container
+    from upheld.brokers.engine import NoContainerError
 
     is_explicit = asked.choice == "container" or asked.image is not None
     try:

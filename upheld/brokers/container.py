@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from docker.errors import APIError  # type: ignore[import-untyped]
+from docker.errors import APIError
 
 from upheld.brokers.engine import (
     ENGINE_ANSWER_S,

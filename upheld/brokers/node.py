@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar
 from uuid import uuid4
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import ClusterMetadata  # type: ignore[attr-defined]
+from confluent_kafka.admin import ClusterMetadata
 
 from upheld.errors import MachineProblem
 

@@ -26,7 +26,7 @@ class WallClock:
     """The clock of the instances that are started with its `environment`."""
 
     def __init__(self, folder: Path) -> None:
-        import lief  # noqa: PLC0415 (it takes a third of a second, and few scenarios set a clock)
+        import lief
 
         # Else it warns at every exit that its own functions are still in use.
         lief.disable_leak_warning()

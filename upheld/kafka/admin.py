@@ -4,7 +4,7 @@ from collections.abc import Container, Iterable
 from typing import Final, NamedTuple
 
 from confluent_kafka import KafkaException, TopicPartition
-from confluent_kafka.admin import (  # type: ignore[attr-defined]
+from confluent_kafka.admin import (
     ConfigResource,
     NewPartitions,
     NewTopic,

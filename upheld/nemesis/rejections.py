@@ -1,6 +1,6 @@
 """Failures by the broker's own answer, after which a design can end in order."""
 
-from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource  # type: ignore[attr-defined]
+from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 
 from upheld.history.marks import Happening
 from upheld.nemesis.moments import MOMENTS, Evidence, pause_at

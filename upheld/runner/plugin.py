@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import pytest
 from _pytest.runner import runtestprotocol
@@ -117,13 +117,16 @@ class Plugin(RunAccount):
     @staticmethod
     def design_of(item: pytest.Function) -> Manifest:
         """Return the design of an item."""
-        manifest: Manifest = item.callspec.params["design"]  # type: ignore[assignment]
-        return manifest
+        return cast(Manifest, item.callspec.params["design"])
+
+    @staticmethod
+    def repetition_of(item: pytest.Function) -> int:
+        """Return the number of an item's repetition."""
+        return cast(int, item.callspec.params["repetition"])
 
     def key(self, item: pytest.Function) -> RowKey:
         """Return the row of an item, as a run counts it."""
-        repetition: int = item.callspec.params["repetition"]  # type: ignore[assignment]
-        return RowKey(self.design_of(item).name, self.row(item)[1].id, repetition)
+        return RowKey(self.design_of(item).name, self.row(item)[1].id, self.repetition_of(item))
 
     def row(self, item: pytest.Function) -> tuple[Scenario, Row]:
         """Return the catalogue's scenario and row of an item."""
@@ -236,7 +239,7 @@ class Plugin(RunAccount):
             id=row.id,
             guarantee=scenario.guarantee,
             name=scenario.name,
-            repetition=item.callspec.params["repetition"],  # type: ignore[arg-type]
+            repetition=self.repetition_of(item),
             verdict=found.verdict,
             code=found.code,
             reason=found.reason,

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol, cast
 
-from cucumber_tag_expressions import parse as _parse  # type: ignore[import-untyped]
-from cucumber_tag_expressions.parser import TagExpressionError  # type: ignore[import-untyped]
+from cucumber_tag_expressions import parse as _parse
+from cucumber_tag_expressions.parser import TagExpressionError
 
 from upheld.errors import UsageProblem
 from upheld.programs import PROGRAMS

@@ -12,7 +12,6 @@ from typing import Final, Protocol
 
 from upheld.stores.cassandra_server import Cassandra
 from upheld.stores.layout import Kept, Written
-from upheld.stores.redis_server import Redis, reachable
 from upheld.stores.sqlite import Sqlite
 from upheld.supervisor.reaper import RunScope
 
@@ -60,13 +59,25 @@ class Store(Protocol):
         ...
 
 
+def _redis(run: RunScope, folder: Path, application_id: str, given: str = "") -> Store:
+    from upheld.stores.redis_server import Redis
+
+    return Redis(run, folder, application_id, given)
+
+
+def _reachable_redis(address: str) -> str:
+    from upheld.stores.redis_server import reachable
+
+    return reachable(address)
+
+
 # Called with the run, a folder, the application's id, and the address if one was given.
 STORES: Final[dict[str, Callable[[RunScope, Path, str, str], Store]]] = {
     "sqlite": Sqlite,
-    "redis": Redis,
+    "redis": _redis,
     "cassandra": Cassandra,
 }
 # The kinds that may be given, and the function that tries the address.
-GIVEN: Final[dict[str, Callable[[str], str]]] = {"redis": reachable}
+GIVEN: Final[dict[str, Callable[[str], str]]] = {"redis": _reachable_redis}
 
-__all__ = ["GIVEN", "STORES", "Cassandra", "Kept", "Redis", "Sqlite", "Store", "Written"]
+__all__ = ["GIVEN", "STORES", "Cassandra", "Kept", "Sqlite", "Store", "Written"]

@@ -121,10 +121,7 @@ def _server(run: RunScope, folder: Path) -> _Server:
     """
     if binary := shutil.which("redis-server"):
         return _Process(run, binary, folder)
-    from upheld.stores.redis_container import (  # noqa: PLC0415 - slow to load
-        RedisContainer,
-        redis_image,
-    )
+    from upheld.stores.redis_container import RedisContainer, redis_image
 
     image, reason = redis_image()
     if reason:

@@ -197,7 +197,7 @@ def members(run_id: str, sessions: list[int]) -> list[int]:
     """
     tag = f"{RUN_VARIABLE}={run_id}".encode()
     found = []
-    for entry in os.listdir("/proc"):  # noqa: PTH208 - names alone, hundreds of times
+    for entry in os.listdir("/proc"):
         if not entry.isdecimal() or int(entry) == os.getpid():
             continue
         with contextlib.suppress(OSError):  # it ended meanwhile, or is another user's
@@ -238,7 +238,7 @@ def _kill(pids: list[int], deadline: float) -> None:
 def _remove_containers(run_id: str, recorded: list[str]) -> None:
     """Remove the run's labelled containers, and those recorded, if there is an engine."""
     with contextlib.suppress(Exception):
-        import docker  # type: ignore[import-untyped]  # noqa: PLC0415 - slow, and rarely needed
+        import docker
 
         engine = docker.from_env(timeout=10)
         labelled = engine.containers.list(all=True, filters={"label": f"{RUN_LABEL}={run_id}"})

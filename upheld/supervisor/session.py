@@ -117,7 +117,7 @@ class Session:
         """Return the processes of the instance with their states, by one walk through /proc."""
         table: dict[int, _Row] = {}  # by pid
         members: set[int] = set()
-        for name in os.listdir(_PROC):  # noqa: PTH208 - it has to take a few ms
+        for name in os.listdir(_PROC):
             if name.isdigit() and (stat := _stat(f"/proc/{name}/stat")):
                 pid = int(name)
                 table[pid] = _Row(stat[_STATE], int(stat[_PARENT]), int(stat[_BORN]))
@@ -147,7 +147,7 @@ def _stat(path: str) -> list[str]:
     They begin with state, parent, group and session.
     """
     try:
-        with open(path, "rb") as file:  # noqa: PTH123
+        with open(path, "rb") as file:
             return file.read().rpartition(b")")[2].decode().split()
     except OSError:
         return []
@@ -155,7 +155,7 @@ def _stat(path: str) -> list[str]:
 
 def _environment(pid: int) -> list[bytes]:
     try:
-        with open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123
+        with open(f"/proc/{pid}/environ", "rb") as file:
             return file.read().split(b"\0")
     except OSError:
         return []
@@ -170,7 +170,7 @@ def _settled(pids: set[int], states: dict[int, str], settled: str) -> bool:
         return False
     for pid in pids:
         try:
-            threads = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208
+            threads = os.listdir(f"/proc/{pid}/task")
         except OSError:
             continue
         for thread in threads:

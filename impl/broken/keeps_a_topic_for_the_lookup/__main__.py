@@ -6,7 +6,7 @@ in the topics that the broker hosts.
 
 from typing import Any
 
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from upheld.adapter import serve
 from upheld.impl.plain import Plain

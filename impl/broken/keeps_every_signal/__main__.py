@@ -7,7 +7,7 @@ bytes: they grow with the stream and not with the table.
 from typing import Any
 
 from confluent_kafka import Message
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from upheld.adapter import serve
 from upheld.impl.plain import Plain

@@ -1,5 +1,6 @@
-"""The folds of the reference design, on batches of records without a Spark session, and what only a
-session can read.
+"""The folds of the reference design, on batches of records without a Spark session.
+
+Some tests need a session, which alone can read what they ask for.
 """
 
 import json
@@ -14,19 +15,16 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
+import pyarrow as pa
 import pytest
 from confluent_kafka import KafkaError, KafkaException
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
 
-pa = pytest.importorskip("pyarrow")
-pytest.importorskip("pyspark")
-
-from pyspark.errors import PySparkException  # noqa: E402
-from pyspark.sql import DataFrame, SparkSession  # noqa: E402
-from pyspark.sql import functions as sf  # noqa: E402
-
-from upheld.adapter import Failed  # noqa: E402
-from upheld.generators.envelope_pb2 import Envelope, Hop, Posting  # noqa: E402
-from upheld.impl.spark import (  # noqa: E402
+from upheld.adapter import Failed
+from upheld.generators.envelope_pb2 import Envelope, Hop, Posting
+from upheld.impl.spark import (
     batcher,
     branches,
     clock,
@@ -39,9 +37,9 @@ from upheld.impl.spark import (  # noqa: E402
     main,
     relay,
 )
-from upheld.impl.spark.checkpoint import Checkpoint  # noqa: E402
-from upheld.impl.spark.session import JVM, open_session  # noqa: E402
-from upheld.impl.spark.writer import Writer  # noqa: E402
+from upheld.impl.spark.checkpoint import Checkpoint
+from upheld.impl.spark.session import JVM, open_session
+from upheld.impl.spark.writer import Writer
 
 HUGE = 2**53 + 1
 
@@ -49,7 +47,7 @@ HUGE = 2**53 + 1
 def entry(
     offset: int, *postings: tuple[str, int], chain: tuple[Hop, ...] = ()
 ) -> tuple[int, Envelope]:
-    """An entry read at an offset."""
+    """Make an entry that was read at an offset."""
     return offset, Envelope(
         id=f"entry-{offset}",
         chain=chain,
@@ -58,7 +56,7 @@ def entry(
 
 
 def batch(entries: list[tuple[int, Envelope]], **columns: object) -> pa.RecordBatch:
-    """What Spark hands over: one partition's records in their order."""
+    """Return what Spark hands over: one partition's records in their order."""
     count = len(entries)
     fields = {
         "key": pa.array([b"branch"] * count, pa.binary()),
@@ -92,7 +90,7 @@ def fold(
 
 
 def upstream(offset: int, topic: str = "upstream", topic_id: bytes = b"") -> tuple[Hop, ...]:
-    """A chain of one hop."""
+    """Return a chain of one hop."""
     return (Hop(topic=topic, partition=1, offset=offset, topic_id=topic_id),)
 
 
@@ -144,8 +142,9 @@ def test_first_hop_moves():
 
 
 def test_lineage():
-    """A run carries the id, the timestamp and the chain of its last entry, the position it was read
-    from last.
+    """A run carries the id, the timestamp and the chain of its last entry.
+
+    The chain ends at the position that the entry was read from last.
     """
     (runs,) = ledger.fold_into_runs(
         iter(
@@ -163,8 +162,9 @@ def test_lineage():
 
 
 def test_two_stages():
-    """Each stage takes what it has not stored yet, whichever the crash left behind, and the last
-    one is stored first.
+    """Each stage takes what it has not stored yet, whichever the crash left behind.
+
+    The last stage is stored first.
     """
     stored, written = {"totals": {}, "balances": {}}, []
 
@@ -203,7 +203,7 @@ def test_two_stages():
 
 
 def checkpoint_of(folder, *, finished=True):
-    """A checkpoint as Spark leaves it: one batch, in two topics."""
+    """Write a checkpoint as Spark leaves it: one batch, in two topics."""
     (folder / "offsets").mkdir()
     (folder / "commits").mkdir()
     ends = json.dumps({"a": {"0": 5, "1": 7}, "b": {"0": 9}})
@@ -342,7 +342,7 @@ def test_topics_of_the_command_line(arguments, topics):
 
 
 def batches(rows):
-    """Customer and visitors of every batch."""
+    """Return customer and visitors of every batch."""
     values = [json.loads(row.value) for row in rows]
     return [
         (value["customerId"], "".join(event["visitorId"] for event in value["events"]))
@@ -351,8 +351,9 @@ def batches(rows):
 
 
 def page_of(waiting):
-    """A page of customers, and what it says of a read: its batches, whether something waits, what
-    it keeps.
+    """Make a page of customers; return a function that says what it makes of a read.
+
+    That is its batches, whether something waits, and what it keeps.
     """
     page, kept = batcher.Customers({"threshold": 3}), [json.dumps(waiting)]
     page.page = SimpleNamespace(
@@ -370,8 +371,9 @@ TICK = (batcher.TICK, 0, "", "", "")
 
 
 def test_batches_fill():
-    """Of seven events in one read, two full batches go at once, in the order of the log, and the
-    rest waits for a tick.
+    """Of seven events in one read, two full batches go at once, in the order of the log.
+
+    The rest waits for a tick.
     """
     said = page_of({"ada": [["z", "click"]]})
     events = [(0, offset, "ada", letter, "click") for offset, letter in enumerate("abcdef")] + [
@@ -391,8 +393,9 @@ def test_batches_fill():
 
 
 def test_clock(tmp_path, monkeypatch):
-    """It ticks while something waits or may: an interval after the last was out, less what a batch
-    takes; once to close.
+    """It ticks while something waits or may, and once to close.
+
+    A tick comes an interval after the last was out, less what a batch takes.
     """
     now = [100.0]
     monkeypatch.setattr("upheld.impl.spark.clock.time.monotonic", lambda: now[0])
@@ -445,7 +448,7 @@ Page = dict[str, Any]
 def turn(
     pages: list[Page], how: Any, said: list[tuple[Any, ...]], key: Callable[..., str]
 ) -> list[tuple[Any, ...]]:
-    """What pages make of a batch that comes to them in any order."""
+    """Return what pages make of a batch that comes to them in any order."""
     said = random.Random(len(said)).sample(said, len(said))
     by_page = [
         [each for each in said if hash(key(*each)) % len(pages) == number]
@@ -463,8 +466,9 @@ class Holdings:
         self.offset = 0
 
     def batch(self, *changes: tuple[str, str | None]) -> dict[str, str | None]:
-        """Position or TICKER and what it refers to, or its new row, or None: the results of one
-        batch, as `left+right`.
+        """Return the results of one batch, as `left+right`.
+
+        A change is a position or TICKER, and what it refers to, or its new row, or None.
         """
         said: list[tuple[Any, ...]] = []
         for name, value in changes:
@@ -550,8 +554,9 @@ def test_holdings_converge():
 
 
 def test_clients():
-    """Two sides make a result; a deletion of either leaves a tombstone where there was one, and
-    nothing is kept of both.
+    """Two sides make a result; a deletion of either leaves a tombstone where there was one.
+
+    Nothing is kept of both.
     """
     page: Page = {}
 
@@ -578,8 +583,9 @@ def test_clients():
 
 @pytest.fixture(scope="module")
 def session() -> Iterator[SparkSession]:
-    """A session for these tests alone: nothing of it stays in the environment, where a design would
-    find it.
+    """Open a session for these tests alone.
+
+    Nothing of it stays in the environment, where a design would find it.
     """
     with mock.patch.dict(os.environ):
         # It lives too briefly for more.
@@ -591,7 +597,7 @@ def session() -> Iterator[SparkSession]:
 
 
 def records(session: SparkSession, topic: str, *rows: tuple[Any, Any]) -> DataFrame:
-    """Records of a topic, given as key and value: bytes as they are, all else as JSON."""
+    """Make records of a topic, given as key and value: bytes as they are, all else as JSON."""
     schema = (
         "key binary, value binary, topic string, partition int, offset bigint, timestamp_ms "
         "bigint, topic_id binary"
@@ -685,12 +691,16 @@ def test_no_row(session, record):
     assert failures.failure_of(str(stopped.value)).kind == "poison"
 
 
-JSON = b'{"id": "0a183235363930343432343636313535342d302d3031353631311085f4a48de13122110a0b6c657769732d3035313831108cd50b"}'
+JSON = (
+    b'{"id": "0a183235363930343432343636313535342d302d3031353631311085f4a48de13122110a0b'
+    b'6c657769732d3035313831108cd50b"}'
+)
 
 
 def test_what_cannot_be_read_is_found_by_halves():
-    """Wherever it lies among others, each with its own reason; what Protobuf refuses and the codec
-    takes is among it.
+    """Wherever it lies among others, each with its own reason.
+
+    What Protobuf refuses and the codec takes is among it.
     """
     good = Envelope(id="a").SerializeToString()
     read = [
@@ -715,8 +725,9 @@ def test_what_cannot_be_read_is_found_by_halves():
 
 
 def test_dead_letters(session, tmp_path):
-    """A stream parts in two and is one query again, on one source; a letter has its record's
-    headers, and where it was read.
+    """A stream parts in two and is one query again, on one source.
+
+    A letter has its record's headers, and where it was read.
     """
     good = relay.MADE_UP
     rows = (b"a", good), (b"b", b"\xff"), (None, good), (b"c", None)
@@ -770,8 +781,9 @@ def test_a_quoted_plan_is_no_poison():
 
 
 def test_broadcast(session):
-    """Each position in its order with the last row of its ticker, as it is, or a tombstone; without
-    a shuffle.
+    """Each position in its order with the last row of its ticker, as it is, or a tombstone.
+
+    There is no shuffle.
     """
     names = ["VOD", None, "gone", "unknown", "VOD"]
     rows = [
@@ -813,8 +825,9 @@ def test_absurd_parameters(parameters, says):
 
 
 class LettingGo:
-    """A producer whose client lets go of the coordinator's connection so many times while offsets
-    are on their way.
+    """A producer whose client lets go of the coordinator's connection.
+
+    It does so a number of times, while offsets are on their way.
     """
 
     def __init__(self, times: int) -> None:
@@ -833,8 +846,9 @@ class LettingGo:
 def test_a_transaction_whose_connection_the_client_let_go_of(
     times: int, begun: int, committed: int
 ) -> None:
-    """It is aborted and sent once more; a second time is an orderly failure, which leaves none
-    open.
+    """It is aborted and sent once more.
+
+    A second time is an orderly failure, which leaves none open.
     """
     producer = LettingGo(times)
     group = SimpleNamespace(consumer_group_metadata=lambda: None)
@@ -843,7 +857,7 @@ def test_a_transaction_whose_connection_the_client_let_go_of(
         setattr(mine, name, partial(getattr(Writer, name), mine))
 
     with nullcontext() if committed else pytest.raises(Failed, match="_DESTROY_BROKER"):
-        Writer.write(mine, None, {}, {})  # type: ignore[arg-type]
+        Writer.write(mine, None, {}, {})
 
     assert producer.calls.count("begin_transaction") == begun
     assert producer.calls.count("abort_transaction") == times

@@ -1,13 +1,11 @@
 """The rows that the reference holds back while its cluster stands by."""
 
+import pyarrow as pa
 import pytest
 
-pa = pytest.importorskip("pyarrow")
-pytest.importorskip("pyspark")
-
-from upheld.adapter import Failed  # noqa: E402
-from upheld.generators.envelope_pb2 import Envelope, Hop  # noqa: E402
-from upheld.impl.spark.standby import Standby  # noqa: E402
+from upheld.adapter import Failed
+from upheld.generators.envelope_pb2 import Envelope, Hop
+from upheld.impl.spark.standby import Standby
 
 PLACE = ("entries", 0)
 

@@ -8,7 +8,8 @@ import pytest
 import redis
 from servers import comes_back, hear
 
-from upheld.stores import Cassandra, Redis, Sqlite
+from upheld.stores import Cassandra, Sqlite
+from upheld.stores.redis_server import Redis
 from upheld.supervisor.reaper import RunScope
 from upheld.verdicts import NotOffered
 

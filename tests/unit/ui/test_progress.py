@@ -222,7 +222,7 @@ def test_a_reader_that_leaves_ends_the_command_with_one_sentence(tmp_path: Path)
 def test_a_thread_that_finds_no_reader_tells_the_main_thread(tmp_path: Path) -> None:
     """A line that another thread cannot print ends the command at the next line."""
     reader, writer = os.pipe()
-    with open(writer, "w") as file, Progress(Console(file=file), every_s=0.01) as progress:  # noqa: PTH123 (a descriptor)
+    with os.fdopen(writer, "w") as file, Progress(Console(file=file), every_s=0.01) as progress:
         os.close(reader)
         progress.begin(2, lambda: 1.0)
         deadline = time.monotonic() + 10

@@ -17,9 +17,9 @@ PASSING = {KafkaError._PARTITION_EOF, KafkaError._TRANSPORT}
 def transform(message: Any) -> bytes:
     """Append a record's position. Without key, value or envelope the design stops."""
     hop = Hop(topic=message.topic(), partition=message.partition(), offset=message.offset())
-    value = None if message.key() is None else message.value()
+    value: Any = None if message.key() is None else message.value()
     try:
-        envelope = Envelope.FromString(value)  # type: ignore[arg-type]
+        envelope = Envelope.FromString(value)
     except (DecodeError, TypeError) as error:
         at = f"{hop.topic}-{hop.partition}@{hop.offset}"
         raise Failed("poison", f"{at} cannot be read: {error!r}") from None

@@ -54,8 +54,8 @@ class Cassandra:
             raise
 
     def _ask(self, statement: str) -> list[Any]:
-        from cassandra import DriverException  # noqa: PLC0415
-        from cassandra.cluster import NoHostAvailable  # noqa: PLC0415
+        from cassandra import DriverException
+        from cassandra.cluster import NoHostAvailable
 
         try:
             return list(self._session.execute(statement.format(self._keyspace)))
@@ -127,8 +127,8 @@ class Cassandra:
 
         The server has the threads that write from its first write on.
         """
-        from cassandra import DriverException  # noqa: PLC0415
-        from cassandra.cluster import NoHostAvailable  # noqa: PLC0415
+        from cassandra import DriverException
+        from cassandra.cluster import NoHostAvailable
 
         with suppress(DriverException, NoHostAvailable):
             self._session.execute(_NOTHING.format(self._keyspace))
@@ -143,9 +143,8 @@ class Cassandra:
 
 def _cluster(port: int) -> Any:
     """Return the driver, which looks for no other nodes."""
-    # It takes a quarter of a second to load, and few scenarios need it.
-    from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile  # noqa: PLC0415
-    from cassandra.policies import ConstantReconnectionPolicy, RoundRobinPolicy  # noqa: PLC0415
+    from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+    from cassandra.policies import ConstantReconnectionPolicy, RoundRobinPolicy
 
     profile = ExecutionProfile(load_balancing_policy=RoundRobinPolicy(), request_timeout=_ANSWER_S)
     return Cluster(
