@@ -363,8 +363,9 @@ def matches(definition: StepFunctionContext, step: Step) -> bool:
 
 
 def _plain_words(features: Path) -> Iterator[str]:
-    """A specification says what is, in plain present tense, and why where it asks for less than
-    usual.
+    """Demand plain present tense, and a reason for a workload below the usual.
+
+    The reason is a comment above the line.
     """
     for path in sorted(features.rglob("*.feature")):
         above = ""

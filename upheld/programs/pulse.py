@@ -183,12 +183,12 @@ class Merged:
 
     def below(self, key: bytes, offsets: dict[str, int]) -> Progress:
         """Count the robot's records below committed offsets (topic-partition -> offset)."""
+
+        def is_below(record: Record) -> bool:
+            return record.offset < offsets.get(f"{record.topic}-{record.partition}", 0)
+
         read = self._read[key]
-        counts = (
-            sum(r.offset < offsets.get(f"{r.topic}-{r.partition}", 0) for r in read[role])
-            for role in ROLES
-        )
-        return tuple(counts)
+        return tuple(sum(map(is_below, read[role])) for role in ROLES)
 
     def whole(self, key: bytes) -> Progress:
         """Count the records of a robot."""
@@ -247,13 +247,11 @@ def model(inputs: Iterable[Record]) -> States:
     for record in inputs:
         if role_of(record) != ROBOTS:
             last[record.key or b""] = record
-    return {
-        key: [
-            State(key, value, record, (), "")
-            for value in (ON_ITS_WAY, merged.row(key, merged.whole(key)))
-        ]
-        for key, record in last.items()
-    }
+    states: States = {}
+    for key, record in last.items():
+        values = (ON_ITS_WAY, merged.row(key, merged.whole(key)))
+        states[key] = [State(key, value, record, (), "") for value in values]
+    return states
 
 
 def value_of(record: Record) -> Frequency:
