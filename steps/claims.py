@@ -1,11 +1,14 @@
-"""What is claimed. The check of each sentence stands in one table, `upheld.judging.claims`."""
+"""The claims of a scenario.
+
+The check of each sentence stands in one table, `upheld.judging.claims`.
+"""
 
 from pytest_bdd import parsers, then
 
 from upheld.nemesis import topics
 from upheld.steps.parameters import TYPES
 from upheld.steps.scene import Scene
-from upheld.trial.trial import TRANSACTION_TIMEOUT_MS
+from upheld.trial.deployment import TRANSACTION_TIMEOUT_MS
 
 STATE_TIMES = 2  # how many times its first size a state may have
 
@@ -38,13 +41,16 @@ STATE_TIMES = 2  # how many times its first size a state may have
 @then(parsers.parse("it goes on or names the torn file"))
 @then(parsers.parse("it refuses to start or its outputs match the model"))
 def holds(scene: Scene) -> None:
-    """What has been recorded bears it out."""
+    """Judge the history as it stands."""
     scene.claim()
 
 
 @then(parsers.parse("the outputs match the model under {mode:Mode}", extra_types=TYPES))
 def matches(scene: Scene, mode: str) -> None:
-    """The outputs are the model's, in the order and as often as the mode allows."""
+    """Compare the outputs with the model's.
+
+    They have the order of the model, and each comes as often as the mode allows.
+    """
     del mode  # it is the application's
     scene.claim()
 
@@ -55,7 +61,10 @@ def matches(scene: Scene, mode: str) -> None:
     )
 )
 def dead_letters_match(scene: Scene, mode: str) -> None:
-    """They are what cannot be read of the committed input, as often as the mode allows."""
+    """Compare the dead letters with the unreadable records of the committed input.
+
+    Each stands there as often as the mode allows.
+    """
     del mode
     scene.claim()
 
@@ -63,7 +72,7 @@ def dead_letters_match(scene: Scene, mode: str) -> None:
 @then(parsers.parse("both modes leave the same last rows"))
 @then(parsers.parse("nothing else changes on the broker"))
 def holds_of_the_scenario(scene: Scene) -> None:
-    """What has been recorded of all applications together bears it out."""
+    """Judge the history of all applications together."""
     first, *_ = scene.subjects()
     scene.claim_of(first)
 
@@ -75,7 +84,7 @@ def holds_of_the_scenario(scene: Scene) -> None:
     )
 )
 def is_prompt(scene: Scene, duration: int) -> None:
-    """Nothing more arrives: everything must show soon, and not only at the end."""
+    """Let the input rest: every outcome must be visible soon, and not only at the end."""
     _rest(scene, "commit_interval_ms", duration)
 
 
@@ -86,7 +95,7 @@ def is_prompt(scene: Scene, duration: int) -> None:
     )
 )
 def is_stored(scene: Scene, duration: int) -> None:
-    """Nothing more arrives: the store has to hold every last state soon."""
+    """Let the input rest: the store has to hold every last state soon."""
     _rest(scene, "persistence_interval_ms", duration)
 
 
@@ -96,7 +105,7 @@ def is_stored(scene: Scene, duration: int) -> None:
     )
 )
 def is_in_time(scene: Scene, duration: int) -> None:
-    """The clock counts for a batch that does not reach the threshold.
+    """Let the input rest: the clock ends a batch below the threshold.
 
     Three seconds are the look at the clock and two batches of a Spark on half a machine.
     """
@@ -107,7 +116,7 @@ def _rest(scene: Scene, interval: str, beyond_ms: int) -> None:
     """Look at the outputs while the input rests, for an interval and some more; then judge."""
     for application in scene.subjects():
         promised_ms = int(application.event.parameters[interval]) + beyond_ms
-        scene.trial.paused_input(application, promised_ms)
+        scene.trial.waits.rest(application, promised_ms)
         scene.claim_of(application)
 
 
@@ -115,12 +124,12 @@ def _rest(scene: Scene, interval: str, beyond_ms: int) -> None:
     parsers.parse("exactly the full batches are out within {duration:Duration}", extra_types=TYPES)
 )
 def is_filled(scene: Scene, duration: int) -> None:
-    """The threshold counts while the clock is far.
+    """Let the input rest: the threshold ends a batch while the clock is far.
 
     Four seconds are two batches of a Spark on half a machine.
     """
     for application in scene.subjects():
-        scene.trial.paused_input(application, duration)
+        scene.trial.waits.rest(application, duration)
         scene.claim_of(application)
 
 
@@ -131,13 +140,13 @@ def is_filled(scene: Scene, duration: int) -> None:
     )
 )
 def readers_pass(scene: Scene, duration: int) -> None:
-    """How long the last stable offset stayed below the end."""
+    """Judge how long the last stable offset stayed below the end."""
     scene.claim(bound_ms=duration + scene.trial.rig.later_abort_ms)
 
 
 @then(parsers.parse("it leaves no transaction open"))
 def nothing_is_open(scene: Scene) -> None:
-    """None was left open: it was gone before the transaction timeout could act."""
+    """Judge that its transaction ended before the transaction timeout could act."""
     scene.claim(bound_ms=TRANSACTION_TIMEOUT_MS // 3)
 
 
@@ -145,9 +154,12 @@ def nothing_is_open(scene: Scene) -> None:
     parsers.parse("its first new output is visible within {duration:Duration}", extra_types=TYPES)
 )
 def is_back(scene: Scene, duration: int) -> None:
-    """It counts from the start of its process, the runtime's boot and the reading of state in it."""
+    """Wait for the first new output.
+
+    The time counts from the start of the process: it has the boot and the reading of state in it.
+    """
     for application in scene.subjects():
-        scene.trial.first_output(application, duration)
+        scene.trial.waits.first_output(application, duration)
         scene.claim_of(application)
 
 
@@ -158,9 +170,9 @@ def is_back(scene: Scene, duration: int) -> None:
     )
 )
 def catches_up(scene: Scene, duration: int) -> None:
-    """From now on, markers and all."""
+    """Wait until all of the log is committed, its markers included."""
     for application in scene.subjects():
-        scene.trial.catch_up(application, duration)
+        scene.trial.waits.catch_up(application, duration)
         scene.claim_of(application)
 
 
@@ -171,7 +183,10 @@ def catches_up(scene: Scene, duration: int) -> None:
     )
 )
 def is_narrow(scene: Scene, topics: int, partitions: int) -> None:
-    """What the broker has to host for it; none of it may be the table once more."""
+    """Count the topics that the broker has to host for the application.
+
+    None of them may be a copy of the table.
+    """
     scene.claim(topics=topics, partitions=partitions)
 
 
@@ -182,29 +197,29 @@ def is_narrow(scene: Scene, topics: int, partitions: int) -> None:
     )
 )
 def is_answered(scene: Scene, duration: int) -> None:
-    """The topic is the table: its readers see what the design answers."""
+    """Ask for every key: the answers are those that readers of the table see."""
     for application in scene.subjects():
-        scene.trial.ask_for_all(application, duration)
+        scene.trial.waits.query_all(application, duration)
         scene.claim_of(application)
 
 
 @then(parsers.parse("the result is:"))
 def result_is(scene: Scene, datatable: list[list[str]]) -> None:
-    """The last rows, as they stand in the feature."""
+    """Compare the last rows with those in the feature."""
     scene.claim(table=datatable)
 
 
 @then(parsers.parse("its loud stop names the unreadable record"))
 def record_is_named(scene: Scene) -> None:
-    """`failed` of the kind poison, with topic, partition and offset."""
+    """Wait for `failed` of the kind poison, with topic, partition and offset."""
     for application in scene.subjects():
-        scene.trial.expect_failure(application)
+        scene.trial.waits.expect_failure(application)
         scene.claim_of(application)
 
 
 @then(parsers.parse("its loud stop names the gap in its input"))
 def gap_is_named(scene: Scene) -> None:
-    """`failed` of any kind, with the topic and partition of a gap."""
+    """Wait for `failed` of any kind, with the topic and partition of a gap."""
     for application in scene.subjects():
         topics.expect_gap(scene.trial, application)
         scene.claim_of(application)
@@ -216,7 +231,7 @@ def gap_is_named(scene: Scene) -> None:
     )
 )
 def has_forgotten(scene: Scene, duration: int) -> None:
-    """What it remembers of deletions is gone by then."""
+    """Measure its state until deletions are forgotten, or the time is up."""
     for application in scene.subjects():
-        scene.trial.measure(application, times=STATE_TIMES, within_ms=duration)
+        scene.trial.waits.measure(application, times=STATE_TIMES, within_ms=duration)
         scene.claim_of(application, times=STATE_TIMES)

@@ -13,7 +13,8 @@ from upheld.steps.lifecycle import WENT_ON_WITHIN_MS
 from upheld.steps.parameters import BEFORE_ITS_OFFSETS, TYPES
 from upheld.steps.scene import Restarts, Scene
 from upheld.trial.application import Application
-from upheld.trial.trial import SETTLE_S
+from upheld.trial.instances import Launch
+from upheld.trial.waits import SETTLE_S
 
 
 @when(parsers.parse("{actor:Actor} is killed {moment:Moment}", extra_types=TYPES))
@@ -21,7 +22,7 @@ def killed_at(scene: Scene, actor: str, moment: str) -> None:
     """SIGKILL every process of instance a at that moment."""
     for application in scene.subjects(actor):
         pause_at(scene.trial, application, MOMENTS[moment](scene.trial, application))
-        scene.trial.kill(application)
+        scene.trial.instances.kill(application)
         _after_the_death(scene, application)
 
 
@@ -38,7 +39,7 @@ def killed_at_a_request(scene: Scene, side: Side, request: str) -> None:
     """
     for application in scene.subjects():
         rule = meet(scene.trial, application, "hold", side, request)
-        scene.trial.kill(application)
+        scene.trial.instances.kill(application)
         scene.trial.rig.open_proxy().release(rule, is_lost=True)
         _after_the_death(scene, application)
 
@@ -52,12 +53,12 @@ def _after_the_death(scene: Scene, application: Application) -> None:
     trial = scene.trial
     restarts = scene.deployment.restarts
     if restarts is Restarts.AFTER_DEATH:
-        released_ms = trial.watch_release(application)
-        trial.start(application)
-        trial.settle(application, waited_ms=released_ms.result())
+        released_ms = trial.waits.watch_release(application)
+        trial.instances.start(application)
+        trial.waits.settle(application, waited_ms=released_ms.result())
         return
-    waits = restarts is Restarts.NEVER
-    scene.when_nothing_arrives(partial(trial.settle, application, waits=waits))
+    is_decided = restarts is Restarts.NEVER
+    scene.when_nothing_arrives(partial(trial.waits.settle, application, until_decided=is_decided))
 
 
 @when(
@@ -66,12 +67,13 @@ def _after_the_death(scene: Scene, application: Application) -> None:
     )
 )
 def killed_with_a_request_on_the_way(scene: Scene, request: str) -> None:
-    """SIGKILL every process of instance a, and keep its request from the broker until a line lets
-    it arrive.
+    """SIGKILL every process of instance a with its request on the way.
+
+    The broker does not receive the request until a line lets it arrive.
     """
     for application in scene.subjects():
         rule = meet(scene.trial, application, "hold", "before", request)
-        scene.trial.kill(application)
+        scene.trial.instances.kill(application)
         scene.delayed[application.name] = rule
 
 
@@ -81,7 +83,7 @@ def arrives_late(scene: Scene, request: str) -> None:
     del request  # there is only one
     for application in scene.subjects():
         arrive(scene.trial, scene.delayed.pop(application.name))
-        scene.trial.settle(application)
+        scene.trial.waits.settle(application)
 
 
 @when(parsers.parse("the application is paused with a transaction open"))
@@ -95,15 +97,18 @@ def paused(scene: Scene) -> None:
 def succeeded(scene: Scene) -> None:
     """Start instance b under the name of instance a."""
     for application in scene.subjects():
-        scene.trial.start(application, "b", in_place_of="a")
+        scene.trial.instances.start(application, "b", Launch(in_place_of="a"))
 
 
 @when(parsers.parse("the successor drains its input"))
 def successor_drains(scene: Scene) -> None:
-    """Wait until instance b has committed all of the input, whatever is open on the outputs."""
+    """Wait until instance b has committed all of the input.
+
+    A transaction may still be open on the outputs.
+    """
     for application in scene.subjects():
         zombie = application.running.pop("a", None)
-        scene.trial.drain(application, outputs_too=False)
+        scene.trial.waits.drain(application, outputs_too=False)
         if zombie:
             application.running["a"] = zombie
 
@@ -114,11 +119,11 @@ def goes_on(scene: Scene) -> None:
     trial = scene.trial
     for application in scene.subjects():
         zombie = application.running["a"]
-        trial.ends(application, Look.BEFORE_ZOMBIE)
-        trial.resume(application)
-        trial.wait(SETTLE_S, lambda zombie=zombie: zombie.is_over)  # type: ignore[misc]
+        trial.probes.ends(application, Look.BEFORE_ZOMBIE)
+        trial.instances.resume(application)
+        trial.recorder.wait(SETTLE_S, lambda zombie=zombie: zombie.is_over)  # type: ignore[misc]
         # Nothing may follow within the settle time, whether it lives or not.
-        trial.wait(SETTLE_S, lambda: False)
+        trial.recorder.wait(SETTLE_S, lambda: False)
         del application.running["a"]
         ended = (
             f"{zombie.failed.kind}: {zombie.failed.message}"
@@ -126,13 +131,16 @@ def goes_on(scene: Scene) -> None:
             else f"exit {zombie.exit_code}"
         )
         zombie.kill()
-        trial.happened(application, "a", "killed", f"after the settle time; {ended}")
-        trial.settle(application)
+        trial.recorder.happened(application, "a", "killed", f"after the settle time; {ended}")
+        trial.waits.settle(application)
 
 
 @when(parsers.parse("instance a is killed {moment:Moment}", extra_types=TYPES))
 def lost_at(scene: Scene, moment: str) -> None:
-    """SIGKILL an instance beside others at that moment; wait until the others share the input."""
+    """SIGKILL an instance beside others at that moment.
+
+    The step ends when the others share the input.
+    """
     for application in scene.subjects():
         pause_at(scene.trial, application, MOMENTS[moment](scene.trial, application))
         membership.lose(scene.trial, application, "a", within_ms=WENT_ON_WITHIN_MS)
@@ -141,7 +149,7 @@ def lost_at(scene: Scene, moment: str) -> None:
 
 @when(parsers.parse("{worker:Worker} is killed", extra_types=TYPES))
 def worker_killed(scene: Scene, worker: str) -> None:
-    """SIGKILL the oldest of an instance's workers; wait until all of the input moves on."""
+    """SIGKILL the oldest worker of an instance; wait until all of the input moves on."""
     for application in scene.subjects():
         membership.kill_worker(scene.trial, application, worker)
         membership.share(scene.trial, application)

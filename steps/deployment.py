@@ -1,4 +1,4 @@
-"""What the application is and how it is deployed: described here, declared on first use."""
+"""The application and its deployment: described here, declared on first use."""
 
 from collections.abc import Callable
 from typing import Final
@@ -136,7 +136,10 @@ def has_settable_clock(scene: Scene) -> None:
 
 @given(parsers.parse("its supervisor restarts it {restart:Restart}", extra_types=TYPES))
 def restarted(scene: Scene, restart: str) -> None:
-    """Start it again where it gives up while it drains its input, or at once when it is killed."""
+    """Start it again by itself.
+
+    That happens if it gives up while it drains its input, or as soon as it is killed.
+    """
     scene.describe(restarts=RESTARTS[restart])
 
 

@@ -1,4 +1,4 @@
-"""The broker, its coordinator, the store, the disks, the clock and the topic fail or change."""
+"""Broker, coordinator, store, disks, clock and topic fail or change."""
 
 from pytest_bdd import parsers, when
 
@@ -17,7 +17,7 @@ def broker_restarts(scene: Scene) -> None:
 
 @when(parsers.parse("its transaction coordinator fails over with a transaction open"))
 def coordinator_moves(scene: Scene) -> None:
-    """SIGKILL the broker of three that coordinates an open transaction of the application.
+    """SIGKILL the broker of three that coordinates an open transaction.
 
     Start it again when another one coordinates the transaction.
     """
@@ -27,7 +27,10 @@ def coordinator_moves(scene: Scene) -> None:
 
 @when(parsers.parse("the broker rejects the rest of its transaction with MESSAGE_TOO_LARGE"))
 def outputs_rejected(scene: Scene) -> None:
-    """Lower the output topic's max.message.bytes with a transaction open, until it gives up."""
+    """Lower the output topic's max.message.bytes with a transaction open.
+
+    The limit is back when the design has given up.
+    """
     for application in scene.subjects():
         rejections.refuse_outputs(scene.trial, application)
 
@@ -38,7 +41,7 @@ def broker_away(scene: Scene, duration: int) -> None:
     trial = scene.trial
     for application in scene.subjects():
         with out_of_reach(trial, application):
-            trial.watch(application, trial.now_ms + duration)
+            trial.waits.watch(application, trial.now_ms + duration)
 
 
 @when(parsers.parse("its store is {outage:Outage} for {duration:Duration}", extra_types=TYPES))
@@ -73,9 +76,9 @@ def wiped(scene: Scene) -> None:
 
 @when(parsers.parse("its disks {fate:DiskFate}", extra_types=TYPES))
 def befallen(scene: Scene, fate: str) -> None:
-    """Copy them or set them back to the copy while it is down; or leave no room on them.
+    """Copy its disks, set them back to the copy, or leave no room on them.
 
-    If an application with no room left does not stop loudly, it is killed.
+    The first two happen while the application is down. If an application with no room left does not stop loudly, it is killed.
     """
     for application in scene.subjects():
         match fate:
@@ -119,4 +122,4 @@ def made_anew(scene: Scene) -> None:
 def cleaned(scene: Scene) -> None:
     """See rows come until the log cleaner has removed more than half of them."""
     for application in scene.subjects():
-        scene.trial.await_cleaner(application)
+        scene.trial.waits.await_cleaner(application)

@@ -39,7 +39,7 @@ def write(trial: Trial, application: Application, make: Callable[[], list[Send]]
         del wave  # the tables know how far they are
         return make()
 
-    trial.feed(application, next_wave, facts)
+    trial.workload.feed(application, next_wave, facts)
 
 
 def tables_of(trial: Trial, application: Application, rows: int, partners: int) -> Tables:
@@ -135,12 +135,12 @@ def raced(scene: Scene, race: str) -> None:
 def measured(scene: Scene) -> None:
     """Record how much state it holds by its own word."""
     for application in scene.subjects():
-        scene.trial.measure(application)
+        scene.trial.waits.measure(application)
 
 
 @when(parsers.parse("the delete retention passes"))
 def retention_passes(scene: Scene) -> None:
-    """Let the time pass for which deletions are remembered, counted from the last record."""
+    """Let the time pass for which deletions are remembered, from the last record on."""
     for application in scene.subjects():
         retention_ms = int(application.event.parameters["delete_retention_ms"])
-        scene.trial.watch(application, application.fed_ms + retention_ms)
+        scene.trial.waits.watch(application, application.fed_ms + retention_ms)

@@ -10,6 +10,7 @@ from upheld.nemesis import disks, membership
 from upheld.steps.parameters import TYPES
 from upheld.steps.scene import Restarts, Scene
 from upheld.trial.application import Application
+from upheld.trial.instances import Launch
 
 STANDBY = "green"
 TAKEN_OVER_WITHIN_MS = (
@@ -25,7 +26,7 @@ def starts(scene: Scene, actor: str) -> None:
     """Start instance a."""
     for application in scene.subjects(actor):
         _prepare(scene, application)
-        scene.trial.start(application)
+        scene.trial.instances.start(application)
 
 
 @when(parsers.parse("the application starts {how:Start}", extra_types=TYPES))
@@ -33,11 +34,13 @@ def starts_otherwise(scene: Scene, how: str) -> None:
     """Start instance a in view, with the default mode, or where it may refuse to."""
     for application in scene.subjects():
         _prepare(scene, application)
-        started = scene.trial.start(
+        started = scene.trial.instances.start(
             application,
-            cold=how == "with nothing prepared",
-            default_mode=how == "with no mode set",
-            may_refuse=how == "unless it refuses",
+            launch=Launch(
+                cold=how == "with nothing prepared",
+                default_mode=how == "with no mode set",
+                may_refuse=how == "unless it refuses",
+            ),
         )
         if not started:
             scene.refused.add(application.name)
@@ -45,7 +48,10 @@ def starts_otherwise(scene: Scene, how: str) -> None:
 
 @when(parsers.parse("the application starts on the torn disk"))
 def starts_torn(scene: Scene) -> None:
-    """Start instance a; if it stops loudly, set its disks back to the copy and start it again."""
+    """Start instance a on the disk with the torn file.
+
+    If it stops loudly, its disks are set back to the copy, and it starts again.
+    """
     for application in scene.subjects():
         _prepare(scene, application)
         disks.start_torn(scene.trial, application)
@@ -55,17 +61,20 @@ def _prepare(scene: Scene, application: Application) -> None:
     if scene.deployment.has_settable_clock and application.wall_clock is None:
         application.wall_clock = WallClock(application.directory)
     if not application.wave:  # what an instance upstream wrote meanwhile
-        scene.trial.look_at_input(application)
+        scene.trial.workload.look_at_input(application)
 
 
 @when(parsers.parse("{actor:Actor} drains its input", extra_types=TYPES))
 def drains(scene: Scene, actor: str) -> None:
-    """Wait until what has arrived is done; there is nothing to wait for if it refused to start."""
+    """Wait until the records that have arrived are committed.
+
+    There is nothing to wait for if the application refused to start.
+    """
     trial = scene.trial
     is_restarted = scene.deployment.restarts is Restarts.AFTER_LOUD_STOP
     for application in scene.subjects(actor):
         if application.name not in scene.refused:
-            (trial.drain_again if is_restarted else trial.drain)(application)
+            (trial.waits.drain_again if is_restarted else trial.waits.drain)(application)
 
 
 @when(parsers.parse("the application stays idle for {duration:Duration}", extra_types=TYPES))
@@ -73,38 +82,44 @@ def stays_idle(scene: Scene, duration: int) -> None:
     """Wait until its input is drained, and see what it does with nothing to do."""
     trial = scene.trial
     for application in scene.subjects():
-        trial.drain(application)
-        trial.watch(application, trial.now_ms + duration)
-        trial.look_outside(application)
+        trial.waits.drain(application)
+        trial.waits.watch(application, trial.now_ms + duration)
+        trial.probes.look_at_effects(application)
 
 
 @when(parsers.parse("the application is stopped gracefully"))
 def stopped(scene: Scene) -> None:
     """Ask instance a to close; what it applied is committed."""
     for application in scene.subjects():
-        scene.trial.stop(application)
-        scene.trial.settle(application)
+        scene.trial.instances.stop(application)
+        scene.trial.waits.settle(application)
 
 
 @when(parsers.parse("the application is told twice to stop"))
 def stopped_twice(scene: Scene) -> None:
-    """Ask instance a to close, and ask again when it has; some of its input is left for later."""
+    """Ask instance a to close, and ask again when it has.
+
+    Some of its input has to be left for later.
+    """
 
     def look(application: Application) -> None:
-        scene.trial.settle(application)
-        scene.trial.mark_the_rest(application)
+        scene.trial.waits.settle(application)
+        scene.trial.workload.mark_unread(application)
 
     for application in scene.subjects():
-        scene.trial.stop(application, twice=True)
+        scene.trial.instances.stop(application, twice=True)
         scene.when_nothing_arrives(partial(look, application))
 
 
 @when(parsers.parse("instance {instance:Instance} {change:Change}", extra_types=TYPES))
 def instance_changes(scene: Scene, instance: str, change: str) -> None:
-    """Start, stop or kill an instance; wait until the input is shared among those that run."""
+    """Start, stop or kill an instance.
+
+    The step ends when the running instances share the input.
+    """
     does: dict[str, Act] = {
-        "joins": scene.trial.start,
-        "leaves": scene.trial.stop,
+        "joins": scene.trial.instances.start,
+        "leaves": scene.trial.instances.stop,
         "is killed": partial(membership.lose, scene.trial, within_ms=WENT_ON_WITHIN_MS),
     }
     for application in scene.subjects():
@@ -114,11 +129,14 @@ def instance_changes(scene: Scene, instance: str, change: str) -> None:
 
 @when(parsers.parse("instances change back to back:"))
 def instances_change(scene: Scene, datatable: list[list[str]]) -> None:
-    """Do each change at once after the one before; wait at the end until the input is shared."""
+    """Do each change at once after the one before.
+
+    The step ends when the running instances share the input.
+    """
     does: dict[str, Act] = {
-        "joins": scene.trial.start,
-        "leaves": scene.trial.stop,
-        "is killed": scene.trial.kill,
+        "joins": scene.trial.instances.start,
+        "leaves": scene.trial.instances.stop,
+        "is killed": scene.trial.instances.kill,
     }
     for application in scene.subjects():
         for instance, change in datatable:
@@ -140,11 +158,14 @@ def deployed_twice(scene: Scene) -> None:
 def stands_by(scene: Scene) -> None:
     """Start an instance of another cluster beside the first."""
     for application in scene.subjects():
-        scene.trial.start(application, STANDBY, apart=True, cluster=STANDBY)
+        scene.trial.instances.start(application, STANDBY, Launch(apart=True, cluster=STANDBY))
 
 
 @when(parsers.parse("the second cluster takes over"))
 def taken_over(scene: Scene) -> None:
-    """Tell the first cluster to hand over and the second to go on from there; end the first."""
+    """Tell the first cluster to hand over, and the second to go on from there.
+
+    The first cluster is ended then.
+    """
     for application in scene.subjects():
         membership.switch_clusters(scene.trial, application, TAKEN_OVER_WITHIN_MS)

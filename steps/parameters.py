@@ -1,8 +1,8 @@
-"""The types of the parameters in sentences: what may stand in their place, and what it stands for.
+"""The types of the parameters in sentences: their texts, and the values of those.
 
-Each is declared as Cucumber's language service wants it: a name and a pattern that are literals,
-so that an editor completes sentences without any settings. The name is that of the parameter and
-its type, as sentences write them in braces.
+Each is declared as Cucumber's language service wants it, with a name and a pattern that are
+literals. So an editor completes sentences without any settings. The name is that of the parameter
+and its type, as sentences write them in braces.
 """
 
 from collections.abc import Callable, Iterable
@@ -30,7 +30,7 @@ MS_OF: Final = {"ms": 1, "second": 1_000, "seconds": 1_000}
 
 @dataclass(frozen=True)
 class ParameterType:
-    """What `parse` wants of a type: a pattern, and a call that converts the text."""
+    """A type as `parse` wants it: a pattern, and a call that converts the text."""
 
     pattern: str
     convert: Callable[[str], object]
@@ -57,7 +57,14 @@ def parameter_type(
     to: Callable[[str], object] = str,
     known: Iterable[str] = (),
 ) -> None:
-    """Declare a type of parameter; ``to`` converts the text, and refuses it by ValueError."""
+    """Declare a type of parameter.
+
+    Args:
+        name: The parameter and its type.
+        regexp: The pattern of its texts.
+        to: What converts the text, or refuses it by ValueError.
+        known: The texts that it takes; empty: all that fit the pattern.
+    """
     TYPES[name.partition(":")[2]] = ParameterType(regexp, to, frozenset(known))
 
 

@@ -21,7 +21,7 @@ def request_lost(scene: Scene, request: str) -> None:
     )
 )
 def response_lost(scene: Scene, request: str) -> None:
-    """Close the connection when the broker has applied the request, and before it is answered."""
+    """Close the connection when the request is applied, and before it is answered."""
     for application in scene.subjects():
         meet(scene.trial, application, "close", "after", request)
 
@@ -30,7 +30,7 @@ def response_lost(scene: Scene, request: str) -> None:
     parsers.parse("its connection falls silent after its next {request:Request}", extra_types=TYPES)
 )
 def falls_silent(scene: Scene, request: str) -> None:
-    """Let nothing follow the request on its connection, until the client gives that up."""
+    """Keep a connection silent after the request, until the client gives it up."""
     for application in scene.subjects():
         rule = meet(scene.trial, application, "silence", "after", request)
         give_up(scene.trial, application, rule)

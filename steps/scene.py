@@ -1,4 +1,4 @@
-"""What a scenario has said so far: the deployment, and what is under way in the attempt.
+"""The scene of an attempt: its deployment, and the acts that are under way.
 
 The Given lines only describe. The applications are declared when something is first done with
 them, as the description stands then.
@@ -20,6 +20,7 @@ from upheld.protocol.capabilities import Capability
 from upheld.protocol.messages import Mode
 from upheld.spec.gherkin import THROUGH_PROXY
 from upheld.trial.application import Application
+from upheld.trial.deployment import Declaration
 from upheld.trial.trial import Trial
 from upheld.verdicts import HarnessError, NotOffered
 
@@ -42,7 +43,7 @@ class Restarts(Enum):
 
 @dataclass(frozen=True)
 class Deployment:
-    """What the Given lines say of the application."""
+    """The description of the application by the Given lines."""
 
     program: str = ""
     mode: Mode = "at_least_once"
@@ -75,7 +76,7 @@ class Arrivals:
 
 
 class Scene:
-    """What one attempt at a scenario has to remember between its lines."""
+    """The memory of one attempt between the lines of its scenario."""
 
     def __init__(self, trial: Trial) -> None:
         self.trial = trial
@@ -123,17 +124,20 @@ class Scene:
         if said.is_several or said.in_clusters:
             trial.rig.pool(trial.manifest).prepare()
         if said.relay_mode:
-            trial.application("relay", said.relay_mode, said.partitions, name=UPSTREAM)
-        application = trial.application(
-            said.program,
-            said.mode,
-            said.partitions,
-            beside=said.second_partitions,
-            upstream=UPSTREAM if said.relay_mode else "",
-            timeout_ms=said.transaction_timeout_ms,
-            parameters=dict(said.parameters),
-            rolls=said.is_rolled,
-            sets_aside=said.has_dead_letters,
+            relay = Declaration("relay", said.relay_mode, said.partitions, name=UPSTREAM)
+            trial.declare(relay)
+        application = trial.declare(
+            Declaration(
+                said.program,
+                said.mode,
+                said.partitions,
+                beside=said.second_partitions,
+                upstream=UPSTREAM if said.relay_mode else "",
+                timeout_ms=said.transaction_timeout_ms,
+                parameters=dict(said.parameters),
+                rolls=said.is_rolled,
+                has_dead_letters=said.has_dead_letters,
+            )
         )
         application.several = said.is_several
         application.workers = said.workers
@@ -143,7 +147,8 @@ class Scene:
             disks.mount(application.directory, said.disk_mb)
         if said.second_mode:
             name = f"{application.name}-{said.second_mode}"
-            trial.application(said.program, said.second_mode, said.partitions, name=name)
+            second = Declaration(said.program, said.second_mode, said.partitions, name=name)
+            trial.declare(second)
 
     def begin_arrivals(self, apart_s: float = APART_S) -> None:
         """Let small waves of the last workload arrive from now on."""
@@ -151,7 +156,7 @@ class Scene:
             raise HarnessError(f"“{self.sentence}”: records are arriving already")
         self.arrivals = Arrivals()
         for application in self.subjects():
-            self.arrivals.feeding.enter_context(self.trial.feeding(application, apart_s))
+            self.arrivals.feeding.enter_context(self.trial.workload.feeding(application, apart_s))
 
     def end_arrivals(self) -> None:
         """End the waves, and do what had to wait until nothing arrives."""
@@ -182,7 +187,7 @@ class Scene:
         self.trial.claim(claim.check, application, self.sentence, **arguments)
 
     def close(self) -> None:
-        """End the arrivals of an attempt that ended before their last line; read nothing more."""
+        """End the arrivals of an attempt that ended early; read nothing more."""
         if self.arrivals:
             ended = HarnessError("the attempt ended while records were arriving")
             self.arrivals.feeding.__exit__(type(ended), ended, None)
@@ -191,7 +196,7 @@ class Scene:
 
 @pytest.fixture
 def scene(trial: Trial) -> Iterator[Scene]:
-    """What the lines of one attempt share."""
+    """Yield the scene that the lines of one attempt share."""
     made = Scene(trial)
     yield made
     made.close()

@@ -1,7 +1,7 @@
-"""What is in the input, what arrives, and arrivals that go on.
+"""Records that are in the input, records that arrive, and arrivals that go on.
 
-Records and keys are those of the program: a ledger's records are entries, and its keys accounts;
-a batcher's are events of customers; a pulse's are signals of robots.
+Records and keys are those of the program. A ledger's records are entries, and its keys accounts. A
+batcher's are events of customers, and a pulse's are signals of robots.
 """
 
 from functools import partial
@@ -65,11 +65,11 @@ def _feed(scene: Scene, application: Application, count: int, kind: str, keys: i
     if application.program.merged:
         generator = names if kind == NAMES else signals
         said = partial(generator, seed, count=count, robots=keys, partitions=partitions)
-        scene.trial.feed(application, said, signal_facts)
+        scene.trial.workload.feed(application, said, signal_facts)
     elif application.program.holds_back:
         partitions = application.partitions
         events = partial(visits, seed, events=count, customers=keys, partitions=partitions)
-        scene.trial.feed(application, events, visit_facts)
+        scene.trial.workload.feed(application, events, visit_facts)
     else:
         entries = partial(
             ledger,
@@ -82,7 +82,7 @@ def _feed(scene: Scene, application: Application, count: int, kind: str, keys: i
             doomed=kind.startswith("aborted"),
             flawed=scene.deployment.has_unreadable_records,
         )
-        scene.trial.feed(application, entries)
+        scene.trial.workload.feed(application, entries)
 
 
 @when(parsers.parse("a single record arrives"))
@@ -108,8 +108,8 @@ def trickle(scene: Scene, count: int, duration: int) -> None:
         )
         for _ in range(count):
             due_ms = trial.now_ms + duration
-            trial.feed(application, one, visit_facts)
-            trial.watch(application, due_ms)
+            trial.workload.feed(application, one, visit_facts)
+            trial.waits.watch(application, due_ms)
         clock = application.wall_clock
         if clock and scene.clock_jumped:
             evidence = clock.evidence(application.running["a"].pids())
@@ -151,9 +151,9 @@ def time_passes(scene: Scene, duration: int) -> None:
     trial = scene.trial
     looks = not (scene.arrivals and scene.arrivals.saw_outage)
     for application in scene.subjects():
-        trial.watch(application, trial.now_ms + duration)
+        trial.waits.watch(application, trial.now_ms + duration)
         if application.store and looks:
-            trial.look_at_store(application)
+            trial.probes.look_at_store(application)
 
 
 @when(parsers.parse("the arrivals end"))

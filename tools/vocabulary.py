@@ -1,4 +1,4 @@
-"""Write docs/vocabulary.md: every sentence that a feature may say, with an example.
+"""Write docs/vocabulary.md: each sentence of the features, with an example.
 
 python tools/vocabulary.py            write the page
 python tools/vocabulary.py --check    exit with 1 if the page is missing or out of date

@@ -34,7 +34,9 @@ def swept(out: Path, *options: str) -> Swept:
     """Sweep a ledger, exactly_once."""
     command = [UPHELD, "sweep", "--broker", "embedded", "--out", str(out), *options]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
-    lines = (out / "sweep.jsonl").read_text().splitlines()
+    journal = out / "sweep.jsonl"
+    assert journal.exists(), ran.stdout + ran.stderr
+    lines = journal.read_text().splitlines()
     return Swept(ran.returncode, ran.stdout + ran.stderr, [json.loads(line) for line in lines])
 
 

@@ -1,9 +1,9 @@
-"""What each row of the features asks of the harness: a list of calls, with no broker and no design.
+"""The transcript: the calls that each row makes, with no broker and no design.
 
 Each sentence of a row runs against a trial that records the calls made on it. Two sets of sentences
 are the same specification if the transcripts of their rows are. The normal form sorts dicts and
-sets, sums the waits that follow each other, and leaves out what says nothing: a wait of no time, an
-attribute that is set to what it is, an option that is off, and the text of a claim.
+sets, and sums the waits that follow each other. It leaves out a wait of no time, and an attribute
+that is set to its own value. An option that is off is left out too, as is the text of a claim.
 """
 
 import contextlib
@@ -12,7 +12,7 @@ import inspect
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Self, cast
+from typing import Self, cast
 from unittest import mock
 
 from pytest_bdd.steps import StepFunctionContext
@@ -20,11 +20,12 @@ from pytest_bdd.steps import StepFunctionContext
 from upheld.history.marks import Happening
 from upheld.lint import matches, step_definitions
 from upheld.programs import PROGRAMS
-from upheld.protocol.messages import Mode
 from upheld.spec import catalogue
 from upheld.spec.gherkin import Step
 from upheld.steps import modules
 from upheld.steps.scene import Scene
+from upheld.trial.deployment import Declaration
+from upheld.trial.instances import AS_USUAL, Launch
 from upheld.trial.trial import Trial
 
 CAPABILITIES = frozenset(
@@ -48,6 +49,7 @@ RACES = {
     Happening.ROWS_GONE_SOON: 3,
     Happening.ROWS_MOVED: 3,
 }
+COMPONENTS = ("recorder", "workload", "probes", "instances", "waits")
 WATCH = re.compile(r"trial\.watch\((?P<application>[^,]+),(?P<for_ms>\d+) ms\)")
 
 Transcript = dict[str, list[str]]  # row id -> calls
@@ -150,7 +152,10 @@ class StubStores(Stub):
 
 
 class StubTrial(Stub):
-    """A trial that declares stub applications; its time passes at once."""
+    """A trial that declares stub applications; its time passes at once.
+
+    It is each of its components, too, so that a call reads the same whoever does the work.
+    """
 
     applications: dict[str, StubApplication]
     now_ms: int
@@ -160,13 +165,15 @@ class StubTrial(Stub):
         super().__init__(
             log, "trial", applications={}, seed=7, now_ms=0, manifest=manifest, tags=tags
         )
+        self.__dict__.update(dict.fromkeys(COMPONENTS, self))
 
-    def application(
-        self, program: str, mode: Mode, partitions: int, **told: Any
-    ) -> StubApplication:
+    def declare(self, declaration: Declaration) -> StubApplication:
         """Declare an application; settings that say nothing are left out."""
-        told = {name: value for name, value in told.items() if value}
-        self._log.append(f"trial.application({program},{mode},{partitions},{show(told)})")
+        told = {name: value for name, value in vars(declaration).items() if value}
+        program = told.pop("program")
+        mode = told.pop("mode")
+        partitions = told.pop("partitions")
+        self._log.append(f"trial.declare({program},{mode},{partitions},{show(told)})")
         played = PROGRAMS[program]
         name = told.get("name") or program
         parameters = PARAMETERS | (told.get("parameters") or {})
@@ -214,9 +221,11 @@ class StubTrial(Stub):
         yield
         self._log.append(f"fed {application}")
 
-    def start(self, application: StubApplication, name: str = "a", **options: object) -> Stub:
+    def start(
+        self, application: StubApplication, name: str = "a", launch: Launch = AS_USUAL
+    ) -> Stub:
         """Record the start of an instance, which runs from now on."""
-        self._called("start", application, name, options)
+        self._called("start", application, name, vars(launch))
         application.running[name] = Stub(self._log, f"instance {name}")
         return application.running[name]
 
@@ -231,7 +240,7 @@ class StubTrial(Stub):
         del application.running[name]
 
     def _called(
-        self, method: str, application: StubApplication, name: str, options: dict[str, object]
+        self, method: str, application: StubApplication, name: str, options: Mapping[str, object]
     ) -> None:
         chosen = {option: value for option, value in options.items() if value}
         shown = ",".join([show(application), name, *_named(chosen)])
@@ -243,10 +252,10 @@ class StubTrial(Stub):
             self._log.append(f"trial.watch({application},{until_ms - self.now_ms} ms)")
             self.__dict__["now_ms"] = until_ms
 
-    def look_outside(self, application: StubApplication) -> None:
+    def look_at_effects(self, application: StubApplication) -> None:
         """Record a look at effects outside of Kafka; without any there is nothing to see."""
         if "effects" in application.event.parameters:
-            self._log.append(f"trial.look_outside({application})")
+            self._log.append(f"trial.look_at_effects({application})")
 
     def claim(
         self, check: str, application: StubApplication, sentence: str, **arguments: object
@@ -330,7 +339,7 @@ def _run(step: Step, definitions: Sequence[StepFunctionContext], scene: Scene) -
 
 
 def normal(calls: Log) -> list[str]:
-    """Sum the watches of one application that follow each other: 5 s and then 2 s are 7 s."""
+    """Sum the watches of an application that follow each other: 5 s and 2 s are 7 s."""
     summed: list[str] = []
     for call in calls:
         this = WATCH.fullmatch(call)

@@ -26,10 +26,10 @@ from upheld.cli.machine import (
 )
 from upheld.errors import ExitCode, MachineProblem, UsageProblem
 from upheld.report import Summary, table
-from upheld.runner import lanes
 from upheld.runner.account import RunAccount
 from upheld.runner.choice import Choice
-from upheld.runner.lanes import LanePlugin, Lanes, Line
+from upheld.runner.lane import LanePlugin, Line, as_lane
+from upheld.runner.lanes import VARIABLE, Lanes
 from upheld.runner.plugin import Plugin
 from upheld.runner.plugin import arguments as pytest_arguments
 from upheld.runner.shards import merge, shard
@@ -84,8 +84,8 @@ def run_designs(arguments: argparse.Namespace) -> int:
         specs={design.name: spec for design, spec in zip(designs, given(arguments), strict=True)},
         durations=known,
     )
-    if lanes.VARIABLE in os.environ:
-        with lanes.lane() as line:
+    if VARIABLE in os.environ:
+        with as_lane() as line:
             judge_in_turn(arguments, choice, out, stores, line)
         return 0
     account: RunAccount

@@ -1,4 +1,7 @@
-"""The claims: each sentence that judges, and its check. Steps, `explain` and the lint read it."""
+"""The claims: each sentence that judges, and its check.
+
+Steps, `explain`, the lint and the plugin read this table.
+"""
 
 import re
 from dataclasses import dataclass

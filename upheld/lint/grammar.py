@@ -1,4 +1,4 @@
-"""The grammar of the sentences: few templates, short ones, each with a meaning of its own.
+"""The grammar of the sentences: few and short, each with a meaning of its own.
 
 A template is the text of a step definition, with its parameters in braces. A limit that is in the
 way is raised by a commit of its own, which lists the new templates.
@@ -99,9 +99,9 @@ def _twins(definitions: Sequence[StepFunctionContext]) -> Iterator[str]:
 
 
 def skeleton(template: str) -> tuple[str, ...]:
-    """Return what tells a template from others: its words without articles, number and tense.
+    """Return the words of a template without articles, number and tense.
 
-    Of a parameter it is the type.
+    They tell it from others. Of a parameter it is the type.
     """
     words = []
     for token in _TOKEN.findall(template):

@@ -1,7 +1,8 @@
 """Faults at a request that an instance sends, by a rule of the proxy.
 
-The proxy meets the next request of an API before the broker has it, or its answer after. A request that is held is lost
-if the instance is killed, as if the instance had died just then. Or it arrives late.
+The proxy meets the next request of an API before the broker has it, or its answer after. A request
+that is held is lost if the instance is killed, as if the instance had died just then. Or it arrives
+late.
 """
 
 import re

@@ -13,16 +13,14 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Final, Literal
 
-import pytest
 from rich.console import Console
 
 import upheld
@@ -30,11 +28,8 @@ from upheld.errors import MachineProblem, Problem, UsageProblem
 from upheld.report import RowResult, joined
 from upheld.runner.account import RunAccount
 from upheld.runner.choice import Choice
-from upheld.runner.plugin import Plugin
 from upheld.supervisor.reaper import RunScope
-from upheld.trial.rig import Rig
 from upheld.ui.timeleft import RowKey
-from upheld.verdicts import Verdict
 
 LAST_WORDS_S: Final = 1.0  # a lane has ended by then, but its children may still have its stderr
 VARIABLE: Final = "UPHELD_LANE"  # in a lane's environment: the id of its run
@@ -255,67 +250,3 @@ def _pass_on(lane: Lane, say: Callable[[str], None]) -> None:
     for line in lane.process.stderr:
         with suppress(MachineProblem):  # the pipe has to be emptied all the same
             say(line.rstrip("\n"))
-
-
-class Line:
-    """A lane's pipes to its run, which no print in the lane can reach."""
-
-    def __init__(self) -> None:
-        self.rows = os.fdopen(os.dup(sys.stdin.fileno()))
-        self._out = os.fdopen(os.dup(sys.stdout.fileno()), "w")
-        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-
-    def tell(self, kind: str, **what: Any) -> None:
-        """Send one message to the run."""
-        self._out.write(json.dumps({"kind": kind} | what) + "\n")
-        self._out.flush()
-
-
-class LanePlugin(Plugin):
-    """The judge in a lane: it judges one row at a time, as asked, until the end."""
-
-    def __init__(self, rig: Rig, choice: Choice, line: Line) -> None:
-        super().__init__(rig, choice, Console(quiet=True))
-        self.line = line
-        self.is_alone = False
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        """Judge row after row."""
-        items = {self.key(i): i for i in session.items if isinstance(i, pytest.Function)}
-        broker = self.rig.broker
-        self.line.tell("opened", broker=broker.kind, version=broker.version, why=broker.why)
-        for asked in self.line.rows:
-            *key, self.is_alone = json.loads(asked)
-            item = items[RowKey(*key)]
-            item.ihook.pytest_runtest_protocol(item=item, nextitem=None)
-            if session.shouldstop:
-                break
-        return True
-
-    def why_to_stop(self, _: RowResult) -> str | None:
-        """Return the machine's problem alone: the options on stopping are the run's."""
-        return self.problem
-
-    def is_last_word(self, result: RowResult) -> bool:
-        """Return False for a row that proved nothing beside others: it is asked again."""
-        return self.is_alone or result.verdict is not Verdict.INCONCLUSIVE
-
-    def report(self, result: RowResult, lane: int = 1) -> None:
-        """Report the result to the run as well, or that the row has to be judged again."""
-        super().report(result, lane)
-        kind = "row" if self.is_last_word(result) else "unproven"
-        self.line.tell(kind, **result.model_dump(mode="json", exclude={"kind"}))
-
-
-@contextmanager
-def lane() -> Iterator[Line]:
-    """Be a lane: send its problems to the run, in the run's words."""
-    del os.environ[VARIABLE]
-    line = Line()
-    try:
-        yield line
-    except Problem as problem:
-        line.tell("problem", text=str(problem), exit_code=problem.exit_code)
-    except KeyboardInterrupt:  # the run ended this lane, and reports that itself
-        pass

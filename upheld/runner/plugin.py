@@ -203,7 +203,7 @@ class Plugin(RunAccount):
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self) -> Generator[None, object, object]:
-        """Let Ctrl-C end the run, in whatever exception it comes."""
+        """Let Ctrl-C end the run, even if it comes as a SystemError."""
         try:
             return (yield)
         except SystemError as error:

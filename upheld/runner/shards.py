@@ -42,7 +42,7 @@ def shard(rows: Rows, asked: Share, seconds: Callable[[str, str], float]) -> Row
     """Choose the rows of one shard, so that all shards take about as long.
 
     The longest row goes to the shard that has least, and so on. The result is the same on every
-    machine, whatever the order of the rows.
+    machine, in any order of the rows.
 
     Args:
         rows: The ids of all chosen rows, by design.

@@ -125,7 +125,7 @@ class _Turn:
         self.application_id = f"smoke-{uuid4().hex[:8]}-{program}"
 
     def checks(self, watch: Watch | None) -> list[Check]:
-        """Go through the conversation, and leave no process behind, whatever happens."""
+        """Go through the conversation, and leave no process behind in any case."""
         found: list[Check] = []
         for check in self._seen(watch):
             found.append(check)

@@ -1,4 +1,4 @@
-"""One application of an attempt: its deployment, and what has become of it so far."""
+"""One application of an attempt: its deployment, its input and its instances."""
 
 from bisect import bisect_right
 from collections import Counter
@@ -23,10 +23,10 @@ Count = Callable[[tuple[Send, ...]], dict[str, int]]
 
 @dataclass
 class Input:
-    """The input of an application: what was written to it, and how far its logs reach."""
+    """The input of an application: the waves written to it, and the ends of its logs."""
 
     wave: Wave | None = None  # makes the records of the next wave
-    count: Count = facts  # says what a wave adds to the totals
+    count: Count = facts  # counts what a wave adds to the totals
     waves: int = 0  # how many were written
     totals: dict[str, int] = field(default_factory=dict)
     fed_ms: int = 0  # when the last wave was written
@@ -116,7 +116,7 @@ class Application:
 
     @property
     def event(self) -> events.Application:
-        """Return what the history says of it."""
+        """Return the event that declares it in the history."""
         return self.deployment.event
 
     @property

@@ -34,11 +34,11 @@ ASKED_AT_ONCE = 16  # keys of a table, when an instance has just said that it is
 class Launch:
     """How an instance starts, if not as the first of its application does."""
 
-    in_place_of: str = ""  # the name that it is told, if it replaces another instance
+    in_place_of: str = ""  # the instance that it replaces, whose name it is given
     apart: bool = False  # it shares no storage with the others
     cluster: str = ""  # a part of its application id; an instance of another cluster stands by
     cold: bool = False  # it boots in view, after everything else has booted
-    default_mode: bool = False  # it is told no mode
+    default_mode: bool = False  # its request names no mode
     may_refuse: bool = False  # a refusal is recorded, and no failure
 
 
@@ -103,7 +103,7 @@ class Instances:
         return self.rig.take(self.manifest, {} if launch.cold else None)
 
     def _request(self, application: Application, name: str, launch: Launch) -> Start:
-        """Make the disks of an instance, and return what it is told."""
+        """Make the disks of an instance, and return the request that starts it."""
         event = application.event
         state = application.directory / name
         durable = application.directory / (f"durable-{name}" if launch.apart else "durable")
@@ -227,7 +227,7 @@ class Instances:
         Args:
             application: The application that it runs.
             name: The name of the instance.
-            twice: A reusable instance, which still runs after its stop, is told again.
+            twice: Whether a reusable instance, which still runs after its stop, is stopped again.
         """
         instance = application.running.pop(name)
         self._weigh(instance)
@@ -253,7 +253,7 @@ class Instances:
         self.rig.pool(self.manifest).give_back(application.running.pop(name))
 
     def end_all(self, application: Application, *, gently: bool) -> None:
-        """End what still runs when the scenario is over, and record what the proxy saw.
+        """End the instances that still run, and record the connections that the proxy saw.
 
         Args:
             application: The application whose instances end.

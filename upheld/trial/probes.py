@@ -35,7 +35,7 @@ class Probes:
     # --- the outputs
 
     def observe(self, application: Application) -> None:
-        """Record what has become visible on the outputs, and the batches that it came in."""
+        """Record the outputs that have become visible, and the batches that they came in."""
         sight = application.sight
         now_ms = self.recorder.now_ms
         if sight.observed_ms is not None:
@@ -123,7 +123,7 @@ class Probes:
             return None
         return self.reading.committed(application.group, application.commits, stable=stable)
 
-    # --- what instances say
+    # --- the word of the instances
 
     def query(self, application: Application, key: str) -> None:
         """Ask every instance for a key of its table.
@@ -221,7 +221,7 @@ class Probes:
         )
 
     def look_at_store(self, application: Application) -> None:
-        """Record the rows of the store, and what was written to it since the last look."""
+        """Record the rows of the store, and the writes to it since the last look."""
         store = application.store
         assert store
         rows = tuple(store.rows())

@@ -7,58 +7,26 @@ judges the history as it stands.
 import contextlib
 import shutil
 import time
-from collections.abc import Callable
-from concurrent.futures import Future
-from contextlib import AbstractContextManager
 from hashlib import sha256
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
 from confluent_kafka import KafkaException
 
 from upheld.checks import CHECKS
 from upheld.errors import MachineProblem
-from upheld.generators.ledger import facts
 from upheld.history import History, events
-from upheld.history.marks import Look
-from upheld.kafka.consumers import Position
 from upheld.protocol.manifest import Manifest
-from upheld.protocol.messages import Mode
-from upheld.supervisor.instance import Instance
 from upheld.supervisor.reaper import unmount
-from upheld.trial.application import Application, Count, Wave
-from upheld.trial.deployment import TRANSACTION_TIMEOUT_MS, Declaration, Deployments
-from upheld.trial.instances import Instances, Launch
+from upheld.trial.application import Application
+from upheld.trial.deployment import Declaration, Deployments
+from upheld.trial.instances import Instances
 from upheld.trial.monitor import Monitor
 from upheld.trial.probes import Probes, waits_ms
-from upheld.trial.recorder import LifeEvent, Recorder
+from upheld.trial.recorder import Recorder
 from upheld.trial.rig import Rig
-from upheld.trial.waits import SETTLE_S, Waits
+from upheld.trial.waits import Waits
 from upheld.trial.workload import Workload
 from upheld.verdicts import NotOffered, Violated, worst_first
-
-__all__ = ["SETTLE_S", "TRANSACTION_TIMEOUT_MS", "Trial"]
-
-
-class _Declared(TypedDict, total=False):
-    """What sentences say of an application, beside program, mode and partitions."""
-
-    beside: int
-    name: str
-    upstream: str
-    timeout_ms: int
-    parameters: dict[str, int | str]
-    rolls: bool
-
-
-class _Launched(TypedDict, total=False):
-    """What sentences say of the start of an instance."""
-
-    in_place_of: str
-    apart: bool
-    cluster: str
-    cold: bool
-    default_mode: bool
-    may_refuse: bool
 
 
 class Trial:
@@ -98,7 +66,7 @@ class Trial:
         self._begin()
 
     def _begin(self) -> None:
-        """Record what is tried, on what, and from which seed."""
+        """Record the scenario, the design, the broker and the seed."""
         broker = self.rig.broker
         self.history.add(
             events.Begun(
@@ -122,7 +90,7 @@ class Trial:
         return self.recorder.now_ms
 
     def declare(self, declaration: Declaration) -> Application:
-        """Deploy an application; before the second, record what is on the broker."""
+        """Deploy an application; after the first one, record the names on the broker."""
         upstream = declaration.upstream
         topic = self.applications[upstream].writes if upstream else ""
         application = Application(self.deployments.declare(declaration, topic))
@@ -134,8 +102,8 @@ class Trial:
     def claim(self, check: str, application: Application, sentence: str, **arguments: Any) -> None:
         """Judge the history as it stands.
 
-        If the design does not offer what this check judges, that is kept in `not_offered`: the
-        scenario goes on, and may still be violated.
+        If the check cannot judge this design, the reason is kept in `not_offered`. The scenario
+        goes on, and may still be violated.
 
         Raises:
             Violated: The check finds an anomaly.
@@ -165,7 +133,7 @@ class Trial:
         return waits_ms(self.history, self.applications.values())
 
     def close(self, *, gently: bool = True) -> None:
-        """End what still runs, and delete disks and topics.
+        """End all instances, and delete disks and topics.
 
         Args:
             gently: A reusable instance is stopped, so that the next scenario can have it.
@@ -183,7 +151,7 @@ class Trial:
         }
         self.reading.delete(self._declared_topics() | internal)
         if any(application.doors for application in self.applications.values()):
-            self.rig.open_proxy()  # which says what it could not read
+            self.rig.open_proxy()  # which raises if there was a request that it could not read
 
     def _declared_topics(self) -> set[str]:
         """Return the topics that the harness made for the applications."""
@@ -198,128 +166,3 @@ class Trial:
         with contextlib.suppress(KafkaException, MachineProblem, OSError):
             self.topics = self.reading.sizes(self.application_id)
             self.topic_bytes = self.reading.raw.log_bytes(self.topics) if self.topics else 0
-
-    # ======================================================================================
-    # The names that sentences call. Each hands a call to the component that does it; all of
-    # them go when the sentences call the components. Nothing else is to use them.
-    # ======================================================================================
-
-    def application(
-        self,
-        program: str,
-        mode: Mode,
-        partitions: int,
-        *,
-        sets_aside: bool = False,
-        **said: Unpack[_Declared],
-    ) -> Application:
-        """Declare an application."""
-        return self.declare(
-            Declaration(program, mode, partitions, has_dead_letters=sets_aside, **said)
-        )
-
-    def wait(self, seconds: float, reached: Callable[[], bool]) -> bool:
-        """Poll until a condition holds."""
-        return self.recorder.wait(seconds, reached)
-
-    def happened(
-        self, application: Application, name: str, event: LifeEvent, detail: str = ""
-    ) -> None:
-        """Record an event in the life of an instance."""
-        self.recorder.happened(application, name, event, detail)
-
-    def feed(self, application: Application, wave: Wave, count: Count = facts) -> None:
-        """Write the next wave of a workload."""
-        self.workload.feed(application, wave, count)
-
-    def feeding(self, application: Application, apart_s: float = 0) -> AbstractContextManager[None]:
-        """Write wave after wave while the body runs."""
-        return self.workload.feeding(application, apart_s)
-
-    def look_at_input(self, application: Application) -> None:
-        """Record the input as it stands in the log."""
-        self.workload.look_at_input(application)
-
-    def mark_the_rest(self, application: Application) -> None:
-        """Mark how much of the input the last stop left for later."""
-        self.workload.mark_unread(application)
-
-    def ends(self, application: Application, look: Look | None = None) -> tuple[Position, Position]:
-        """Return last stable offsets and high watermarks of the output topic."""
-        return self.probes.ends(application, look)
-
-    def look_at_store(self, application: Application) -> None:
-        """Record the rows of the store."""
-        self.probes.look_at_store(application)
-
-    def look_outside(self, application: Application) -> None:
-        """Record the side effects outside of Kafka."""
-        self.probes.look_at_effects(application)
-
-    def start(
-        self, application: Application, name: str = "a", **launch: Unpack[_Launched]
-    ) -> Instance | None:
-        """Start an instance."""
-        return self.instances.start(application, name, Launch(**launch))
-
-    def stop(self, application: Application, name: str = "a", *, twice: bool = False) -> None:
-        """Close an instance gracefully."""
-        self.instances.stop(application, name, twice=twice)
-
-    def kill(self, application: Application, name: str = "a") -> list[int]:
-        """SIGKILL every process of an instance."""
-        return self.instances.kill(application, name)
-
-    def resume(self, application: Application, name: str = "a") -> None:
-        """Let a paused instance go on."""
-        self.instances.resume(application, name)
-
-    def watch(self, application: Application, until_ms: int) -> None:
-        """Record what comes out until then."""
-        self.waits.watch(application, until_ms)
-
-    def drain(self, application: Application, *, outputs_too: bool = True) -> None:
-        """Wait until the input is drained."""
-        self.waits.drain(application, outputs_too=outputs_too)
-
-    def drain_again(self, application: Application) -> None:
-        """Drain the input, and start instance a once more if it stops loudly."""
-        self.waits.drain_again(application)
-
-    def settle(
-        self, application: Application, *, waits: bool = True, waited_ms: int | None = None
-    ) -> None:
-        """Wait until no transaction is open."""
-        self.waits.settle(application, until_decided=waits, waited_ms=waited_ms)
-
-    def catch_up(self, application: Application, within_ms: int) -> None:
-        """Wait until the committed offsets are the ends of the input's log."""
-        self.waits.catch_up(application, within_ms)
-
-    def watch_release(self, application: Application) -> "Future[int]":
-        """Measure how long a reader waits to pass what the outputs hold now."""
-        return self.waits.watch_release(application)
-
-    def expect_failure(self, application: Application) -> None:
-        """Wait for the loud stop of instance a."""
-        self.waits.expect_failure(application)
-
-    def paused_input(self, application: Application, promised_ms: int) -> None:
-        """Let the input rest until its outcome is visible."""
-        self.waits.rest(application, promised_ms)
-
-    def first_output(self, application: Application, within_ms: int) -> None:
-        """Look for the first new output."""
-        self.waits.first_output(application, within_ms)
-
-    def ask_for_all(self, application: Application, within_ms: int) -> None:
-        """Ask for every key of the table."""
-        self.waits.query_all(application, within_ms)
-
-    def measure(self, application: Application, *, times: int = 0, within_ms: int = 0) -> None:
-        """Record how much state instance a says that it holds."""
-        self.waits.measure(application, times=times, within_ms=within_ms)
-
-    def await_cleaner(self, application: Application) -> None:
-        """Watch rows come until the log cleaner has left fewer than half."""
-        self.waits.await_cleaner(application)

@@ -31,7 +31,7 @@ CLEANED_MS = 500  # how often the cleaner has a look on our brokers
 
 @dataclass(frozen=True)
 class Promise:
-    """A time within which something is promised, and what the machine was like in it."""
+    """The time of a promise, and the load of the machine in it."""
 
     since_ms: int
     tolerance_ms: int
@@ -61,7 +61,7 @@ class Waits:
     cores: Cores = field(default_factory=Cores)  # since the attempt began, or the last promise
 
     def watch(self, application: Application, until_ms: int) -> None:
-        """Record what comes out until then.
+        """Record the outputs until then.
 
         Raises:
             Violated: An instance gives up or vanishes meanwhile.
@@ -162,7 +162,7 @@ class Waits:
             if not until_decided and self.probes.is_left_open(application):
                 committed = self.probes.committed(application, stable=False)
                 self.probes.observe(application)
-                # All the while: what was read in between belongs together.
+                # All the while: offsets and outputs that were read in between belong together.
                 return self.probes.is_left_open(application)
             if not self.probes.all_decided(application):
                 return False
@@ -330,7 +330,7 @@ class Waits:
         return Promise(since_ms, tolerance_ms, canary_ms, cores)
 
     def _look_ends(self, application: Application, promise: Promise, looked_ms: int) -> None:
-        """Record when a promise was looked at last, and what others took of the machine."""
+        """Record when a promise was looked at last, and the share of the cores of others."""
         others = round(max(promise.cores.others(), self.cores.others()), 2)
         self.recorder.history.add(
             events.InputRested(

@@ -46,7 +46,7 @@ def test_a_check_exits_with_1_and_names_the_page(
 
 
 def test_the_page_has_every_sentence_once() -> None:
-    """A template stands there with the number of its rows, and with a line of one of them."""
+    """A template stands there once, with the number of its rows."""
     text = vocabulary.page()
     found = [use for uses in vocabulary.uses().values() for use in uses]
 

@@ -215,7 +215,7 @@ def test_a_mode_that_is_none_is_found(linted: Linted) -> None:
     ],
 )
 def test_a_version_that_cannot_be_is_found(linted: Linted, since: str, finding: str) -> None:
-    """No row is of a later version than this one, and a version belongs to a row that there is."""
+    """No row is of a later version than this one, and each version belongs to a row."""
     guarantees = GUARANTEES.replace('since = "0.1.0"', f"since = {since}", 1)
 
     (found,) = linted(guarantees=guarantees)
@@ -310,7 +310,7 @@ def test_a_definition_of_another_kind_does_not_match(linted: Linted) -> None:
 
 
 def test_too_many_templates_are_found(linted: Linted) -> None:
-    """A hundred and twenty are enough for the suite; two definitions of one text count once."""
+    """A hundred and twenty are enough; two definitions of one text count once."""
     extra = [sentence("when", f"it does {word(number)}") for number in range(118)]
 
     assert (
@@ -464,7 +464,7 @@ def step_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[st
 
 
 def test_definitions_are_read_from_every_module_once(step_package: str) -> None:
-    """What pytest-bdd registers is what the lint sees, without running pytest."""
+    """The lint sees the sentences that pytest-bdd registers, without running pytest."""
     found = step_definitions(step_package)
 
     assert sorted((context.type, context.parser.name) for context in found if context.type) == [

@@ -19,7 +19,8 @@ from upheld.cli import main
 from upheld.errors import UsageProblem
 from upheld.report import RowResult, read
 from upheld.runner.choice import Choice
-from upheld.runner.lanes import Lane, LanePlugin, Lanes
+from upheld.runner.lane import LanePlugin
+from upheld.runner.lanes import Lane, Lanes
 from upheld.spec.durations import Durations, Recorded
 from upheld.supervisor.reaper import RunScope
 from upheld.verdicts import Verdict

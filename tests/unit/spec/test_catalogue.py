@@ -118,7 +118,7 @@ def catalogue(features: Path) -> Catalogue:
 
 
 def test_rows_are_named_by_scenario_program_and_mode(catalogue: Catalogue) -> None:
-    """Program and mode come from the Examples or from the sentence, in the order of the files."""
+    """Program and mode come from the Examples or from a line, in the order of files."""
     assert [row.id for row in selection.rows(catalogue)] == [
         "G1.replayed-after-a-crash[ledger-exactly_once]",
         "G1.replayed-after-a-crash[ledger-at_least_once]",
@@ -145,7 +145,7 @@ def test_a_scenario_knows_its_feature_and_its_tags(catalogue: Catalogue) -> None
 
 
 def test_a_table_belongs_to_its_line(features: Path) -> None:
-    """As written it has the placeholders, in a row their values; the whole of a line has both."""
+    """A table as written has the placeholders, and in a row their values."""
     table = "\n      | interval | <mode> |"
     feature = features / "replay/replays.feature"
     feature.write_text(feature.read_text().replace("When it is killed", f"When it is:{table}", 1))
@@ -190,8 +190,9 @@ def test_a_design_promises_the_rows_of_its_programs_and_modes(
     ],
 )
 def test_only_takes_a_tag_expression(catalogue: Catalogue, only: str, ids: set[str]) -> None:
-    """Cucumber's expressions choose; the @ may be left out, and a guarantee's id stands for its
-    scenarios.
+    """Cucumber's expressions choose, and the @ may be left out.
+
+    A guarantee's id stands for its scenarios.
     """
     chosen = selection.chooser(catalogue, only=only)
 
@@ -199,8 +200,9 @@ def test_only_takes_a_tag_expression(catalogue: Catalogue, only: str, ids: set[s
 
 
 def test_one_mode_is_enough_where_the_tag_says_so(features: Path) -> None:
-    """Who has both modes is judged in exactly_once, who has one in that, and who is asked for one
-    mode in that.
+    """A design is judged in exactly_once if it has both modes, or in its only one.
+
+    A run that is asked for one mode judges in that.
     """
     feature = features / "replay/replays.feature"
     feature.write_text(
@@ -225,8 +227,9 @@ def test_one_mode_is_enough_where_the_tag_says_so(features: Path) -> None:
 
 
 def test_one_program_is_enough_where_the_tag_says_so(features: Path) -> None:
-    """Who has several programs is judged on the one with more state, in each mode, and who has one
-    on that.
+    """A design is judged in each mode on the one of its programs with more state.
+
+    A design with one program is judged on that.
     """
     feature = features / "replay/replays.feature"
     feature.write_text(
@@ -252,7 +255,7 @@ def test_one_program_is_enough_where_the_tag_says_so(features: Path) -> None:
 
 
 def test_what_is_tagged_soak_is_asked_for(features: Path) -> None:
-    """It is neither judged nor promised, but where an expression names the tag or the scenario."""
+    """A row is judged if an expression names the tag or the scenario, and only then."""
     (features / "transactions/crashes.feature").write_text(
         TRANSACTIONS.replace("@slow", "@slow @soak")
     )
@@ -277,7 +280,7 @@ def test_what_is_tagged_soak_is_asked_for(features: Path) -> None:
 
 
 def test_only_and_guarantee_narrow_each_other(catalogue: Catalogue) -> None:
-    """What is asked for twice is what both ask for."""
+    """A row is chosen if both options choose it."""
     chosen = selection.chooser(catalogue, only="not @G1.replayed-by-a-relay", guarantees=["G1"])
 
     assert {row.id.partition("[")[0] for row in selection.rows(catalogue, chosen)} == {
@@ -315,7 +318,7 @@ def test_what_does_not_exist_is_refused(
 
 
 def test_the_listing_counts_what_a_run_is_held_to(catalogue: Catalogue) -> None:
-    """`list --json` holds rows, counts and the promises of each design, and is plain JSON."""
+    """`list --json` holds rows, counts and promises of designs, and is plain JSON."""
     listing = json.loads(
         json.dumps(explain.listing(catalogue, [Design("exact", modes=("exactly_once",))]))
     )
@@ -336,7 +339,7 @@ def test_a_listing_can_be_narrowed(catalogue: Catalogue) -> None:
 
 
 def test_an_explanation_tells_promise_source_and_scenarios(catalogue: Catalogue) -> None:
-    """What a guarantee means, where it is documented, who judges it and what that finds."""
+    """An explanation has the promise, its source, its scenarios and their anomalies."""
     told = explain.as_text(
         explain.explanation(catalogue, "G1", anomalies_of=lambda _: ["duplicated", "lost"])
     )
@@ -411,7 +414,7 @@ def test_no_catalogue_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_catalogue_lists_every_guarantee() -> None:
-    """G1 to G69 and SLA are there, each with its promise; what is not specified says why."""
+    """G1 to G69 and SLA have a promise each; an unspecified one says why."""
     guarantees = load().guarantees
 
     assert {f"G{number}" for number in range(1, 70)} | {"SLA"} == set(guarantees)

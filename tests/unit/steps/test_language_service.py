@@ -1,4 +1,4 @@
-"""Cucumber's language service finds every sentence, so that an editor completes them and jumps."""
+"""Cucumber's language service finds every sentence: an editor completes and jumps."""
 
 import json
 import os

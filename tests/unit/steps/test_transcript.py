@@ -21,7 +21,7 @@ CLAIMED = re.compile(r"trial\.claim\('(?P<check>[\w-]+)'")
 
 
 def test_each_row_makes_the_calls_as_stored() -> None:
-    """Every row asks what it asked; `python tools/golden.py` writes a change that was meant."""
+    """Every row asks the same; `python tools/golden.py` writes an intended change."""
     found = list(differences(stored(TRANSCRIPT), transcript()))
 
     assert not found, "\n".join(found)
@@ -41,14 +41,14 @@ def test_a_difference_names_the_row_and_its_first_other_call() -> None:
 
 
 def test_waits_that_follow_each_other_are_one() -> None:
-    """Five seconds and then two are seven; those of another application, or later, are not."""
+    """Five seconds and two are seven; those of another application, or later, are not."""
     calls = [f"trial.watch({each} ms)" for each in ("a,5000", "a,2000", "b,1", "a,1")]
 
     assert normal(calls) == [f"trial.watch({each} ms)" for each in ("a,7000", "b,1", "a,1")]
 
 
 def test_each_sentence_calls_the_check_of_its_claim() -> None:
-    """A row's calls claim what the table of claims says of its sentences, in their order."""
+    """A row's calls claim the checks of its sentences by the table, in their order."""
     calls = transcript()
     for scenario in catalogue.load().scenarios:
         for row in scenario.rows:
@@ -59,7 +59,7 @@ def test_each_sentence_calls_the_check_of_its_claim() -> None:
 
 
 def test_arrivals_that_begin_end() -> None:
-    """In each row the lines that begin and end arrivals take turns, and the last one ends them."""
+    """In each row the lines that begin and end arrivals take turns."""
     for scenario in catalogue.load().scenarios:
         for row in scenario.rows:
             lines = [step.text for step in row.steps]
@@ -69,7 +69,7 @@ def test_arrivals_that_begin_end() -> None:
 
 
 def test_a_description_that_comes_too_late_is_refused() -> None:
-    """What a Given line says after the application was used would be without effect."""
+    """A Given line after the first use of the application would be without effect."""
     scene = Scene(cast(Trial, StubTrial([], frozenset())))
     scene.describe(program="ledger")
     scene.subjects()

@@ -85,7 +85,7 @@ class Server:
     launch: "_Launch" = field(repr=False)
 
     def write_with(self, threads: int) -> None:
-        """Have so many of its threads write.
+        """Set how many of its threads write.
 
         With none, writes wait and time out, while reads are answered.
         """

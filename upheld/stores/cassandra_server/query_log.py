@@ -238,7 +238,7 @@ class _Document:
         )
 
     def _number(self, size: int) -> int:
-        """Return an unsigned number of so many bytes, the lowest first."""
+        """Return an unsigned number of `size` bytes, the lowest first."""
         self._at += size
         return int.from_bytes(self._data[self._at - size : self._at], "little")
 

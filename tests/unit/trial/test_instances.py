@@ -1,0 +1,184 @@
+"""How instances start and end, and which verdict that is."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from attempts import Attempt, FakeInstance, timeless
+
+from upheld.history.events import Instance, Mark
+from upheld.history.marks import Happening
+from upheld.protocol.messages import (
+    Error,
+    Failed,
+    Message,
+    Ready,
+    StandingBy,
+    Stopped,
+    Unsupported,
+)
+from upheld.trial.instances import Instances, Launch
+from upheld.verdicts import AdapterBreach, NotOffered, Violated
+
+REFUSALS: list[Message] = [
+    Error(definite=True, message="no"),
+    Failed(kind="conflict", message="no"),
+    Unsupported(reason="no"),
+]
+
+
+@pytest.fixture
+def attempt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Attempt:
+    """An attempt in which time passes by sleeps alone."""
+    return timeless(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def queried() -> list[str]:
+    """The keys that instances are asked for."""
+    return []
+
+
+@pytest.fixture
+def instances(attempt: Attempt, queried: list[str]) -> Instances:
+    """The instances of the attempt."""
+    probes: Any = SimpleNamespace(query=lambda _, key: queried.append(key))
+    return Instances(attempt.recorder, attempt.rig, attempt.manifest, probes)
+
+
+def happened(attempt: Attempt) -> list[str]:
+    """Return the events of instances in the history."""
+    return [event.event for event in attempt.history.of(Instance)]
+
+
+def test_a_ready_instance_is_asked_for_the_first_keys(
+    attempt: Attempt, instances: Instances, queried: list[str]
+) -> None:
+    """Its group is the application's, and a table that it names is the output."""
+    application = attempt.application("pulse")
+    application.keys = [f"robot-{number}" for number in range(20)]
+    attempt.instance.replies = [Ready(consumer_group="group", table="changelog")]
+
+    assert instances.start(application) is attempt.instance
+
+    assert (application.group, application.table, application.partitions) == (
+        "group",
+        "changelog",
+        8,
+    )
+    assert queried == application.keys[:16]
+    assert happened(attempt) == ["started", "ready"]
+
+
+def test_an_instance_is_told_how_it_is_launched(attempt: Attempt, instances: Instances) -> None:
+    """A successor has the name of the dead instance, and a disk of its own."""
+    application = attempt.application()
+
+    instances.start(application, "b", Launch(in_place_of="a", apart=True, default_mode=True))
+
+    ((_, request),) = attempt.instance.asked
+    assert (request.instance, request.mode, request.standing_by) == ("a", None, False)
+    assert request.state_dir == str(application.directory / "b")
+    assert request.durable_dir == str(application.directory / "durable-b")
+
+
+def test_an_instance_of_another_cluster_stands_by(attempt: Attempt, instances: Instances) -> None:
+    """The cluster is in its application id."""
+    attempt.instance.replies = [StandingBy()]
+
+    instances.start(attempt.application(), "green", Launch(cluster="green"))
+
+    ((_, request),) = attempt.instance.asked
+    assert (request.application_id, request.standing_by) == ("trial-relay-green", True)
+    assert happened(attempt) == ["started", "standing-by"]
+
+
+@pytest.mark.parametrize("reply", REFUSALS)
+def test_a_refusal_that_is_allowed_is_marked(
+    attempt: Attempt, instances: Instances, reply: Message
+) -> None:
+    """It is no failure of the design."""
+    attempt.instance.replies = [reply]
+
+    assert instances.start(attempt.application(), launch=Launch(may_refuse=True)) is None
+
+    (mark,) = attempt.history.of(Mark)
+    assert (mark.happening, mark.evidence) == (Happening.START_REFUSED, {"said": "no"})
+
+
+@pytest.mark.parametrize("reply", REFUSALS[:2])
+def test_a_failed_start_is_a_breach_unless_something_befell_it(
+    attempt: Attempt, instances: Instances, reply: Message
+) -> None:
+    """Beside another instance, and after a fault, the design is to blame."""
+    attempt.instance.replies = [reply]
+    application = attempt.application()
+
+    with pytest.raises(AdapterBreach, match="answered start with"):
+        instances.start(application)
+    with pytest.raises(Violated, match="does not start beside another: no"):
+        instances.start(application, "b")
+    instances.kill(application, "b")
+    with pytest.raises(Violated, match="does not start again after the fault: no"):
+        instances.start(application)
+
+
+def test_what_a_design_does_not_support_is_not_offered(
+    attempt: Attempt, instances: Instances
+) -> None:
+    """The reason is the design's own."""
+    attempt.instance.replies = [Unsupported(reason="no such mode")]
+
+    with pytest.raises(NotOffered, match="does not offer this: no such mode"):
+        instances.start(attempt.application())
+
+
+def test_a_dead_instance_is_found(attempt: Attempt, instances: Instances) -> None:
+    """A failure is told apart from an exit without a word."""
+    application = attempt.application()
+    instances.start(application)
+    instances.demand_alive(application)
+
+    attempt.instance.exit_code = 3
+    with pytest.raises(Violated, match="exited with 3 and no `failed`"):
+        instances.demand_alive(application)
+    attempt.instance.failed = Failed(kind="fenced", message="another one writes")
+    with pytest.raises(Violated, match="gave up: fenced, another one writes"):
+        instances.demand_alive(application)
+    assert happened(attempt) == ["started", "ready", "exited", "failed"]
+
+
+@pytest.mark.parametrize(("capabilities", "stops"), [((), 1), (("reusable",), 2)])
+def test_only_what_still_runs_is_stopped_twice(
+    attempt: Attempt, capabilities: tuple[str, ...], stops: int
+) -> None:
+    """An instance that is not reusable has ended after its first stop."""
+    manifest = attempt.manifest_with(*capabilities)
+    probes: Any = None
+    instances = Instances(attempt.recorder, attempt.rig, manifest, probes)
+    application = attempt.application()
+    application.running["a"] = instance = as_running(Stopped())
+
+    instances.stop(application, twice=True)
+
+    assert len(instance.asked) == stops
+    assert attempt.given_back == [instance]
+    assert application.running == {}
+
+
+def test_a_kill_is_counted(attempt: Attempt, instances: Instances) -> None:
+    """The report says how often a row has killed."""
+    application = attempt.application()
+    application.running["a"] = as_running(Stopped())
+
+    assert instances.kill(application) == [1, 2]
+
+    assert instances.kills == 1
+    (event,) = attempt.history.of(Instance)
+    assert (event.event, event.detail) == ("killed", "2 processes")
+
+
+def as_running(*replies: Message) -> Any:
+    """Make an instance that has been started already."""
+    return FakeInstance(*replies)

@@ -1,0 +1,226 @@
+"""Each wait has an end, a record of it, and a deadline."""
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from attempts import Attempt, timeless
+
+from upheld.history.events import Committed, InputRested, Mark, Measured, Offsets
+from upheld.history.marks import Happening
+from upheld.trial.application import Application
+from upheld.trial.waits import Waits
+from upheld.verdicts import NotOffered, Violated
+
+
+@pytest.fixture
+def attempt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Attempt:
+    """An attempt in which time passes by sleeps alone."""
+    return timeless(tmp_path, monkeypatch)
+
+
+class World:
+    """Probes, instances and a monitor of which a test writes the answers."""
+
+    def __init__(self, attempt: Attempt) -> None:
+        self.attempt = attempt
+        self.committed: Offsets | None = {"trial-relay-input-0": 5}
+        self.drained: Callable[[], bool] = lambda: True
+        self.decided: Callable[[], bool] = lambda: True
+        self.left_open = False
+        self.sizes = [1]
+        self.observed = 0
+        self.ended: list[str] = []
+
+    def waits(self, *capabilities: str) -> Waits:
+        """Return the waits for a design with these capabilities."""
+        attempt = self.attempt
+        probes: Any = SimpleNamespace(
+            observe=self._observe,
+            committed=lambda _, **__: self.committed,
+            all_decided=lambda _: self.decided(),
+            is_left_open=lambda _: self.left_open,
+            ends=lambda _: ({0: 1}, {0: 1}),
+            measure=lambda *_: SimpleNamespace(size=self._size(), unit="rows"),
+            first_size=lambda _: next(attempt.history.of(Measured), None),
+            outputs_seen=lambda _: self.observed,
+        )
+        monitor: Any = SimpleNamespace(
+            tick=lambda _: None, is_drained=lambda _, **__: self.drained()
+        )
+        instances: Any = SimpleNamespace(
+            gave_up=lambda _, name: self.ended.append(f"{name} gave up"),
+            start=lambda _: self.ended.append("started"),
+        )
+        manifest = attempt.manifest_with(*capabilities)
+        return Waits(attempt.recorder, attempt.rig, manifest, probes, instances, monitor)
+
+    def after(self, milliseconds: int) -> Callable[[], bool]:
+        """Return a condition that holds from then on."""
+        return lambda: self.attempt.recorder.now_ms >= milliseconds
+
+    def _observe(self, _: Application) -> None:
+        self.observed += 1
+
+    def _size(self) -> int:
+        return self.sizes.pop(0) if len(self.sizes) > 1 else self.sizes[0]
+
+
+@pytest.fixture
+def world(attempt: Attempt) -> World:
+    """A design that has done all that is waited for."""
+    return World(attempt)
+
+
+def grouped(attempt: Attempt) -> Application:
+    """Declare an application whose design names a consumer group."""
+    application = attempt.application()
+    application.group = "group"
+    return application
+
+
+def test_a_drained_input_is_observed_to_the_end(attempt: Attempt, world: World) -> None:
+    """From then on the outputs are not observed all along any more."""
+    application = grouped(attempt)
+    application.sight.observed_ms = 0
+    world.drained = world.after(500)
+
+    world.waits().drain(application)
+
+    assert 500 <= attempt.recorder.now_ms < 600
+    assert world.observed > 10
+    assert application.sight.observed_ms is None
+
+
+def test_an_input_that_moves_no_further_is_stuck(attempt: Attempt, world: World) -> None:
+    """The anomaly says where the offsets rest, and where the input ends."""
+    application = grouped(attempt)
+    application.input.ends = {"trial-relay-input-0": 9}
+    world.drained = lambda: False
+
+    with pytest.raises(Violated, match=r"rest at \{.*: 5\}, the visible input ends at \{.*: 9\}"):
+        world.waits().drain(application)
+    assert attempt.recorder.now_ms < 2_500
+
+
+def test_an_input_that_moves_is_given_time(attempt: Attempt, world: World) -> None:
+    """The time until an input is stuck begins anew with each progress."""
+    application = grouped(attempt)
+
+    def moves() -> bool:
+        world.committed = {"trial-relay-input-0": attempt.recorder.now_ms // 1_000}
+        return attempt.recorder.now_ms > 9_000
+
+    world.drained = moves
+
+    world.waits().drain(application)
+
+
+def test_an_instance_that_stops_loudly_is_started_once_more(attempt: Attempt, world: World) -> None:
+    """As a supervisor of processes does."""
+    application = grouped(attempt)
+    stopped: Any = SimpleNamespace(failed=True)
+    application.running["a"] = stopped
+
+    world.waits().drain_again(application)
+
+    assert world.ended == ["a gave up", "started"]
+
+
+def test_a_cut_says_how_long_readers_waited(attempt: Attempt, world: World) -> None:
+    """The time until nothing is open is measured, unless it was measured already."""
+    application = grouped(attempt)
+    world.decided = world.after(300)
+
+    world.waits().settle(application)
+    world.waits().settle(application, waited_ms=77)
+
+    measured, given = attempt.history.of(Committed)
+    assert 300 <= measured.stable_ms < 400
+    assert (measured.offsets, measured.down) == ({"trial-relay-input-0": 5}, True)
+    assert given.stable_ms == 77
+
+
+def test_a_transaction_that_outlives_its_timeout_is_stuck(attempt: Attempt, world: World) -> None:
+    """The broker would have aborted it by then."""
+    world.decided = lambda: False
+
+    with pytest.raises(Violated, match="still open long after its timeout"):
+        world.waits().settle(grouped(attempt))
+    assert attempt.recorder.now_ms < 5_200
+
+
+def test_a_transaction_that_the_dead_left_open_may_stay(attempt: Attempt, world: World) -> None:
+    """The outputs are observed between two looks that find it open."""
+    world.decided = lambda: False
+    world.left_open = True
+
+    world.waits().settle(grouped(attempt), until_decided=False)
+
+    (cut,) = attempt.history.of(Committed)
+    assert cut.offsets == {"trial-relay-input-0": 5}
+    assert attempt.recorder.now_ms == 0
+
+
+def test_an_input_rests_no_longer_than_promised(attempt: Attempt, world: World) -> None:
+    """Where the outcome is visible before that, the look at it ends."""
+    application = grouped(attempt)
+    world.drained = world.after(200)
+    world.waits().rest(application, 1_000)
+    world.drained = lambda: False
+    application.ready_ms = attempt.recorder.now_ms
+    world.waits().rest(application, 1_000)
+
+    early, late = attempt.history.of(InputRested)
+    assert 200 <= early.looked_ms < 300
+    assert 1_000 <= late.looked_ms - late.since_ms < 1_100
+    assert (late.tolerance_ms, late.canary_ms) == (1_000, 3)
+
+
+def test_a_recovery_is_marked_if_there_was_one(attempt: Attempt, world: World) -> None:
+    """The look is recorded in either case."""
+    application = grouped(attempt)
+
+    world.waits().recovers(application, 0, 500, world.after(100))
+    world.waits().recovers(application, attempt.recorder.now_ms, 500, lambda: False)
+
+    (mark,) = attempt.history.of(Mark)
+    assert mark.happening == Happening.RECOVERED
+    assert 100 <= mark.evidence["after_ms"] < 200
+    assert len(list(attempt.history.of(InputRested))) == 2
+
+
+def test_the_first_output_counts_from_the_cold_start(attempt: Attempt, world: World) -> None:
+    """The promised time begins at the last cold start or switch of clusters."""
+    attempt.recorder.wait(1.0, lambda: False)
+    attempt.recorder.mark(Happening.STARTED_COLD)
+    started_ms = attempt.recorder.now_ms
+    attempt.recorder.wait(1.0, lambda: False)
+
+    world.waits().first_output(grouped(attempt), 5_000)
+
+    (look,) = attempt.history.of(InputRested)
+    assert look.since_ms == started_ms
+
+
+@pytest.mark.parametrize(("within_ms", "size"), [(1_000, 10), (30, 40)])
+def test_a_state_is_measured_until_it_is_small(
+    attempt: Attempt, world: World, within_ms: int, size: int
+) -> None:
+    """If the promised time is up before that, it is recorded as it is."""
+    waits = world.waits("measure")
+    application = grouped(attempt)
+    world.sizes = [5, 40, 40, 40, 10]
+
+    waits.measure(application)
+    waits.measure(application, times=2, within_ms=within_ms)
+
+    assert [each.size for each in attempt.history.of(Measured)] == [5, size]
+
+
+def test_a_state_of_unknown_size_is_not_offered(attempt: Attempt, world: World) -> None:
+    """A design may not say how much it holds."""
+    with pytest.raises(NotOffered, match="capability measure"):
+        world.waits().measure(grouped(attempt))
