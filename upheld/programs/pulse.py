@@ -24,7 +24,7 @@ Parameters: commit_interval_ms.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeVar, cast
+from typing import Final, NamedTuple, TypeVar
 
 from upheld.history.events import Record
 from upheld.programs.contract import (
@@ -124,7 +124,7 @@ def said(record: Record) -> Tally | str | None:
 
 
 def _said(record: Record) -> Tally | str | None:
-    value = None if record.value is None else loaded(record.value)
+    value = loaded(b"null" if record.value is None else record.value)
     if record.key is None:
         raise ValueError("it has no key")
     if role_of(record) == ROBOTS:
@@ -136,9 +136,9 @@ def _said(record: Record) -> Tally | str | None:
     return Tally(points, points, ts_ms, ts_ms)
 
 
-def _typed(value: object, name: str, kind: type[Kind]) -> Kind:
+def _typed(value: Mapping[str, object], name: str, kind: type[Kind]) -> Kind:
     """Return a field of just this type; a truth value is no number."""
-    field = cast(Mapping[str, object], value)[name]  # a TypeError if it has no fields
+    field = value[name]
     if type(field) is not kind:
         raise TypeError(f"{name} is no {kind.__name__}")
     return field
