@@ -167,9 +167,9 @@ class Server:
             return self.design.run(stopping)
         except Failed as failure:
             return self.give_up(failure)
-        except BaseException:  # noqa: BLE001 - the log keeps the traceback; the harness sees the exit
+        except BaseException:  # noqa: BLE001 - logged; the harness sees the exit
             sys.excepthook(*sys.exc_info())
-        except:  # noqa: E722 - C code of a client can raise what is no exception, out of a callback
+        except:  # noqa: E722 - a callback from C can raise what is no exception
             print(sys.exc_info()[1], file=sys.stderr)
         os._exit(1)
 

@@ -9,6 +9,7 @@ that is set to its own value. An option that is off is left out too, as is the t
 import contextlib
 import functools
 import inspect
+import pkgutil
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ from unittest import mock
 from kio.schema.errors import ErrorCode
 from pytest_bdd.steps import StepFunctionContext
 
+from upheld import nemesis
 from upheld.history.marks import Happening
 from upheld.lint import matches, step_definitions
 from upheld.nemesis.requests import Strike
@@ -44,7 +46,7 @@ PARAMETERS = {
 }
 # What the step modules import to act on a trial: each is replaced by a stub of that name.
 ACTS = (
-    *("brokers", "disks", "membership", "topics", "rejections"),
+    *(module.name for module in pkgutil.iter_modules(nemesis.__path__)),
     *("pause_at", "arrive", "give_up", "out_of_reach", "WallClock", "written"),
 )
 RACES = {

@@ -172,11 +172,12 @@ def cut(offsets: dict[str, int], states: list[State]) -> int:
 
     A state is below them if all its sources are.
     """
-    below = (
-        all(s.offset < offsets.get(f"{s.topic}-{s.partition}", 0) for s in state.sources)
-        for state in states
-    )
-    return max((number for number, is_below in enumerate(below, 1) if is_below), default=0)
+
+    def is_below(source: Record) -> bool:
+        return source.offset < offsets.get(f"{source.topic}-{source.partition}", 0)
+
+    below = (all(map(is_below, state.sources)) for state in states)
+    return max((number for number, is_all in enumerate(below, 1) if is_all), default=0)
 
 
 @check(
@@ -265,7 +266,7 @@ def _is_due(
 
 
 class _Member(NamedTuple):
-    """An account of an entry's collection, and whether its output holds the entry."""
+    """An account of an entry, and whether its output holds the entry."""
 
     key: bytes
     has: bool
@@ -280,14 +281,12 @@ def whole(history: History, application: str) -> list[Anomaly]:
     """
     view = view_of(history, application)
     found = [anomaly for anomaly in view.foreign if anomaly.name == "torn"]
-    shown = {
-        key: max((o.index for o in view.outputs.get(key, [])), default=-1) for key in view.states
-    }
     members: dict[tuple[int, int], list[_Member]] = {}
     for key, states in view.states.items():
+        shown = max((output.index for output in view.outputs.get(key, [])), default=-1)
         for index, state in enumerate(states):
             address = (state.source.partition, state.source.offset)
-            members.setdefault(address, []).append(_Member(key, index <= shown[key], state))
+            members.setdefault(address, []).append(_Member(key, index <= shown, state))
     for collection in members.values():
         have = [text(member.key) for member in collection if member.has]
         lack = [member for member in collection if not member.has]

@@ -28,11 +28,10 @@ def races(history: History, application: str) -> Counter[Happening]:
     """
     view = view_of(history, application)
     count = Counter[Happening]()
-    rows, partners = (
-        [r for r in view.inputs if r.visible and r.topic == view.application.topics[role]]
-        for role in view.program.inputs
-    )
-    lies = {partner.key: partner.partition for partner in partners}
+    left, right = (view.application.topics[role] for role in view.program.inputs)
+    visible = [record for record in view.inputs if record.visible]
+    rows = [record for record in visible if record.topic == left]
+    lies = {record.key: record.partition for record in visible if record.topic == right}
     before: dict[bytes | None, tuple[Record, bytes | None]] = {}
     for record in rows:
         ticker = loaded(record.value or b"{}").get("ticker")

@@ -20,10 +20,10 @@ def preserved(history: History, application: str) -> list[Anomaly]:
     """
     view = view_of(history, application)
     found = list(view.foreign)
-    for key in view.states.keys() - view.outputs.keys():
-        found.append(
-            view.anomaly("lost", f"{text(key)} has no visible output", key, view.states[key][-1])
-        )
+    for key, states in view.states.items():
+        if key not in view.outputs:
+            said = f"{text(key)} has no visible output"
+            found.append(view.anomaly("lost", said, key, states[-1]))
     for key, outputs in view.outputs.items():
         for output in outputs:
             if not output.anomaly:
@@ -54,6 +54,6 @@ def _changed(view: View, key: bytes, record: Record, state: State) -> Iterator[A
 
 
 def _missing_headers(record: Record, source: Record) -> list[str]:
-    """Return the names of the input's headers that an output lacks, or has in another order."""
+    """Return the names of the input's headers that an output lacks, in order."""
     kept = iter(record.headers)  # each header is looked for after the one before it
     return [header[0] for header in source.headers if header not in kept]

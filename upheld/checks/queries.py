@@ -143,8 +143,10 @@ def online(history: History, application: str) -> list[Anomaly]:
     return [
         Anomaly(
             name="stuck",
-            text=f"{answer.name} could not be asked {answer.at_ms - dead.at_ms} ms after another "
-            "died",
+            text=(
+                f"{answer.name} could not be asked {answer.at_ms - dead.at_ms} ms after another "
+                "died"
+            ),
             key=text(answer.key),
         )
         for answer in later

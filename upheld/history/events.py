@@ -174,9 +174,9 @@ class Record(Event):
         """
         fields = self.__dict__
         return (
-            f'{{"kind":"record","topic":{_quoted(fields["topic"])},"partition":{fields["partition"]},'
-            f'"offset":{fields["offset"]},"timestamp_ms":{fields["timestamp_ms"]},'
-            f'"key":{_key_json(fields["key"])},'
+            f'{{"kind":"record","topic":{_quoted(fields["topic"])},'
+            f'"partition":{fields["partition"]},"offset":{fields["offset"]},'
+            f'"timestamp_ms":{fields["timestamp_ms"]},"key":{_key_json(fields["key"])},'
             f'"value":{_json(fields["value"])},"headers":[{_headers_json(fields["headers"])}],'
             f'"visible":{"true" if fields["visible"] else "false"},'
             f'"incarnation":{fields["incarnation"]},"seen_ms":{fields["seen_ms"]}}}'

@@ -104,7 +104,10 @@ def _judge_claims(path: Path, history: History) -> ClaimsJudged:
 
 
 def _as_recorded(path: Path, ended: events.Ended, judged: ClaimsJudged) -> Judged:
-    """Return the recorded end: before, between or after claims, the record is the evidence."""
+    """Return the recorded end.
+
+    Before, between or after claims, the record is the evidence.
+    """
     if ended.verdict in {Verdict.UPHELD, judged.found.verdict}:
         if not judged.claims:
             raise UsageProblem(f"{path} holds no claim, so it proves nothing")

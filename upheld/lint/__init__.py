@@ -365,7 +365,10 @@ def matches(definition: StepFunctionContext, step: Step) -> bool:
 
 
 def _plain_words(features: Path) -> Iterator[str]:
-    """Demand plain present tense, and a reason where a scenario asks for less than usual."""
+    """Demand plain present tense, and a reason for a workload below the usual.
+
+    The reason is a comment above the line.
+    """
     for path in sorted(features.rglob("*.feature")):
         above = ""
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):

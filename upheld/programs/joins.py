@@ -191,7 +191,7 @@ def model(join: Join, inputs: Iterable[Record]) -> States:
 
 
 def _met(join: Join, record: Record, rights: dict[bytes, list[Met]]) -> list[State]:
-    """Make the states of one left record: alone, then with each right record that it refers to."""
+    """Make the states of a left record: alone, then with each right one it refers to."""
     key = record.key or b""
     row = join.left.read(record)
     partner = None if row is None else join.partner(row)
@@ -284,7 +284,7 @@ class Diagnostician:
         return Diagnosis("phantom", f"{result.left_at} {why}", right or left)
 
     def _fault(self, place: str | None, row: Row | None, table: Table) -> Diagnosis | None:
-        """Return the anomaly of one side.
+        """Name the anomaly of one side.
 
         There is none if a visible record says this row, or if no record is named.
         """

@@ -254,7 +254,10 @@ class Diagnostician:
         )
 
     def _nowhere(self, row: Sums, effects: list[Effect], *, is_repeated: bool) -> Diagnosis:
-        """Diagnose a row whose applied position no state has, by the record that stands there."""
+        """Diagnose a row whose applied position no state has.
+
+        The record at that position tells.
+        """
         record = self._by_first_hop.get(row.applied)
         if record is None:
             return Diagnosis("phantom", "no entry has its applied position")
@@ -279,7 +282,10 @@ class Diagnostician:
         return Diagnosis("torn", why, due.source, due)
 
     def _beside(self, row: Sums, due: State, effects: list[Effect]) -> Diagnosis:
-        """Diagnose a row with a state's applied position and other sums, by the difference."""
+        """Diagnose a row with a state's applied position and other sums.
+
+        The difference tells.
+        """
         right = Sums._make(due.value)
         cents = row.balance_cents - right.balance_cents
         postings = row.postings - right.postings
@@ -307,7 +313,10 @@ class Diagnostician:
 
 
 def _values(states: States) -> Values:
-    return {key: {state.value for state in each} for key, each in states.items()}
+    values: Values = {}
+    for key, each in states.items():
+        values[key] = {state.value for state in each}
+    return values
 
 
 LEDGER = Program(

@@ -24,7 +24,7 @@ Parameters: commit_interval_ms.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeVar, cast
+from typing import Final, NamedTuple, TypeVar
 
 from upheld.history.events import Record
 from upheld.programs.contract import (
@@ -124,7 +124,7 @@ def said(record: Record) -> Tally | str | None:
 
 
 def _said(record: Record) -> Tally | str | None:
-    value = None if record.value is None else loaded(record.value)
+    value = loaded(b"null" if record.value is None else record.value)
     if record.key is None:
         raise ValueError("it has no key")
     if role_of(record) == ROBOTS:
@@ -136,9 +136,9 @@ def _said(record: Record) -> Tally | str | None:
     return Tally(points, points, ts_ms, ts_ms)
 
 
-def _typed(value: object, name: str, kind: type[Kind]) -> Kind:
+def _typed(value: Mapping[str, object], name: str, kind: type[Kind]) -> Kind:
     """Return a field of just this type; a truth value is no number."""
-    field = cast(Mapping[str, object], value)[name]  # a TypeError if it has no fields
+    field = value[name]
     if type(field) is not kind:
         raise TypeError(f"{name} is no {kind.__name__}")
     return field
@@ -183,12 +183,12 @@ class Merged:
 
     def below(self, key: bytes, offsets: dict[str, int]) -> Progress:
         """Count the robot's records below committed offsets (topic-partition -> offset)."""
+
+        def is_below(record: Record) -> bool:
+            return record.offset < offsets.get(f"{record.topic}-{record.partition}", 0)
+
         read = self._read[key]
-        counts = (
-            sum(r.offset < offsets.get(f"{r.topic}-{r.partition}", 0) for r in read[role])
-            for role in ROLES
-        )
-        return tuple(counts)
+        return tuple(sum(map(is_below, read[role])) for role in ROLES)
 
     def whole(self, key: bytes) -> Progress:
         """Count the records of a robot."""
@@ -247,13 +247,11 @@ def model(inputs: Iterable[Record]) -> States:
     for record in inputs:
         if role_of(record) != ROBOTS:
             last[record.key or b""] = record
-    return {
-        key: [
-            State(key, value, record, (), "")
-            for value in (ON_ITS_WAY, merged.row(key, merged.whole(key)))
-        ]
-        for key, record in last.items()
-    }
+    states: States = {}
+    for key, record in last.items():
+        values = (ON_ITS_WAY, merged.row(key, merged.whole(key)))
+        states[key] = [State(key, value, record, (), "") for value in values]
+    return states
 
 
 def value_of(record: Record) -> Frequency:

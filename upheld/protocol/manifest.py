@@ -159,7 +159,10 @@ def _find(spec: str) -> Path:
 
 
 def _filled(argument: object, folder: Path) -> object:
-    """Fill in the two placeholders, and leave every other brace alone: an argument may be JSON."""
+    """Fill in the two placeholders.
+
+    Every other brace stays: an argument may be JSON.
+    """
     if not isinstance(argument, str):
         return argument
     return argument.replace("{python}", sys.executable).replace("{dir}", str(folder))
@@ -183,7 +186,10 @@ def _first(error: ValidationError) -> str:
 
 
 def _known_failures(manifest_file: Path, name: str) -> dict[str, tuple[str, str]]:
-    """Read a file of lines *id, reason, link*: id -> (reason, link). A reason may hold commas."""
+    """Read a file of lines *id, reason, link* into id -> (reason, link).
+
+    A reason may hold commas.
+    """
     file = manifest_file.parent / name
     try:
         lines = file.read_text(encoding="utf-8").splitlines()

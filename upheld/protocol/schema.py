@@ -9,8 +9,9 @@ def schema() -> Mapping[str, object]:
     """Return the schemas of requests and replies, and the replies to each request."""
     return {
         "title": "The adapter protocol of upheld",
-        "description": "One JSON object a line: requests on standard input, replies on standard "
-        "output.",
+        "description": (
+            "One JSON object a line: requests on standard input, replies on standard output."
+        ),
         "protocol": PROTOCOL_VERSION,
         "request": REQUEST.json_schema(),
         "reply": REPLY.json_schema(),

@@ -44,7 +44,7 @@ def table(rows: list[RowResult], promises: dict[str, str]) -> Table:
 
 
 def _cell(verdicts: list[Verdict]) -> Text:
-    """Return the worst verdict with its share of the rows, or a dash if there are none."""
+    """Return the worst verdict with its share of the rows; a dash without rows."""
     if not verdicts:
         return Text(NOT_JUDGED, style="dim")
     worst = min(verdicts, key=list(Verdict).index)

@@ -89,7 +89,10 @@ def lanes(history: History, anomalies: list[Anomaly]) -> list[Lane]:
 def _records(
     history: History, application: Application, prefix: str, named: set[str | None]
 ) -> list[Lane]:
-    """Return the lanes of input, dead letters and output; anomalies name some of the records."""
+    """Return the lanes of input, dead letters and output.
+
+    Records that an anomaly names have a sign.
+    """
     view = view_of(history, application.name)
     topics = {
         "input": {application.topics[role] for role in view.program.inputs},
@@ -109,15 +112,15 @@ def _records(
 
 def _lives(history: History, application: Application, prefix: str, end_ms: int) -> list[Lane]:
     """Return a lane for each instance."""
-    own = [event for event in history.of(Instance) if event.application == application.name]
-    return [
-        _life(prefix + name, [event for event in own if event.name == name], end_ms)
-        for name in dict.fromkeys(event.name for event in own)
-    ]
+    by_name: dict[str, list[Instance]] = {}
+    for event in history.of(Instance):
+        if event.application == application.name:
+            by_name.setdefault(event.name, []).append(event)
+    return [_life(prefix + name, own, end_ms) for name, own in by_name.items()]
 
 
 def _requests(history: History, application: Application, prefix: str) -> Lane:
-    """Return the lane of the requests that change something, as the proxy has seen them."""
+    """Return the lane of the requests that change something, seen by the proxy."""
     connections = [e for e in history.of(Connection) if e.application == application.name]
     changes = sorted(change for connection in connections for change in connection.changed)
     moments = [

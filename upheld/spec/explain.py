@@ -145,17 +145,18 @@ def explanation(
         title=found.sources.get(guarantee.source or ""),
         broken_by=[feature.broken_by for feature in features if feature.broken_by],
         costs=[feature.costs for feature in features if feature.costs],
-        scenarios=[
-            ExplainedScenario(
-                id=scenario.id,
-                name=scenario.name,
-                file=scenario.feature.file,
-                line=scenario.line,
-                rows=[row.id for row in scenario.rows],
-                anomalies=list(anomalies_of(scenario)),
-            )
-            for scenario in scenarios
-        ],
+        scenarios=[_explained(scenario, anomalies_of(scenario)) for scenario in scenarios],
+    )
+
+
+def _explained(scenario: Scenario, anomalies: Iterable[str]) -> ExplainedScenario:
+    return ExplainedScenario(
+        id=scenario.id,
+        name=scenario.name,
+        file=scenario.feature.file,
+        line=scenario.line,
+        rows=[row.id for row in scenario.rows],
+        anomalies=list(anomalies),
     )
 
 

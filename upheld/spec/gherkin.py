@@ -17,6 +17,7 @@ from gherkin.pickles.compiler import (
     Compiler,
     GherkinDocumentWithURI,
     Pickle,
+    PickleArgumentDataTableCell,
     PickleArgumentDataTableEnvelope,
     PickleArgumentDataTableRow,
     PickleStep,
@@ -210,7 +211,7 @@ def _feature(root: ast.Feature, name: str) -> Feature:
 
 
 def _nodes(children: Iterable[ast.Envelope], tags: tuple[str, ...] = ()) -> Iterator[_Node]:
-    """Find the scenarios of a feature, also those in its rules, each with the tags of its rule."""
+    """Find the scenarios of a feature and of its rules, each with its rule's tags."""
     for child in children:
         if "scenario" in child:
             yield _Node(cast(ast.ScenarioEnvelope, child)["scenario"], tags)
@@ -259,7 +260,10 @@ def _cells(examples: Iterable[ast.Examples]) -> Iterator[tuple[str, dict[str, st
 
 
 def _steps(nodes: Iterable[ast.Step]) -> Iterator[Step]:
-    """Go through the steps as they are written; And and But have the type of the step above."""
+    """Go through the steps as they are written.
+
+    And and But have the type of the step above.
+    """
     above: StepType | None = None
     for node in nodes:
         above = _STEP_TYPES.get(node["keywordType"]) or above
@@ -276,7 +280,11 @@ def _table(step: PickleStep) -> Table:
 
 
 def _texts(rows: Iterable[PickleArgumentDataTableRow | ast.TableRow]) -> Table:
-    return tuple(tuple(cell["value"] for cell in row["cells"]) for row in rows)
+    return tuple(tuple(_values(row["cells"])) for row in rows)
+
+
+def _values(cells: Iterable[PickleArgumentDataTableCell | ast.Cell]) -> Iterator[str]:
+    return (cell["value"] for cell in cells)
 
 
 def _row(pickle: Pickle, scenario: str, cells: Mapping[str, str], lines: Mapping[str, int]) -> Row:

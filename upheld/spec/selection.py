@@ -1,6 +1,6 @@
 """The choice of rows: those of a design's promised rows that the options choose."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol, cast
@@ -213,9 +213,9 @@ def rows_of_the_file(path: Path, found: Catalogue, designs: Iterable[Manifest]) 
         lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageProblem(f"{path} cannot be read: {error}.") from None
-    offered: Mapping[str, set[str]] = {
-        design.name: {row.id for row in promised(found, design)} for design in designs
-    }
+    offered: Rows = {}
+    for design in designs:
+        offered[design.name] = {row.id for row in promised(found, design)}
     chosen: Rows = {name: set() for name in offered}
     for number, line in enumerate(lines, 1):
         if not line.strip():
