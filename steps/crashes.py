@@ -6,7 +6,7 @@ from pytest_bdd import parsers, when
 
 from upheld.history.marks import Look
 from upheld.injectors.proxy.errors import Moment as Side
-from upheld.nemesis import membership
+from upheld.nemesis import membership, pauses
 from upheld.nemesis.moments import MOMENTS, pause_at
 from upheld.nemesis.requests import Strike, arrive, strike_at
 from upheld.steps.lifecycle import WENT_ON_WITHIN_MS
@@ -92,6 +92,13 @@ def paused(scene: Scene) -> None:
     """SIGSTOP every process of instance a before its transaction has offsets."""
     for application in scene.subjects():
         pause_at(scene.trial, application, MOMENTS[BEFORE_ITS_OFFSETS](scene.trial, application))
+
+
+@when(parsers.parse("the application is paused until the broker aborts its transaction"))
+def slept_through(scene: Scene) -> None:
+    """SIGSTOP every process of instance a until its transaction has timed out, then SIGCONT."""
+    for application in scene.subjects():
+        pauses.sleep_through_abort(scene.trial, application)
 
 
 @when(parsers.parse("a successor takes its place"))

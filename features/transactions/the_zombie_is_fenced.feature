@@ -68,3 +68,21 @@ Feature: A restart settles the old transaction and fences the zombie
     Examples:
       | program | mode         |
       | ledger  | exactly_once |
+
+  @G70.slept-through-its-transaction @beyond
+  Scenario Outline: an instance that slept through its transaction timeout goes on or stops loudly
+    Given <program> in mode <mode>
+    And its supervisor restarts it when it stops loudly
+    And 20000 records over 20000 keys are in its input
+    When the application starts
+    And the application is paused until the broker aborts its transaction
+    And the application drains its input
+    And the application stays idle for 1 second
+    Then no output is duplicated
+    And the outputs match the model under <mode>
+    And nothing else changes on the broker
+
+    @core
+    Examples:
+      | program | mode         |
+      | ledger  | exactly_once |

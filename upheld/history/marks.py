@@ -52,6 +52,11 @@ class Happening(StrEnum):
     AFTER_COMMIT = "after-commit", Family.PROCESS, "after a commit"
     EVENTS_WAITING = "events-waiting", Family.PROCESS, "with events waiting"
     WORKER_KILLED = "worker-killed", Family.PROCESS, "{which} is killed"
+    SLEPT_THROUGH_ABORT = (
+        "slept-through-abort",
+        Family.PROCESS,
+        "its transaction was aborted while it was paused",
+    )
     CRASH_POINT = "crash-point", Family.PROCESS, "struck at its {api}: {side}"
 
     # A request or its answer is struck.
