@@ -430,12 +430,18 @@ class TestRelation:
             b'"text"',
             b"\xff",
             b"{}",
-            b'{"account":"ada","balance_cents":1.0,"postings":1,"applied":{"topic":"t","partition":0,"offset":0}}',
-            b'{"account":"ada","balance_cents":true,"postings":1,"applied":{"topic":"t","partition":0,"offset":0}}',
-            b'{"account":"eve","balance_cents":1,"postings":1,"applied":{"topic":"t","partition":0,"offset":0}}',
-            b'{"account":7,"balance_cents":1,"postings":1,"applied":{"topic":"t","partition":0,"offset":0}}',
-            b'{"account":"ada","balance_cents":1,"postings":1,"applied":{"topic":[],"partition":0,"offset":0}}',
-            b'{"account":"ada","balance_cents":1,"postings":1,"applied":{"topic":"t","partition":0,"offset":0},"x":1}',
+            b'{"account":"ada","balance_cents":1.0,"postings":1,'
+            b'"applied":{"topic":"t","partition":0,"offset":0}}',
+            b'{"account":"ada","balance_cents":true,"postings":1,'
+            b'"applied":{"topic":"t","partition":0,"offset":0}}',
+            b'{"account":"eve","balance_cents":1,"postings":1,'
+            b'"applied":{"topic":"t","partition":0,"offset":0}}',
+            b'{"account":7,"balance_cents":1,"postings":1,'
+            b'"applied":{"topic":"t","partition":0,"offset":0}}',
+            b'{"account":"ada","balance_cents":1,"postings":1,'
+            b'"applied":{"topic":[],"partition":0,"offset":0}}',
+            b'{"account":"ada","balance_cents":1,"postings":1,'
+            b'"applied":{"topic":"t","partition":0,"offset":0},"x":1}',
         ],
     )
     def test_a_row_of_no_contract(self, value: bytes | None) -> None:
