@@ -96,7 +96,7 @@ def paused(scene: Scene) -> None:
 
 @when(parsers.parse("the application is paused until the broker aborts its transaction"))
 def slept_through(scene: Scene) -> None:
-    """SIGSTOP every process of instance a until its transaction has timed out, then SIGCONT."""
+    """SIGSTOP every process of instance a until its transaction is aborted."""
     for application in scene.subjects():
         pauses.sleep_through_abort(scene.trial, application)
 

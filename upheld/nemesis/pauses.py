@@ -8,7 +8,7 @@ from upheld.verdicts import MarkMissed
 
 
 def sleep_through_abort(trial: Trial, application: Application) -> None:
-    """Pause instance a with a transaction open, until the broker has aborted the transaction.
+    """Pause instance a until the broker has aborted its open transaction.
 
     Raises:
         MarkMissed: The transaction was still open long after its timeout.

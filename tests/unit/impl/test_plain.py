@@ -1,4 +1,4 @@
-"""What the plain design refuses before it asks a broker for anything."""
+"""The plain design refuses some starts before it asks a broker for anything."""
 
 import pytest
 
@@ -26,7 +26,10 @@ from upheld.impl.plain import Plain
 def test_an_absurd_parameter_is_refused(
     program: str, parameters: dict[str, int], says: str
 ) -> None:
-    """One sentence has the parameter, its value and the least that it may be; nothing is opened."""
+    """One sentence names the parameter, its value and the least value.
+
+    Nothing is opened.
+    """
     with pytest.raises(Failed, match=f"^{says}$") as failed:
         Plain().open({"program": program, "parameters": parameters})
 

@@ -1,4 +1,4 @@
-"""The folds of the reference design, on batches of records without a Spark session.
+"""The folds of the reference design, on batches without a Spark session.
 
 Some tests need a session, which alone can read what they ask for.
 """
@@ -76,7 +76,7 @@ def batch(entries: list[tuple[int, Envelope]], **columns: object) -> pa.RecordBa
 def fold(
     *batches: pa.RecordBatch, accounts: dict[str, list[object]] | None = None
 ) -> dict[str, list[object]]:
-    """Fold batches into the accounts of one page, in an order that a shuffle might give."""
+    """Fold batches into the accounts of one page, as a shuffle might order them."""
     accounts = {} if accounts is None else accounts
     runs = [
         tuple(row.values())
@@ -95,7 +95,7 @@ def upstream(offset: int, topic: str = "upstream", topic_id: bytes = b"") -> tup
 
 
 def test_collection():
-    """An account that occurs twice in an entry is changed once, under the entry's one offset."""
+    """An account that occurs twice in an entry is changed once, under one offset."""
     assert fold(batch([entry(7, ("a", 5), ("b", HUGE), ("a", -2))])) == {
         "a": [3, 2, "entries", 3, 7, ""],
         "b": [HUGE, 1, "entries", 3, 7, ""],
@@ -121,7 +121,7 @@ def test_partly_known_run(cut):
 
 
 def test_step_back_inside_a_batch():
-    """What an upstream relay repeats is a duplicate, also inside one batch."""
+    """A record that an upstream relay repeats is a duplicate, also inside one batch."""
     hops = [0, 1, 2, 1, 2, 3]
     entries = [entry(n, ("a", 1), chain=upstream(hop)) for n, hop in enumerate(hops)]
 
@@ -215,7 +215,7 @@ def checkpoint_of(folder, *, finished=True):
 
 
 def test_a_topic_made_anew(tmp_path):
-    """It is read from its beginning, and the other one from where it was; once is enough."""
+    """It is read from its beginning once, and the other one from where it was."""
     checkpoint = checkpoint_of(tmp_path)
     checkpoint.compare({"a": b"1", "b": b"1"})
     assert checkpoint.finished() == {("a", 0): 5, ("a", 1): 7, ("b", 0): 9}
@@ -371,7 +371,7 @@ TICK = (batcher.TICK, 0, "", "", "")
 
 
 def test_batches_fill():
-    """Of seven events in one read, two full batches go at once, in the order of the log.
+    """Of seven events in one read, two full batches go at once, in log order.
 
     The rest waits for a tick.
     """
@@ -496,7 +496,10 @@ class Holdings:
 
 
 def test_holdings_move():
-    """Who moves is found by the new ticker only, whatever else changes in the batch."""
+    """A row that moves is found by the new ticker only.
+
+    Other changes of the batch do not matter.
+    """
     holdings = Holdings()
 
     assert holdings.batch(("a", "X"), ("b", "X"), ("c", "")) == {
@@ -512,7 +515,7 @@ def test_holdings_move():
 
 
 def test_holdings_go():
-    """A row that goes leaves one tombstone, if it was there to be seen; nothing of it is kept."""
+    """A visible row that goes leaves one tombstone, and nothing of it is kept."""
     holdings = Holdings()
 
     assert holdings.batch(("a", "X"), ("a", None), ("b", None), ("c", "X"), ("d", "")) == {
@@ -531,7 +534,7 @@ def test_holdings_go():
 
 
 def test_holdings_converge():
-    """After many batches of any changes the last results are the join of the last rows."""
+    """After many batches the last results are the join of the last rows."""
     holdings, any_of = Holdings(), random.Random(3)
     last: dict[str, str | None] = {}
     shown: dict[str, str | None] = {}
@@ -554,7 +557,7 @@ def test_holdings_converge():
 
 
 def test_clients():
-    """Two sides make a result; a deletion of either leaves a tombstone where there was one.
+    """Two sides make a result; a deletion of either leaves a tombstone for it.
 
     Nothing is kept of both.
     """
@@ -597,7 +600,10 @@ def session() -> Iterator[SparkSession]:
 
 
 def records(session: SparkSession, topic: str, *rows: tuple[Any, Any]) -> DataFrame:
-    """Make records of a topic, given as key and value: bytes as they are, all else as JSON."""
+    """Make records of a topic of keys and values.
+
+    Bytes stay as they are, and all else becomes JSON.
+    """
     schema = (
         "key binary, value binary, topic string, partition int, offset bigint, timestamp_ms "
         "bigint, topic_id binary"
@@ -642,7 +648,7 @@ def rows_of(session: SparkSession, table: joins.Table, values: list[object]) -> 
 
 
 def test_rows(session):
-    """What is no row is found, whatever could be made of it, and so is a row of another key."""
+    """A value that is no row is found, and so is a row of another key."""
     text = json.dumps(GOOD).encode()
     good = [
         GOOD,
@@ -683,7 +689,7 @@ def test_rows(session):
 
 @pytest.mark.parametrize("record", [(None, GOOD), (None, None), (b"a", GOOD | {"amount": "5"})])
 def test_no_row(session, record):
-    """What is no row, and what has no key, is named and stops the query."""
+    """A value that is no row, or has no key, is named and stops the query."""
     read = records(session, "app-positions", (b"a", GOOD), record)
 
     with pytest.raises(PySparkException, match="poison: app-positions-3@1 ") as stopped:
@@ -700,7 +706,7 @@ JSON = (
 def test_what_cannot_be_read_is_found_by_halves():
     """Wherever it lies among others, each with its own reason.
 
-    What Protobuf refuses and the codec takes is among it.
+    A value that Protobuf refuses and the codec takes is among them.
     """
     good = Envelope(id="a").SerializeToString()
     read = [
@@ -770,7 +776,7 @@ def test_dead_letters(session, tmp_path):
 
 
 def test_a_quoted_plan_is_no_poison():
-    """What a query died of is not what its plan would have said of a record."""
+    """The cause of a dead query is not what its plan would have said of a record."""
     plan = (
         "+- Project [raise_error(concat_ws(, poison: , topic#13, -, cast(partition#14 as string), "
         "@, offset#15L))]"
@@ -781,7 +787,7 @@ def test_a_quoted_plan_is_no_poison():
 
 
 def test_broadcast(session):
-    """Each position in its order with the last row of its ticker, as it is, or a tombstone.
+    """Each position comes in order with the last row of its ticker, or a tombstone.
 
     There is no shuffle.
     """

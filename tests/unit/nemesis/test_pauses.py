@@ -9,7 +9,7 @@ from upheld.verdicts import MarkMissed
 
 
 def attempt(log: list[str], *, is_aborted: bool) -> Any:
-    """Return a trial that tells what is done, on a broker that aborts the transaction or not."""
+    """Return a trial that tells what is done; its broker may abort nothing."""
     return SimpleNamespace(
         now_ms=0,
         waits=SimpleNamespace(decided_s=lambda _: 3.0),

@@ -414,7 +414,10 @@ def test_no_catalogue_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_catalogue_lists_every_guarantee() -> None:
-    """The numbers have no gap, and each promise stands once; an unspecified one says why."""
+    """The numbers have no gap, and each promise stands once.
+
+    An unspecified guarantee says why.
+    """
     guarantees = load().guarantees
     count = len(guarantees)
 
