@@ -28,7 +28,7 @@ REPEATS = 3
 
 
 def round_trip_us(bootstrap: str, requests: int) -> float:
-    """Return the median time of a fetch of nothing that waits for nothing, in µs."""
+    """Return the median time of a fetch of nothing that waits for nothing, in us."""
     raw = RawConnection(bootstrap, {})
     took = list[float]()
     for _ in range(requests):
@@ -88,7 +88,7 @@ def main() -> None:
                 written = write_mb_s(bootstrap, said.mb)
                 read = read_mb_s(bootstrap, said.mb)
                 print(
-                    f"{name:6}  round trip {trip_us:5.0f} µs  produce {written:5.0f} MB/s  "
+                    f"{name:6}  round trip {trip_us:5.0f} us  produce {written:5.0f} MB/s  "
                     f"consume {read:5.0f} MB/s"
                 )
         proxy.close()

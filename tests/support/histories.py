@@ -41,11 +41,8 @@ Position = tuple[str, int, int] | tuple[str, int, int, bytes]  # topic, partitio
 Found = tuple[str, str | None, str | None]  # name, key, input position
 
 
-class Story:
-    """The part of one application in a history.
-
-    `beside` opens the part of another one in the same history.
-    """
+class _Log:
+    """The events of one application in a history, and the next offset of each partition."""
 
     def __init__(
         self,
@@ -81,35 +78,45 @@ class Story:
             )
         )
 
-    def beside(self, mode: str) -> "Story":
-        """Return the same program in another mode, in the same history."""
-        return Story(self.program.name, mode, among=self.history)
+    def _happens(self, name: str, event: Any, **more: Any) -> None:
+        self._tell(Instance(application=self.name, name=name, event=event, **{"at_ms": 0} | more))
 
-    def on_a_shared_broker(self) -> "Story":
-        """Return the same story on a broker that others use too."""
-        begun, *events = self.history.events
-        shared = begun.model_copy(update={"names_are_ours": False})
-        self.history = History([shared, *events])
-        return self
+    def _emit(self, entry: Record, output: dict[str, Any]) -> Record:
+        if "offset" in output:
+            self._next[self.writes, output["partition"]] = output["offset"]
+        return self._append(
+            entry.model_copy(update={"topic": self.writes, "visible": True} | output)
+        )
 
-    def edited(self, *changes: tuple[Record, list[Record]]) -> History:
-        """Return the history with each of these outputs replaced by others.
+    def _number(self) -> int:
+        self._entries += 1
+        return self._entries - 1
 
-        Every output is given the offset of its new place.
-        """
-        replaced = {id(record): others for record, others in changes}
-        offsets = [0, 0]
-        events: list[AnyEvent] = []
-        for event in self.history.events:
-            if isinstance(event, Record) and event.topic == self.writes:
-                for record in replaced.get(id(event), [event]):
-                    events.append(record.model_copy(update={"offset": offsets[record.partition]}))
-                    offsets[record.partition] += 1
-            else:
-                events.append(event)
-        return History(events)
+    def _row_of(self, topic: str, key: str, row: dict[str, Any], changes: dict[str, Any]) -> Record:
+        record = Record(
+            topic=topic,
+            partition=0,
+            offset=0,
+            timestamp_ms=EPOCH_MS,
+            key=key.encode(),
+            value=json.dumps(row).encode(),
+        )
+        return self._append(record.model_copy(update=changes))
 
-    # --- input
+    def _append(self, record: Record) -> Record:
+        """Give the record the next offset of its partition."""
+        offset = self._next[record.topic, record.partition]
+        self._next[record.topic, record.partition] += 1
+        record = record.model_copy(update={"offset": offset})
+        self._tell(record)
+        return record
+
+    def _tell(self, event: AnyEvent) -> None:
+        self.history.add(event)
+
+
+class _Inputs(_Log):
+    """The records that an application is given."""
 
     def entry(
         self,
@@ -201,7 +208,9 @@ class Story:
         """Skip offsets of the input, which hold transaction markers."""
         self._next[self.reads, partition] += offsets
 
-    # --- output
+
+class _Outputs(_Inputs):
+    """The records that an application writes, and their batches."""
 
     def row(self, account: str, cents: Any, postings: int, entry: Record, **changes: Any) -> Record:
         """Append a ledger's row: the balance after so many postings.
@@ -332,7 +341,9 @@ class Story:
             ).model_copy(update=changes)
         )
 
-    # --- what happens to it
+
+class _Lives(_Outputs):
+    """The lives of an application's instances, and what was looked at meanwhile."""
 
     def start(
         self,
@@ -432,7 +443,13 @@ class Story:
         """Note the names that exist on the broker."""
         self._tell(Names(at_ms=0, topics=topics, groups=groups, transactional_ids=ids))
 
-    # --- pulse
+    def failed(self, detail: str, name: str = "a") -> None:
+        """Have the instance stop loudly, or refuse to start, and say why."""
+        self._happens(name, "failed", detail=detail)
+
+
+class _Tables(_Lives):
+    """The signals of a pulse, the rows of its table, and answers from it."""
 
     def signal(
         self, robot: str, ts_ms: int, points: int, role: str = "motors", **changes: Any
@@ -518,7 +535,40 @@ class Story:
         )
         self._tell(kept)
 
-    # --- the end
+
+class Story(_Tables):
+    """The part of one application in a history.
+
+    `beside` opens the part of another one in the same history.
+    """
+
+    def beside(self, mode: str) -> "Story":
+        """Return the same program in another mode, in the same history."""
+        return Story(self.program.name, mode, among=self.history)
+
+    def on_a_shared_broker(self) -> "Story":
+        """Return the same story on a broker that others use too."""
+        begun, *events = self.history.events
+        shared = begun.model_copy(update={"names_are_ours": False})
+        self.history = History([shared, *events])
+        return self
+
+    def edited(self, *changes: tuple[Record, list[Record]]) -> History:
+        """Return the history with each of these outputs replaced by others.
+
+        Every output is given the offset of its new place.
+        """
+        replaced = {id(record): others for record, others in changes}
+        offsets = [0, 0]
+        events: list[AnyEvent] = []
+        for event in self.history.events:
+            if isinstance(event, Record) and event.topic == self.writes:
+                for record in replaced.get(id(event), [event]):
+                    events.append(record.model_copy(update={"offset": offsets[record.partition]}))
+                    offsets[record.partition] += 1
+            else:
+                events.append(event)
+        return History(events)
 
     def judged(self, check: str, **arguments: Any) -> list[Anomaly]:
         """Return the anomalies that a check finds, as the history stands."""
@@ -545,46 +595,6 @@ class Story:
             [*self.history.events, Ended(verdict=verdict, seconds=1.5, **ended)], path=path
         ):
             return path
-
-    def failed(self, detail: str, name: str = "a") -> None:
-        """Have the instance stop loudly, or refuse to start, and say why."""
-        self._happens(name, "failed", detail=detail)
-
-    def _happens(self, name: str, event: Any, **more: Any) -> None:
-        self._tell(Instance(application=self.name, name=name, event=event, **{"at_ms": 0} | more))
-
-    def _emit(self, entry: Record, output: dict[str, Any]) -> Record:
-        if "offset" in output:
-            self._next[self.writes, output["partition"]] = output["offset"]
-        return self._append(
-            entry.model_copy(update={"topic": self.writes, "visible": True} | output)
-        )
-
-    def _number(self) -> int:
-        self._entries += 1
-        return self._entries - 1
-
-    def _row_of(self, topic: str, key: str, row: dict[str, Any], changes: dict[str, Any]) -> Record:
-        record = Record(
-            topic=topic,
-            partition=0,
-            offset=0,
-            timestamp_ms=EPOCH_MS,
-            key=key.encode(),
-            value=json.dumps(row).encode(),
-        )
-        return self._append(record.model_copy(update=changes))
-
-    def _append(self, record: Record) -> Record:
-        """Give the record the next offset of its partition."""
-        offset = self._next[record.topic, record.partition]
-        self._next[record.topic, record.partition] += 1
-        record = record.model_copy(update={"offset": offset})
-        self._tell(record)
-        return record
-
-    def _tell(self, event: AnyEvent) -> None:
-        self.history.add(event)
 
 
 def _begun(atomic: Any) -> Begun:

@@ -11,7 +11,6 @@ from upheld.protocol.messages import (
     Deactivated,
     Error,
     Failed,
-    Query,
     Ready,
     StandingBy,
     Stopped,
@@ -44,7 +43,7 @@ def test_stray_prints_go_to_the_log(spawn: Spawn) -> None:
 
     for _ in range(2):
         assert instance.start(START) == Ready()
-        assert instance.ask(Query(table="t", key="k"), 5).type == "error"
+        assert instance.query("t", "k").type == "error"
         assert instance.stop(1000) == Stopped()
     assert instance.stderr_path.read_text() == "a stray line\n" * 2
 

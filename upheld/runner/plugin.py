@@ -79,7 +79,7 @@ class Plugin(RunAccount):
             i
             for i in items
             if isinstance(i, pytest.Function)
-            and self.row(i)[1].id in self.choice.rows[self.design_of(i).name]
+            and self.row(i)[1].id in self.choice.rows[_design_of(i).name]
         ]
         order = {key: place for place, key in enumerate(self.choice.keys())}
         kept.sort(key=lambda i: order[self.key(i)])
@@ -114,19 +114,9 @@ class Plugin(RunAccount):
             )
         return True
 
-    @staticmethod
-    def design_of(item: pytest.Function) -> Manifest:
-        """Return the design of an item."""
-        return cast(Manifest, item.callspec.params["design"])
-
-    @staticmethod
-    def repetition_of(item: pytest.Function) -> int:
-        """Return the number of an item's repetition."""
-        return cast(int, item.callspec.params["repetition"])
-
     def key(self, item: pytest.Function) -> RowKey:
         """Return the row of an item, as a run counts it."""
-        return RowKey(self.design_of(item).name, self.row(item)[1].id, self.repetition_of(item))
+        return RowKey(_design_of(item).name, self.row(item)[1].id, _repetition_of(item))
 
     def row(self, item: pytest.Function) -> tuple[Scenario, Row]:
         """Return the catalogue's scenario and row of an item."""
@@ -224,7 +214,7 @@ class Plugin(RunAccount):
     def result(self, item: pytest.Function, seconds: float) -> RowResult:
         """Return the result of a row, and record it in the row's history too."""
         scenario, row = self.row(item)
-        manifest = self.design_of(item)
+        manifest = _design_of(item)
         ended = item.stash[ENDED]
         trial = item.stash.get(TRIAL, None)
         found = judged(ended or (trial.not_offered if trial else None))
@@ -239,7 +229,7 @@ class Plugin(RunAccount):
             id=row.id,
             guarantee=scenario.guarantee,
             name=scenario.name,
-            repetition=self.repetition_of(item),
+            repetition=_repetition_of(item),
             verdict=found.verdict,
             code=found.code,
             reason=found.reason,
@@ -342,3 +332,11 @@ def arguments(out: Path) -> list[str]:
         "--junitxml",
         str(out / "junit.xml"),
     ]
+
+
+def _design_of(item: pytest.Function) -> Manifest:
+    return cast(Manifest, item.callspec.params["design"])
+
+
+def _repetition_of(item: pytest.Function) -> int:
+    return cast(int, item.callspec.params["repetition"])

@@ -135,7 +135,7 @@ class Instance:
 
     def greet(self) -> HelloReply:
         """Ask `hello`, and compare the answer with the manifest."""
-        reply = self.ask(Hello(), HELLO_S)
+        reply = self._ask(Hello(), HELLO_S)
         if isinstance(reply, Failed):
             raise self._broken(
                 f"failed at hello: {reply.kind}, {reply.message}. Expected an answer to hello"
@@ -160,33 +160,33 @@ class Instance:
         """Run a program, and return when the instance holds its input."""
         self._secrets.learn(request)
         self._is_free = False
-        reply = self.ask(request, START_S)
+        reply = self._ask(request, START_S)
         assert isinstance(reply, Ready | StandingBy | Unsupported | Error | Failed)
         return reply
 
     def query(self, table: str, key: str) -> Message:
         """Read one key of a table."""
-        return self.ask(Query(table=table, key=key), QUERY_S)
+        return self._ask(Query(table=table, key=key), QUERY_S)
 
     def lag(self) -> Message:
         """Ask how far the instance is behind its input."""
-        return self.ask(Lag(), QUERY_S)
+        return self._ask(Lag(), QUERY_S)
 
     def workers(self) -> Message:
         """Ask which processes share the instance's work."""
-        return self.ask(Workers(), QUERY_S)
+        return self._ask(Workers(), QUERY_S)
 
     def activate(self, after: dict[str, int]) -> Message:
         """Let a standby take over from these positions."""
-        return self.ask(Activate(after=after), START_S)
+        return self._ask(Activate(after=after), START_S)
 
     def deactivate(self) -> Message:
         """Have the instance finish and hand over."""
-        return self.ask(Deactivate(), START_S)
+        return self._ask(Deactivate(), START_S)
 
     def measure(self) -> Measured | Error | Failed:
         """Ask how much state the instance holds; its capabilities say if it can tell."""
-        reply = self.ask(Measure(), MEASURE_S)
+        reply = self._ask(Measure(), MEASURE_S)
         assert isinstance(reply, Measured | Error | Failed)
         return reply
 
@@ -196,7 +196,7 @@ class Instance:
         An instance that is not reusable exits; its processes that are left are killed and listed.
         """
         until = time.monotonic() + (deadline_ms / 1000 + STOP_GRACE_S) * self.time_scale
-        reply = self.ask(Stop(deadline_ms=deadline_ms), deadline_ms / 1000 + STOP_GRACE_S)
+        reply = self._ask(Stop(deadline_ms=deadline_ms), deadline_ms / 1000 + STOP_GRACE_S)
         assert isinstance(reply, Stopped | Error | Failed)
         if isinstance(reply, Stopped) and "reusable" not in self.manifest.capabilities:
             self._hang_up()
@@ -209,7 +209,7 @@ class Instance:
             self.survivors = self.kill()
         return reply
 
-    def ask(self, request: Message, deadline_s: float) -> Message:
+    def _ask(self, request: Message, deadline_s: float) -> Message:
         """Send a request, and return its one reply within the deadline, which is scaled."""
         until = time.monotonic() + deadline_s * self.time_scale
         with self._condition:

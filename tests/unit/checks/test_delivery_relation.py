@@ -215,6 +215,10 @@ class TestRelation:
 
         assert story.found("relation") == [("duplicated", "ada", "app-entries-0@0")]
 
+
+class TestRelationUpstream:
+    """The claim behind another stage, and among aborted records."""
+
     @pytest.mark.parametrize("before", [("up", 0, 7), ("up", 0, 7, b"old")])
     @pytest.mark.parametrize("after", [("down", 0, 3), ("up", 1, 3), ("up", 0, 3, b"new")])
     def test_the_first_hop_moves(self, before: Any, after: Any) -> None:
@@ -312,6 +316,10 @@ class TestRelation:
             story.gap(2)
 
         assert story.found("relation") == []
+
+
+class TestRelationOfSums:
+    """The claim on sums, and on outputs that no input gives."""
 
     def test_two_entries_of_one_amount(self) -> None:
         """Equal amounts are two entries, not a duplicate.
