@@ -129,17 +129,15 @@ class Server:
                 request.setdefault("mode", "at_least_once")
                 self.begin(self.design.open, request)
             case "activate":
-                self.begin(self.design.activate, request["after"])
-            case "query":
-                self.say(self.design.query(request["table"], request["key"]))
-            case "measure" | "lag" | "workers" as question:
-                self.say(getattr(self.design, question)())
+                self.begin(lambda told: self.design.activate(**told), request)
+            case "query" | "measure" | "lag" | "workers" as question:
+                self.say(getattr(self.design, question)(**request))
             case "deactivate":
                 self.stopping.set()
                 self.worker.join()
                 self.say(self.design.deactivate())
             case "stop":
-                return self.stop(request["deadline_ms"])
+                return self.stop(request)
             case other:
                 self.say(error(f"{other} is not offered"))
         return True
@@ -185,17 +183,18 @@ class Server:
             if not again:
                 os._exit(1)
 
-    def stop(self, deadline_ms: int) -> bool:
-        """Stop the worker within the deadline.
+    def stop(self, request: Message) -> bool:
+        """Stop the worker within the deadline of the request.
 
         Returns:
             Whether another request may come.
         """
         self.stopping.set()
         if self.worker.is_alive():
-            self.worker.join(deadline_ms / 1000)
+            self.worker.join(request["deadline_ms"] / 1000)
         if self.worker.is_alive():
-            self.say(error(f"not closed after {deadline_ms} ms", definite=False))
+            said = f"not closed after {request['deadline_ms']} ms"
+            self.say(error(said, definite=False))
             return True
         self.say({"type": "stopped"})
         return "reusable" in self.design.hello.get("capabilities", [])

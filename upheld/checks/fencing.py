@@ -37,8 +37,7 @@ def silent(history: History, application: str) -> list[Anomaly]:
     for batch in (b for b in history.of(Batch) if b.topic == topic and b.control is None):
         where = f"{topic}-{batch.partition}"
         writer = Writer(batch.producer_id, batch.producer_epoch)
-        is_later = batch.base_offset >= paused.last_stable[where]
-        by_zombie = writer in paused.writers and is_later
+        by_zombie = writer in paused.writers and batch.base_offset >= paused.last_stable[where]
         appended = batch.base_offset >= ends.high_watermark[where]
         shown = [
             visible[batch.partition, o]

@@ -21,7 +21,7 @@ from upheld.history.marks import Happening
 from upheld.nemesis.moments import MOMENTS, pause_at
 from upheld.trial.application import Application
 from upheld.trial.trial import Trial
-from upheld.verdicts import HarnessError, Inconclusive, MarkMissed, NotOffered
+from upheld.verdicts import HarnessError, Inconclusive, MachineLacks, MarkMissed
 
 CONTROL = b"control"
 ANSWER_S = 30.0
@@ -37,13 +37,13 @@ def restart(trial: Trial, application: Application) -> None:
     harness's own, which goes on as well.
 
     Raises:
-        NotOffered: The broker is not the harness's own.
+        MachineLacks: The broker is not the harness's own.
         Inconclusive: The broker lost the harness's transaction, so it may have lost the design's.
     """
     broker = trial.rig.broker
     reading = trial.reading
     if not broker.ours:
-        raise NotOffered("a cluster of somebody else is not killed")
+        raise MachineLacks("a cluster of somebody else is not killed")
     with control(trial) as beside:
         evidence = pause_at(trial, application, MOMENTS[OPEN](trial, application))
         beside.begin(0)

@@ -2,9 +2,9 @@
 
 import statistics
 from collections.abc import Iterable
-from typing import Literal
+from typing import Final, Literal, Self
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
 
 from upheld.errors import ExitCode
 from upheld.verdicts import Anomaly, Reason, Verdict
@@ -13,6 +13,7 @@ from upheld.verdicts import Anomaly, Reason, Verdict
 # former name; format 1, which has no number, has no depths and shards either.
 FORMAT = 4
 DEPTHS_SINCE = 2
+LACKING: Final = "this machine has no"  # so began the reason of such a row before format 4
 
 
 class Cost(BaseModel):
@@ -65,6 +66,13 @@ class RowResult(BaseModel):
     cost: Cost | None = None
     history: str = ""
     picture: str = ""
+
+    @model_validator(mode="after")
+    def _read_by_text(self) -> Self:
+        """Give a row of a report without codes the one code that tools ask for."""
+        if self.code is None and self.reason.startswith(LACKING):
+            self.code = Reason.MACHINE_LACKS
+        return self
 
     @property
     def fails(self) -> bool:

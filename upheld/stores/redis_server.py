@@ -26,7 +26,7 @@ from upheld.brokers.node import free_ports
 from upheld.errors import MachineProblem, UsageProblem
 from upheld.stores.layout import Kept, Written
 from upheld.supervisor.reaper import RunScope
-from upheld.verdicts import MachineLacks, NotOffered
+from upheld.verdicts import MachineLacks
 
 _UP_S: Final = 10.0
 _LOOK_S: Final = 0.01
@@ -237,7 +237,7 @@ class Redis:
         `rows` returns this all along.
         """
         if self._server is None:
-            raise NotOffered(f"the store at {shown(self.address)} is not ours to kill")
+            raise MachineLacks(f"the store at {shown(self.address)} is not ours to kill")
         self._client.client_pause(_HELD_MS, all=False)
         self._kept = self.rows()
         self._catch_up()

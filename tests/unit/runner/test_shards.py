@@ -10,7 +10,7 @@ from upheld.errors import UsageProblem
 from upheld.report import FORMAT, RowResult, Summary, Writer, read
 from upheld.runner.shards import merge, shard
 from upheld.spec.depths import Share
-from upheld.verdicts import Anomaly, Verdict
+from upheld.verdicts import Anomaly, Reason, Verdict
 
 SECONDS = st.dictionaries(
     st.text("abcdef", min_size=1, max_size=4), st.floats(0, 100), min_size=4, max_size=40
@@ -279,6 +279,16 @@ def test_shards_share_a_seed(capsys: pytest.CaptureFixture[str]) -> None:
     """A seed of its own for each shard would make reports that do not fit together."""
     assert main(["run", "--design", "plain", "--shard", "1/2"]) == 4
     assert "--shard needs a --seed" in capsys.readouterr().err
+
+
+def test_an_older_row_that_the_machine_could_not_judge_is_known_by_its_text() -> None:
+    """A row of a report without codes has the code that the tools leave rows out by."""
+    said = "this machine has no Redis to keep a state in: there is no redis-server on PATH"
+    old = {"kind": "row", "design": "plain", "id": "G4.x", "guarantee": "G4", "name": "a claim"}
+
+    row = RowResult.model_validate(old | {"verdict": "unsupported", "reason": said, "seconds": 0.1})
+
+    assert row.code is Reason.MACHINE_LACKS
 
 
 @pytest.mark.parametrize(

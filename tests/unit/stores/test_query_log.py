@@ -89,6 +89,19 @@ def batch(*queries: tuple[str, Sequence[bytes]]) -> bytes:
     return head + name("keyspace") + text_of("app") + texts + name("values") + number + bound
 
 
+def test_long_padding_is_passed_over_whole() -> None:
+    """Padding has four bytes of length, and as many bytes as they say.
+
+    A reader that is four bytes short takes the last of them for the head of a number.
+    """
+    padding = b"\x8e" + struct.pack("<I", 8) + bytes(4) + b"\xa7\0\0\0"
+    keyspace = name("keyspace")
+
+    padded = single(INSERT, version=4).replace(keyspace, padding + keyspace)
+
+    assert list(statements(padded)) == list(statements(single(INSERT, version=4)))
+
+
 @pytest.mark.parametrize("version", [4, 5])
 def test_a_statement_with_bound_values(version: int) -> None:
     """Keyspace, time, stage and key are those of the request.
