@@ -187,6 +187,22 @@ def _open_dead_letters(trial: Trial, application: Application) -> Evidence:
     return {"open_dead_letters": sum(end.values()) - sum(stable.values())}
 
 
+def fate_of(trial: Trial, application: Application, evidence: Evidence) -> str | None:
+    """Return what became of a transaction that was seen open: `commit` or `abort`.
+
+    It is the first marker of its writer above the last stable offset of then, if there is one.
+    """
+    writers = {producer_id for producer_id, _ in evidence["writers"]}
+    stable = {
+        int(place.rpartition("-")[2]): offset for place, offset in evidence["last_stable"].items()
+    }
+    batches = trial.reading.raw.batches(application.writes, stable)
+    return next(
+        (batch.control for _, batch in batches if batch.control and batch.producer_id in writers),
+        None,
+    )
+
+
 def before_its_offsets(trial: Trial, application: Application) -> Moment:
     """Return the moment when a transaction is open and its offsets are not sent yet.
 

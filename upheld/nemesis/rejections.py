@@ -3,7 +3,7 @@
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 
 from upheld.history.marks import Happening
-from upheld.nemesis.moments import MOMENTS, Evidence, pause_at
+from upheld.nemesis.moments import MOMENTS, fate_of, pause_at
 from upheld.trial.application import Application
 from upheld.trial.trial import Trial
 from upheld.verdicts import MarkMissed
@@ -53,25 +53,9 @@ def refuse_outputs(trial: Trial, application: Application) -> None:
     trial.instances.let_go(application, "a")
     trial.recorder.happened(application, "a", "failed", end)
     trial.waits.settle(application, since_ms=ended_ms)
-    if _fate(trial, application, evidence) != "abort":
+    if fate_of(trial, application, evidence) != "abort":
         raise MarkMissed(
             f"{trial.manifest.name} had sent the whole of its open transaction when outputs were "
             "refused"
         )
     trial.mark(Happening.OUTPUTS_REFUSED, said=end)
-
-
-def _fate(trial: Trial, application: Application, evidence: Evidence) -> str | None:
-    """Return what became of a transaction that was seen open: `commit` or `abort`.
-
-    It is the first marker of its writer above the last stable offset of then, if there is one.
-    """
-    writers = {producer_id for producer_id, _ in evidence["writers"]}
-    stable = {
-        int(place.rpartition("-")[2]): offset for place, offset in evidence["last_stable"].items()
-    }
-    batches = trial.reading.raw.batches(application.writes, stable)
-    return next(
-        (batch.control for _, batch in batches if batch.control and batch.producer_id in writers),
-        None,
-    )

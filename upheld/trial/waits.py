@@ -124,7 +124,7 @@ class Waits:
         instance = application.running["a"]
         self.recorder.wait(
             self.rig.progress_s,
-            lambda: instance.failed is not None or self.monitor.is_drained(application),
+            lambda: instance.is_over or self.monitor.is_drained(application),
         )
         if instance.failed:
             self.instances.gave_up(application, "a")

@@ -5,6 +5,7 @@ the transaction of a paused instance: the offsets are committed, and the outputs
 """
 
 import threading
+from typing import Any
 
 from confluent_kafka import Consumer, KafkaException
 
@@ -20,10 +21,16 @@ class GoesOnAfterAnAbort(Plain):
             try:
                 super().work(stopping)
             except KafkaException:
-                self.open_producer()
-                self.producer.begin_transaction()
-                self.commit_offsets(self.positions())
-                self.in_transaction = False
+                self.go_on()
+
+    def on_revoke(self, *group: Any) -> None:
+        self.go_on() if self.in_transaction else super().on_revoke(*group)
+
+    def go_on(self) -> None:
+        self.open_producer()
+        self.producer.begin_transaction()
+        self.commit_offsets(self.positions())
+        self.in_transaction = self.dirty = False
 
     def membership(self) -> object:
         return Consumer(self.client | {"group.id": self.group}).consumer_group_metadata()

@@ -121,7 +121,7 @@ def test_an_input_that_moves_is_given_time(attempt: Attempt, world: World) -> No
 def test_an_instance_that_stops_loudly_is_started_once_more(attempt: Attempt, world: World) -> None:
     """As a supervisor of processes does."""
     application = grouped(attempt)
-    stopped: Any = SimpleNamespace(failed=True)
+    stopped: Any = SimpleNamespace(failed=True, is_over=True)
     application.running["a"] = stopped
 
     world.waits().drain_again(application)
