@@ -53,7 +53,7 @@ SETTINGS: Final[dict[str, Callable[[Scene, str], None]]] = {
 }
 
 RESTARTS: Final = {
-    "when it stops loudly": Restarts.AFTER_LOUD_STOP,
+    "once if it stops loudly while it drains": Restarts.AFTER_LOUD_STOP,
     "as soon as it is killed": Restarts.AFTER_DEATH,
 }
 
@@ -100,7 +100,9 @@ def fed_by_a_relay(scene: Scene, mode: Mode) -> None:
 
 
 @given(
-    parsers.parse("a second application runs its program in mode {mode:Mode}", extra_types=TYPES)
+    parsers.parse(
+        "a second application runs the same program in mode {mode:Mode}", extra_types=TYPES
+    )
 )
 def beside(scene: Scene, mode: Mode) -> None:
     """Run the same program once more, on topics of its own."""
@@ -143,7 +145,7 @@ def restarted(scene: Scene, restart: str) -> None:
     scene.describe(restarts=RESTARTS[restart])
 
 
-@given(parsers.parse("nothing restarts it"))
+@given(parsers.parse("it never comes back"))
 def never_restarted(scene: Scene) -> None:
     """Leave what it left open to the broker."""
     scene.describe(restarts=Restarts.NEVER)

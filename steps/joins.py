@@ -27,8 +27,8 @@ PARTNER_FATES: Final[Mapping[str, Fate]] = {
     "is deleted": lambda tables: tables.partner_deletions,
 }
 RACES: Final = {
-    "rows were deleted right after they came": Happening.ROWS_GONE_SOON,
-    "rows moved across the partitions of partners": Happening.ROWS_MOVED,
+    "deletions right after insertions": Happening.ROWS_GONE_SOON,
+    "moves across the partitions of partners": Happening.ROWS_MOVED,
 }
 
 
@@ -102,7 +102,7 @@ def every_partner(scene: Scene, fate: str) -> None:
     _befall(scene, PARTNER_FATES[fate])
 
 
-@when(parsers.parse("{count:d} more rows come", extra_types=TYPES))
+@when(parsers.parse("{count:d} more rows arrive", extra_types=TYPES))
 def more_rows(scene: Scene, count: int) -> None:
     """Insert a crowd of rows beyond those of the workload."""
     _befall(scene, lambda tables: partial(tables.more, count))
@@ -120,7 +120,7 @@ def _befall(scene: Scene, fate: Fate) -> None:
         write(scene.trial, application, fate(application.tables))
 
 
-@when(parsers.parse("some {race:Race}", extra_types=TYPES))
+@when(parsers.parse("the changes hold {race:Race}", extra_types=TYPES))
 def raced(scene: Scene, race: str) -> None:
     """Mark how often the race was possible in what was written.
 

@@ -79,10 +79,9 @@ def drains(scene: Scene, actor: str) -> None:
 
 @when(parsers.parse("the application stays idle for {duration:Duration}", extra_types=TYPES))
 def stays_idle(scene: Scene, duration: int) -> None:
-    """Wait until its input is drained, and see what it does with nothing to do."""
+    """Record what it does with nothing to do; it has drained its input before."""
     trial = scene.trial
     for application in scene.subjects():
-        trial.waits.drain(application)
         trial.waits.watch(application, trial.now_ms + duration)
         trial.probes.look_at_effects(application)
 
@@ -95,7 +94,7 @@ def stopped(scene: Scene) -> None:
         scene.trial.waits.settle(application)
 
 
-@when(parsers.parse("the application is told twice to stop"))
+@when(parsers.parse("the application is told to stop, twice if it is reusable"))
 def stopped_twice(scene: Scene) -> None:
     """Ask instance a to close, and ask again when it has.
 
@@ -144,7 +143,7 @@ def instances_change(scene: Scene, datatable: list[list[str]]) -> None:
         membership.share(scene.trial, application)
 
 
-@when(parsers.parse("a second deployment starts under the same ids"))
+@when(parsers.parse("two deployments run under the same ids for at most 10 seconds"))
 def deployed_twice(scene: Scene) -> None:
     """Start it with the same settings and other disks.
 

@@ -98,7 +98,9 @@ parameter_type(name="worker:Worker", regexp="a worker|another worker")
 parameter_type(name="change:Change", regexp="joins|leaves|is killed")
 parameter_type(name="how:Start", regexp="with nothing prepared|with no mode set|unless it refuses")
 parameter_type(name="layout:Layout", regexp="several instances|two clusters")
-parameter_type(name="restart:Restart", regexp="when it stops loudly|as soon as it is killed")
+parameter_type(
+    name="restart:Restart", regexp="once if it stops loudly while it drains|as soon as it is killed"
+)
 
 # What its input holds.
 parameter_type(name="place:Place", regexp="its input|its second input|the relay's input")
@@ -113,7 +115,7 @@ parameter_type(name="fate:RowFate", regexp="moves to another partner|is deleted"
 parameter_type(name="fate:PartnerFate", regexp="changes|is deleted")
 parameter_type(
     name="race:Race",
-    regexp="rows were deleted right after they came|rows moved across the partitions of partners",
+    regexp="deletions right after insertions|moves across the partitions of partners",
 )
 
 # When and how it is struck.
@@ -125,7 +127,10 @@ parameter_type(
 parameter_type(name="side:Side", regexp="before|after")
 parameter_type(name="request:Request", regexp="[A-Z][A-Za-z]+")
 parameter_type(name="error:KafkaError", regexp="[A-Z_]+", to=kafka_error)
-parameter_type(name="fate:DiskFate", regexp="are copied|are set back to the copy|run full")
+parameter_type(
+    name="fate:DiskFate",
+    regexp="are copied|are set back to the copy|run full until it stops loudly or is killed",
+)
 parameter_type(name="outage:Outage", regexp="locked|slow|down")
 parameter_type(name="direction:Direction", regexp="forward|back")
 

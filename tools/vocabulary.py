@@ -17,10 +17,13 @@ from pytest_bdd.steps import StepFunctionContext
 
 from upheld.lint import matches, step_definitions
 from upheld.lint.grammar import TEMPLATES_MAX
+from upheld.programs import PROGRAMS
 from upheld.spec import catalogue
 from upheld.spec.gherkin import Step
 from upheld.steps.deployment import SETTINGS
 from upheld.steps.parameters import TYPES, ParameterType
+from upheld.steps.scene import PARTITIONS
+from upheld.trial.deployment import TRANSACTION_TIMEOUT_MS
 
 PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "vocabulary.md"
 CONFIGURATION: Final = "its configuration is:"
@@ -44,8 +47,8 @@ sentence is the number of the {rows} rows that say it, and below it a line of on
 
 “It” is the application under test. Records and keys are those of its program: a ledger reads
 entries and sums accounts, a batcher reads events of customers, a pulse reads signals of robots.
-The Given lines describe a deployment; a number that `its configuration is:` does not set is as
-usual, such as four partitions. What a scenario needs of the machine is a tag: `@wire` puts a proxy
+The Given lines describe a deployment; a number that `its configuration is:` does not set has its
+[usual value](#usual-values). What a scenario needs of the machine is a tag: `@wire` puts a proxy
 between the application and the broker, `@cluster` gives it three brokers, and beside a `@timed`
 scenario nothing boots.
 
@@ -103,6 +106,15 @@ def settings() -> Iterator[str]:
     yield from (f"- `{name}`, such as `{values[name]}`" for name in SETTINGS)
 
 
+def usual() -> Iterator[str]:
+    """Yield the values that hold where no scenario sets another one."""
+    yield f"- an input has {PARTITIONS} partitions"
+    yield f"- a transaction has a timeout of {TRANSACTION_TIMEOUT_MS} ms"
+    for name, program in sorted(PROGRAMS.items()):
+        own = ", ".join(f"`{key}` {value}" for key, value in program.parameters.items())
+        yield f"- {name}: {own}"
+
+
 def types() -> Iterator[str]:
     """Yield each type of parameter, with what may stand in its place."""
     for name, kind in sorted(TYPES.items()):
@@ -138,6 +150,7 @@ def page() -> str:
             parts.append(f"\nThe settings of `{CONFIGURATION}`\n\n" + "\n".join(settings()) + "\n")
     if by_concept:
         raise SystemExit(f"no concept for {', '.join(by_concept)}: add it to CONCEPTS")
+    parts.append("\n## Usual values\n\n" + "\n".join(map(wrapped, usual())) + "\n")
     parts.append("\n## Types\n\n" + "\n".join(map(wrapped, types())) + "\n")
     return "".join(parts)
 

@@ -24,7 +24,7 @@ Feature: With another instance beside it, the death of an instance is over in se
     And the application drains its input
     Then all of the input moves on within 10 seconds of the death
     # the other instance has rebuilt the state of the dead one
-    And the outputs match the model under <mode>
+    And the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
     @quick

@@ -16,7 +16,7 @@ Feature: The input may get more partitions while it is read
     And its input gets twice as many partitions
     And 4000 records over 64 keys arrive
     And the application drains its input
-    Then the outputs match the model under <mode>
+    Then the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
     @core
@@ -46,7 +46,7 @@ Feature: The input may get more partitions while it is read
     And its input gets twice as many partitions
     And 4000 records over 64 keys arrive
     And the application drains its input
-    Then the outputs match the model under <mode>
+    Then the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
     @core

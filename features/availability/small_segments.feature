@@ -22,7 +22,7 @@ Feature: A changelog in small segments is short when it is read back
     And the arrivals end
     And the application starts
     And the application drains its input
-    Then the outputs match the model under <mode>
+    Then the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
     @quick
@@ -47,7 +47,7 @@ Feature: A changelog in small segments is short when it is read back
     And the arrivals end
     And the application starts
     And the application drains its input
-    Then the outputs match the model under <mode>
+    Then the outputs match the model in order and count under <mode>
     And it answers every key with the last row of its table within 2 seconds
     And no answer is wrong, uncommitted or older than what was visible before
     And nothing else changes on the broker

@@ -12,12 +12,12 @@ Feature: A design that is told to stop stops in time
     When the application starts
     And the application drains its input
     And records keep arriving without a pause
-    And the application is told twice to stop
+    And the application is told to stop, twice if it is reusable
     And the arrivals end
     Then the visible outputs are the fold of the committed input
     When the application starts
     And the application drains its input
-    Then the outputs match the model under <mode>
+    Then the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
     @core

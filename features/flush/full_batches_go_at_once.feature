@@ -34,7 +34,7 @@ Feature: A full batch goes out at once
     And 4000 records over 40 keys are in its input
     When the application starts
     And the application drains its input
-    Then the outputs match the model under <mode>
+    Then the outputs match the model in order and count under <mode>
     And it keeps no internal topic
     And nothing else changes on the broker
 

@@ -16,7 +16,7 @@ Feature: The table can be asked by key while the design runs
     And the application starts
     And the application drains its input
     Then no answer is wrong, uncommitted or older than what was visible before
-    And the outputs match the model under <mode>
+    And the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
     @full
@@ -63,7 +63,7 @@ Feature: The table can be asked by key while the design runs
     And the application drains its input
     Then the other instances answer all the time
     And no answer is wrong, uncommitted or older than what was visible before
-    And the outputs match the model under <mode>
+    And the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
     @core

@@ -15,7 +15,7 @@ Feature: What a design keeps on the broker is little, and none of it twice
     When the application starts
     And the application drains its input
     Then it keeps at most 1 topic of 2 partitions beside its table
-    And the outputs match the model under <mode>
+    And the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
     @quick
@@ -68,7 +68,7 @@ Feature: What a design keeps on the broker is little, and none of it twice
     And 4000 records over 64 keys are in its input
     When the application starts
     And the application drains its input
-    Then the outputs match the model under <mode>
+    Then the outputs match the model in order and count under <mode>
     And it keeps at most 1 topic of 1 partition beside its table
     And nothing else changes on the broker
 

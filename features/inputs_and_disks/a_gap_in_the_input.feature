@@ -15,7 +15,7 @@ Feature: A design that finds a gap in its input says so
     And 1000 records over 64 keys arrive
     And retention deletes half of its unread input
     And the application starts unless it refuses
-    Then its loud stop names the gap in its input
+    Then its loud stop names a partition with a gap
     And the visible outputs are the fold of the committed input
     And nothing else changes on the broker
 

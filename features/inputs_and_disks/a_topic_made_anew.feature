@@ -17,7 +17,7 @@ Feature: A topic that was deleted and created again is a new topic
     And <records> records over 64 keys arrive
     And the application starts
     And the application drains its input
-    Then the outputs match the model under <mode>
+    Then the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
     @core

@@ -14,7 +14,7 @@ Feature: A record that cannot be read is set aside, or stops the design
     When the application starts
     And the application drains its input
     Then the dead letters match the unreadable records under <mode>
-    And the outputs match the model under <mode>
+    And the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
     @core
@@ -43,7 +43,7 @@ Feature: A record that cannot be read is set aside, or stops the design
     When the application starts
     And the application drains its input
     Then the dead letters match the unreadable records under <mode>
-    And the outputs match the model under <mode>
+    And the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
     @core

@@ -20,7 +20,7 @@ Feature: Odd records have an outcome that is stated beforehand
       | AAPL   | NASDAQ   | Apple Inc | 1976    |
     When the application starts
     And the application drains its input
-    Then the outputs match the model under <mode>
+    Then the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
     @core
@@ -47,7 +47,7 @@ Feature: Odd records have an outcome that is stated beforehand
       | VOD    |          |      |         |
     When the application starts
     And the application drains its input
-    Then the outputs match the model under <mode>
+    Then the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
     @core

@@ -9,10 +9,10 @@ Feature: Deletions and older results never overtake
   Scenario Outline: a deletion never reaches the result before its row
     Given <program> in mode <mode>
     And 4000 changes of 100 rows and 40 partners are in its inputs
-    When some rows were deleted right after they came
+    When the changes hold deletions right after insertions
     And the application starts
     And the application drains its input
-    Then the outputs match the model under <mode>
+    Then the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
     @core
@@ -25,14 +25,14 @@ Feature: Deletions and older results never overtake
   Scenario Outline: when a row moves, no older result replaces the newer one
     Given <program> in mode <mode>
     And 4000 changes of 100 rows and 40 partners are in its inputs
-    When some rows moved across the partitions of partners
+    When the changes hold moves across the partitions of partners
     And the application starts
     And the application is killed <moment>
     Then the visible outputs are the fold of the committed input
     When 1000 changes of 100 rows and 40 partners arrive
     And the application starts
     And the application drains its input
-    Then the outputs match the model under <mode>
+    Then the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
     @quick
@@ -56,8 +56,8 @@ Feature: Deletions and older results never overtake
     And every row is deleted
     And the application drains its input
     And every partner changes
-    Then every outcome is visible within the commit interval plus 2 seconds
-    And the outputs match the model under <mode>
+    Then the last states are visible within the commit interval plus 2 seconds
+    And the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
     @full
@@ -76,7 +76,7 @@ Feature: Deletions and older results never overtake
     And every row is deleted
     And the application starts
     And the application drains its input
-    Then the outputs match the model under <mode>
+    Then the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
     @quick
@@ -91,11 +91,11 @@ Feature: Deletions and older results never overtake
     And 4000 changes of 600 rows and 40 partners are in its inputs
     When the application starts
     And the application drains its input
-    And 2000 more rows come
+    And 2000 more rows arrive
     And the application drains its input
     And those rows are deleted while every partner changes
     And the application drains its input
-    Then the outputs match the model under <mode>
+    Then the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
     @quick
@@ -112,7 +112,7 @@ Feature: Deletions and older results never overtake
     When the application starts
     And the application drains its input
     And the size of its state is measured
-    And 20000 more rows come
+    And 20000 more rows arrive
     And the application drains its input
     And the size of its state is measured
     And those rows are deleted while every partner changes
@@ -121,7 +121,7 @@ Feature: Deletions and older results never overtake
     And 400 changes of 600 rows and 40 partners arrive
     And the application drains its input
     Then its state is at most twice its first size within 2 seconds
-    And the outputs match the model under <mode>
+    And the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
     @core
@@ -139,7 +139,7 @@ Feature: Deletions and older results never overtake
     When the application starts
     And the application drains its input
     And the size of its state is measured
-    And 200000 more rows come
+    And 200000 more rows arrive
     And the application drains its input
     And the size of its state is measured
     And those rows are deleted while every partner changes

@@ -14,7 +14,7 @@ Feature: The postings of one entry are one collection
     And the application starts
     And the application drains its input
     Then no entry is applied to some of its accounts only
-    And the outputs match the model under <mode>
+    And the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
     @quick

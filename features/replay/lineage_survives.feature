@@ -40,7 +40,7 @@ Feature: Lineage survives every hop
     And the application starts
     And the application drains its input
     Then every output carries the id, timestamp, headers and positions of its input
-    And the outputs match the model under <mode>
+    And the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
     @quick

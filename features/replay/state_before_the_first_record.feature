@@ -15,7 +15,7 @@ Feature: State is loaded before the first record is played
     And 1000 records over 64 keys arrive
     And the application starts
     And the application drains its input
-    Then the outputs match the model under <mode>
+    Then the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
     @quick

@@ -65,7 +65,7 @@ Feature: State lives in a store, and the store is written seldom and before the 
     And 1000 records over 64 keys arrive
     And the application starts
     And the application drains its input
-    Then the outputs match the model under <mode>
+    Then the outputs match the model in order and count under <mode>
     And its store is current within the persistence interval plus 2 seconds
     And nothing else changes on the broker
 
@@ -93,7 +93,7 @@ Feature: State lives in a store, and the store is written seldom and before the 
     And the arrivals end
     Then its store holds everything that is committed
     When the application drains its input
-    Then the outputs match the model under <mode>
+    Then the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
     @core
@@ -121,7 +121,7 @@ Feature: State lives in a store, and the store is written seldom and before the 
     And the arrivals end
     Then its store holds everything that is committed
     When the application drains its input
-    Then the outputs match the model under <mode>
+    Then the outputs match the model in order and count under <mode>
     And its store is current within the persistence interval plus 2 seconds
     And nothing else changes on the broker
 
@@ -147,7 +147,7 @@ Feature: State lives in a store, and the store is written seldom and before the 
     Then its store holds everything that is committed
     And its memory grows by at most 32 MiB during the outage
     When the application drains its input
-    Then the outputs match the model under <mode>
+    Then the outputs match the model in order and count under <mode>
     And its store is current within the persistence interval plus 2 seconds
     And nothing else changes on the broker
 
@@ -176,7 +176,7 @@ Feature: State lives in a store, and the store is written seldom and before the 
     Then its store holds everything that is committed
     When the application starts
     And the application drains its input
-    Then the outputs match the model under <mode>
+    Then the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
     @quick
@@ -208,7 +208,7 @@ Feature: State lives in a store, and the store is written seldom and before the 
     And its store holds everything that is committed
     When the application starts
     And the application drains its input
-    Then the outputs match the model under <mode>
+    Then the outputs match the model in order and count under <mode>
     When 4000 records over 64 keys arrive
     Then its store is current within the persistence interval plus 2 seconds
     And no key is written to its store more often than once an interval
@@ -240,7 +240,7 @@ Feature: State lives in a store, and the store is written seldom and before the 
     When the application starts
     And 400 records over 64 keys arrive
     And the application drains its input
-    Then the outputs match the model under <mode>
+    Then the outputs match the model in order and count under <mode>
     And its store is current within the persistence interval plus 2 seconds
     And nothing else changes on the broker
 

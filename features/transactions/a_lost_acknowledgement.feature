@@ -14,7 +14,7 @@ Feature: A lost acknowledgement leads to another try, and to no second copy
     And the response to its next Produce is lost with its connection
     And the application drains its input
     Then no output is duplicated
-    And the outputs match the model under <mode>
+    And the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
     @full
@@ -32,7 +32,7 @@ Feature: A lost acknowledgement leads to another try, and to no second copy
     And its connection falls silent after its next Produce
     And the application drains its input
     Then no output is duplicated
-    And the outputs match the model under <mode>
+    And the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
     @full
@@ -48,7 +48,7 @@ Feature: A lost acknowledgement leads to another try, and to no second copy
     And its next Produce is lost with its connection
     And the application drains its input
     Then no output is duplicated
-    And the outputs match the model under <mode>
+    And the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
     @quick
@@ -70,7 +70,7 @@ Feature: A lost acknowledgement leads to another try, and to no second copy
     And the response to its next Produce is turned into NOT_ENOUGH_REPLICAS_AFTER_APPEND
     And the application drains its input
     Then no output is duplicated
-    And the outputs match the model under <mode>
+    And the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
     @core

@@ -17,7 +17,7 @@ Feature: The fold of the changelog is the live state at every committed point
     And the application starts
     And the application drains its input
     Then it answers every key with the last row of its table within 2 seconds
-    And the outputs match the model under <mode>
+    And the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
     @core

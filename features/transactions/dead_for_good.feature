@@ -8,7 +8,7 @@ Feature: No reader waits for a design that is dead for good
   @G39.dead-for-good @wire @one-program
   Scenario Outline: readers pass the transaction of a design that never comes back
     Given <program> in mode <mode>
-    And nothing restarts it
+    And it never comes back
     And 4000 records over 64 keys are in its input
     When the application starts
     And the application is killed after its next Produce

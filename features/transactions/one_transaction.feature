@@ -15,7 +15,7 @@ Feature: Output, state and input offsets are one transaction
     Then the visible outputs are the fold of the committed input
     When the application starts
     And the application drains its input
-    Then the outputs match the model under <mode>
+    Then the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
     @core
@@ -38,7 +38,7 @@ Feature: Output, state and input offsets are one transaction
     When 1000 records over 64 keys arrive
     And the application starts
     And the application drains its input
-    Then the outputs match the model under <mode>
+    Then the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
     @core
@@ -61,7 +61,7 @@ Feature: Output, state and input offsets are one transaction
     Then the visible outputs are the fold of the committed input
     When the application starts
     And the application drains its input
-    Then the outputs match the model under <mode>
+    Then the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
     @full
@@ -82,9 +82,10 @@ Feature: Output, state and input offsets are one transaction
     And 4000 records over 64 keys are in its input
     When the application starts
     And the response to its next EndTxn is lost with its connection
+    And the application drains its input
     And the application stays idle for 1 second
     Then no output is duplicated
-    And the outputs match the model under <mode>
+    And the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
     @full
@@ -96,7 +97,7 @@ Feature: Output, state and input offsets are one transaction
   @G22.commit-applied-and-refused @wire
   Scenario Outline: a commit that is applied, and answered with NOT_COORDINATOR, counts once
     Given <program> in mode <mode>
-    And its supervisor restarts it when it stops loudly
+    And its supervisor restarts it once if it stops loudly while it drains
     And 4000 records over 64 keys are in its input
     When the application starts
     # the commit is in the log of a coordinator that has ceased to be one: its successor completes it
@@ -104,7 +105,7 @@ Feature: Output, state and input offsets are one transaction
     And the application drains its input
     And the application stays idle for 1 second
     Then no output is duplicated
-    And the outputs match the model under <mode>
+    And the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
     @quick
@@ -120,14 +121,14 @@ Feature: Output, state and input offsets are one transaction
   @G23.offsets-refused @wire
   Scenario Outline: offsets that are rejected once leave no transaction without them
     Given <program> in mode <mode>
-    And its supervisor restarts it when it stops loudly
+    And its supervisor restarts it once if it stops loudly while it drains
     And 4000 records over 64 keys are in its input
     When the application starts
     # a new coordinator reads the committed offsets before it accepts more
     And its next TxnOffsetCommit is rejected with COORDINATOR_LOAD_IN_PROGRESS
     And the application drains its input
     Then no output is duplicated
-    And the outputs match the model under <mode>
+    And the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
     @quick
@@ -150,7 +151,7 @@ Feature: Output, state and input offsets are one transaction
     Then the visible outputs are the fold of the committed input
     When the application starts
     And the application drains its input
-    Then the outputs match the model under <mode>
+    Then the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
     @full
@@ -184,7 +185,7 @@ Feature: Output, state and input offsets are one transaction
     And 1000 records over 64 keys arrive
     And the application starts
     And the application drains its input
-    Then the outputs match the model under <mode>
+    Then the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
     @quick
@@ -206,7 +207,7 @@ Feature: Output, state and input offsets are one transaction
     And the visible outputs are the fold of the committed input
     When the application starts
     And the application drains its input
-    Then the outputs match the model under <mode>
+    Then the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
     @core

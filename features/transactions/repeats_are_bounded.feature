@@ -15,7 +15,7 @@ Feature: At least once repeats at most one commit interval
     When the application starts
     And the application drains its input
     Then no output is repeated whose input was committed at the kill
-    And the outputs match the model under <mode>
+    And the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
     @full
@@ -35,7 +35,7 @@ Feature: At least once repeats at most one commit interval
     And the application starts
     And the application drains its input
     Then no output is repeated whose input was committed at the kill
-    And the outputs match the model under <mode>
+    And the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
     @core

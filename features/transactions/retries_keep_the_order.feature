@@ -16,7 +16,7 @@ Feature: Retries leave the outputs of each key in order
     # the response of a leader that lacks its replicas for a moment, given when more batches are in flight
     And its next Produce is rejected with NOT_ENOUGH_REPLICAS
     And the application drains its input
-    Then the outputs match the model under <mode>
+    Then the outputs match the model in order and count under <mode>
     And no output is duplicated
     And nothing else changes on the broker
 

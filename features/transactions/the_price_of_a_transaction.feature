@@ -18,7 +18,7 @@ Feature: A transaction costs the same whatever its size, and the commit interval
     And the arrivals end
     And the application drains its input
     Then no more transactions end than commit intervals begin
-    And the outputs match the model under <mode>
+    And the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
     @quick

@@ -17,7 +17,7 @@ SENTENCES: Final[dict[str, Family]] = {
     r"\bthe application is paused\b": Family.PROCESS,
     r"\b[a-d] (joins|leaves|is killed)\b": Family.MEMBERSHIP,
     r"\bworker is killed\b": Family.MEMBERSHIP,
-    r"\ba second deployment starts\b": Family.MEMBERSHIP,
+    r"\btwo deployments run under the same ids\b": Family.MEMBERSHIP,
     r"\bthe second cluster takes over\b": Family.MEMBERSHIP,
     r"\bits next \w+": Family.REQUEST,
     r"\bthe broker (restarts after a crash|rejects|is out of its reach)\b": Family.BROKER,

@@ -395,7 +395,7 @@ def test_another_meaning_is_another_skeleton(one: str, other: str) -> None:
         ("its next EndTxn is lost", "@wire"),
         ("the broker is out of its reach", "@wire"),
         ("its transaction coordinator fails over", "@cluster"),
-        ("every outcome is visible within the commit interval plus 2 seconds", "@timed"),
+        ("the last states are visible within the commit interval plus 2 seconds", "@timed"),
     ],
 )
 def test_a_tag_that_a_line_needs_is_found_if_it_is_missing(

@@ -11,7 +11,7 @@ QUIET = (  # lines that do something and strike nothing, by how they begin
     "the application starts",
     "the application drains",
     "the application is stopped gracefully",
-    "the application is told twice to stop",
+    "the application is told to stop, twice if it is reusable",
     "the application stays idle",
     "the second application",
     "the relay starts",
@@ -22,7 +22,7 @@ QUIET = (  # lines that do something and strike nothing, by how they begin
     "a second cluster stands by",
     "the size of its state is measured",
     "its disks are copied",
-    "some rows",
+    "the changes hold",
     "records keep arriving",
     "the arrivals end",
     "the delete retention passes",
@@ -83,7 +83,7 @@ def test_whoever_writes_a_sentence_says_its_family() -> None:
         "every row",
         "every partner",
         "rows are deleted",
-        "more rows come",
+        "more rows arrive",
         "pass",
     )
     assert {text for text in silent if not any(words in text for words in brings_input)} == set()
