@@ -55,7 +55,7 @@ def matches(scene: Scene, mode: str) -> None:
 
     They have the order of the model, and each comes as often as the mode allows.
     """
-    del mode  # it is the application's
+    scene.demand_mode(mode)
     scene.claim()
 
 
@@ -69,7 +69,7 @@ def dead_letters_match(scene: Scene, mode: str) -> None:
 
     Each stands there as often as the mode allows.
     """
-    del mode
+    scene.demand_mode(mode)
     scene.claim()
 
 

@@ -16,6 +16,7 @@ from upheld.trial.application import Application
 from upheld.trial.instances import Launch
 from upheld.trial.trial import Trial
 from upheld.trial.waits import SETTLE_S
+from upheld.verdicts import HarnessError
 
 
 @when(parsers.parse("{actor:Actor} is killed {moment:Moment}", extra_types=TYPES))
@@ -75,15 +76,17 @@ def killed_with_a_request_on_the_way(scene: Scene, request: str) -> None:
     for application in scene.subjects():
         rule = strike_at(scene.trial, application, Strike("hold", "before", request))
         scene.trial.instances.kill(application)
-        scene.delayed[application.name] = rule
+        scene.delayed[application.name, request] = rule
 
 
 @when(parsers.parse("the delayed {request:Request} arrives", extra_types=TYPES))
 def arrives_late(scene: Scene, request: str) -> None:
     """Let the broker have the request of the killed instance."""
-    del request  # there is only one
     for application in scene.subjects():
-        arrive(scene.trial, scene.delayed.pop(application.name))
+        rule = scene.delayed.pop((application.name, request), None)
+        if rule is None:
+            raise HarnessError(f"no {request} of {application.name} is on its way")
+        arrive(scene.trial, rule)
         scene.trial.waits.settle(application)
 
 

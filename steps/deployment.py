@@ -7,7 +7,7 @@ from pytest_bdd import given, parsers
 
 from upheld.protocol.capabilities import Capability
 from upheld.protocol.messages import Mode
-from upheld.steps.parameters import TYPES, first_number, milliseconds
+from upheld.steps.parameters import TYPES, amount, milliseconds
 from upheld.steps.scene import Restarts, Scene
 from upheld.verdicts import HarnessError
 
@@ -32,7 +32,7 @@ def _rolled(scene: Scene, value: str) -> None:
 
 
 def _number(field: str) -> Callable[[Scene, str], None]:
-    return lambda scene, value: scene.describe(**{field: first_number(value)})
+    return lambda scene, value: scene.describe(**{field: int(value)})
 
 
 # The names in the table `its configuration is:`, and what each sets.
@@ -43,13 +43,13 @@ SETTINGS: Final[dict[str, Callable[[Scene, str], None]]] = {
     "transaction timeout": lambda scene, value: scene.describe(
         transaction_timeout_ms=milliseconds(value)
     ),
-    "batch size": lambda scene, value: _parameter(scene, "threshold", first_number(value)),
+    "batch size": lambda scene, value: _parameter(scene, "threshold", amount(value, "records")),
     "batch interval": _duration("interval_ms"),
     "delete retention": _duration("delete_retention_ms"),
     "state store": lambda scene, value: _parameter(scene, "store", value),
     "persistence interval": _duration("persistence_interval_ms"),
     "segments of its table": _rolled,
-    "disk size": _number("disk_mb"),
+    "disk size": lambda scene, value: scene.describe(disk_mb=amount(value, "MB")),
 }
 
 RESTARTS: Final = {

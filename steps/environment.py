@@ -6,6 +6,7 @@ from upheld.nemesis import brokers, disks, rejections, stores, topics
 from upheld.nemesis.requests import out_of_reach
 from upheld.steps.parameters import TYPES
 from upheld.steps.scene import Scene
+from upheld.verdicts import HarnessError
 
 
 @when(parsers.parse("the broker restarts after a crash with a transaction open"))
@@ -60,7 +61,9 @@ def store_disturbed(scene: Scene, outage: str, duration: int) -> None:
 )
 def clock_jumps(scene: Scene, duration: int, direction: str) -> None:
     """Set the wall clock of all its processes; the monotonic one goes on as ever."""
-    seconds = duration // 1000
+    seconds, rest_ms = divmod(duration, 1000)
+    if rest_ms:
+        raise HarnessError(f"a clock jumps by whole seconds, and not by {duration} ms")
     for application in scene.subjects():
         assert application.wall_clock
         application.wall_clock.jump(seconds if direction == "forward" else -seconds)

@@ -76,6 +76,18 @@ def milliseconds(text: str) -> int:
     return int(number) * MS_OF[unit]
 
 
+def amount(text: str, unit: str) -> int:
+    """Return how many units a text says.
+
+    Raises:
+        HarnessError: It says another unit, or none.
+    """
+    number, _, said = text.partition(" ")
+    if said != unit or not number.isdecimal():
+        raise HarnessError(f"{text} is no number of {unit}, such as 64 {unit}")
+    return int(number)
+
+
 def first_number(text: str) -> int:
     """Return the number that a text begins with."""
     return int(text.split(maxsplit=1)[0])

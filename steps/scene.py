@@ -83,7 +83,8 @@ class Scene:
         self.deployment = Deployment()
         self.sentence = ""  # the line that is being run
         self.arrivals: Arrivals | None = None
-        self.delayed: dict[str, Rule] = {}  # application -> the request that is on its way
+        # Application and request -> the request that is on its way.
+        self.delayed: dict[tuple[str, str], Rule] = {}
         self.refused: set[str] = set()  # the applications that refused to start
         self.clock_jumped = False
 
@@ -102,6 +103,15 @@ class Scene:
         manifest = self.trial.manifest
         if capability not in manifest.capabilities:
             raise NotOffered(f"{manifest.name} {otherwise} (capability {capability})")
+
+    def demand_mode(self, mode: str) -> None:
+        """Refuse a sentence that speaks of another mode than the application's.
+
+        Raises:
+            HarnessError: The mode is another one.
+        """
+        if mode != self.deployment.mode:
+            raise HarnessError(f"“{self.sentence}”: the mode is {self.deployment.mode}")
 
     def subjects(self, actor: str = "") -> list[Application]:
         """Return the applications that an actor stands for, which are declared by now.

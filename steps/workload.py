@@ -15,12 +15,16 @@ from upheld.generators.tables import spoiled
 from upheld.generators.visits import facts as visit_facts
 from upheld.generators.visits import visits
 from upheld.history.marks import Happening
+from upheld.programs import Program
 from upheld.steps.joins import write
 from upheld.steps.parameters import TYPES
 from upheld.steps.scene import RELAY, Scene
 from upheld.trial.application import Application
+from upheld.verdicts import HarnessError
 
 NAMES = "names"
+RECORDS = "records"
+SECOND_INPUT = "its second input"
 
 
 @given(
@@ -46,6 +50,8 @@ def some_are_unreadable(scene: Scene) -> None:
 )
 def are_in_its_input(scene: Scene, count: int, kind: str, keys: int, place: str) -> None:
     """Write a workload before anything starts."""
+    if place == SECOND_INPUT:
+        raise HarnessError("a workload of records has one input, and no second one")
     actor = RELAY if place.startswith(RELAY) else ""
     for application in scene.subjects(actor):
         _feed(scene, application, count, kind, keys)
@@ -59,14 +65,21 @@ def arrive(scene: Scene, count: int, kind: str, keys: int) -> None:
 
 
 def _feed(scene: Scene, application: Application, count: int, kind: str, keys: int) -> None:
-    """Write records of the kind that the application's program reads."""
+    """Write records of the kind that the application's program reads.
+
+    Raises:
+        HarnessError: The program reads no records of that kind.
+    """
+    program = application.program
+    if kind not in _kinds(program):
+        raise HarnessError(f"{program.name} reads no {kind}")
     seed = scene.trial.seed
     partitions = application.inputs[application.reads]
-    if application.program.merged:
+    if program.merged:
         generator = names if kind == NAMES else signals
         said = partial(generator, seed, count=count, robots=keys, partitions=partitions)
         scene.trial.workload.feed(application, said, signal_facts)
-    elif application.program.holds_back:
+    elif program.holds_back:
         partitions = application.partitions
         events = partial(visits, seed, events=count, customers=keys, partitions=partitions)
         scene.trial.workload.feed(application, events, visit_facts)
@@ -83,6 +96,14 @@ def _feed(scene: Scene, application: Application, count: int, kind: str, keys: i
             flawed=scene.deployment.has_unreadable_records,
         )
         scene.trial.workload.feed(application, entries)
+
+
+def _kinds(program: Program) -> tuple[str, ...]:
+    if program.merged:
+        return RECORDS, NAMES
+    if program.holds_back:
+        return (RECORDS,)
+    return RECORDS, *(f"{kind} {RECORDS}" for kind in ("republished", "rehomed", "aborted"))
 
 
 @when(parsers.parse("a single record arrives"))
@@ -120,10 +141,12 @@ def trickle(scene: Scene, count: int, duration: int) -> None:
 @when(parsers.parse("a record {flaw:Flaw} arrives in {place:Place}", extra_types=TYPES))
 def flawed(scene: Scene, flaw: str, place: str) -> None:
     """Write a record that the contract does not allow."""
+    if place.startswith(RELAY):
+        raise HarnessError("a record that breaks the contract is written to the application alone")
     trial = scene.trial
     for application in scene.subjects():
         program = application.program
-        role = program.beside if place == "its second input" else program.reads
+        role = program.beside if place == SECOND_INPUT else program.reads
         write(trial, application, partial(_flawed_record, trial.seed, role, flaw))
 
 
