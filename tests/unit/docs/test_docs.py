@@ -13,7 +13,10 @@ from upheld import report
 from upheld.cli import EXIT_CODES, INTERRUPTED, parser
 from upheld.errors import MachineProblem, UsageProblem
 from upheld.protocol.capabilities import Capability
+from upheld.protocol.manifest import load
 from upheld.report import RowResult
+from upheld.spec import catalogue
+from upheld.spec.selection import rows_of_the_mutant
 from upheld.verdicts import Verdict
 
 ROOT = Path(__file__).parents[3]
@@ -160,3 +163,11 @@ def test_the_table_of_capabilities_is_the_protocol_s() -> None:
     assert re.findall(r"^   \| `(.+)` \| (.+) \|$", page, re.MULTILINE) == [
         (capability, capability.sentence) for capability in Capability
     ]
+
+
+def test_the_red_card_is_of_a_row_that_its_design_is_judged_on() -> None:
+    """So a run of the wrong designs can say at depth full whether the card is true."""
+    card = (ROOT / "README.md").read_text(encoding="utf-8").partition("<!-- card -->")[2]
+    _, row_id, design = next(line for line in card.splitlines() if "VIOLATED" in line).split()
+
+    assert row_id in rows_of_the_mutant(catalogue.load(), load(design))
