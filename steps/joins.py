@@ -147,4 +147,4 @@ def retention_passes(scene: Scene) -> None:
     """Let the time pass for which deletions are remembered, from the last record on."""
     for application in scene.subjects():
         retention_ms = int(application.event.parameters["delete_retention_ms"])
-        scene.trial.waits.watch(application, application.fed_ms + retention_ms)
+        scene.trial.waits.watch(application, application.input.fed_ms + retention_ms)

@@ -60,7 +60,7 @@ def starts_torn(scene: Scene) -> None:
 def _prepare(scene: Scene, application: Application) -> None:
     if scene.deployment.has_settable_clock and application.wall_clock is None:
         application.wall_clock = WallClock(application.directory)
-    if not application.wave:  # what an instance upstream wrote meanwhile
+    if not application.input.wave:  # what an instance upstream wrote meanwhile
         scene.trial.workload.look_at_input(application)
 
 

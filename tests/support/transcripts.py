@@ -13,6 +13,7 @@ import pkgutil
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Self, cast
 from unittest import mock
 
@@ -204,10 +205,9 @@ class StubTrial(Stub):
             lag_due_ms=None,
             running={},
             store=Stub(self._log, "store") if "store" in parameters else None,
-            wave=None,
+            input=SimpleNamespace(wave=None, fed_ms=0),
             tables=None,
             wall_clock=None,
-            fed_ms=0,
             directory="dir",
         )
         self.applications[name] = declared
@@ -219,7 +219,7 @@ class StubTrial(Stub):
             wave = wave(wave=0)
         shown = ",".join(map(show, (application, wave, *count)))
         self._log.append(f"trial.feed({shown})")
-        application.__dict__["wave"] = wave
+        application.input.wave = wave
 
     @contextlib.contextmanager
     def feeding(self, application: StubApplication, apart_s: float = 0) -> Iterator[None]:

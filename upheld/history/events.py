@@ -78,6 +78,19 @@ def _headers_json(headers: tuple[tuple[str, bytes | None], ...]) -> str:
 
 Data = Annotated[bytes, BeforeValidator(_to_bytes), PlainSerializer(_to_text, when_used="json")]
 Offsets = dict[str, int]  # "topic-partition" -> offset
+LifeEvent = Literal[
+    "started",
+    "ready",
+    "stopped",
+    "killed",
+    "paused",
+    "resumed",
+    "failed",
+    "exited",
+    "standing-by",
+    "active",
+    "inactive",
+]
 
 
 class Event(BaseModel):
@@ -211,19 +224,7 @@ class Instance(Event):
     at_ms: int
     application: str
     name: str
-    event: Literal[
-        "started",
-        "ready",
-        "stopped",
-        "killed",
-        "paused",
-        "resumed",
-        "failed",
-        "exited",
-        "standing-by",
-        "active",
-        "inactive",
-    ]
+    event: LifeEvent
     detail: str = ""
     consumer_group: str | None = None
     internal_topics: tuple[str, ...] = ()

@@ -169,15 +169,3 @@ class Application:
     def places(self) -> list[str]:
         """Return every topic-partition of the inputs whose offsets are committed, sorted."""
         return sorted(f"{topic}-{p}" for topic, count in self.commits.items() for p in range(count))
-
-    # --- read by sentences under these names, which are the input's
-
-    @property
-    def wave(self) -> Wave | None:
-        """Return the workload that was written last."""
-        return self.input.wave
-
-    @property
-    def fed_ms(self) -> int:
-        """Return when the last wave was written, in milliseconds since the attempt began."""
-        return self.input.fed_ms

@@ -2,26 +2,13 @@
 
 import time
 from collections.abc import Callable
-from typing import Literal, Protocol
+from typing import Protocol
 
 from upheld.history import History, events
 from upheld.history.marks import Happening
 from upheld.protocol.messages import Ready
 
 POLL_S = 0.02
-LifeEvent = Literal[
-    "started",
-    "ready",
-    "stopped",
-    "killed",
-    "paused",
-    "resumed",
-    "failed",
-    "exited",
-    "standing-by",
-    "active",
-    "inactive",
-]
 
 
 class Named(Protocol):
@@ -83,7 +70,7 @@ class Recorder:
         self,
         application: Named,
         name: str,
-        event: LifeEvent,
+        event: events.LifeEvent,
         detail: str = "",
         ready: Ready | None = None,
     ) -> None:
