@@ -1,12 +1,10 @@
 """Each decision in docs/adr has its form, and the index lists all of them."""
 
-import importlib.util
 import re
-import sys
 from datetime import date
 from pathlib import Path
-from types import ModuleType
 
+import adr_index
 import pytest
 
 from upheld.spec import catalogue
@@ -33,18 +31,6 @@ It is there.
 """
 
 
-def tool() -> ModuleType:
-    """Load tools/adr_index.py, which is in no package."""
-    spec = importlib.util.spec_from_file_location("adr_index", ROOT / "tools" / "adr_index.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-adr_index = tool()
 DECISIONS = adr_index.decisions()
 
 

@@ -1,27 +1,11 @@
 """The page of all sentences in docs/vocabulary.md."""
 
-import importlib.util
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+import vocabulary
 
 ROOT = Path(__file__).parents[3]
-
-
-def tool() -> ModuleType:
-    """Load tools/vocabulary.py, which is in no package."""
-    spec = importlib.util.spec_from_file_location("vocabulary", ROOT / "tools" / "vocabulary.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-vocabulary = tool()
 
 
 def test_the_page_is_up_to_date() -> None:

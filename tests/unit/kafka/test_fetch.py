@@ -3,17 +3,17 @@
 Requests agree in every byte, and answers in every field that is read.
 """
 
-import io
 from datetime import timedelta
 
 import pytest
+from entities import written
 from hypothesis import given
 from hypothesis import strategies as st
 from kio.schema.errors import ErrorCode
 from kio.schema.fetch.v11 import request as fetch_request
 from kio.schema.fetch.v11 import response as fetch_response
 from kio.schema.types import BrokerId, ProducerId, TopicName
-from kio.serial import entity_reader, entity_writer
+from kio.serial import entity_reader
 from kio.static.primitive import i8, i32, i32Timedelta, i64
 
 from upheld.errors import MachineProblem
@@ -23,13 +23,6 @@ OFFSETS = st.integers(-1, (1 << 63) - 1).map(i64)
 NUMBERS = st.integers(0, (1 << 31) - 1).map(i32)
 TOPICS = st.text(min_size=1, max_size=40).map(TopicName)
 NOTHING = i32Timedelta.parse(timedelta(0))
-
-
-def written(entity: object) -> bytes:
-    """Return the bytes that kio writes."""
-    buffer = io.BytesIO()
-    entity_writer(type(entity))(buffer, entity)
-    return buffer.getvalue()
 
 
 partitions = st.builds(

@@ -3,17 +3,17 @@
 Requests agree in every byte, and answers in every field that is read.
 """
 
-import io
 from datetime import timedelta
 
 import pytest
+from entities import written
 from hypothesis import given
 from hypothesis import strategies as st
 from kio.schema.errors import ErrorCode
 from kio.schema.offset_fetch.v7 import request as offset_request
 from kio.schema.offset_fetch.v7 import response as offset_response
 from kio.schema.types import GroupId, TopicName
-from kio.serial import entity_reader, entity_writer
+from kio.serial import entity_reader
 from kio.static.primitive import i32, i32Timedelta, i64
 
 from upheld.errors import MachineProblem
@@ -22,13 +22,6 @@ from upheld.kafka.offsets import Committed, answer, request
 NUMBERS = st.integers(0, (1 << 31) - 1).map(i32)
 NAMES = st.text(min_size=1, max_size=200)
 CODES = st.sampled_from(ErrorCode)
-
-
-def written(entity: object) -> bytes:
-    """Return the bytes that kio writes."""
-    buffer = io.BytesIO()
-    entity_writer(type(entity))(buffer, entity)
-    return buffer.getvalue()
 
 
 partitions = st.builds(
