@@ -11,6 +11,7 @@ from typing import NamedTuple
 from pydantic import BaseModel, ConfigDict
 
 from upheld.errors import Problem
+from upheld.text import visible
 
 ATTEMPTS = 5  # at a row, if its fault missed its moment
 
@@ -75,6 +76,9 @@ class Outcome(Exception):
     verdict: Verdict
     code: Reason | None = None
 
+    def __init__(self, *lines: str) -> None:
+        super().__init__("\n".join(map(visible, lines)))
+
 
 class Violated(Outcome):
     """The guarantee did not hold; carries the anomalies, at least one."""
@@ -82,7 +86,7 @@ class Violated(Outcome):
     verdict = Verdict.VIOLATED
 
     def __init__(self, anomalies: list[Anomaly]) -> None:
-        super().__init__("\n".join(f"{a.name}: {a.text}" for a in anomalies[:5]))
+        super().__init__(*(f"{a.name}: {a.text}" for a in anomalies[:5]))
         self.anomalies = anomalies
 
     @classmethod

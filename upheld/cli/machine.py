@@ -18,6 +18,7 @@ from upheld.cli.choices import look_for_garbage_seldom, seed_of
 from upheld.errors import MachineProblem, UsageProblem
 from upheld.kafka.feed import Feed
 from upheld.kafka.reading import Reading
+from upheld.masking import KNOWN
 from upheld.protocol.manifest import Manifest
 from upheld.report import Writer
 from upheld.stores import GIVEN
@@ -114,6 +115,7 @@ def given_stores(asked: list[str]) -> dict[str, str]:
                 f"--store {kind!r} is not KIND=ADDRESS with KIND one of {', '.join(GIVEN)}, as in "
                 f"{example}."
             )
+        KNOWN.learn(kind, address)
         found[kind] = GIVEN[kind](address)
     return found
 
