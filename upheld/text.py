@@ -73,15 +73,12 @@ def visible_data(value: object) -> object:
     return [visible_data(inner) for inner in value] if isinstance(value, list) else value
 
 
-def encodable(texts: dict[str, object]) -> dict[str, object]:
-    """Return values whose texts can be written as UTF-8.
+def encodable(value: object) -> object:
+    """Return a value; if it is a text, return it as it can be written as UTF-8.
 
     The name of a file may hold any bytes.
     """
-    return {
-        name: value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
-        for name, value in texts.items()
-    }
+    return value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
 
 
 def _escaped(text: str) -> str:

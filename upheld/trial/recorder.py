@@ -63,7 +63,7 @@ class Recorder:
                 code=happening.family,
                 happening=happening,
                 fault=text or happening.text,
-                evidence=encodable(evidence),
+                evidence={name: encodable(value) for name, value in evidence.items()},
             )
         )
 
