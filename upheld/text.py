@@ -40,7 +40,7 @@ def visible(text: str, most: int = MOST_CHARS) -> str:
     unread = max(0, len(text) - _READ_CHARS)
     if unread:
         text = text[: _READ_CHARS // 2] + text[-_READ_CHARS // 2 :]
-    text = _escaped(text)
+    text = escaped(text)
     if len(text) + unread <= most:
         return text
     kept = most - _NOTE_CHARS
@@ -50,7 +50,7 @@ def visible(text: str, most: int = MOST_CHARS) -> str:
 
 def printable(text: str) -> str:
     """Return a text of several lines, with all other control characters visible."""
-    return "\n".join(map(_escaped, KNOWN.masked(text).split("\n")))
+    return "\n".join(map(escaped, KNOWN.masked(text).split("\n")))
 
 
 def lines_of(text: str) -> str:
@@ -67,7 +67,7 @@ def visible_data(value: object) -> object:
         return visible(value)
     if isinstance(value, dict):
         return {
-            name: inner if name in IDENTITIES else visible_data(inner)
+            name: escaped(str(inner)) if name in IDENTITIES and inner else visible_data(inner)
             for name, inner in value.items()
         }
     return [visible_data(inner) for inner in value] if isinstance(value, list) else value
@@ -81,7 +81,8 @@ def encodable(value: object) -> object:
     return value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
+    """Return a text with its control characters visible, and no secret masked."""
     if text.isascii() and text.isprintable():
         return text
     parts = list[str]()

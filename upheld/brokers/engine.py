@@ -13,6 +13,7 @@ import requests
 from docker.errors import DockerException, ImageNotFound
 
 from upheld.supervisor.reaper import RUN_LABEL, RunScope
+from upheld.text import visible
 
 ENGINE_ANSWER_S: Final = 5
 EngineErrors = (DockerException, requests.RequestException)
@@ -91,7 +92,7 @@ def _pull(image: str) -> None:
 
     A minute of silence is a failure.
     """
-    print(f"pulling {image}", file=sys.stderr)
+    print(f"pulling {visible(image)}", file=sys.stderr)
     repository, _, tag = image.partition("@")[0].rpartition(":")
     if not repository or "/" in tag:
         repository = image

@@ -24,6 +24,7 @@ from upheld.report import Writer
 from upheld.stores import GIVEN
 from upheld.supervisor.environment import prepare
 from upheld.supervisor.reaper import RunScope
+from upheld.text import visible
 from upheld.trial.rig import Rig
 from upheld.ui.console import waiting
 
@@ -138,8 +139,10 @@ def opened_rig(
     try:
         broker = opened_broker(arguments, run, out)
         say.print(
-            f"upheld {upheld.__version__}, seed {seed}, broker {broker.kind} {broker.version} "
-            f"({broker.why})",
+            visible(
+                f"upheld {upheld.__version__}, seed {seed}, broker {broker.kind} {broker.version} "
+                f"({broker.why})"
+            ),
             markup=False,
         )
         prepare_all(designs, run, out)

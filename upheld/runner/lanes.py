@@ -165,7 +165,7 @@ class Lanes(RunAccount):
                     self.choice.again = f"upheld run --broker {line['broker']}"
                     self.progress.message(
                         f"upheld {upheld.__version__}, seed {self.seed}, {len(self.lanes)} lanes, "
-                        f"each on broker {self.broker[0]} ({line['why']})"
+                        f"each on broker {visible(self.broker[0])} ({visible(line['why'])})"
                     )
             case "row":
                 result = RowResult(**line)

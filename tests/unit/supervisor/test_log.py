@@ -1,4 +1,4 @@
-"""The log of a design is masked as it is written, bounded, and read by its owner alone."""
+"""The log of a design is masked as it is written, bounded and private."""
 
 import os
 import stat
@@ -6,7 +6,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,11 +19,9 @@ SECRET = "hunter2-hunter2"
 
 
 @pytest.fixture(autouse=True)
-def _secret() -> Iterator[None]:
+def _secret() -> None:
     """Know one secret while a test runs."""
     KNOWN.learn("sasl.password", SECRET)
-    yield
-    KNOWN.forget()
 
 
 def written(path: Path, *pieces: bytes, rest_s: float = 0.0) -> bytes:
@@ -146,7 +143,7 @@ def test_a_flood_without_a_newline(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_the_last_line_after_the_end(tmp_path: Path) -> None:
-    """All that a process wrote is read once it has ended, without a wait for the next look."""
+    """All that a process wrote is read when it has ended, without a wait."""
     log = Log(tmp_path / "log")
     code = "import sys; sys.stderr.write('first\\nlast words\\n\\n')"
     with log.opened() as sink:

@@ -157,7 +157,7 @@ def test_markup_is_text() -> None:
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_a_report_line(text: str, tmp_path: Path) -> None:
-    """A line of `report.jsonl` is one line, and its texts are plain when they are read."""
+    """A line of `report.jsonl` is one line, and its texts are plain."""
     writer = Writer(tmp_path)
     writer.write(row(text))
     writer.close()
@@ -192,7 +192,7 @@ TYPED = {
 
 @pytest.mark.parametrize("argument", TYPED.values(), ids=TYPED)
 def test_the_command_line(argument: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """What the user typed is quoted in one plain line."""
+    """An argument of the user is quoted in one plain line."""
     for command in (["run", "--design", argument], ["explain", argument], ["judge", argument]):
         assert main(command) == 4
         said = capsys.readouterr().err
@@ -213,7 +213,7 @@ def test_an_option_that_is_none(argument: str, capsys: pytest.CaptureFixture[str
 
 
 def test_the_history_keeps_the_text(tmp_path: Path) -> None:
-    """What a design said is recorded as it was, and read back."""
+    """A text of a design is recorded as it was, and read back."""
     text = HOSTILE["forged-line"] + HOSTILE["title-and-clear"]
     history = History(path=tmp_path / "h.jsonl")
     story = Story()

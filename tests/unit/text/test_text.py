@@ -1,4 +1,4 @@
-"""Text of others is data: nothing that it holds reaches a terminal as more than text."""
+"""Text of others is data: it reaches a terminal as text alone."""
 
 import pytest
 from hostile import HOSTILE, READABLE, is_plain
