@@ -169,5 +169,5 @@ def judged(ended: BaseException | None) -> Judged:
         case Problem():
             return Judged(Verdict.HARNESS_ERROR, Reason.HARNESS_FAILED, str(ended))
         case _:
-            said = f"the harness failed: {type(ended).__name__}: {ended}"
+            said = visible(f"the harness failed: {type(ended).__name__}: {ended}")
             return Judged(Verdict.HARNESS_ERROR, Reason.HARNESS_FAILED, said)

@@ -1,7 +1,7 @@
 """The reports of pytest, as `junit.xml` may hold them."""
 
 import pytest
-from _pytest._code.code import ExceptionChainRepr, ReprTraceback
+from _pytest._code.code import ExceptionChainRepr, ReprExceptionInfo, ReprTraceback
 
 from upheld.text import printable
 
@@ -11,12 +11,12 @@ def plain(report: pytest.TestReport) -> pytest.TestReport:
     said = report.longrepr
     if isinstance(said, str):
         report.longrepr = printable(said)
-    elif isinstance(said, ExceptionChainRepr):
+    elif isinstance(said, ExceptionChainRepr | ReprExceptionInfo):
         if said.reprcrash:
             said.reprcrash.message = printable(said.reprcrash.message)
-        for traceback, _, _ in said.chain:
+        chain = [part[0] for part in said.chain] if isinstance(said, ExceptionChainRepr) else []
+        for traceback in (said.reprtraceback, *chain):
             _clean(traceback)
-        _clean(said.reprtraceback)
     report.sections = [(name, printable(text)) for name, text in report.sections]
     return report
 

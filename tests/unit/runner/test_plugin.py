@@ -502,7 +502,7 @@ def test_text_of_others_in_every_file(
     end: Callable[[str, str], BaseException] | None, text: str, run: Run
 ) -> None:
     """The report, junit and what is printed are plain, whoever raised with the text."""
-    COMING["G1.first"] = [end("stuck", text) if end else KeyError(text)]
+    COMING["G1.first"] = [end("stuck", text) if end else RuntimeError(text)]
 
     verdicts, _ = run.judge()
 
