@@ -199,6 +199,7 @@ class Instance:
         until = time.monotonic() + (deadline_ms / 1000 + STOP_GRACE_S) * self.time_scale
         reply = self._ask(Stop(deadline_ms=deadline_ms), deadline_ms / 1000 + STOP_GRACE_S)
         assert isinstance(reply, Stopped | Error | Failed)
+        self._log.catch_up()
         if isinstance(reply, Stopped) and "reusable" not in self.manifest.capabilities:
             self._hang_up()
             if self.wait_exit(max(0.0, until - time.monotonic())) is None:
@@ -282,6 +283,7 @@ class Instance:
         """
         if "reusable" not in self.manifest.capabilities or self.exit_code is not None:
             return False
+        self._log.catch_up()
         with self._condition:
             if self.breach or self.environment or self._asked or not self._is_free:
                 return False

@@ -77,6 +77,7 @@ class Log:
                 if self._is_closed or not self._is_pending():
                     break
             time.sleep(_LOOK_S)
+        self._hurry.clear()
 
     def close(self) -> None:
         """Write what is left in the pipe, and end the log; a second call does nothing."""
