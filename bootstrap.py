@@ -48,6 +48,7 @@ def install(extras: str) -> None:
         venv.create(ENVIRONMENT, with_pip=True, clear=True)
     pip = [
         str(PYTHON),
+        "-P",
         "-m",
         "pip",
         "--disable-pip-version-check",

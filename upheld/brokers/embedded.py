@@ -236,6 +236,7 @@ class Launch:
         with self.log.open("ab") as log:
             return subprocess.Popen(
                 command,
+                cwd=home,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

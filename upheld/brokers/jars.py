@@ -61,8 +61,12 @@ class Jar:
 
 
 def cache_home() -> Path:
-    """Return the user's cache folder of this project; XDG_CACHE_HOME moves it."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "upheld"
+    """Return the user's cache folder of this project; XDG_CACHE_HOME moves it.
+
+    A relative one is passed over, as its specification demands.
+    """
+    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (named if named.is_absolute() else Path.home() / ".cache") / "upheld"
 
 
 class JarSet(NamedTuple):
