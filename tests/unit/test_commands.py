@@ -93,7 +93,7 @@ def test_a_module_of_ours_takes_nothing_from_the_folder(
 
 
 def test_a_module_of_ours_is_that_of_the_caller(hostile: Path) -> None:
-    """The package of this process runs, also where a path of the user names another one."""
+    """The package of this process runs, also where PYTHONPATH names another."""
     other = hostile.parent / "other"
     (other / "upheld").mkdir(parents=True)
     (other / "upheld" / "__init__.py").write_text("raise SystemExit('another one')")
@@ -175,7 +175,7 @@ def test_no_program_is_looked_for_in_the_folder(
 def test_no_variable_stops_a_process_for_a_person(
     hostile: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """With PYTHONINSPECT a design would run the protocol's lines as code after its end."""
+    """With PYTHONINSPECT a design would run requests as code after its end."""
     monkeypatch.setenv(name, str(hostile / "json.py"))
 
     commands.isolate()
@@ -246,7 +246,7 @@ def uses(source: str) -> Iterator[ast.AST]:
 
 
 def test_one_module_names_the_interpreter_and_looks_programs_up() -> None:
-    """Commands of processes are made in `upheld.commands`, with the isolation that they need.
+    """All commands of the harness's own processes are made in `upheld.commands`.
 
     The two look-ups beside it are of a design's command, which is the design's own affair.
     """
