@@ -70,7 +70,7 @@ def install(extras: str) -> None:
 
 
 def steps(extras: str) -> list[list[str]]:
-    """Return the arguments of pip's calls: packages by their hashes, and upheld itself last."""
+    """Return the arguments of pip's calls: packages by hash first, upheld last."""
     chosen = [["--require-hashes", "-r", "constraints.txt"]]
     for extra in extras.split(","):
         file = f"constraints-{extra}.txt"

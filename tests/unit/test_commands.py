@@ -1,4 +1,4 @@
-"""No process of the harness runs what lies in the folder where the harness is called."""
+"""No process of the harness runs what lies in the current folder."""
 
 import ast
 import os

@@ -29,7 +29,7 @@ def pinned(*names: str) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("name", FILES)
 def test_each_line_is_a_pin_or_a_hash(name: str) -> None:
-    """No line names an index, a host, a file or an option: each machine keeps its own index."""
+    """No line names an index, a host or an option: each machine keeps its own."""
     lines = [line for line in (ROOT / name).read_text().splitlines() if line[0] != "#"]
 
     assert [
