@@ -71,7 +71,7 @@ def write(path: Path, head: str, found: Blocks) -> None:
 
 
 def main() -> int:
-    """Write a file for every install, and one for each extra, and return the exit code."""
+    """Write a file for every install and one for each extra; return 0."""
     every = compiled(EXTRAS)
     with tempfile.TemporaryDirectory() as scratch:
         pinned = Path(scratch) / "pinned.txt"

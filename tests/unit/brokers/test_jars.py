@@ -213,7 +213,7 @@ def test_a_folder_in_a_jar_s_place_is_named(lock_folder: Path) -> None:
 
 
 def test_a_fetch_that_brings_a_pipe_is_refused(lock_folder: Path) -> None:
-    """What a repository's client leaves is judged as a jar of the cache is."""
+    """A file that a repository's client leaves is judged as one of the cache is."""
 
     def piped(jar: Jar, folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)

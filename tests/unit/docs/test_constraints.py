@@ -1,4 +1,4 @@
-"""The constraints files: what is installed, byte for byte, from whatever index a machine has."""
+"""Hold the constraints files: each package is pinned, and no index is named."""
 
 import re
 import tomllib
