@@ -21,6 +21,7 @@ from upheld.brokers.engine import (
     container_of,
     find_image,
     first_line,
+    pin_of,
 )
 from upheld.brokers.node import (
     HEAP,
@@ -138,7 +139,7 @@ def _start(run: RunScope, log: Path, image: str, why: str) -> ContainerBroker:
         run.container(made.id)
         log.write_text("")
         kept = _KeptLog(made, log)
-        version = f"image {image} ({made.image.short_id})"
+        version = f"image {pin_of(made.image, image)}"
         broker = ContainerBroker(f"{host}:{port}", version, why, container, kept, cluster_id)
         await_ready(broker.bootstrap, {}, cluster_id, kept.ended, log)
     except BaseException as failure:

@@ -237,6 +237,7 @@ class Launch:
         with open(self.log, "ab", opener=private) as log:
             return subprocess.Popen(
                 command,
+                cwd=home,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from upheld import commands
 from upheld.cli.choices import (
     given,
     manifests,
@@ -139,7 +140,7 @@ def judge_in_turn(
 def judge_in_lanes(arguments: argparse.Namespace, choice: Choice, out: Path, say: Console) -> Lanes:
     """Judge in several processes side by side."""
     account = Lanes(choice, out, seed_of(arguments), say)
-    command = [sys.executable, "-m", "upheld", *arguments.argv, "--seed", str(account.seed)]
+    command = commands.own_module("upheld", *arguments.argv, "--seed", str(account.seed))
     with RunScope() as run:
         prepare_all([design for design in choice.manifests if choice.rows[design.name]], run, out)
         with account.progress:

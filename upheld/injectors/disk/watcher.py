@@ -19,7 +19,6 @@ import shutil
 import socket
 import struct
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -27,6 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from upheld import commands
 from upheld.injectors.disk.shim import MACHINES
 from upheld.text import escaped
 
@@ -124,7 +124,7 @@ class Disk:
                 f"system calls are known of {' and '.join(MACHINES)}, not of {platform.machine()}"
             )
         try:
-            Disk(Path("/")).launch(["true"]).wait()
+            Disk(Path("/")).launch([commands.program("true") or "true"]).wait()
         except OSError as error:
             return str(error)
         return ""
@@ -139,7 +139,7 @@ class Disk:
         with ours, theirs:
             if not shutil.which(command[0]):
                 raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
-            watched = [sys.executable, "-I", "-S", str(SHIM), str(theirs.fileno()), *command]
+            watched = commands.bare_python(str(SHIM), str(theirs.fileno()), *command)
             process = subprocess.Popen(watched, pass_fds=[theirs.fileno()], **options)
             theirs.close()
             ours.settimeout(LISTENER_S)
