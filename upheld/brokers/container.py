@@ -35,6 +35,7 @@ from upheld.brokers.node import (
     new_cluster_id,
 )
 from upheld.errors import MachineProblem
+from upheld.masking import private
 from upheld.supervisor.reaper import RunScope
 
 IMAGE: Final = "apache/kafka:4.3.1"
@@ -164,7 +165,7 @@ class _KeptLog:
 
     def _copy(self, since: float | None) -> None:
         with (
-            self.path.open("ab", buffering=0) as log,
+            open(self.path, "ab", buffering=0, opener=private) as log,
             contextlib.suppress(*EngineErrors),
         ):
             for piece in self._container.logs(stream=True, follow=True, since=since):

@@ -13,6 +13,7 @@ import requests
 from docker.errors import DockerException, ImageNotFound
 
 from upheld.supervisor.reaper import RUN_LABEL, RunScope
+from upheld.text import visible
 
 ENGINE_ANSWER_S: Final = 5
 EngineErrors = (DockerException, requests.RequestException)
@@ -120,7 +121,7 @@ def _pull(image: str) -> None:
 
     A minute of silence is a failure.
     """
-    print(f"pulling {image}", file=sys.stderr)
+    print(f"pulling {visible(image)}", file=sys.stderr)
     name = parts_of(image)
     engine = docker.from_env(timeout=_PULL_SILENCE_S)
     wanted = name.digest or name.tag or "latest"

@@ -28,6 +28,7 @@ from typing import Any, Final, NamedTuple
 
 from upheld import commands
 from upheld.injectors.disk.shim import MACHINES
+from upheld.text import escaped
 
 SHIM: Final = Path(__file__).with_name("shim.py")
 # Numbers of ioctl, from <linux/seccomp.h>.
@@ -89,7 +90,8 @@ class Effect:
 
         Numbers and unique ids are written as N, so that files of a kind are alike.
         """
-        return f"{self.call}:{UNIQUE.sub('N', str(self.path.relative_to(self.folder)))}"
+        name = escaped(str(self.path.relative_to(self.folder)))
+        return f"{self.call}:{UNIQUE.sub('N', name)}"
 
 
 @dataclass
