@@ -1,4 +1,4 @@
-"""Write the constraints files again: every package that is installed, with its hashes.
+"""Write the constraints files: every package to install, with its hashes.
 
     python tools/constraints.py
 
@@ -35,7 +35,7 @@ Blocks = dict[str, list[str]]  # a pinned requirement -> its lines, with the has
 
 
 def blocks(text: str) -> Blocks:
-    """Return the requirements of a file; a line that is indented belongs to the one before."""
+    """Return the requirements of a file, each with the indented lines after it."""
     found: Blocks = {}
     lines: list[str] = []
     for line in text.splitlines():
@@ -47,7 +47,7 @@ def blocks(text: str) -> Blocks:
 
 
 def compiled(extras: tuple[str, ...], within: Path | None = None) -> Blocks:
-    """Return the packages of these extras, with the versions of another file if it is given."""
+    """Return the packages of these extras, within another file if it is given."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     oldest = project["project"]["requires-python"].removeprefix(">=")
     chosen = [word for extra in extras for word in ("--extra", extra)]

@@ -39,7 +39,7 @@ def proxy(broker: Broker) -> Iterator[Proxy]:
     made = Proxy(broker.bootstrap)
     yield made
     made.close()
-    assert made.failure == ""
+    assert made.look() == ("", "")
 
 
 @pytest.fixture

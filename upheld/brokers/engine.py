@@ -69,7 +69,7 @@ class ImageName(NamedTuple):
 
 
 def parts_of(image: str) -> ImageName:
-    """Return the parts of an image's name: a colon may also stand before a host's port."""
+    """Return the parts of an image's name; a host's port has a colon too."""
     named, _, digest = image.partition("@")
     before, _, after = named.rpartition(":")
     if not before or "/" in after:
@@ -78,7 +78,7 @@ def parts_of(image: str) -> ImageName:
 
 
 def pin_of(image: Any, name: str) -> str:
-    """Return an image's name with the digest by which any engine gets the same content.
+    """Return an image's name with the digest of its content.
 
     An image that was built here has none. It is called unpinned, and has the id that this engine
     gave it.

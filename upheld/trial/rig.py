@@ -21,7 +21,7 @@ from upheld.supervisor.instance import Instance
 from upheld.supervisor.pool import Pool
 from upheld.supervisor.reaper import RunScope
 from upheld.ui.console import waiting
-from upheld.verdicts import HarnessError, MachineLacks
+from upheld.verdicts import AdapterBreach, HarnessError, MachineLacks
 
 PROGRESS_S = 40.0  # an input that moves no further for so long is stuck
 SESSION_TIMEOUT_MS = 2_000
@@ -136,6 +136,7 @@ class Rig:
         Raises:
             MachineLacks: The broker's connections are secured, so no request on them can be read.
             HarnessError: The proxy has failed.
+            AdapterBreach: A client of the design sent what no broker takes.
         """
         if self.broker.client.get("security.protocol", "plaintext") != "plaintext":
             raise MachineLacks(
@@ -143,8 +144,11 @@ class Rig:
             )
         if self.proxy is None:
             self.proxy = Proxy(self.broker.bootstrap)
-        if self.proxy.failure:
-            raise HarnessError(self.proxy.failure)
+        trouble = self.proxy.look()
+        if trouble.failure:
+            raise HarnessError(trouble.failure)
+        if trouble.breach:
+            raise AdapterBreach(f"{trouble.breach}, which no broker takes.")
         return self.proxy
 
     def close(self) -> None:

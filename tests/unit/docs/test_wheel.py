@@ -29,6 +29,12 @@ SOURCES = (
     "CHANGELOG.md",
     "CITATION.cff",
     "LICENSE",
+    "NOTICE",
+    "SECURITY.md",
+    "bootstrap.py",
+    "constraints.txt",
+    "constraints-spark.txt",
+    "constraints-dev.txt",
 )
 NO_SOURCE = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
 BUILD = "import sys; from setuptools import build_meta; build_meta.{hook}(sys.argv[1])"
@@ -120,6 +126,13 @@ def test_the_wheel_holds_what_a_run_needs(wheel: set[PurePosixPath]) -> None:
     assert not [name for name in names if name.startswith("tests/")]
 
 
+def test_the_wheel_says_what_others_have_made(wheel: set[PurePosixPath]) -> None:
+    """License and notice travel with each copy."""
+    licenses = {file.name for file in wheel if file.parent.name == "licenses"}
+
+    assert licenses == {"LICENSE", "NOTICE"}
+
+
 def test_the_source_distribution_makes_the_same_wheel(
     unpacked: Path,
     wheel: set[PurePosixPath],
@@ -135,7 +148,19 @@ def test_the_source_distribution_holds_documents_and_no_test(unpacked: Path) -> 
     """
     names = {path.name for path in unpacked.iterdir()}
 
-    assert names >= {"upheld", "pyproject.toml", "README.md", "CHANGELOG.md", "CITATION.cff"}
+    assert names >= {
+        "upheld",
+        "pyproject.toml",
+        "README.md",
+        "CHANGELOG.md",
+        "CITATION.cff",
+        "LICENSE",
+        "NOTICE",
+        "SECURITY.md",
+        "constraints.txt",
+        "constraints-spark.txt",
+        "constraints-dev.txt",
+    }
     assert "tests" not in names
 
 

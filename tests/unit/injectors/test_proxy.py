@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode
 
-from upheld.injectors.proxy.proxy import Proxy
+from upheld.injectors.proxy.proxy import Proxy, Trouble
 from upheld.injectors.proxy.rules import Rule
 from upheld.trial.rig import Rig
 from upheld.verdicts import NotOffered
@@ -72,7 +72,9 @@ def test_what_is_no_request_reaches_nobody(
             assert there.recv(1) == b""
         assert asking.recv(1) == b""
 
-    assert proxy.failure.startswith("the wire carries what the proxy cannot read: ")
+    failure, breach = proxy.look()
+    assert (failure, breach[:18]) == ("", "a client of a sent")
+    assert proxy.look() == ("", "")
 
 
 @pytest.mark.parametrize(
@@ -98,7 +100,7 @@ def test_what_is_no_answer_reaches_nobody(
             while asking.recv(64):
                 pass
 
-    assert why in proxy.failure
+    assert why in proxy.look().failure
 
 
 def test_half_a_request_is_nobody_s_fault(proxy: Proxy, broker: socket.socket) -> None:
@@ -110,7 +112,7 @@ def test_half_a_request_is_nobody_s_fault(proxy: Proxy, broker: socket.socket) -
         there.settimeout(ANSWER_S)
         assert there.recv(1) == b""
 
-    assert proxy.failure == ""
+    assert proxy.look() == ("", "")
 
 
 def test_a_broker_that_is_not_there(broker: socket.socket) -> None:
@@ -122,7 +124,7 @@ def test_a_broker_that_is_not_there(broker: socket.socket) -> None:
         assert asking.recv(1) == b""
     proxy.close()
 
-    assert proxy.failure == ""
+    assert proxy.look() == ("", "")
 
 
 def end_txn(number: int) -> bytes:
@@ -180,6 +182,6 @@ def test_a_secured_connection_is_not_read() -> None:
     with pytest.raises(NotOffered, match="what a secured connection carries cannot be read"):
         Rig.open_proxy(rig)
     rig.broker.client = {}
-    rig.proxy = SimpleNamespace(failure="")
+    rig.proxy = SimpleNamespace(look=lambda: Trouble("", ""))
 
     assert Rig.open_proxy(rig) is rig.proxy

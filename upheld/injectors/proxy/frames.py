@@ -26,6 +26,8 @@ from kio.serial.readers import Reader, read_compact_string_nullable, read_nullab
 from kio.static.primitive import i16, i32
 from kio.static.protocol import Entity, Header, RequestPayload, ResponsePayload
 
+from upheld.injectors.proxy.bounds import TooManyError, end_of
+
 PRODUCE: Final = 0
 FETCH: Final = 1
 METADATA: Final = 3
@@ -38,6 +40,8 @@ ERROR_BYTES: Final = 2  # after it, in an answer to ApiVersions
 ACKS_BYTES: Final = 2
 PRODUCE_IS_FLEXIBLE: Final = 9  # from this version on
 COORDINATORS_ARE_LISTED: Final = 4  # from this version of FindCoordinator on; before it has one
+APIS: Final = 256  # Kafka is far from so many, and from so many versions of one
+VERSIONS: Final = 64
 NO_CLIENT_ID: Final = b"\xff\xff"
 # API key -> the field of an answer that names brokers
 ADDRESSED: Final = {
@@ -72,7 +76,7 @@ class _Topic(Protocol):
 class _Metadata(Protocol):
     """An answer to Metadata."""
 
-    topics: tuple[_Topic, ...]
+    topics: tuple[_Topic, ...] | None  # kio reads a null where the schema has none
 
 
 class _Api(Entity, Protocol):
@@ -85,11 +89,15 @@ class _Api(Entity, Protocol):
 class _Versions(Entity, Protocol):
     """An answer to ApiVersions."""
 
-    api_keys: tuple[_Api, ...]
+    api_keys: tuple[_Api, ...] | None  # as above
 
 
 class UnreadableError(Exception):
     """The bytes are no frame that kio's schemas know."""
+
+
+class NoRequestError(UnreadableError):
+    """A client's bytes that any broker would answer with the end of the connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +142,19 @@ def parse(frame: bytes) -> Request:
     """Return the header of a request.
 
     Raises:
-        UnreadableError: The frame has no header that kio knows.
+        NoRequestError: The frame is no request of any Kafka.
+        UnreadableError: The request is newer than kio's schemas.
     """
     if len(frame) < _HEAD.size:
-        raise UnreadableError(f"a request of {len(frame)} bytes")
+        raise NoRequestError(f"a request of {len(frame)} bytes")
     api_key, version, correlation_id = _HEAD.unpack_from(frame)
-    header, body = _entity(schemas(api_key, version)[0].__header_schema__, frame, 0)
+    if not (0 <= api_key < APIS and 0 <= version < VERSIONS):
+        raise NoRequestError(f"a request of API {api_key} version {version}")
+    schema = schemas(api_key, version)[0].__header_schema__
+    try:
+        header, body = _entity(schema, frame, 0)
+    except UnreadableError as error:
+        raise NoRequestError(f"a request without a header: {error}") from None
     return Request(api_key, version, correlation_id, header.client_id, frame, body)
 
 
@@ -199,7 +214,7 @@ def places(request: Request) -> set[tuple[TopicKey, int]]:
     """Return the topics, by name or id, and partitions that a request lists."""
     return {
         (
-            getattr(topic, "name", None) or topic.topic_id,
+            getattr(topic, "name", None) or getattr(topic, "topic_id", None) or "",
             getattr(part, "index", getattr(part, "partition_index", part)),
         )
         for topic in parts(request.decoded())
@@ -210,7 +225,7 @@ def places(request: Request) -> set[tuple[TopicKey, int]]:
 def names(metadata: Entity) -> dict[TopicKey, str]:
     """Return the names of the topics in an answer to Metadata, by their ids."""
     named = {}
-    for topic in cast(_Metadata, metadata).topics:
+    for topic in cast(_Metadata, metadata).topics or ():
         if topic_id := getattr(topic, "topic_id", None):
             named[topic_id] = topic.name
     return named
@@ -227,7 +242,7 @@ def rewrite(request: Request, frame: bytes, place: Place) -> bytes:
     Brokers have the proxy's addresses, and ApiVersions has no version that is not known here. An
     answer with none of these stays the same bytes.
     """
-    if request.api_key != API_VERSIONS and request.api_key not in ADDRESSED:
+    if request.api_key != API_VERSIONS and not names_brokers(request.api_key, request.version):
         return frame
     header, message = decode(request, frame)
     new = (
@@ -247,10 +262,10 @@ def limited(versions: _Versions) -> _Versions:
     known = {key: max(schema_name_map[name]) for key, name in api_key_map.items()}
     kept = tuple(
         replace(api, max_version=i16(min(api.max_version, known[api.api_key])))
-        for api in versions.api_keys
+        for api in versions.api_keys or ()
         if api.api_key in known
     )
-    return versions if kept == versions.api_keys else replace(versions, api_keys=kept)
+    return versions if kept == (versions.api_keys or ()) else replace(versions, api_keys=kept)
 
 
 def readdressed(request: Request, message: Entity, place: Place) -> Entity:
@@ -272,6 +287,15 @@ def readdressed(request: Request, message: Entity, place: Place) -> Entity:
 
 
 @cache
+def names_brokers(api_key: int, version: int) -> bool:
+    """Return whether an answer of this version has a field for addresses."""
+    if api_key not in ADDRESSED:
+        return False
+    known = {field.name for field in fields(schemas(api_key, version)[1])}
+    return bool(known & {ADDRESSED[api_key], "host"})
+
+
+@cache
 def schemas(api_key: int, version: int) -> tuple[type[RequestPayload], type[ResponsePayload]]:
     """Return the schemas of a request and of its answer.
 
@@ -290,22 +314,27 @@ def _read(reader: Reader[Read], what: str, frame: bytes, at: int) -> tuple[Read,
     """Return what a reader finds at an offset, and the offset after it."""
     try:
         found, size = reader(frame, at)
-    except (SerialError, LookupError, ValueError, OverflowError) as error:
+    except (SerialError, LookupError, ValueError, OverflowError, RecursionError) as error:
         raise UnreadableError(f"{what}: {error!r}") from None
     return found, at + size
 
 
 def _entity(schema: type[Kind], frame: bytes, at: int) -> tuple[Kind, int]:
-    return _read(
-        entity_reader(schema), f"{schema.__name__} version {schema.__version__}", frame, at
-    )
+    """Return a message, or a header, and the offset after it."""
+    return _read(entity_reader(schema), _named(schema), frame, at)
+
+
+def _named(schema: type[Entity]) -> str:
+    return f"{schema.__name__} version {schema.__version__}"
 
 
 def _whole(schema: type[Kind], frame: bytes, at: int) -> Kind:
     """Return the message that fills a frame from an offset to its end."""
+    try:
+        end_of(schema, frame, at)  # a header has no array
+    except TooManyError as error:
+        raise UnreadableError(f"{_named(schema)}: {error}") from None
     message, end = _entity(schema, frame, at)
     if end != len(frame):
-        raise UnreadableError(
-            f"{schema.__name__} version {schema.__version__} with {len(frame) - end} bytes too many"
-        )
+        raise UnreadableError(f"{_named(schema)} with {len(frame) - end} bytes too many")
     return message

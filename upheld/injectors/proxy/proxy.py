@@ -4,17 +4,20 @@ It forwards bytes as they are, but tells clients its own addresses. It records r
 and strikes where a rule says: at the n-th request of an API through a door. TCP loses nothing in
 the middle of a connection. So a request that does not arrive takes all that would follow on its
 connection with it. A client gets an error only where a broker might give it. A frame that the proxy
-cannot read is not forwarded, and becomes the proxy's failure.
+cannot read is not forwarded, and becomes the proxy's failure. A client's bytes that no broker takes
+become the client's breach, and end its connection. All that a client can have kept here has a
+limit.
 """
 
 import asyncio
 import contextlib
+import resource
 import socket
 import threading
 import time
 from collections import Counter, deque
 from collections.abc import Coroutine
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from kio.schema.errors import ErrorCode
 from kio.static.protocol import Entity
@@ -23,6 +26,7 @@ from upheld.injectors.proxy.errors import Moment, refusal
 from upheld.injectors.proxy.frames import (
     METADATA,
     PRODUCE,
+    NoRequestError,
     Request,
     TopicKey,
     UnreadableError,
@@ -39,10 +43,22 @@ from upheld.injectors.proxy.rules import Exchange, Rule
 
 BUFFER_BYTES: Final = 1 << 20
 LENGTH_BYTES: Final = 4  # before each frame
-FRAME_BYTES: Final = 1 << 28  # more than a broker takes; the first bytes of TLS would mean more
+FRAME_BYTES: Final = 1 << 28  # of an answer; the first bytes of TLS would mean more
+REQUEST_BYTES: Final = 100 << 20  # a broker takes no more, by its default
+SMALL_BYTES: Final = 1 << 16  # frames of that size need no room of those below
+ROOM_BYTES: Final = 1 << 29  # for all frames that are under way
+MOST_CONNECTIONS: Final = 512
+MOST_PENDING: Final = 10_000  # requests without an answer, on one connection
+MOST_EXCHANGES: Final = 200_000  # that are kept of all open doors; each takes 2.3 KB
+MOST_ADDRESSES: Final = 256  # of brokers, as doors see them
+SPARE_FILES: Final = 256  # for the rest of the harness
+LINGER_S: Final = 2.0  # a side that does not read for so long loses what it was sent
+ACCEPT_TURNS: Final = 6
+CROWDED_S: Final = 0.01
 READY_S: Final = 10.0
 FOLLOWED_S: Final = 1.0  # a client with several requests in flight sends the next one by then
 
+Way = Literal["requests", "answers"]
 Node = tuple[str, int]  # host and port
 Result = TypeVar("Result")
 
@@ -55,6 +71,8 @@ class Proxy:
         self._bootstrap = (host.strip("[]"), int(port))
         self.exchanges: list[Exchange] = []
         self.failure = ""  # why no verdict may rely on this proxy
+        self.unread = ""  # the first frame since the last look that could not be read
+        self.breach = ""  # the first thing since then that a broker would not take either
         self.rules: list[Rule] = []
         self.topics: dict[TopicKey, str] = {}  # id -> name, as clients were told
         self.connections = 0
@@ -62,6 +80,8 @@ class Proxy:
         self._listeners: dict[tuple[str, Node], tuple[Node, asyncio.Task[asyncio.Server]]] = {}
         self._serving: dict[asyncio.Task[None], str] = {}  # a connection -> its door
         self._barred: Counter[str] = Counter()  # barred doors -> how many clients came
+        self._most_connections = most_connections()
+        self.room = ROOM_BYTES
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="wire", daemon=True)
         self._thread.start()
@@ -91,6 +111,13 @@ class Proxy:
     def shut(self, door: str) -> list[Exchange]:
         """End a door and its connections, forget its rules, and return its exchanges."""
         return self._call(self._shut(door))
+
+    def look(self) -> "Trouble":
+        """Return what went wrong since the last look; a failure of the proxy itself stays."""
+        found = Trouble(self.failure or self.unread, self.breach)
+        self.unread = ""
+        self.breach = ""
+        return found
 
     def close(self) -> None:
         """End all doors, and the thread."""
@@ -123,12 +150,24 @@ class Proxy:
         return len(serving)
 
     async def _shut(self, door: str) -> list[Exchange]:
-        for place in [place for place in self._listeners if place[0] == door]:
-            (await self._listeners.pop(place)[1]).close()
+        servers = [
+            await self._listeners.pop(place)[1]
+            for place in [place for place in self._listeners if place[0] == door]
+        ]
+        for listening in (each for server in servers for each in server.sockets):
+            self._loop.remove_reader(listening)
+        # A connection that was just accepted needs some turns of the loop to be known. A server
+        # that is closed before forgets it, and its socket stays open.
+        for _ in range(ACCEPT_TURNS):
+            await asyncio.sleep(0)
+        for server in servers:
+            server.close()
         await self._let_go(door)
         seen = [exchange for exchange in self.exchanges if exchange.door == door]
         self.exchanges = [exchange for exchange in self.exchanges if exchange.door != door]
         self.rules = [rule for rule in self.rules if rule.door != door]
+        for key in [key for key in self._counts if key[0] == door]:
+            del self._counts[key]
         return seen
 
     async def _end(self) -> None:
@@ -138,11 +177,19 @@ class Proxy:
     def address_of(self, door: str, node: Node) -> Node:
         """Return the door's own address for a broker, and serve it from here on."""
         if (door, node) not in self._listeners:
+            if len(self._listeners) >= MOST_ADDRESSES:
+                raise UnreadableError(f"answers that name more than {MOST_ADDRESSES} brokers")
             listening = socket.create_server(("127.0.0.1", 0))
 
             async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
                 if door in self._barred:
                     self._barred[door] += 1
+                    writer.close()
+                    return
+                if len(self._serving) >= self._most_connections:
+                    self.breach = self.breach or (
+                        f"{door} has more than {self._most_connections} connections at once"
+                    )
                     writer.close()
                     return
                 task = asyncio.current_task()
@@ -160,7 +207,13 @@ class Proxy:
         return self._listeners[door, node][0]
 
     def record(self, door: str, connection: int, request: Request) -> Exchange:
-        """Record a request, and return its exchange."""
+        """Record a request, and return its exchange.
+
+        Raises:
+            NoRequestError: There are too many of them.
+        """
+        if len(self.exchanges) >= MOST_EXCHANGES:
+            raise NoRequestError(f"more than {MOST_EXCHANGES} requests")
         self._counts[door, request.api] += 1
         number = self._counts[door, request.api]
         exchange = Exchange(
@@ -183,6 +236,21 @@ class Proxy:
         return next((rule for rule in aimed if not rule.struck.is_set()), None)
 
 
+class Trouble(NamedTuple):
+    """Why no verdict may rely on the proxy, and what no broker would take."""
+
+    failure: str
+    breach: str
+
+
+def most_connections() -> int:
+    """Return how many connections this process has files for; each has two."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return MOST_CONNECTIONS
+    return max(1, min(MOST_CONNECTIONS, (soft - SPARE_FILES) // 2))
+
+
 class _Lost(Exception):
     """A rule has ended the connection."""
 
@@ -202,6 +270,7 @@ class _Connection:
         self.is_silent = False
         self.is_held = False
         self.is_done = asyncio.Event()  # set when every request has its answer
+        self.taken: Counter[Way] = Counter()  # bytes of room
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Carry requests and answers until one side is gone, or a rule ends it."""
@@ -219,21 +288,26 @@ class _Connection:
             )
         except (OSError, asyncio.IncompleteReadError, _Lost):
             pass  # the side that is left learns it by its own connection's end
+        except NoRequestError as error:
+            self.proxy.breach = self.proxy.breach or f"a client of {self.door} sent {error}"
         except UnreadableError as error:
-            self._fail(f"the wire carries what the proxy cannot read: {error}")
+            self.proxy.unread = self.proxy.unread or (
+                f"the wire carries what the proxy cannot read: {error}"
+            )
         except Exception as error:  # noqa: BLE001 - after any error nothing here proves anything
-            self._fail(f"the proxy failed: {error!r}")
+            self.proxy.failure = self.proxy.failure or f"the proxy failed: {error!r}"
         finally:
             self._end(writers)
 
-    def _fail(self, failure: str) -> None:
-        """Keep the first failure of the proxy."""
-        self.proxy.failure = self.proxy.failure or failure
-
     def _end(self, writers: list[asyncio.StreamWriter]) -> None:
         """Close both sides, and wake those that wait for a request on this connection."""
+        task = asyncio.current_task()
         for each in writers:
             each.close()
+            # What is not sent yet would keep a socket open as long as its other side does not read.
+            linger_s = 0 if task and task.cancelling() else LINGER_S
+            asyncio.get_running_loop().call_later(linger_s, each.transport.abort)
+        self.proxy.room += self.taken.total()
         for _, exchange in self.pending:
             exchange.is_over.set()
         for rule in self.proxy.rules:
@@ -260,6 +334,8 @@ class _Connection:
                 frame = stand_in(request)
             elif self.refused and request.api_key == PRODUCE:
                 self._overtake(places(request))
+            while len(self.pending) >= MOST_PENDING:
+                await asyncio.sleep(CROWDED_S)
             if request.is_answered:
                 self.pending.append((request, exchange))
                 self.is_done.clear()
@@ -280,16 +356,41 @@ class _Connection:
         It is empty if the client is gone and a request that it sent before is held.
         """
         try:
-            return await _frame(reader)
+            return await self._frame(reader, "requests")
         except (OSError, asyncio.IncompleteReadError):
             if not self.is_held:
                 raise
             return b""
 
+    async def _frame(self, reader: asyncio.StreamReader, way: Way) -> bytes:
+        """Return the next frame without its length.
+
+        It is empty if the other side has closed the connection between two frames.
+
+        Raises:
+            NoRequestError: No broker takes a request of this size, or all of them together.
+        """
+        self.proxy.room += self.taken.pop(way, 0)  # the frame before was sent
+        try:
+            size = int.from_bytes(await reader.readexactly(LENGTH_BYTES), signed=True)
+        except asyncio.IncompleteReadError as error:
+            if error.partial:
+                raise
+            return b""
+        is_request = way == "requests"
+        if not 0 < size <= (REQUEST_BYTES if is_request else FRAME_BYTES):
+            raise (NoRequestError if is_request else UnreadableError)(f"a frame of {size} bytes")
+        if size > SMALL_BYTES:
+            if size > self.proxy.room:
+                raise NoRequestError(f"frames of more than {ROOM_BYTES} bytes at once")
+            self.proxy.room -= size
+            self.taken[way] = size
+        return await reader.readexactly(size)
+
     async def _carry_answers(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        while frame := await _frame(reader):
+        while frame := await self._frame(reader, "answers"):
             if not self.pending:
                 raise UnreadableError("an answer to nothing")
             request, exchange = self.pending.popleft()
@@ -312,13 +413,11 @@ class _Connection:
                     writer, exchange, rule.error, refusal(request, "after", rule.error, own)
                 )
                 continue
+            answer = rewrite(
+                request, frame, lambda _, *node: self.proxy.address_of(self.door, node)
+            )
             try:
-                await _send(
-                    writer,
-                    rewrite(
-                        request, frame, lambda _, *node: self.proxy.address_of(self.door, node)
-                    ),
-                )
+                await _send(writer, answer)
             except OSError:  # the client is gone; a request that is held arrives all the same
                 if not self.is_held:
                     raise
@@ -383,22 +482,6 @@ async def _first_end(*ways: Coroutine[Any, Any, None]) -> None:
         await asyncio.gather(*tasks, return_exceptions=True)
     for task in done:
         task.result()
-
-
-async def _frame(reader: asyncio.StreamReader) -> bytes:
-    """Return the next frame without its length.
-
-    It is empty if the other side has closed the connection between two frames.
-    """
-    try:
-        size = int.from_bytes(await reader.readexactly(LENGTH_BYTES), signed=True)
-    except asyncio.IncompleteReadError as error:
-        if error.partial:
-            raise
-        return b""
-    if not 0 < size < FRAME_BYTES:
-        raise UnreadableError(f"a frame of {size} bytes")
-    return await reader.readexactly(size)
 
 
 async def _send(writer: asyncio.StreamWriter, frame: bytes) -> None:
