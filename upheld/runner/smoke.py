@@ -27,6 +27,7 @@ from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import Mode, Ready, Start, Stopped
 from upheld.supervisor.instance import Instance, Options
 from upheld.supervisor.reaper import RunScope
+from upheld.text import visible
 from upheld.trial.instances import TABLE_S
 from upheld.trial.rig import leave
 from upheld.trial.trial import ID_BYTES
@@ -133,7 +134,8 @@ class _Turn:
     def checks(self, watch: Watch | None) -> list[Check]:
         """Go through the conversation, and leave no process behind in any case."""
         found: list[Check] = []
-        for check in self._seen(watch):
+        for seen in self._seen(watch):
+            check = seen._replace(text=visible(seen.text))
             found.append(check)
             if watch:
                 watch.finished(check)

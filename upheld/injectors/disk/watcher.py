@@ -19,7 +19,6 @@ import shutil
 import socket
 import struct
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -27,8 +26,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from upheld import commands
 from upheld.injectors.disk.shim import MACHINES
 from upheld.supervisor.folders import Folder
+from upheld.text import escaped
 from upheld.verdicts import AdapterBreach
 
 SHIM: Final = Path(__file__).with_name("shim.py")
@@ -91,7 +92,8 @@ class Effect:
 
         Numbers and unique ids are written as N, so that files of a kind are alike.
         """
-        return f"{self.call}:{UNIQUE.sub('N', str(self.path.relative_to(self.folder)))}"
+        name = escaped(str(self.path.relative_to(self.folder)))
+        return f"{self.call}:{UNIQUE.sub('N', name)}"
 
 
 @dataclass
@@ -125,7 +127,7 @@ class Disk:
                 f"system calls are known of {' and '.join(MACHINES)}, not of {platform.machine()}"
             )
         try:
-            Disk(Path("/")).launch(["true"]).wait()
+            Disk(Path("/")).launch([commands.program("true") or "true"]).wait()
         except OSError as error:
             return str(error)
         return ""
@@ -140,7 +142,7 @@ class Disk:
         with ours, theirs:
             if not shutil.which(command[0]):
                 raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
-            watched = [sys.executable, "-I", "-S", str(SHIM), str(theirs.fileno()), *command]
+            watched = commands.bare_python(str(SHIM), str(theirs.fileno()), *command)
             process = subprocess.Popen(watched, pass_fds=[theirs.fileno()], **options)
             theirs.close()
             ours.settimeout(LISTENER_S)
