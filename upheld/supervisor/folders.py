@@ -18,6 +18,7 @@ from typing import IO, Final, NamedTuple
 from uuid import uuid4
 
 from upheld.supervisor.removal import FOLDER, mount_of, names_in, opened, remove_at
+from upheld.text import visible
 from upheld.verdicts import AdapterBreach
 
 MOST_DEPTH: Final = 64
@@ -221,8 +222,8 @@ class Folder:
         with contextlib.ExitStack() as held:
             at = held.enter_context(self._entered(self.base, None, self.base.name))
             mount = ""  # of the first folder, which may be a disk of its own
-            for part in PurePath(self.name).parts:
-                at = held.enter_context(self._entered(part, at, self.name))
+            for path in reversed([PurePath(self.name), *PurePath(self.name).parents][:-1]):
+                at = held.enter_context(self._entered(path.name, at, str(path)))
                 mount = mount or mount_of(at)
                 if mount_of(at) != mount:
                     raise self._odd(self.name, "is mounted from elsewhere")
@@ -329,18 +330,13 @@ class Folder:
     @staticmethod
     def _odd(where: str, what: str) -> AdapterBreach:
         return AdapterBreach(
-            f"{_plain(where)} {what}; expected folders and regular files on a design's disk"
+            f"{visible(where, _SHOWN_CHARS)} {what}; expected folders and regular files on a "
+            "design's disk"
         )
 
 
 def _kind(known: os.stat_result) -> str:
     return _KINDS.get(stat.S_IFMT(known.st_mode), "no file")
-
-
-def _plain(name: str) -> str:
-    """Return a name that prints as one short line, whatever is in it."""
-    shown = ascii(name)[1:-1]
-    return shown if len(shown) <= _SHOWN_CHARS else f"{shown[:_SHOWN_CHARS]}..."
 
 
 def _write_new(at: int, name: str, source: IO[bytes], like: os.stat_result | None = None) -> None:

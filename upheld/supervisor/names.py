@@ -10,6 +10,7 @@ from typing import Final
 
 from upheld.programs import PROGRAMS
 from upheld.protocol.messages import Ready, Start
+from upheld.text import visible
 
 MOST_TOPIC_CHARS: Final = 249  # Kafka's own limit
 MOST_ID_BYTES: Final = 32_767  # of a string in Kafka's protocol
@@ -79,7 +80,6 @@ def _not_own(name: str, application_id: str) -> str:
 
 def _sentence(field: str, name: str, wrong: str, expected: str) -> str:
     """Return the part of a breach that names field and value."""
-    shown = ascii(name)
-    if len(shown) > _SHOWN_CHARS:
-        shown = f"{shown[:_SHOWN_CHARS]}...'"
-    return f"said {field} {shown} in ready, which {wrong}. Expected {expected}"
+    return (
+        f"said {field} '{visible(name, _SHOWN_CHARS)}' in ready, which {wrong}. Expected {expected}"
+    )

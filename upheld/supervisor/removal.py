@@ -6,6 +6,7 @@ on another mount, such as a folder that a design has bound there, is left alone.
 """
 
 import contextlib
+import errno
 import os
 import re
 import stat
@@ -50,6 +51,7 @@ def remove_at(above: int, name: str, within_s: float = _REMOVAL_S) -> None:
         return
     _allow(above, name)
     with opened(name, above) as top:
+        _demand_one_mount(top, above)
         stuck: set[str] = set()
         while (left := set(names_in(top)) - stuck) and time.monotonic() < until:
             for each in left:
@@ -94,8 +96,7 @@ def _remove_one(top: int, name: str) -> None:
         return
     _allow(top, name)
     with opened(name, top) as folder:
-        if mount_of(folder) != mount_of(top):
-            raise OSError
+        _demand_one_mount(folder, top)
         for each in names_in(folder):
             with contextlib.suppress(FileNotFoundError):
                 if _is_folder(folder, each):
@@ -104,6 +105,12 @@ def _remove_one(top: int, name: str) -> None:
                 else:
                     os.unlink(each, dir_fd=folder)
     os.rmdir(name, dir_fd=top)
+
+
+def _demand_one_mount(folder: int, above: int) -> None:
+    """Raise OSError for a folder that is mounted from elsewhere."""
+    if mount_of(folder) != mount_of(above):
+        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
 
 
 def _is_folder(at: int, name: str) -> bool:
