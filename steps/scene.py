@@ -154,7 +154,7 @@ class Scene:
         application.through_proxy = THROUGH_PROXY in trial.tags
         application.lag_due_ms = 0 if said.reports_lag else None
         if said.disk_mb:
-            disks.mount(application.directory, said.disk_mb)
+            disks.mount(application.disks, said.disk_mb)
         if said.second_mode:
             name = f"{application.name}-{said.second_mode}"
             second = Declaration(said.program, said.second_mode, said.partitions, name=name)

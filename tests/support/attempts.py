@@ -85,13 +85,14 @@ class Attempt:
         self.history = History()
         self.recorder = Recorder(self.history, time_scale=1.0)
         self.created: list[Any] = []
+        self.partitions = {"changelog": 8}  # of topics that the design has made
         self.given_back: list[Any] = []
         self.instance = FakeInstance(Ready(consumer_group="group"))
         self.manifest = self.manifest_with()
         pool = SimpleNamespace(give_back=self.given_back.append, rest=lambda: None)
         reading = SimpleNamespace(
             create=lambda topics, **cleanup: self.created.append((topics, cleanup)),
-            sizes=lambda prefix: {prefix: 8},
+            partitions=lambda topic, _within_s: self.partitions.get(topic, 0),
             canary_ms=lambda: 3,
         )
         self.rig: Any = SimpleNamespace(

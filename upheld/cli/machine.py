@@ -147,7 +147,6 @@ def opened_rig(
         )
         prepare_all(designs, run, out)
         reading = Reading(broker.bootstrap, broker.client)
-        reading.canary(f"upheld-canary-{run.run_id[:6]}")
         rig = Rig(
             run,
             broker,
@@ -158,6 +157,7 @@ def opened_rig(
             arguments.time_scale,
             stores,
         )
+        reading.canary(f"upheld-canary-{run.run_id}")
         look_for_garbage_seldom()
         yield rig
     finally:

@@ -3,14 +3,11 @@
 A disk that can be filled is a small file system in memory. The kernel lets root alone mount it.
 """
 
-import contextlib
 import ctypes
 import os
-import shutil
-import stat
-from pathlib import Path
 
 from upheld.history.marks import Happening
+from upheld.supervisor.folders import Folder
 from upheld.trial.application import Application
 from upheld.trial.instances import Launch
 from upheld.trial.trial import Trial
@@ -22,15 +19,15 @@ CHECKSUM = ".crc"  # the suffix of a file that holds the checksum of another one
 NO_SETUID_NO_DEVICES = 6
 
 
-def mount(folder: Path, size_mb: int) -> None:
+def mount(folder: Folder, size_mb: int) -> None:
     """Give a folder a disk of its own, of so many MiB.
 
     Raises:
         MachineLacks: This process may mount no disk.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.make()
     size = f"size={size_mb}m,mode=700".encode()
-    if ctypes.CDLL(None).mount(b"tmpfs", bytes(folder), b"tmpfs", NO_SETUID_NO_DEVICES, size):
+    if ctypes.CDLL(None).mount(b"tmpfs", bytes(folder.path), b"tmpfs", NO_SETUID_NO_DEVICES, size):
         raise MachineLacks("a small disk is mounted by root alone")
 
 
@@ -42,25 +39,21 @@ def run_full(trial: Trial, application: Application) -> None:
     Raises:
         NotOffered: The design writes to no disk while more of its input arrives.
     """
-    folder = application.directory
+    folder = application.disks
     instance = application.running["a"]
     first = files_of(folder)
-    filler = folder / "filler"
     if not trial.recorder.wait(trial.rig.progress_s, lambda: files_of(folder) != first):
         raise NotOffered(f"{trial.manifest.name} writes to no disk while more of its input arrives")
-    try:
-        with filler.open("wb", buffering=0) as file:
-            while _takes(file.fileno()):
-                pass
+    with folder.new_file() as filler:
+        while _takes(filler.fileno()):
+            pass
         trial.recorder.wait(FULL_S, lambda: instance.is_over)
-        filled_bytes = filler.stat().st_size
+        filled_bytes = os.fstat(filler.fileno()).st_size
         if instance.failed:
             trial.instances.gave_up(application, "a")
         else:
             trial.monitor.tick(application)
             trial.instances.kill(application)
-    finally:
-        filler.unlink(missing_ok=True)
     message = instance.failed.message if instance.failed else ""
     trial.mark(Happening.DISK_FULL, filled_bytes=filled_bytes, said=message)
 
@@ -73,18 +66,13 @@ def tear(trial: Trial, application: Application) -> None:
     Raises:
         NotOffered: The design keeps no file with anything in it.
     """
-    files = [
-        (changed_ns, file)
-        for file, size_bytes, changed_ns in files_of(application.directory)
-        if size_bytes
-    ]
+    disks = application.disks
+    files = [(changed_ns, file) for file, size_bytes, changed_ns in files_of(disks) if size_bytes]
     if not files:
         raise NotOffered(f"{trial.manifest.name} keeps no file that could be torn")
     _, torn = max(files)
-    path = application.directory / torn
-    size_bytes = path.stat().st_size
-    os.truncate(path, size_bytes // 2)
-    trial.mark(Happening.FILE_TORN, file=torn, size_bytes=size_bytes, left_bytes=size_bytes // 2)
+    size_bytes, left_bytes = disks.halve(torn)
+    trial.mark(Happening.FILE_TORN, file=torn, size_bytes=size_bytes, left_bytes=left_bytes)
 
 
 def start_torn(trial: Trial, application: Application) -> None:
@@ -104,15 +92,9 @@ def start_torn(trial: Trial, application: Application) -> None:
     trial.instances.start(application)
 
 
-def files_of(folder: Path) -> set[tuple[str, int, int]]:
+def files_of(folder: Folder) -> set[tuple[str, int, int]]:
     """Return name, size (bytes) and time of change (ns) of all files under a folder."""
-    found = set()
-    for file in folder.rglob("*"):
-        with contextlib.suppress(FileNotFoundError):  # it has gone meanwhile, or has another name
-            known = file.stat()
-            if stat.S_ISREG(known.st_mode) and file.suffix != CHECKSUM:
-                found.add((str(file.relative_to(folder)), known.st_size, known.st_mtime_ns))
-    return found
+    return {file[:3] for file in folder.files() if not file.name.endswith(CHECKSUM)}
 
 
 def _takes(file: int) -> bool:
@@ -131,10 +113,10 @@ def wipe(
     Raises:
         MarkMissed: The disk is empty, though the manifest says that the design keeps local state.
     """
-    folder = application.directory / name
-    files = [f for f in folder.rglob("*") if f.is_file()]
-    size = sum(f.stat().st_size for f in files)
-    shutil.rmtree(folder)
+    folder = application.disks / name
+    files = folder.files()
+    size = sum(file.size_bytes for file in files)
+    folder.remove()
     if not (size or may_be_empty) and trial.manifest.local_state:
         raise MarkMissed(
             f"{trial.manifest.name} keeps local state by its manifest, and its state_dir holds no "
@@ -150,7 +132,7 @@ def wipe(
 
 def keep(application: Application) -> None:
     """Copy every disk of an application that is down."""
-    shutil.copytree(application.directory, application.kept)
+    application.disks.copy_to(application.kept)
 
 
 def set_back(trial: Trial, application: Application) -> None:
@@ -160,16 +142,15 @@ def set_back(trial: Trial, application: Application) -> None:
         MarkMissed: No file changed, though the manifest says that the design keeps local state.
     """
     now, then = (
-        {file[:2] for file in files_of(folder)}
-        for folder in (application.directory, application.kept)
+        {file[:2] for file in files_of(folder)} for folder in (application.disks, application.kept)
     )
     if now == then and trial.manifest.local_state:
         raise MarkMissed(
             f"{trial.manifest.name} keeps local state by its manifest, and nothing changed on its "
             "disks"
         )
-    shutil.rmtree(application.directory)
-    shutil.copytree(application.kept, application.directory)
+    application.disks.remove()
+    application.kept.copy_to(application.disks)
     trial.mark(
         Happening.DISK_SET_BACK,
         files_before=len(then),

@@ -1,7 +1,5 @@
 """Failures by the broker's own answer, after which a design can end in order."""
 
-from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
-
 from upheld.history.marks import Happening
 from upheld.nemesis.moments import MOMENTS, fate_of, pause_at
 from upheld.trial.application import Application
@@ -23,23 +21,13 @@ def refuse_outputs(trial: Trial, application: Application) -> None:
     Raises:
         MarkMissed: The design did not end; or its transaction was whole already, and committed.
     """
-    admin = trial.reading.admin
-
-    def limit(size_bytes: int | None) -> None:
-        operation = AlterConfigOpType.DELETE if size_bytes is None else AlterConfigOpType.SET
-        entry = ConfigEntry(
-            "max.message.bytes", str(size_bytes or ""), incremental_operation=operation
-        )
-        resource = ConfigResource("topic", application.writes, incremental_configs=[entry])
-        for future in admin.incremental_alter_configs([resource]).values():
-            future.result(10)
-
+    topic = application.writes
     evidence = pause_at(trial, application, MOMENTS["with a transaction open"](trial, application))
-    limit(MARKER_FITS_BYTES)
+    trial.reading.limit(topic, MARKER_FITS_BYTES)
     instance = application.running["a"]
     trial.instances.resume(application)
     ended = trial.recorder.wait(trial.rig.progress_s, lambda: instance.is_over)
-    limit(None)
+    trial.reading.limit(topic, None)
     if not ended:
         raise MarkMissed(
             f"{trial.manifest.name} did not end, though the broker refused its outputs"

@@ -6,14 +6,15 @@ broker. A check says what was seen. The first that fails ends a program's turn, 
 only repeat it.
 """
 
+import contextlib
+import secrets
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
-from uuid import uuid4
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
 
 from upheld.brokers import Broker
 from upheld.generators.ledger import Send, ledger
@@ -27,6 +28,9 @@ from upheld.protocol.messages import Mode, Ready, Start, Stopped
 from upheld.supervisor.instance import Instance, Options
 from upheld.supervisor.reaper import RunScope
 from upheld.text import visible
+from upheld.trial.instances import TABLE_S
+from upheld.trial.rig import leave
+from upheld.trial.trial import ID_BYTES
 from upheld.ui.progress import Progress
 from upheld.ui.timeleft import Mean
 from upheld.verdicts import AdapterBreach
@@ -108,6 +112,8 @@ def smoke(manifest: Manifest, site: Site, watch: Watch | None = None) -> list[Ch
                 checks += turn.checks(watch)
         return checks
     finally:
+        if not site.broker.ours:
+            leave(reading)
         reading.close()
 
 
@@ -123,7 +129,7 @@ class _Turn:
         self.site = site
         self.reading = reading
         self.what = f"{program}-{mode}"
-        self.application_id = f"smoke-{uuid4().hex[:8]}-{program}"
+        self.application_id = f"smoke-{secrets.token_hex(ID_BYTES)}-{program}"
 
     def checks(self, watch: Watch | None) -> list[Check]:
         """Go through the conversation, and leave no process behind in any case."""
@@ -149,6 +155,7 @@ class _Turn:
         instance = None
         topics = {role: f"{self.application_id}-{role}" for role in PROGRAMS[self.program].topics}
         try:
+            self.reading.reserve(self.application_id, groups_too=not self.site.broker.ours)
             self.reading.create(dict.fromkeys(topics.values(), PARTITIONS))
             began = time.monotonic()
             options = Options(time_scale=self.site.time_scale)
@@ -164,7 +171,8 @@ class _Turn:
         finally:
             if instance:
                 instance.kill()
-            self.reading.delete(topics.values())
+            with contextlib.suppress(KafkaException):
+                self.reading.clear(self.application_id)
 
     def _steps(self, instance: Instance, topics: dict[str, str], began: float) -> Iterator[Check]:
         hello = instance.greet()
@@ -239,7 +247,10 @@ class _Turn:
     def _output(self, instance: Instance, topic: str, began: float) -> Check:
         """Wait for a first visible output; the features judge whether it is right."""
         check = f"{self.what} answers its input with an output"
-        position = dict.fromkeys(range(self.reading.sizes(topic)[topic]), 0)
+        partitions = self.reading.partitions(topic, TABLE_S * self.site.time_scale)
+        if not partitions:
+            return Check(check, False, f"it said table {topic}, and the broker has no such topic")
+        position = dict.fromkeys(range(partitions), 0)
         wait_s = OUTPUT_S * self.site.time_scale
         until = began + wait_s
         while time.monotonic() < until:

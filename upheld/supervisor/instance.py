@@ -46,6 +46,7 @@ from upheld.protocol.messages import (
 from upheld.supervisor import breaches, secrets
 from upheld.supervisor.environment import Scope, environment_of, file_name
 from upheld.supervisor.log import Log
+from upheld.supervisor.names import wrong_name
 from upheld.supervisor.session import INSTANCE_TAG, Session
 from upheld.verdicts import AdapterBreach
 
@@ -105,6 +106,7 @@ class Instance:
         self._half = b""
         self._unasked = 0
         self._is_free = True  # holds no start
+        self._started: Start | None = None  # the last start, by which names in `ready` are checked
         self._gone = False
         tag = uuid.uuid4().hex
         environment = environment_of(manifest, run) | self.environment
@@ -160,6 +162,7 @@ class Instance:
     def start(self, request: Start) -> Ready | StandingBy | Unsupported | Error | Failed:
         """Run a program, and return when the instance holds its input."""
         secrets.learn(request)
+        self._started = request
         self._is_free = False
         reply = self._ask(request, START_S)
         assert isinstance(reply, Ready | StandingBy | Unsupported | Error | Failed)
@@ -385,12 +388,17 @@ class Instance:
                 f"answered {breaches.type_of(self._asked)} with {secrets.shown(line)}. "
                 f"{breaches.expected(self._asked)}"
             )
+        elif isinstance(message, Ready) and (wrong := self._wrong_name(message)):
+            self._broken(wrong)
         else:
             self._is_free = self._is_free or isinstance(message, Stopped)
             self._asked = None
             self._answer = message
 
     # --- what a breach says
+
+    def _wrong_name(self, ready: Ready) -> str:
+        return wrong_name(self._started, ready) if self._started else ""
 
     def _broken(self, text: str, kind: type[AdapterBreach] = AdapterBreach) -> AdapterBreach:
         """Record a breach, and return the first one: later ones are its consequences."""

@@ -20,7 +20,6 @@ import fcntl
 import os
 import re
 import select
-import shutil
 import signal
 import subprocess
 import sys
@@ -33,6 +32,7 @@ from uuid import uuid4
 
 from upheld import commands
 from upheld.errors import MachineProblem
+from upheld.supervisor.removal import remove
 
 RUN_VARIABLE: Final = "UPHELD_RUN"
 RUN_LABEL: Final = "upheld.run"  # on every container of a run
@@ -144,7 +144,7 @@ def sweep() -> list[str]:
                 continue
             if not (folder / _ALIVE).exists():  # the run is just beginning, or died then
                 if time.time() - folder.stat().st_mtime > _BIRTH_S:
-                    shutil.rmtree(folder, ignore_errors=True)
+                    remove(folder)
                 continue
             with (folder / _ALIVE).open("r+") as alive:
                 # This raises an OSError while harness or reaper live.
@@ -165,11 +165,11 @@ def reap(run_id: str, scratch: Path, sessions: list[int], containers: list[str])
     unmount(scratch)
     if containers or (scratch / _CONTAINERS).exists():
         _remove_containers(run_id, containers)
-    shutil.rmtree(scratch, ignore_errors=True)
+    remove(scratch)
     # The reaper of a lane may still write there.
     while scratch.exists() and time.monotonic() < deadline:
         time.sleep(_LOOK_S)
-        shutil.rmtree(scratch, ignore_errors=True)
+        remove(scratch)
 
 
 def unmount(folder: Path) -> None:

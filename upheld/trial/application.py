@@ -14,6 +14,7 @@ from upheld.kafka.consumers import Position
 from upheld.programs import DEAD_LETTERS, Program
 from upheld.protocol.messages import Mode
 from upheld.stores import Store
+from upheld.supervisor.folders import Folder
 from upheld.supervisor.instance import Instance
 from upheld.trial.deployment import Deployment
 
@@ -135,9 +136,14 @@ class Application:
         return self.deployment.directory
 
     @property
-    def kept(self) -> Path:
+    def disks(self) -> Folder:
+        """Return the same folder, for reads and changes by the harness."""
+        return Folder(self.directory.parent, self.directory.name)
+
+    @property
+    def kept(self) -> Folder:
         """Return where a copy of its disks may be."""
-        return self.directory.with_name(f"{self.directory.name}-kept")
+        return Folder(self.directory.parent, f"{self.directory.name}-kept")
 
     @property
     def reads(self) -> str:

@@ -27,6 +27,7 @@ from upheld.trial.rig import Rig
 from upheld.verdicts import AdapterBreach, NotOffered, Violated
 
 STOP_MS = 10_000
+TABLE_S = 5.0  # a topic that a design has just made is known to every node by then
 ASKED_AT_ONCE = 16  # keys of a table, when an instance has just said that it is ready
 
 
@@ -105,10 +106,10 @@ class Instances:
     def _request(self, application: Application, name: str, launch: Launch) -> Start:
         """Make the disks of an instance, and return the request that starts it."""
         event = application.event
-        state = application.directory / name
-        durable = application.directory / (f"durable-{name}" if launch.apart else "durable")
+        state = application.disks / name
+        durable = application.disks / (f"durable-{name}" if launch.apart else "durable")
         for folder in (state, durable):
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.make()
         bootstrap = self.rig.broker.bootstrap
         if application.through_proxy:
             bootstrap = self._open_door(application, name)
@@ -129,8 +130,8 @@ class Instances:
             several=application.several,
             session_timeout_ms=self.rig.session_timeout_ms,
             transaction_timeout_ms=event.transaction_timeout_ms,
-            state_dir=str(state),
-            durable_dir=str(durable),
+            state_dir=str(state.path),
+            durable_dir=str(durable.path),
             stores=stores,
         )
 
@@ -158,11 +159,25 @@ class Instances:
         application.group = ready.consumer_group
         application.ready_ms = self.recorder.now_ms
         if ready.table and not application.table:
+            application.partitions = self._partitions(ready.table)
             application.table = ready.table
-            application.partitions = self.rig.reading.sizes(ready.table)[ready.table]
         self.recorder.happened(application, name, "ready", ready=ready)
         for key in application.keys[:ASKED_AT_ONCE]:
             self.probes.query(application, key)
+
+    def _partitions(self, table: str) -> int:
+        """Return how many partitions the topic has that a design calls its table.
+
+        Raises:
+            AdapterBreach: The broker has no such topic.
+        """
+        found = self.rig.reading.partitions(table, TABLE_S * self.rig.time_scale)
+        if not found:
+            raise AdapterBreach(
+                f"{self.manifest.name} said table {table} in ready, and the broker has no such "
+                "topic. Expected a topic that the design has made by then"
+            )
+        return found
 
     def _failure(self, application: Application, reply: Failed | Error) -> Violated | AdapterBreach:
         """Return the verdict on a start that failed."""

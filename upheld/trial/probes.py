@@ -1,9 +1,10 @@
 """Single looks at an application: its topics, its instances and its store."""
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil, inf
+
+from pydantic import TypeAdapter, ValidationError
 
 from upheld.checks.timing import waits_of
 from upheld.history import History, events
@@ -20,6 +21,9 @@ from upheld.trial.recorder import Recorder
 from upheld.verdicts import AdapterBreach, NotOffered
 
 LAG_EVERY_MS = 100
+MOST_EFFECT_BYTES = 256 << 20
+SHOWN_BYTES = 80
+EFFECT: TypeAdapter[tuple[str | None, str | None]] = TypeAdapter(tuple[str | None, str | None])
 BLIND_MS = 1_500  # at most so much later than it became visible, a record is seen
 SHARES = {"50 %": 0.5, "99 %": 0.99, "99.99 %": 0.9999}
 
@@ -239,11 +243,25 @@ class Probes:
         """Record the side effects outside of Kafka, if the scenario asks for any."""
         if not application.event.parameters.get("effects"):
             return
-        text = (application.directory / "durable" / "effects").read_text(encoding="utf-8")
-        lines = tuple(tuple(json.loads(line)) for line in text.splitlines())
+        content = (application.disks / "durable").read("effects", MOST_EFFECT_BYTES)
+        lines = tuple(self._effect(line) for line in content.split(b"\n") if line)
         self.recorder.history.add(
             events.Told(at_ms=self.recorder.now_ms, application=application.name, lines=lines)
         )
+
+    def _effect(self, line: bytes) -> tuple[str | None, str | None]:
+        """Return key and value of a line that a design has told.
+
+        Raises:
+            AdapterBreach: The line is no pair of texts.
+        """
+        try:
+            return EFFECT.validate_json(line)
+        except ValidationError:
+            raise AdapterBreach(
+                f"{self.manifest.name} wrote {line[:SHOWN_BYTES]!r} to the file effects; "
+                "expected a line [key, value] of JSON, both as text"
+            ) from None
 
     # --- the broker as a whole
 

@@ -4,6 +4,7 @@ It holds the broker, the clients of the harness, warm instances, and the proxy.
 """
 
 import subprocess
+import sys
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -152,10 +153,26 @@ class Rig:
         return self.proxy
 
     def close(self) -> None:
-        """End every instance and client, and the cluster; the owner ends the broker."""
+        """End every instance and client, and the cluster; the owner ends the broker.
+
+        A broker that outlives the run keeps no topic and no group of it.
+        """
         self.end_cluster()
         for pool in self.pools.values():
             pool.close()
         if self.proxy:
             self.proxy.close()
+        if not self.broker.ours:
+            leave(self.reading)
         self.reading.close()
+
+
+def leave(reading: Reading) -> None:
+    """Delete what the harness made on a cluster that outlives the run; name what stays."""
+    with waiting("the topics and groups of this run are deleted"):
+        left = reading.leave()
+    if left:
+        print(
+            f"upheld: on the cluster stay {', '.join(left)}; please delete them by hand.",
+            file=sys.stderr,
+        )

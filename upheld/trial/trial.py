@@ -5,8 +5,7 @@ judges the history as it stands.
 """
 
 import contextlib
-import shutil
-import time
+import secrets
 from hashlib import sha256
 from typing import Any
 
@@ -26,7 +25,9 @@ from upheld.trial.recorder import Recorder
 from upheld.trial.rig import Rig
 from upheld.trial.waits import Waits
 from upheld.trial.workload import Workload
-from upheld.verdicts import NotOffered, Violated, worst_first
+from upheld.verdicts import AdapterBreach, NotOffered, Violated, worst_first
+
+ID_BYTES = 8  # of an application id, at random
 
 
 class Trial:
@@ -43,10 +44,8 @@ class Trial:
         self.tags: frozenset[str] = frozenset()  # of the row: what it needs of the machine
         # The same for every row: what is drawn from it for one row is there for the next.
         self.seed = int.from_bytes(sha256(f"{rig.seed}:{attempt}".encode()).digest()[:6])
-        stem = sha256(
-            f"{manifest.name}:{scenario}:{attempt}:{time.time_ns()}".encode()
-        ).hexdigest()[:8]
-        self.application_id = f"trial-{rig.run.run_id[:6]}-{stem}"
+        # Random: no other attempt ever has it, and a topic under it is this attempt's.
+        self.application_id = f"trial-{rig.run.run_id[:6]}-{secrets.token_hex(ID_BYTES)}"
         self.topics: dict[str, int] = {}  # on the broker at the end, with their partitions
         self.topic_bytes: int | None = None
         self.not_offered: NotOffered | None = None
@@ -91,6 +90,8 @@ class Trial:
 
     def declare(self, declaration: Declaration) -> Application:
         """Deploy an application; after the first one, record the names on the broker."""
+        if not self.applications:
+            self.reading.reserve(self.application_id, groups_too=not self.rig.broker.ours)
         upstream = declaration.upstream
         topic = self.applications[upstream].writes if upstream else ""
         application = Application(self.deployments.declare(declaration, topic))
@@ -143,13 +144,12 @@ class Trial:
             if application.store:
                 application.store.close()
             unmount(application.directory)
-            shutil.rmtree(application.directory, ignore_errors=True)
-            shutil.rmtree(application.kept, ignore_errors=True)
-        self._count_topics()
-        internal = {
-            topic for event in self.history.of(events.Instance) for topic in event.internal_topics
-        }
-        self.reading.delete(self._declared_topics() | internal)
+            for folder in (application.disks, application.kept):
+                with contextlib.suppress(AdapterBreach, OSError):  # the reaper removes the rest
+                    folder.remove()
+        with contextlib.suppress(KafkaException, MachineProblem, OSError):
+            self._count_topics()
+            self.reading.clear(self.application_id)
         if any(application.doors for application in self.applications.values()):
             self.rig.open_proxy()  # which raises if there was a request that it could not read
 
@@ -163,6 +163,5 @@ class Trial:
 
     def _count_topics(self) -> None:
         """Remember the topics of this attempt, and their bytes if the cluster shows them."""
-        with contextlib.suppress(KafkaException, MachineProblem, OSError):
-            self.topics = self.reading.sizes(self.application_id)
-            self.topic_bytes = self.reading.raw.log_bytes(self.topics) if self.topics else 0
+        self.topics = self.reading.sizes(self.application_id)
+        self.topic_bytes = self.reading.raw.log_bytes(self.topics) if self.topics else 0

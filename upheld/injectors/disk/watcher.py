@@ -28,7 +28,9 @@ from typing import Any, Final, NamedTuple
 
 from upheld import commands
 from upheld.injectors.disk.shim import MACHINES
+from upheld.supervisor.folders import Folder
 from upheld.text import escaped
+from upheld.verdicts import AdapterBreach
 
 SHIM: Final = Path(__file__).with_name("shim.py")
 # Numbers of ioctl, from <linux/seccomp.h>.
@@ -110,9 +112,10 @@ class Disk:
 
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()
+        self._named = root  # as folders are named below it
         self.effects: list[Effect] = []
-        self.copies = self.root / "synced"
-        self._synced: dict[Path, Path] = {}  # a file -> the copy of what its last fsync left
+        self.copies = Folder(self.root, "synced")
+        self._synced: dict[Path, str] = {}  # a file -> the copy of what its last fsync left
         self._hold: Hold | None = None
         self._lock = threading.Lock()
 
@@ -183,15 +186,14 @@ class Disk:
         Returns:
             How many files were set back, and how many removed.
         """
-        there = [file for file in folder.resolve().rglob("*") if file.is_file()]
-        kept = 0
-        for file in there:
-            if copy := self._synced.get(file):
-                shutil.copyfile(copy, file)
-                kept += 1
-            else:
-                file.unlink()
-        return kept, len(there) - kept
+        self.copies.make()
+        disk = Folder(self.root, str(folder.relative_to(self._named)))
+        synced = {
+            str(file.relative_to(disk.path)): copy
+            for file, copy in self._synced.items()
+            if file.is_relative_to(disk.path)
+        }
+        return disk.set_back(self.copies, synced)
 
     def _attend(self, listener: int) -> None:
         """Answer the kernel until all watched processes have ended."""
@@ -240,6 +242,8 @@ class Disk:
             source = next(iter(before), None)
         else:
             path = Path(f"/proc/{pid}/fd/{arguments[0]}").readlink()
+        if ".." in path.parts:  # a path that only seems to be below the root
+            path = Path(os.path.normpath(path))
         if not path.is_relative_to(self.root) or path.name.endswith(CHECKSUM):
             return None
         if call == "close":
@@ -267,12 +271,17 @@ class Disk:
         """Keep a copy of what an effect leaves on the disk, in an instance's own folder."""
         if effect.path.is_relative_to(effect.folder / KEPT):
             return
-        if effect.call == "fsync" and effect.path.is_file():
-            self.copies.mkdir(exist_ok=True)
-            copy = self.copies / str(len(self.effects))
-            shutil.copyfile(effect.path, copy)
-            self._synced[effect.path] = copy
+        if effect.call == "fsync":
+            # What is no regular file has no copy; `roll_back` says so if it is still there.
+            with contextlib.suppress(AdapterBreach):
+                self._copy(effect.path)
         elif effect.call == "unlink":
             self._synced.pop(effect.path, None)
         elif effect.source and (moved := self._synced.pop(effect.source, None)):
             self._synced[effect.path] = moved
+
+    def _copy(self, path: Path) -> None:
+        copy = str(len(self.effects))
+        self.copies.make()
+        Folder(self.root, "").keep(str(path.relative_to(self.root)), self.copies, copy)
+        self._synced[path] = copy
