@@ -30,10 +30,10 @@ from upheld.programs.contract import (
     States,
     Unreadable,
     Value,
-    loaded,
     no_lineage,
     readable,
 )
+from upheld.reading import loaded
 
 Visit = tuple[str, str]  # visitorId, action
 

@@ -44,10 +44,10 @@ from upheld.programs.contract import (
     States,
     Unreadable,
     Value,
-    loaded,
     readable,
 )
 from upheld.programs.relay import Entry, chain_after, chain_of, decode
+from upheld.reading import loaded
 
 Values = dict[bytes, set[Value]]  # the values of each key's states
 # The cents that an entry adds to each key, posting by posting.

@@ -37,9 +37,9 @@ from upheld.programs.contract import (
     States,
     Unreadable,
     Value,
-    loaded,
     no_lineage,
 )
+from upheld.reading import loaded
 
 SIGNALS: Final = ("motors", "grippers", "controllers")
 ROBOTS: Final = "robots"

@@ -26,6 +26,7 @@ from gherkin.pickles.compiler import (
 from upheld.errors import UsageProblem
 from upheld.programs import PROGRAMS
 from upheld.protocol.messages import MODES
+from upheld.reading import read_text
 from upheld.spec.depths import Depth, depth_of
 
 THROUGH_PROXY: Final = "@wire"  # its instances reach the broker through the proxy
@@ -174,13 +175,12 @@ def read_feature(path: Path, name: str) -> ReadFeature:
     Raises:
         UsageProblem: The file cannot be read, or holds no feature.
     """
+    text = read_text(path)
     try:
-        document = Parser().parse(path.read_text(encoding="utf-8"))
+        document = Parser().parse(text)
     except ParserError as error:
         reason = (getattr(error, "errors", None) or [error])[0]
         raise UsageProblem(f"{path} is no feature: {' '.join(str(reason).split())}.") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageProblem(f"{path} cannot be read: {error}.") from None
     root = cast(ast.Feature | None, document.get("feature"))
     if root is None:
         raise UsageProblem(f"{path} holds no feature; write one or remove the file.")

@@ -1,11 +1,11 @@
 """Single looks at an application: its topics, its instances and its store."""
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil, inf
 
 from upheld.checks.timing import waits_of
+from upheld.errors import UsageProblem
 from upheld.history import History, events
 from upheld.history.marks import Look
 from upheld.kafka.batches import is_left_open
@@ -14,6 +14,7 @@ from upheld.kafka.reader import recorded
 from upheld.kafka.reading import Reading
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import Failed, Lagging, Measured, NotReady, Value
+from upheld.reading import MOST_BYTES, loaded, read_text
 from upheld.supervisor.host import own_bytes
 from upheld.trial.application import Application
 from upheld.trial.recorder import Recorder
@@ -239,11 +240,19 @@ class Probes:
         """Record the side effects outside of Kafka, if the scenario asks for any."""
         if not application.event.parameters.get("effects"):
             return
-        text = (application.directory / "durable" / "effects").read_text(encoding="utf-8")
-        lines = tuple(tuple(json.loads(line)) for line in text.splitlines())
-        self.recorder.history.add(
-            events.Told(at_ms=self.recorder.now_ms, application=application.name, lines=lines)
-        )
+        file = application.directory / "durable" / "effects"
+        try:
+            *written, rest = read_text(file, most=MOST_BYTES).split("\n")
+            lines = [loaded(line) for line in (*written, *filter(None, [rest]))]
+            told = events.Told.model_validate(
+                {"at_ms": self.recorder.now_ms, "application": application.name, "lines": lines}
+            )
+        except (UsageProblem, ValueError) as error:
+            raise AdapterBreach(
+                f"{self.manifest.name} wrote the file of its effects, {file}, in another form than "
+                f"lines of [key, value]: {' '.join(str(error).split())[:200]}"
+            ) from None
+        self.recorder.history.add(told)
 
     # --- the broker as a whole
 

@@ -145,7 +145,7 @@ def test_sin_and_known_failures(folder: Path, key: str) -> None:
         (
             "\n",
             '\nknown_failures = "gone"\n',
-            "`known_failures` names FOLDER/gone, which cannot be read.",
+            "`known_failures` names FOLDER/gone, which cannot be read: No such file or directory.",
         ),
         (
             "\n",
