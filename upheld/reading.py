@@ -73,7 +73,7 @@ def read_bytes(path: Path, *, called: str = "", most: int = MOST_BYTES) -> bytes
         reason = error.strerror or str(error)
     except ValueError as error:  # of a path that no system call takes
         reason = str(error)
-    raise UsageProblem(f"{_visible(called)} cannot be read: {reason}.") from None
+    raise UsageProblem(f"{called} cannot be read: {reason}.") from None
 
 
 def read_text(path: Path, *, called: str = "", most: int = MOST_BYTES_BY_HAND) -> str:
@@ -88,8 +88,7 @@ def read_text(path: Path, *, called: str = "", most: int = MOST_BYTES_BY_HAND) -
         text = read_bytes(path, called=called, most=most).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UsageProblem(
-            f"{_visible(called or str(path))} cannot be read: it is not UTF-8 text "
-            f"(byte {error.start})."
+            f"{called or path} cannot be read: it is not UTF-8 text (byte {error.start})."
         ) from None
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
@@ -106,9 +105,9 @@ def read_toml(path: Path) -> dict[str, Any]:
         table = tomllib.loads(text)
         _demand_flat(table)
     except ValueError as error:
-        raise UsageProblem(f"{_visible(path)} is not TOML: {_first_line(error)}.") from None
+        raise UsageProblem(f"{path} is not TOML: {_first_line(error)}.") from None
     except RecursionError:
-        raise UsageProblem(f"{_visible(path)} is not TOML: {_too_deep()}.") from None
+        raise UsageProblem(f"{path} is not TOML: {_too_deep()}.") from None
     return table
 
 
@@ -200,9 +199,4 @@ def _too_deep() -> str:
 
 
 def _first_line(error: ValueError) -> str:
-    return _visible(str(error).split("\n", 1)[0].rstrip("."))
-
-
-def _visible(text: object) -> str:
-    """Return a text as one line, in which each control character is its code."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(text))
+    return str(error).split("\n", 1)[0].rstrip(".")

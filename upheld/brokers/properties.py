@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from upheld.errors import UsageProblem
+from upheld.masking import KNOWN
 from upheld.reading import is_file, read_text
 
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r"}
@@ -43,6 +44,7 @@ def read_client_properties(source: Path, scratch: Path) -> dict[str, str]:
     """
     given = _parse(source)
     client: dict[str, str] = {}
+    KNOWN.learn_all(given)
     for name, value in given.items():
         if name == "sasl.jaas.config":
             client |= _login(value, source)

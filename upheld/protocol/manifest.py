@@ -6,7 +6,6 @@ broker is started. One sentence names the file and the field.
 
 import os
 import shutil
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,6 +21,7 @@ from pydantic import (
 )
 
 import upheld
+from upheld.commands import PYTHON
 from upheld.errors import UsageProblem
 from upheld.protocol.capabilities import Capability
 from upheld.protocol.messages import Mode
@@ -228,7 +228,7 @@ def _filled(argument: object, folder: Path) -> object:
     """
     if not isinstance(argument, str):
         return argument
-    return argument.replace("{python}", sys.executable).replace("{dir}", str(folder))
+    return argument.replace("{python}", PYTHON).replace("{dir}", str(folder))
 
 
 def _first(error: ValidationError) -> str:
@@ -301,10 +301,11 @@ def _demand_program(manifest: Manifest, field: str, command: tuple[str, ...]) ->
         path = manifest.environment.get("PATH", os.environ.get("PATH"))
         found = shutil.which(program, path=path) is not None
     if not found:
+        named = program or "no name"
         raise UsageProblem(
-            f"{manifest.file}: `{field}` starts with {program or repr(program)}, which cannot be run here."
+            f"{manifest.file}: `{field}` starts with {named}, which cannot be run here."
         )
-    script = arguments[0] if program == sys.executable and arguments else "-"
+    script = arguments[0] if program == PYTHON and arguments else "-"
     if not script.startswith("-") and not exists(manifest.folder / script):
         raise UsageProblem(
             f"{manifest.file}: `{field}` runs {script}, which does not exist in its folder."
