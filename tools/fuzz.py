@@ -266,7 +266,7 @@ def fed_by_atheris(feeder: Feeder, seed: int) -> None:
         (seeds / str(number)).write_bytes(data[:MOST_INPUT_BYTES])
     options = [
         *("fuzz", f"-seed={seed % (1 << 31) or 1}", f"-max_len={MOST_INPUT_BYTES}", "-verbosity=0"),
-        *("-rss_limit_mb=0", "-timeout=0", "-detect_leaks=0", "-handle_segv=0", str(seeds)),
+        *("-rss_limit_mb=0", "-timeout=3600", "-detect_leaks=0", "-handle_segv=0", str(seeds)),
     ]
     atheris.Setup(options, feeder.feed, custom_mutator=mutated)
     atheris.Fuzz()
