@@ -15,6 +15,12 @@ from collections.abc import Callable
 from typing import Any, TextIO
 
 Message = dict[str, Any]  # the fields of a line of JSON
+# The fields of a request that its answer needs, and their types.
+_FIELDS: dict[str, dict[str, type]] = {
+    "activate": {"after": dict},
+    "query": {"table": str, "key": str},
+    "stop": {"deadline_ms": int},
+}
 
 
 class Failed(Exception):
@@ -205,6 +211,19 @@ def error(message: str, *, definite: bool = True) -> Message:
     return {"type": "error", "definite": definite, "message": message}
 
 
+def _request(line: bytes) -> Message | None:
+    """Read a request; return None if the line is none."""
+    try:
+        request = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(request, dict) or not isinstance(request.get("type"), str):
+        return None
+    fields = _FIELDS.get(request["type"], {})
+    is_whole = all(isinstance(request.get(name), kind) for name, kind in fields.items())
+    return request if is_whole else None
+
+
 def serve(design: Design) -> None:
     """Answer requests until a stop, or until standard input ends.
 
@@ -213,7 +232,10 @@ def serve(design: Design) -> None:
     out = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # a stray print, of the design or of a child, belongs in the log
     server = Server(design, out)
-    for line in sys.stdin:
-        if not server.answer(json.loads(line)):
+    for line in sys.stdin.buffer:
+        request = _request(line)
+        if request is None:
+            server.say(error(f"this line is no request: {line[:100]!r}"))
+        elif not server.answer(request):
             return
     os._exit(1)  # the harness has gone, and nobody else would stop the worker

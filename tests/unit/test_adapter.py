@@ -1,11 +1,13 @@
 """The serve loop for Python designs keeps the protocol, whatever the design does."""
 
+import json
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from miniatures import START, Run, Spawn, manifest, until
+from miniatures import MINIATURES, START, Run, Spawn, manifest, until
 
 from upheld.protocol.messages import (
     Deactivated,
@@ -131,3 +133,41 @@ def test_broken_worker(spawn: Spawn, habit: str) -> None:
 
     assert instance.wait_exit(5) == 1
     assert "the engine broke" in instance.stderr_path.read_text()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"hello",
+        b"[]",
+        b"{}",
+        b'{"type": 1}',
+        b'{"type": "hello"',
+        b'{"type": "query", "table": "t"}',
+        b'{"type": "stop"}',
+        b'{"type": "stop", "deadline_ms": "soon"}',
+        b'{"type": "activate", "after": []}',
+        b"[" * 100_000,
+        b'{"type": "hello", "n": %s}' % (b"9" * 5_000),
+        b"\xff\xfe{}",
+        b"\0",
+    ],
+)
+def test_a_line_that_is_no_request(line: bytes) -> None:
+    """It is answered with one sentence, and the next request as ever."""
+    ended = subprocess.run(
+        [sys.executable, "serves.py", ""],
+        cwd=MINIATURES,
+        input=line + b'\n{"type": "stop", "deadline_ms": 1000}\n',
+        capture_output=True,
+        timeout=30,
+        check=False,
+    )
+    refused, stopped = map(json.loads, ended.stdout.splitlines())
+
+    assert refused["type"] == "error"
+    shown = repr((line + b"\n")[:100])
+    assert refused["message"] == f"this line is no request: {shown}"
+    assert stopped == {"type": "stopped"}
+    assert b"Traceback" not in ended.stderr

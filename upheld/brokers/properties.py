@@ -12,6 +12,7 @@ from typing import Final
 
 from upheld.errors import UsageProblem
 from upheld.masking import KNOWN
+from upheld.reading import is_file, read_text
 
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r"}
 # Java's names for PEM inside the file -> librdkafka's for a file that holds it
@@ -41,11 +42,7 @@ def read_client_properties(source: Path, scratch: Path) -> dict[str, str]:
     Raises:
         UsageProblem: The file cannot be read, or holds another property or store.
     """
-    try:
-        given = _parse(source)
-    except (OSError, UnicodeDecodeError) as failure:
-        reason = getattr(failure, "strerror", None) or "it is not UTF-8 text"
-        raise UsageProblem(f"--client-properties {source} cannot be read: {reason}.") from None
+    given = _parse(source)
     client: dict[str, str] = {}
     KNOWN.learn_all(given)
     for name, value in given.items():
@@ -93,7 +90,7 @@ def _pem_store(name: str, location: str, given: dict[str, str], source: Path) ->
             "as PEM (openssl pkcs12, or keytool -exportcert -rfc) and "
             f"set {name.replace('location', 'type')}=PEM."
         )
-    if not (source.parent / location).is_file():
+    if not is_file(source.parent / location):
         raise UsageProblem(f"{source}: the file of {name} does not exist.")
     path = str((source.parent / location).resolve())
     if name == "ssl.truststore.location":
@@ -114,18 +111,27 @@ def _parse(source: Path) -> dict[str, str]:
     It has `name=value`, `name: value`, comments, continued lines and backslash escapes.
     """
     given: dict[str, str] = {}
-    lines = enumerate(source.read_text(encoding="utf-8").splitlines(), start=1)
+    content = read_text(source, called=f"--client-properties {source}")
+    lines = enumerate(content.splitlines(), start=1)
     for number, line in lines:
         text = line.strip()
         if not text or text[0] in "#!":
             continue
-        # An odd number of backslashes continues the line.
-        while re.search(r"(?<!\\)(\\\\)*\\$", text):
-            text = text[:-1] + next(lines, (0, ""))[1].strip()
-        match = re.match(r"^([\w.-]+)\s*[=:]\s*(.*)$", text)
+        parts = [text]
+        while _is_continued(parts[-1]):
+            parts[-1] = parts[-1][:-1]
+            parts.append(next(lines, (0, ""))[1].strip())
+        match = re.match(r"^([\w.-]+)\s*[=:]\s*(.*)$", "".join(parts))
         if match is None:
             raise UsageProblem(f"{source}, line {number}: this is not name=value.")
+        if "\0" in match[2]:
+            raise UsageProblem(f"{source}, line {number}: the value of {match[1]} holds a NUL.")
         given[match[1]] = re.sub(
             r"\\(.)", lambda escape: _ESCAPES.get(escape[1], escape[1]), match[2]
         )
     return given
+
+
+def _is_continued(text: str) -> bool:
+    """Return whether a line goes on below it: it ends in an odd number of backslashes."""
+    return (len(text) - len(text.rstrip("\\"))) % 2 == 1

@@ -13,7 +13,7 @@ from upheld.checks.view import text, view_of
 from upheld.history import History
 from upheld.history.events import Instance, Measured, Record
 from upheld.history.marks import Happening
-from upheld.programs.contract import loaded
+from upheld.reading import loaded
 from upheld.verdicts import Anomaly, Inconclusive
 
 # Records of one partition: two that are no further apart are read, joined and sent on together, or

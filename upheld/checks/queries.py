@@ -110,7 +110,7 @@ def answered(history: History, application: str) -> list[Anomaly]:
         raise Inconclusive(f"nobody was asked for {text(min(missing))}")
     for (_, key), answer in last.items():
         rows = [o.record for o in view.outputs.get(key, [])]
-        due = view.program.value_of(rows[-1]) if rows else None
+        due = view.content(rows[-1]) if rows else None
         if _value(view, answer) != due:
             said = (
                 f"{answer.name} answers {text(key)} with {_shown(answer)}, and its last visible "

@@ -328,6 +328,13 @@ class View:
         """Every anomaly of an output that is no state at all."""
         return [o.anomaly for outputs in self.outputs.values() for o in outputs if o.anomaly]
 
+    def content(self, record: Record) -> Value:
+        """Return the value of an output, or why the contract does not allow it."""
+        try:
+            return self.program.value_of(record)
+        except Unreadable as error:
+            return (error.why,)
+
     def anomaly(
         self,
         name: str,
@@ -351,7 +358,7 @@ class View:
             key=text(key),
             source=state.source.at if state else None,
             expected=show(state.value) if state else None,
-            got=show(self.program.value_of(got)) + f" at {got.at}" if got else None,
+            got=f"{show(self.content(got))} at {got.at}" if got else None,
         )
 
 

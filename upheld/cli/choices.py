@@ -9,7 +9,7 @@ from upheld.protocol import manifest
 from upheld.protocol.manifest import Manifest
 from upheld.spec.catalogue import Catalogue
 from upheld.spec.depths import share_of
-from upheld.spec.selection import Request, promised, rows_of_the_mutant
+from upheld.spec.selection import Request, demand_programs, promised, rows_of_the_mutant
 
 
 def manifests(arguments: argparse.Namespace) -> list[Manifest]:
@@ -19,6 +19,7 @@ def manifests(arguments: argparse.Namespace) -> list[Manifest]:
         UsageProblem: Two designs have one name, or one cannot be loaded.
     """
     loaded = [manifest.load(name) for name in given(arguments)]
+    demand_programs(loaded)
     names = [design.name for design in loaded]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise UsageProblem(f"Two of the designs are named {twice}; give each a name of its own.")

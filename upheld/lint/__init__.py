@@ -23,6 +23,7 @@ from upheld.programs import PROGRAMS
 from upheld.protocol.manifest import Manifest, shipped
 from upheld.protocol.manifest import load as load_design
 from upheld.protocol.messages import MODES
+from upheld.reading import read_text
 from upheld.spec.catalogue import (
     EVERY_PROGRAM,
     FEATURES,
@@ -371,7 +372,7 @@ def _plain_words(features: Path) -> Iterator[str]:
     """
     for path in sorted(features.rglob("*.feature")):
         above = ""
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        for number, line in enumerate(read_text(path).splitlines(), 1):
             place = f"{path.relative_to(features).as_posix()}:{number}"
             if _SHOULD.search(line):
                 yield f"{place}: “should” is no plain present tense; say what happens."

@@ -30,10 +30,10 @@ from upheld.programs.contract import (
     States,
     Unreadable,
     Value,
-    loaded,
     no_lineage,
     readable,
 )
+from upheld.reading import loaded
 
 Visit = tuple[str, str]  # visitorId, action
 
@@ -76,17 +76,18 @@ def value_of(record: Record) -> tuple[Visit, ...]:
     """
     try:
         batch = loaded(record.value or b"null")
+        customer = batch["customerId"]
         events = tuple((event["visitorId"], event["action"]) for event in batch["events"])
         fields = {*batch, *(name for event in batch["events"] for name in event)}
     except (ValueError, KeyError, TypeError) as error:
         raise Unreadable(f"{record.at} is no batch of the contract: {error!r}") from None
     texts = [text for event in events for text in event]
-    is_sound = all(isinstance(text, str) for text in texts)
+    is_sound = isinstance(customer, str) and all(isinstance(text, str) for text in texts)
     if fields != {"customerId", "events", "visitorId", "action"} or not is_sound:
         raise Unreadable(
             f"{record.at} is no batch of the contract: it has other fields, or is empty"
         )
-    if batch["customerId"].encode() != record.key:
+    if customer.encode() != record.key:
         raise Unreadable(f"{record.at} has another customer in its key than in its value")
     return events
 

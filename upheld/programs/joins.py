@@ -43,9 +43,9 @@ from upheld.programs.contract import (
     States,
     Unreadable,
     Value,
-    loaded,
     no_lineage,
 )
+from upheld.reading import loaded
 
 Row = tuple[object, ...]  # the fields of a table, in its order
 ROWS_KEPT: Final = 1 << 14  # of inputs: the rows of a run read the same ones

@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from google.protobuf.message import DecodeError
 
@@ -44,11 +44,12 @@ from upheld.programs.contract import (
     States,
     Unreadable,
     Value,
-    loaded,
     readable,
 )
 from upheld.programs.relay import Entry, chain_after, chain_of, decode
+from upheld.reading import loaded
 
+LARGEST: Final = 1 << 63  # of a difference: Python prints no number of thousands of digits
 Values = dict[bytes, set[Value]]  # the values of each key's states
 # The cents that an entry adds to each key, posting by posting.
 Collections = Callable[[Record, Entry], dict[str, list[int]]]
@@ -289,6 +290,9 @@ class Diagnostician:
         right = Sums._make(due.value)
         cents = row.balance_cents - right.balance_cents
         postings = row.postings - right.postings
+        if max(abs(cents), abs(postings)) > LARGEST:
+            why = "it holds a number that no sum of the input reaches"
+            return Diagnosis("phantom", why, due.source, due)
         if postings == 0:
             why = f"its postings are counted right, and {cents} cents are too many"
             return Diagnosis("phantom", why, due.source, due)

@@ -37,9 +37,9 @@ from upheld.programs.contract import (
     States,
     Unreadable,
     Value,
-    loaded,
     no_lineage,
 )
+from upheld.reading import loaded
 
 SIGNALS: Final = ("motors", "grippers", "controllers")
 ROBOTS: Final = "robots"
@@ -257,10 +257,10 @@ def model(inputs: Iterable[Record]) -> States:
 def value_of(record: Record) -> Frequency:
     """Return the row of an output, or raise Unreadable."""
     key = (record.key or b"").decode(errors="replace")
-    return stored_value(key, (record.value or b"null").decode(), record.at)
+    return stored_value(key, record.value or b"null", record.at)
 
 
-def stored_value(key: str, value: str, where: str = "an answer") -> Frequency:
+def stored_value(key: str, value: str | bytes, where: str = "an answer") -> Frequency:
     """Return a row that stands under a key; `where` names its place.
 
     Raises:

@@ -6,17 +6,26 @@ broker is started. One sentence names the file and the field.
 
 import os
 import shutil
-import tomllib
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Final, Literal, TypeVar
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+)
 
 import upheld
 from upheld.commands import PYTHON
 from upheld.errors import UsageProblem
 from upheld.protocol.capabilities import Capability
 from upheld.protocol.messages import Mode
+from upheld.reading import exists, is_file, is_folder, read_text, read_toml
 
 FILE_NAME = "design.toml"
 SHIPPED = Path(upheld.__file__).parent / "impl"
@@ -32,6 +41,54 @@ INHERITED = (
 
 
 MUTANT_KEYS = ("sin", "mutant")  # of the table of a design that is wrong on purpose
+MOST_CHARS: Final = 100  # of a name or a version: they are parts of the names of files
+# Of an argument or a variable, and of all of them: Linux starts no program with more.
+MOST_BYTES: Final = 100_000
+MOST_BYTES_IN_ALL: Final = 1_000_000
+_SHOWN_CHARS: Final = 100  # of a value that is refused
+Item = TypeVar("Item")
+
+
+def _listed_once(items: tuple[Item, ...]) -> tuple[Item, ...]:
+    """Refuse a list that names something twice."""
+    counts = Counter(items)
+    for item, count in counts.items():
+        if count > 1:
+            raise ValueError(f"{item} is listed twice")
+    return items
+
+
+def _without_nul(text: str) -> str:
+    """Refuse a text that no program can be started with."""
+    if "\0" in text:
+        raise ValueError("it holds a NUL, which ends a text for the operating system")
+    if len(text.encode()) > MOST_BYTES:
+        raise ValueError(f"it has more than {MOST_BYTES} bytes")
+    return text
+
+
+def _variable(name: str) -> str:
+    """Refuse a name that no variable can have."""
+    if not name or "=" in name:
+        raise ValueError("the name of a variable is not empty, and holds no =")
+    return _without_nul(name)
+
+
+def _known(name: str) -> str:
+    """Refuse a capability that the protocol does not have."""
+    if name not in set(Capability):
+        raise ValueError(f"there is no capability {name}; there are {', '.join(Capability)}")
+    return name
+
+
+def _path_inside(name: str) -> str:
+    """Refuse a name that leads out of a folder."""
+    if not all(part.strip(".") for part in name.split("/")):
+        raise ValueError("each part of it between slashes is a name")
+    return name
+
+
+Argument = Annotated[str, AfterValidator(_without_nul)]
 
 
 class ExpectedViolation(BaseModel):
@@ -59,24 +116,27 @@ class Manifest(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     folder: Path
-    name: str = Field(min_length=1, pattern=r"^[\w./-]+$")
-    version: str = Field(min_length=1)
-    command: tuple[str, ...] = Field(min_length=1)
-    prepare: tuple[str, ...] = Field(
+    name: Annotated[str, AfterValidator(_path_inside)] = Field(
+        min_length=1, max_length=MOST_CHARS, pattern=r"^[\w./-]+$"
+    )
+    version: str = Field(min_length=1, max_length=MOST_CHARS, pattern=r"^\P{Cc}+$")
+    command: tuple[Argument, ...] = Field(min_length=1)
+    prepare: tuple[Argument, ...] = Field(
         default=(),
         description="run to its end once before a run: what it builds no instance has to",
     )
-    environment: dict[str, str] = {}
-    programs: tuple[str, ...] = Field(min_length=1)
-    modes: tuple[Mode, ...] = Field(min_length=1)
-    capabilities: tuple[str, ...] = Field(
-        default=(), description=", ".join(f"{each}: {each.sentence}" for each in Capability)
-    )
+    environment: dict[Annotated[str, AfterValidator(_variable)], Argument] = {}
+    programs: Annotated[tuple[str, ...], AfterValidator(_listed_once)] = Field(min_length=1)
+    modes: Annotated[tuple[Mode, ...], AfterValidator(_listed_once)] = Field(min_length=1)
+    capabilities: Annotated[
+        tuple[Annotated[str, AfterValidator(_known)], ...], AfterValidator(_listed_once)
+    ] = Field(default=(), description=", ".join(f"{each}: {each.sentence}" for each in Capability))
     atomic: Literal["batch", "shard"] = "batch"
     local_state: bool = True
     bytes_beside_table: float = Field(
         default=1.0,
         ge=0,
+        allow_inf_nan=False,
         description="in topics of its own, keys and values, for each byte of the rows of its table",
     )
     known_failures: dict[str, tuple[str, str]] = Field(
@@ -101,9 +161,6 @@ def load(spec: str) -> Manifest:
     """
     file = _find(spec)
     fields = _fields(file)
-    if "extends" in fields:
-        base = _fields(_find(str(fields.pop("extends"))))
-        fields = {name: base[name] for name in INHERITED if name in base} | fields
     if "folder" in fields:
         raise UsageProblem(f"{file}: `folder` is not a field of a design; remove it.")
     named = fields.get("known_failures")
@@ -121,9 +178,10 @@ def load(spec: str) -> Manifest:
         manifest = Manifest.model_validate({"folder": file.parent, **fields})
     except ValidationError as error:
         raise UsageProblem(f"{file}: {_first(error)}.") from None
-    _demand_program(manifest, "command", manifest.command)
-    if manifest.prepare:
-        _demand_program(manifest, "prepare", manifest.prepare)
+    for field, command in (("command", manifest.command), ("prepare", manifest.prepare)):
+        if command:
+            _demand_size(manifest, field, command)
+            _demand_program(manifest, field, command)
     return manifest
 
 
@@ -133,28 +191,33 @@ def shipped() -> list[str]:
 
 
 def _fields(file: Path) -> dict[str, object]:
-    """Read the fields of a manifest, as they are written."""
-    try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageProblem(f"{file} is not TOML: {error}.") from None
-    except OSError as error:
-        raise UsageProblem(f"{file} cannot be read: {error.strerror}.") from None
+    """Read the fields of a manifest, with those that it has from another one."""
+    fields = read_toml(file)
+    if "extends" not in fields:
+        return fields
+    extended = fields.pop("extends")
+    if not isinstance(extended, str):
+        raise UsageProblem(f"{file}: `extends` is {_short(extended)}: it names one design.")
+    base = read_toml(_find(extended))
+    return {name: base[name] for name in INHERITED if name in base} | fields
 
 
 def _find(spec: str) -> Path:
     """Find the manifest at a path, in a folder, or of a shipped design."""
-    given = Path(spec).expanduser().absolute()
+    try:
+        given = Path(spec).expanduser().absolute()
+    except RuntimeError:
+        raise UsageProblem(f"There is no design at {_short(spec)}: nobody has that home.") from None
     for file in (given, given / FILE_NAME, SHIPPED / spec / FILE_NAME):
-        if file.is_file():
+        if is_file(file):
             return file
-    if given.is_dir():
+    if is_folder(given):
         raise UsageProblem(
             f"{given} holds no {FILE_NAME}; `upheld new DIR` writes a complete design."
         )
     names = ", ".join(shipped()) or "none"
     raise UsageProblem(
-        f"There is no design at {given}, and none shipped as {spec!r}; shipped are: {names}."
+        f"There is no design at {given}, and none shipped as {_short(spec)}; shipped are: {names}."
     )
 
 
@@ -171,7 +234,7 @@ def _filled(argument: object, folder: Path) -> object:
 def _first(error: ValidationError) -> str:
     """Return the first thing that is wrong: the field, and what it must be."""
     found = error.errors(include_url=False)[0]
-    field = ".".join(str(part) for part in found["loc"])
+    field = ".".join(str(part)[:_SHOWN_CHARS] for part in found["loc"] if part != "[key]")
     match found["type"]:
         case "missing":
             return f"the field `{field}` is missing"
@@ -181,8 +244,9 @@ def _first(error: ValidationError) -> str:
             names = ", ".join(name for name in (*known, "extends") if name != "folder")
             return f"`{field}` is not a field of a design; known are {names}"
         case _:
-            must = (found["msg"][0].lower() + found["msg"][1:]).replace("tuple", "list")
-            return f"`{field}` is {found['input']!r}: {must}"
+            said = found["msg"].removeprefix("Value error, ")
+            must = (said[0].lower() + said[1:]).replace("tuple", "list")
+            return f"`{field}` is {_short(found['input'])}: {must}"
 
 
 def _known_failures(manifest_file: Path, name: str) -> dict[str, tuple[str, str]]:
@@ -191,14 +255,9 @@ def _known_failures(manifest_file: Path, name: str) -> dict[str, tuple[str, str]
     A reason may hold commas.
     """
     file = manifest_file.parent / name
-    try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError):
-        raise UsageProblem(
-            f"{manifest_file}: `known_failures` names {file}, which cannot be read."
-        ) from None
+    text = read_text(file, called=f"{manifest_file}: `known_failures` names {file}, which")
     known: dict[str, tuple[str, str]] = {}
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         first, _, rest = line.partition(",")
@@ -208,7 +267,7 @@ def _known_failures(manifest_file: Path, name: str) -> dict[str, tuple[str, str]
         link = last.strip()
         if not (scenario and reason and link):
             raise UsageProblem(
-                f"{file}, line {number}: expected “id, reason, link”, this is {line!r}."
+                f"{file}, line {number}: expected “id, reason, link”, this is {_short(line)}."
             )
         if scenario in known:
             raise UsageProblem(f"{file}, line {number}: {scenario} is listed twice.")
@@ -216,21 +275,38 @@ def _known_failures(manifest_file: Path, name: str) -> dict[str, tuple[str, str]
     return known
 
 
+def _demand_size(manifest: Manifest, field: str, command: Sequence[str]) -> None:
+    """Refuse a command that is too long to be run with its variables."""
+    texts = (*command, *manifest.environment, *manifest.environment.values())
+    if sum(map(len, map(str.encode, texts))) > MOST_BYTES_IN_ALL:
+        raise UsageProblem(
+            f"{manifest.file}: `{field}` and `environment` have more than {MOST_BYTES_IN_ALL} "
+            "bytes together, with which no program can be started."
+        )
+
+
+def _short(value: object) -> str:
+    """Return a value as it may stand in a sentence."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}…"
+
+
 def _demand_program(manifest: Manifest, field: str, command: tuple[str, ...]) -> None:
     """Refuse a command that cannot be run, while the user still looks at the screen."""
     program, *arguments = command
     if "/" in program:
         file = manifest.folder / program
-        found = file.is_file() and os.access(file, os.X_OK)
+        found = is_file(file) and os.access(file, os.X_OK)
     else:
         path = manifest.environment.get("PATH", os.environ.get("PATH"))
         found = shutil.which(program, path=path) is not None
     if not found:
+        named = program or "no name"
         raise UsageProblem(
-            f"{manifest.file}: `{field}` starts with {program}, which cannot be run here."
+            f"{manifest.file}: `{field}` starts with {named}, which cannot be run here."
         )
     script = arguments[0] if program == PYTHON and arguments else "-"
-    if not script.startswith("-") and not (manifest.folder / script).exists():
+    if not script.startswith("-") and not exists(manifest.folder / script):
         raise UsageProblem(
             f"{manifest.file}: `{field}` runs {script}, which does not exist in its folder."
         )

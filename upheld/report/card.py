@@ -17,7 +17,7 @@ def card(row: RowResult, reproduce: str) -> str:
     """
     lines = [f"{row.verdict.upper()}  {row.id}  {row.design}", f"  claim     {row.name}"]
     for mark in row.marks:
-        lines.append(f"  mark      {mark['fault']}")
+        lines.append(f"  mark      {mark.get('fault', 'without a name')}")
     if not row.anomalies and row.reason:
         lines.append(f"  reason    {row.reason}")
     for anomaly in row.anomalies[:ANOMALIES_SHOWN]:

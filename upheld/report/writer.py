@@ -1,7 +1,6 @@
 """The files of a report: `report.jsonl`, a line a row, and `junit.xml`."""
 
 import errno
-import json
 import os
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable
@@ -12,6 +11,7 @@ from pydantic import ValidationError
 from pydantic_core import to_json
 
 from upheld.errors import UsageProblem
+from upheld.reading import MOST_LEVELS, loaded, read_bytes
 from upheld.report.model import DEPTHS_SINCE, FORMAT, RowResult, Summary
 from upheld.text import visible_data
 
@@ -50,9 +50,10 @@ def read(path: Path) -> tuple[list[RowResult], Summary]:
     Raises:
         UsageProblem: The report is empty, cut or partial, or of a newer format.
     """
+    content = read_bytes(path).removesuffix(b"\n")
     try:
-        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    except (OSError, ValueError) as error:
+        lines = [loaded(line) for line in content.split(b"\n")] if content else []
+    except ValueError as error:
         raise UsageProblem(f"{path} cannot be read as a report: {error}") from None
     if not lines or not isinstance(lines[-1], dict) or lines[-1].get("kind") != "summary":
         raise UsageProblem(f"{path} is cut: it does not end with a summary, so it proves nothing")
@@ -73,10 +74,22 @@ def read(path: Path) -> tuple[list[RowResult], Summary]:
 def joined(out: Path, parts: Iterable[Path]) -> None:
     """Write one junit.xml of several.
 
-    A part that was never written, or is cut, is left out.
+    A part that was never written, is cut, or is nested as no junit.xml is, is left out.
     """
     whole = ET.Element("testsuites")
     for part in parts:
-        with suppress(OSError, ET.ParseError):
-            whole.extend(ET.parse(part).getroot())
+        with suppress(UsageProblem, ET.ParseError, ValueError, LookupError):
+            suites = ET.fromstring(read_bytes(part))
+            if _levels(suites) <= MOST_LEVELS:
+                whole.extend(suites)
     ET.ElementTree(whole).write(out / "junit.xml", encoding="utf-8", xml_declaration=True)
+
+
+def _levels(root: ET.Element) -> int:
+    """Count the levels of elements within one another, at most one more than are read."""
+    level = [root]
+    count = 0
+    while level and count <= MOST_LEVELS:
+        level = [inner for element in level for inner in element]
+        count += 1
+    return count

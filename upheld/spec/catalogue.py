@@ -1,6 +1,5 @@
 """The catalogue: guarantees of guarantees.toml, and the scenarios that judge them."""
 
-import tomllib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -12,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from upheld.errors import UsageProblem
 from upheld.programs import PROGRAMS
+from upheld.reading import read_toml
 from upheld.spec.gherkin import Feature, Row, Scenario, read_feature
 
 FEATURES: Final = Path(__file__).parents[1] / "features"
@@ -102,14 +102,9 @@ def load(features: Path = FEATURES) -> Catalogue:
         UsageProblem: A file cannot be read, or breaks a rule of its format.
     """
     file = features / FILE_NAME
-    try:
-        tables = tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageProblem(f"{file} cannot be read: {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageProblem(f"{file} is not TOML: {error}.") from None
-    sources = tables.pop("sources", {})
-    tags = tables.pop("tags", {})
+    tables = read_toml(file)
+    sources = _texts(file, tables, "sources")
+    tags = _texts(file, tables, "tags")
     guarantees = {name: _guarantee(file, name, table, sources) for name, table in tables.items()}
     for guarantee in guarantees.values():
         if guarantee.family not in tags:
@@ -130,13 +125,21 @@ def load(features: Path = FEATURES) -> Catalogue:
     )
 
 
-def _guarantee(
-    file: Path, name: str, table: dict[str, object], sources: Collection[str]
-) -> Guarantee:
+def _texts(file: Path, tables: dict[str, object], name: str) -> dict[str, str]:
+    """Take a table of texts out of the others; it is empty if there is none."""
+    table = tables.pop(name, {})
+    if not isinstance(table, dict) or not all(isinstance(text, str) for text in table.values()):
+        raise UsageProblem(f"{file}: [{name}] is no table of texts.")
+    return table
+
+
+def _guarantee(file: Path, name: str, table: object, sources: Collection[str]) -> Guarantee:
     """Read the table of one guarantee."""
+    if not isinstance(table, dict):
+        raise UsageProblem(f"{file}: [{name}] is no table.")
     try:
         guarantee = Guarantee.model_validate({"id": name, **table})
-    except (ValidationError, TypeError) as error:
+    except ValidationError as error:
         raise UsageProblem(f"{file}: [{name}] {_first(error)}.") from None
     if guarantee.source not in {None, *sources}:
         raise UsageProblem(f"{file}: [{name}] has a source that [sources] gives no title.")
@@ -149,10 +152,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f" Did you mean {found[0]}?" if found else ""
 
 
-def _first(error: Exception) -> str:
+def _first(error: ValidationError) -> str:
     """Return the first thing that is wrong: the field and the rule that it breaks."""
-    if not isinstance(error, ValidationError):
-        return "is no table"
     details = error.errors()[0]
     where = ".".join(str(part) for part in details["loc"])
     return f"{where}: {details['msg']}" if where else details["msg"].removeprefix("Value error, ")

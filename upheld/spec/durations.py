@@ -14,6 +14,7 @@ from typing import Annotated, Final, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from upheld.errors import UsageProblem
+from upheld.reading import read_bytes
 
 FILE: Final = Path(__file__).parents[1] / "data" / "durations.json"
 UNKNOWN_S: Final = 5.0  # if no recorded row is like this one
@@ -128,10 +129,9 @@ def load(path: Path | None = None) -> Durations:
         UsageProblem: The file is missing or damaged.
     """
     path = path or FILE
+    content = read_bytes(path)
     try:
-        return Durations.model_validate_json(path.read_bytes())
-    except OSError as error:
-        raise UsageProblem(f"{path} cannot be read: {error.strerror}.") from None
+        return Durations.model_validate_json(content)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))

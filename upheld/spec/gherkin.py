@@ -26,6 +26,7 @@ from gherkin.pickles.compiler import (
 from upheld.errors import UsageProblem
 from upheld.programs import PROGRAMS
 from upheld.protocol.messages import MODES
+from upheld.reading import read_text
 from upheld.spec.depths import Depth, depth_of
 
 THROUGH_PROXY: Final = "@wire"  # its instances reach the broker through the proxy
@@ -47,6 +48,7 @@ _STEP_TYPES: Final[Mapping[str, StepType]] = {
 _RUNS: Final = re.compile(rf"\b({'|'.join(PROGRAMS)})\b.*?\bmode ({'|'.join(MODES)})\b")
 _MODE: Final = re.compile(rf"\bmode ({'|'.join(MODES)})\b")
 _HEAD: Final = re.compile(r"(Documented in|Broken by|Costs):")
+_WORDS: Final = re.compile(r"[\w -]*")
 _NAMING_COLUMNS: Final = ("store", "side", "request")  # whose cells are part of a row's name
 
 
@@ -174,25 +176,38 @@ def read_feature(path: Path, name: str) -> ReadFeature:
     Raises:
         UsageProblem: The file cannot be read, or holds no feature.
     """
+    text = read_text(path)
     try:
-        document = Parser().parse(path.read_text(encoding="utf-8"))
+        document = Parser().parse(text)
     except ParserError as error:
         reason = (getattr(error, "errors", None) or [error])[0]
         raise UsageProblem(f"{path} is no feature: {' '.join(str(reason).split())}.") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageProblem(f"{path} cannot be read: {error}.") from None
     root = cast(ast.Feature | None, document.get("feature"))
     if root is None:
         raise UsageProblem(f"{path} holds no feature; write one or remove the file.")
+    nodes = list(_nodes(root["children"]))
+    for node in nodes:
+        _demand_words(path, node.scenario)
     compiled: dict[str, list[Pickle]] = {}
     for pickle in Compiler().compile(cast(GherkinDocumentWithURI, {**document, "uri": name})):
         compiled.setdefault(pickle["astNodeIds"][0], []).append(pickle)
     feature = _feature(root, name)
     scenarios = tuple(
         _scenario(node.scenario, feature, node.rule_tags, compiled.get(node.scenario["id"], []))
-        for node in _nodes(root["children"])
+        for node in nodes
     )
     return ReadFeature(feature, scenarios)
+
+
+def _demand_words(path: Path, scenario: ast.Scenario) -> None:
+    """Refuse a column that is no word: the compiler takes its name for a regular expression."""
+    for example in scenario["examples"]:
+        for cell in example["tableHeader"]["cells"] if "tableHeader" in example else ():
+            if not _WORDS.fullmatch(cell["value"]):
+                raise UsageProblem(
+                    f"{path}, line {cell['location']['line']}: the column {cell['value'][:100]!r} "
+                    "of Examples is not named by letters and digits."
+                )
 
 
 def _feature(root: ast.Feature, name: str) -> Feature:

@@ -13,6 +13,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from upheld.errors import UsageProblem
+from upheld.reading import read_bytes
 
 FILE: Final = Path(__file__).parents[1] / "data" / "kills.json"
 FORMAT: Final = 1
@@ -93,10 +94,9 @@ def load(path: Path = FILE) -> Kills:
     Raises:
         UsageProblem: The file is missing, is damaged, or is of a newer format.
     """
+    content = read_bytes(path)
     try:
-        kills = Kills.model_validate_json(path.read_bytes())
-    except OSError as error:
-        raise UsageProblem(f"{path} cannot be read: {error.strerror}.") from None
+        kills = Kills.model_validate_json(content)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the file"

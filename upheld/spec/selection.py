@@ -12,12 +12,18 @@ from upheld.errors import UsageProblem
 from upheld.programs import PROGRAMS
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import MODES
+from upheld.reading import read_text
 from upheld.spec.catalogue import Catalogue, did_you_mean
 from upheld.spec.depths import DEFAULT, Depth, Share, is_within
 from upheld.spec.gherkin import SOAK_TAG, Row, Scenario
 
 ONE_MODE_TAG: Final = "@one-mode"  # judged in the stricter mode that a design has
 ONE_PROGRAM_TAG: Final = "@one-program"  # judged on the later in PROGRAMS that a design has
+
+MOST_CHARS: Final = 1 << 14  # of an expression
+MOST_TERMS: Final = 400  # one within the other, as in `a or b or c`
+SHOWN_CHARS: Final = 100  # of an expression that is refused
+_NAME_ROWS: Final = "--rows FILE takes a row a line"
 
 Chosen = Callable[[Scenario, Row], bool]
 Rows = dict[str, set[str]]  # design -> the ids of its rows
@@ -90,7 +96,7 @@ def chooser(found: Catalogue, *, only: str | None = None, guarantees: Iterable[s
     if only is None:
         return lambda scenario, _: scenario.is_usual and (not ids or scenario.guarantee in ids)
     expression = _tag_expression(only)
-    named = {f"@{name.removeprefix('@')}" for name in _tag_names(expression)}
+    named = {f"@{name.removeprefix('@')}" for name in _tag_names(only, expression)}
     _demand_tags(found, named)
 
     def chosen(scenario: Scenario, row: Row) -> bool:
@@ -104,20 +110,41 @@ def chooser(found: Catalogue, *, only: str | None = None, guarantees: Iterable[s
 
 
 def _tag_expression(text: str) -> TagExpression:
+    if len(text) > MOST_CHARS:
+        raise UsageProblem(f"--only has more than {MOST_CHARS} characters; {_NAME_ROWS}.")
     try:
         return cast(TagExpression, _parse(text))
-    except TagExpressionError as error:
+    except (TagExpressionError, RecursionError) as error:
         reason = " ".join(str(error).split()).partition(" Expression:")[0]
-        raise UsageProblem(f"--only {text!r} is no tag expression: {reason.rstrip('.')}.") from None
+        raise UsageProblem(
+            f"--only {_short(text)} is no tag expression: {reason[:200].rstrip('.')}."
+        ) from None
 
 
-def _tag_names(expression: object) -> Iterator[str]:
-    """Go through the tags that a term of an expression names."""
-    if name := getattr(expression, "name", None):
-        yield name
-    inner = getattr(expression, "terms", None) or filter(None, [getattr(expression, "term", None)])
-    for term in inner:
-        yield from _tag_names(term)
+def _tag_names(text: str, expression: object) -> Iterator[str]:
+    """Go through the tags that an expression names.
+
+    Raises:
+        UsageProblem: Its terms are nested too deeply to be evaluated.
+    """
+    terms = [expression]
+    for _ in range(MOST_TERMS):
+        yield from (name for term in terms if (name := getattr(term, "name", None)))
+        terms = [inner for term in terms for inner in _inner(term)]
+        if not terms:
+            return
+    raise UsageProblem(f"--only {_short(text)} nests more than {MOST_TERMS} terms; {_NAME_ROWS}.")
+
+
+def _inner(term: object) -> Iterable[object]:
+    """Return the terms of which a term is made."""
+    if negated := getattr(term, "term", None):
+        return (negated,)
+    return cast(Iterable[object], getattr(term, "terms", ()))
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}…")
 
 
 def _demand_tags(found: Catalogue, named: Iterable[str]) -> None:
@@ -209,10 +236,7 @@ def rows_of_the_file(path: Path, found: Catalogue, designs: Iterable[Manifest]) 
     Raises:
         UsageProblem: The file cannot be read, or names a row that its design has not promised.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageProblem(f"{path} cannot be read: {error}.") from None
+    lines = read_text(path).split("\n")
     offered: Rows = {}
     for design in designs:
         offered[design.name] = {row.id for row in promised(found, design)}
@@ -264,6 +288,20 @@ def _named(found: Catalogue, design: Manifest, name: str, offered: Collection[Ro
             f"{design.file}: [sin] names {name}, which the design's programs and modes leave out."
         )
     return list({row.program: row for row in reversed(named)}.values())[::-1]
+
+
+def demand_programs(designs: Iterable[Manifest]) -> None:
+    """Refuse a program that does not exist; nothing of it would be judged.
+
+    Raises:
+        UsageProblem: A design names one.
+    """
+    for design in designs:
+        for name in design.programs:
+            if name not in PROGRAMS:
+                raise UsageProblem(
+                    f"{design.file}: `programs` names {name!r}; there are {', '.join(PROGRAMS)}."
+                )
 
 
 def demand_known(found: Catalogue, designs: Iterable[Manifest]) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from upheld.errors import UsageProblem
 from upheld.protocol.messages import Mode
+from upheld.reading import loaded, read_bytes
 from upheld.sweep.points import LEFT, SIDES, CrashPoint, Left, Result, Scope, Side, pairs
 
 
@@ -63,15 +64,11 @@ class Journal:
 
     def _read(self) -> None:
         """Read what an earlier sweep wrote, and drop a last line that was cut off."""
-        lines = [
-            line
-            for line in self.path.read_bytes().splitlines(keepends=True)
-            if line.endswith(b"\n")
-        ]
+        *lines, _ = read_bytes(self.path).split(b"\n")
         try:
-            first, *others = map(json.loads, lines)
-            self.points = [CrashPoint(**point) for point in first.pop("cuts")]
-            self.seed = first.pop("seed")
+            first, *others = map(loaded, lines)
+            points = [CrashPoint(**point) for point in first.pop("cuts")]
+            seed = _seed(first.pop("seed"))
             found = [Result(**line) for line in others]
         except (ValueError, KeyError, TypeError, AttributeError):
             raise UsageProblem(
@@ -82,8 +79,10 @@ class Journal:
             raise UsageProblem(
                 f"{self.path} is of another sweep ({said}); choose another folder with --out."
             )
+        self.points = points
+        self.seed = seed
         self.results = {result.point: result for result in found}
-        os.truncate(self.path, sum(map(len, lines)))
+        os.truncate(self.path, sum(len(line) + 1 for line in lines))
 
     def begin(self, points: list[CrashPoint], seed: int) -> None:
         """Write the plan, the seed and the crash points, and forget earlier results."""
@@ -109,3 +108,10 @@ class Journal:
         self.results[result.point] = result
         with self.path.open("a", encoding="utf-8") as file:
             file.write(result.model_dump_json() + "\n")
+
+
+def _seed(value: object) -> int:
+    """Return a seed as it was written; raise TypeError if it is none."""
+    if type(value) is not int:
+        raise TypeError("a seed is a whole number")
+    return value

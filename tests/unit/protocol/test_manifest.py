@@ -145,7 +145,7 @@ def test_sin_and_known_failures(folder: Path, key: str) -> None:
         (
             "\n",
             '\nknown_failures = "gone"\n',
-            "`known_failures` names FOLDER/gone, which cannot be read.",
+            "`known_failures` names FOLDER/gone, which cannot be read: No such file or directory.",
         ),
         (
             "\n",
@@ -163,6 +163,97 @@ def test_refused(folder: Path, old: str, new: str, says: str) -> None:
 
     assert sentence.startswith(str(folder / "design.toml"))
     assert says.replace("FOLDER", str(folder)) in sentence
+
+
+@pytest.mark.parametrize(
+    ("extra", "says"),
+    [
+        ("environment = { 'A=B' = 'c' }", "`environment.A=B` is 'A=B': the name of a variable is"),
+        ("environment = { '' = 'c' }", "`environment.` is '': the name of a variable is not empty"),
+        ('environment = { "A\\u0000" = "c" }', "it holds a NUL"),
+        ('environment = { A = "c\\u0000" }', "`environment.A` is 'c\\x00': it holds a NUL"),
+        ("environment = { A = 1 }", "`environment.A` is 1: input should be a valid string."),
+        (f"environment = {{ A = '{'x' * 200_000}' }}", "it has more than 100000 bytes."),
+        ('prepare = ["true", "\\u0000"]', "`prepare.1` is '\\x00': it holds a NUL"),
+        ("prepare = ['']", "`prepare` starts with no name, which cannot be run here."),
+        ("prepare = ['~nobody/x']", "`prepare` starts with ~nobody/x, which cannot be run here."),
+        (f"prepare = ['./{'x' * 5_000}']", "which cannot be run here."),
+        (f"prepare = ['{{python}}', '{'x' * 5_000}']", "which does not exist in its folder."),
+        (
+            "prepare = [" + "'true', '" + "x" * 95_000 + "'," + f"'{'x' * 95_000}'," * 10 + "]",
+            "more than 1000000 bytes together",
+        ),
+        (
+            "capabilities = ['qeury']",
+            "`capabilities.0` is 'qeury': there is no capability qeury; there are reusable,",
+        ),
+        ("capabilities = ['query', 'query']", "query is listed twice."),
+        ("capabilities = [" + "'query'," * 50_000 + "]", "query is listed twice."),
+        (
+            "bytes_beside_table = inf",
+            "`bytes_beside_table` is inf: input should be a finite number.",
+        ),
+        ("bytes_beside_table = nan", "`bytes_beside_table` is nan: input should be "),
+        ("bytes_beside_table = -1", "`bytes_beside_table` is -1: input should be greater than or"),
+        (f"bytes_beside_table = {'9' * 5_000}", "is not TOML: "),
+        ("extends = ['plain']", "`extends` is ['plain']: it names one design."),
+        (
+            "extends = '~no-such-user/x'",
+            "There is no design at '~no-such-user/x': nobody has that home.",
+        ),
+        ('extends = "a\\u0000"', "There is no design at "),
+        (f"extends = '{'x' * 5_000}'", "There is no design at "),
+        ('known_failures = "a\\u0000"', "which cannot be read: embedded null byte."),
+        ("known_failures = '.'", "which cannot be read: Is a directory."),
+        ("known_failures = '/dev/zero'", "which cannot be read: it has more than 1048576 bytes."),
+        ("local_state = 1979-05-27", "`local_state` is datetime.date(1979, 5, 27): "),
+        ("atomic = {}", "`atomic` is {}: input should be 'batch' or 'shard'."),
+        ("sin = [1]", "`sin` is [1]: "),
+        ("a" + ".a" * 100_000 + " = 1", "is not TOML: a key has more than 100 parts (at line 7)."),
+        ("a = " + "[" * 300 + "]" * 300, "is not TOML: it is nested more than 200 levels deep."),
+    ],
+)
+def test_what_no_design_can_run_with(folder: Path, extra: str, says: str) -> None:
+    """A field that no program can be started with is refused, briefly."""
+    (folder / "design.toml").write_text(f"{GOOD}{extra}\n")
+
+    sentence = refusal(folder)
+
+    assert says in sentence
+    assert sentence.isprintable()
+    assert len(sentence) <= 2_000
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('"mine"', '"../mine"', "`name` is '../mine': each part of it between slashes is a name."),
+        ('"mine"', '"/"', "`name` is '/': each part of it between slashes is a name."),
+        ('"mine"', f'"{"x" * 300}"', "string should have at most 100 characters."),
+        ('"0.1"', '"1\\n2"', "`version` is '1\\n2': string should match pattern"),
+        (
+            '["relay"]',
+            '["relay", "relay"]',
+            "`programs` is ['relay', 'relay']: relay is listed twice.",
+        ),
+        ('"at_least_once", ', '"exactly_once", ', "exactly_once is listed twice."),
+        ('"mine.py"', '"mine\\u0000.py"', "`command.1` is 'mine\\x00.py': it holds a NUL"),
+        ('"{python}", "mine.py", ', '"", ', "`command` starts with no name"),
+    ],
+)
+def test_names_that_no_design_can_have(folder: Path, old: str, new: str, says: str) -> None:
+    """A name, a version or a program that would mislead is refused."""
+    (folder / "design.toml").write_text(GOOD.replace(old, new, 1))
+
+    assert says in refusal(folder)
+
+
+@pytest.mark.parametrize(
+    "spec", ["~nobody/x", "a\0b", "x" * 5_000, "/dev/zero", "/dev/null/x", "", "/proc/1/mem"]
+)
+def test_a_path_that_can_be_no_design(spec: str) -> None:
+    """A path that no file can have is refused as any other, and no device is read."""
+    assert " " in refusal(spec)
 
 
 @pytest.mark.parametrize(

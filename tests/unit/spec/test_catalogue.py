@@ -394,6 +394,14 @@ def test_a_scenario_is_explained_by_its_guarantee(catalogue: Catalogue) -> None:
         ),
         ("replay/replays.feature", "Given nothing\n", "is no feature: (1:1)"),
         ("replay/replays.feature", "# nothing\n", "holds no feature"),
+        (
+            "replay/replays.feature",
+            "Feature: a\n  Scenario Outline: b\n    Given <(>\n\n    Examples:\n      | ( |\n"
+            "      | 1 |\n",
+            "replays.feature, line 6: the column '(' of Examples is not named by letters",
+        ),
+        ("guarantees.toml", "sources = 3\n", "[sources] is no table of texts"),
+        ("guarantees.toml", "[tags]\na = 3\n", "[tags] is no table of texts"),
     ],
 )
 def test_a_broken_catalogue_is_refused(features: Path, file: str, text: str, sentence: str) -> None:

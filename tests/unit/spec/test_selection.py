@@ -6,7 +6,14 @@ from upheld.errors import UsageProblem
 from upheld.protocol.manifest import load
 from upheld.spec import catalogue
 from upheld.spec.depths import Share
-from upheld.spec.selection import Request, chosen_rows, promised, rows_of_the_mutant
+from upheld.spec.selection import (
+    Request,
+    chooser,
+    chosen_rows,
+    promised,
+    rows,
+    rows_of_the_mutant,
+)
 
 FOUND = catalogue.load()
 PLAIN = load("plain")
@@ -118,3 +125,32 @@ def test_a_wrong_design_is_judged_on_one_row_below_full_depth() -> None:
     assert len(core) == 2
     assert design.sin.control in core
     assert core - {design.sin.control} <= chosen(Request())
+
+
+@pytest.mark.parametrize(
+    ("only", "says"),
+    [
+        ("(" * 5_000 + "G22" + ")" * 5_000, ""),
+        ("(" * 5_000, "is no tag expression: "),
+        ("not " * 3_000 + "G22", "nests more than 400 terms; --rows FILE takes a row a line."),
+        (" or ".join(["G22"] * 2_000), "nests more than 400 terms"),
+        ("G22 " * 1_000, "is no tag expression: "),
+        ("x" * 20_000, "--only has more than 16384 characters"),
+        ("\udcff", "nothing is tagged @"),
+        ("\0", "nothing is tagged @"),
+        ("\\", ""),
+        ("\\q", "is no tag expression: "),
+        (" or ".join(["G22"] * 300), ""),
+    ],
+)
+def test_an_expression_that_nobody_would_write(only: str, says: str) -> None:
+    """It is evaluated, or refused in one sentence."""
+    said = ""
+    try:
+        list(rows(FOUND, chooser(FOUND, only=only)))
+    except UsageProblem as problem:
+        said = str(problem)
+
+    assert bool(said) == bool(says)
+    assert says in said
+    assert len(said) < 600
