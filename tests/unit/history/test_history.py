@@ -10,8 +10,9 @@ from histories import Story
 from hypothesis import given
 from hypothesis import strategies as st
 
-from upheld.history import History, read
+from upheld.history import History
 from upheld.history.events import BINARY, Record
+from upheld.history.reading import read
 from upheld.kafka.reader import recorded
 
 DATA = (
