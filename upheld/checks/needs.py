@@ -1,4 +1,4 @@
-"""What a check must have seen, so that its verdict means something.
+"""The needs of checks: evidence without which a verdict means nothing.
 
 A history from which lines were removed may satisfy a check that has nothing left to compare. So
 each check declares its needs. If one is lacking, the claim is inconclusive, in a run
@@ -33,7 +33,7 @@ from upheld.history.marks import Happening, Look
 
 
 class Need(StrEnum):
-    """What a check must have seen; its value completes “the history lacks …”."""
+    """A kind of evidence; its value completes “the history lacks …”."""
 
     INPUT = "records of the input as it was fed"
     START = "a start of an instance"

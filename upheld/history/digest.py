@@ -1,7 +1,7 @@
 """The running digest of a history, which its last line closes.
 
 It is a SHA-256 over the lines as they are written, each with its line end. It guards against
-mistakes and cut files. Whoever can write a history can also compute a digest.
+mistakes and cut files: a design or a user that can write the file can also compute a digest.
 """
 
 from collections.abc import Sequence

@@ -173,10 +173,14 @@ def _shown(arguments: Mapping[str, object]) -> str:
 
 
 def _misfit(history: History, row: Row) -> str:
-    """Return which application has another program or mode than the row; empty if none has."""
-    for each in history.of(Application):
+    """Return how the first judged application differs from the row's; empty if it does not.
+
+    A second one may run under another mode, to be compared with the first.
+    """
+    for name in _judged(history)[:1]:
+        each = history.application(name)
         if row.needs and (each.program, each.mode) not in row.needs:
-            return f"the application {each.name!r} runs {each.program} under {each.mode}"
+            return f"the application {name!r} runs {each.program} under {each.mode}"
     return ""
 
 
