@@ -58,7 +58,11 @@ def _to_base64(data: bytes) -> str:
 def _to_bytes(value: object) -> object:
     if not isinstance(value, str):
         return value
-    return b64decode(value[len(BINARY) :]) if value.startswith(BINARY) else value.encode()
+    return (
+        b64decode(value[len(BINARY) :], validate=True)
+        if value.startswith(BINARY)
+        else value.encode()
+    )
 
 
 def _json(data: bytes | None) -> str:

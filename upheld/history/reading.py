@@ -13,7 +13,7 @@ from upheld.history import History
 from upheld.history.digest import digest_of
 from upheld.history.events import EVENT, AnyEvent, Begun, Ended
 
-MOST_SHOWN: Final = 200  # characters
+MOST_SHOWN: Final = 300  # characters
 
 
 class Recording(NamedTuple):
@@ -83,9 +83,9 @@ def _event(path: Path, lines: list[bytes], number: int) -> AnyEvent:
         if isinstance(error, ValidationError):
             said = error.errors(include_input=False, include_url=False)[0]["msg"]
         what = "is cut in its middle" if number == len(lines) else "is no event of a history"
-        raise UsageProblem(f"{path}: line {number} {what}: {_shown(said)}") from None
+        raise UsageProblem(f"{path}: line {number} {what}: {printable(said)}") from None
 
 
-def _shown(said: str) -> str:
+def printable(said: str) -> str:
     """Return a text that may quote a file, in one printable line."""
     return "".join([c if c.isprintable() else ascii(c)[1:-1] for c in said[:MOST_SHOWN]])

@@ -11,6 +11,7 @@ from upheld.checks.needs import Struck
 from upheld.errors import UsageProblem
 from upheld.history import History
 from upheld.history.events import Application, Claim
+from upheld.history.reading import printable
 from upheld.judging.claims import claim_of, sentences_of
 from upheld.spec import catalogue
 from upheld.spec.fault_families import marks_of
@@ -74,9 +75,9 @@ def compared(history: History, verdict: str) -> Compared:
         row = None
     due = _due(history, row) if row else _each(history, begun.claims)
     if said := _difference(history, due, verdict):
-        raise UsageProblem(f"the history of {begun.scenario} was altered: {said}")
+        raise UsageProblem(f"the history of {printable(begun.scenario)} was altered: {said}")
     if row and (said := _misfit(history, row)):
-        raise UsageProblem(f"the history of {begun.scenario} was altered: {said}")
+        raise UsageProblem(f"the history of {printable(begun.scenario)} was altered: {said}")
     return Compared(row, note)
 
 
@@ -130,12 +131,12 @@ def _difference(history: History, due: Sequence[_Due], verdict: str) -> str:
     is_ours = history.begun.names_are_ours
     for number, (claim, wanted) in enumerate(zip(made, due, strict=False), 1):
         if said := _of_one(claim, wanted, is_ours=is_ours):
-            return f"claim {number} {said}"
+            return printable(f"claim {number} {said}")
     if made[len(due) :]:
         extra = made[len(due)]
-        return f"claim {len(due) + 1}, “{extra.sentence}”, is none of the scenario's"
+        return printable(f"claim {len(due) + 1}, “{extra.sentence}”, is none of the scenario's")
     if verdict == Verdict.UPHELD and due[len(made) :]:
-        return f"the claim “{due[len(made)].sentence}” is missing"
+        return printable(f"the claim “{due[len(made)].sentence}” is missing")
     return ""
 
 
@@ -180,11 +181,12 @@ def _misfit(history: History, row: Row) -> str:
     for name in _judged(history)[:1]:
         each = history.application(name)
         if row.needs and (each.program, each.mode) not in row.needs:
-            return f"the application {name!r} runs {each.program} under {each.mode}"
+            return printable(f"the application {name!r} runs {each.program} under {each.mode}")
     return ""
 
 
 def _as_it_stands(scenario: str, row: Row | None, said: str) -> str:
+    scenario = printable(scenario)
     if row is None:
         return f"this version has no row {scenario}: its claims are judged as they stand"
     if said == "other claims":

@@ -1,0 +1,1 @@
+"""Fuzz functions: each feeds bytes to one reader, and raises what no user may see."""
