@@ -5,12 +5,10 @@ The check of each sentence stands in one table, `upheld.judging.claims`.
 
 from pytest_bdd import parsers, then
 
+from upheld.judging.claims import NO_TRANSACTION_MS, STATE_TIMES
 from upheld.nemesis import topics
 from upheld.steps.parameters import TYPES
 from upheld.steps.scene import Scene
-from upheld.trial.deployment import TRANSACTION_TIMEOUT_MS
-
-STATE_TIMES = 2  # how many times its first size a state may have
 
 
 @then(parsers.parse("the visible outputs are the fold of the committed input"))
@@ -151,7 +149,7 @@ def readers_pass(scene: Scene, duration: int) -> None:
 @then(parsers.parse("it leaves no transaction open"))
 def nothing_is_open(scene: Scene) -> None:
     """Judge that its transaction ended before the transaction timeout could act."""
-    scene.claim(bound_ms=TRANSACTION_TIMEOUT_MS // 3)
+    scene.claim(bound_ms=NO_TRANSACTION_MS)
 
 
 @then(

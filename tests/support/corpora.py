@@ -19,7 +19,8 @@ from unittest import mock
 from goldens import as_text
 
 from upheld.checks import CHECKS
-from upheld.history import History, events, read
+from upheld.history import History, events
+from upheld.history.reading import read
 from upheld.judging import rejudge
 from upheld.verdicts import Inconclusive, NotOffered
 

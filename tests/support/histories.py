@@ -6,6 +6,7 @@ log.
 """
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 from upheld.checks import CHECKS
 from upheld.generators.envelope_pb2 import Envelope, Hop, Posting
 from upheld.history import History
+from upheld.history.digest import RunningDigest
 from upheld.history.events import (
     Answer,
     AnyEvent,
@@ -590,11 +592,27 @@ class Story(_Tables):
         )
 
     def recorded(self, path: Path, verdict: str = "upheld", **ended: Any) -> Path:
-        """Write the history to a file that ends in this verdict."""
-        with History(
-            [*self.history.events, Ended(verdict=verdict, seconds=1.5, **ended)], path=path
-        ):
+        """Write the history to a file that ends in this verdict.
+
+        Its scenario makes the claims that it holds.
+        """
+        begun, *others = self.history.events
+        claims = tuple(claim.sentence for claim in self.history.of(Claim))
+        first = begun.model_copy(update={"claims": claims})
+        with History([first, *others, Ended(verdict=verdict, seconds=1.5, **ended)], path=path):
             return path
+
+
+def resealed(path: Path, lines: Iterable[str]) -> Path:
+    """Write these lines to a file, with a digest that fits them."""
+    digest = RunningDigest()
+    *before, last = (line.encode() for line in lines)
+    written = [line + b"\n" for line in before]
+    for line in written:
+        digest.add(line)
+    bare = re.sub(rb',"digest":.*', b"}", last)
+    path.write_bytes(b"".join([*written, digest.closed(bare), b"\n"]))
+    return path
 
 
 def _begun(atomic: Any) -> Begun:

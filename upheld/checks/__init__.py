@@ -9,9 +9,9 @@ imported, and all modules here are.
 from importlib import import_module
 from pkgutil import iter_modules
 
-from upheld.checks.registry import ANOMALIES, CHECKS
+from upheld.checks.registry import ANOMALIES, CHECKS, NEEDS
 
 for _module in iter_modules(__path__, f"{__name__}."):
     import_module(_module.name)
 
-__all__ = ["ANOMALIES", "CHECKS"]
+__all__ = ["ANOMALIES", "CHECKS", "NEEDS"]

@@ -3,7 +3,7 @@
 from collections import defaultdict
 
 from upheld.checks.delivery import known
-from upheld.checks.registry import check
+from upheld.checks.registry import OUTPUTS, check
 from upheld.checks.view import text, view_of
 from upheld.history import History
 from upheld.history.events import Committed, Instance, Record
@@ -21,6 +21,7 @@ ADDED = (
 @check(
     "dead-letters",
     anomalies=("lost", "duplicated", "phantom", "uncommitted-visible", "ahead-of-commit"),
+    needs=OUTPUTS,
 )
 def set_aside(history: History, application: str) -> list[Anomaly]:
     """Check that every record that cannot be read is a dead letter, and no other is.

@@ -10,7 +10,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from upheld.checks.merged import cut_off, progressed
-from upheld.checks.registry import NO_STATE, RELATION, check
+from upheld.checks.needs import Need
+from upheld.checks.registry import NO_STATE, OUTPUTS, RELATION, check
 from upheld.checks.view import Output, View, show, text, view_of
 from upheld.history import History
 from upheld.history.events import Batch, Committed, Instance, Record
@@ -18,7 +19,11 @@ from upheld.programs import GONE, NOTHING, State
 from upheld.verdicts import Anomaly, Inconclusive, NotOffered
 
 
-@check("relation", anomalies=RELATION)
+@check(
+    "relation",
+    anomalies=RELATION,
+    needs=OUTPUTS,
+)
 def relation(history: History, application: str) -> list[Anomaly]:
     """Check that the drained outputs are the model's states, per key.
 
@@ -183,6 +188,7 @@ def cut(offsets: dict[str, int], states: list[State]) -> int:
 @check(
     "fold",
     anomalies=("ahead-of-commit", "behind-commit", "stale-overwrite", "resurrected", *NO_STATE),
+    needs=OUTPUTS | {Need.CUT},
 )
 def fold(history: History, application: str) -> list[Anomaly]:
     """Check the prefix rule: the outputs are the fold of the committed input.
@@ -273,7 +279,11 @@ class _Member(NamedTuple):
     state: State
 
 
-@check("whole", anomalies=("torn",))
+@check(
+    "whole",
+    anomalies=("torn",),
+    needs=OUTPUTS,
+)
 def whole(history: History, application: str) -> list[Anomaly]:
     """Check that all accounts of an entry have it, or all lack it (G3).
 
@@ -300,7 +310,11 @@ def whole(history: History, application: str) -> list[Anomaly]:
     return found
 
 
-@check("once", anomalies=("duplicated",))
+@check(
+    "once",
+    anomalies=("duplicated",),
+    needs=OUTPUTS,
+)
 def once(history: History, application: str) -> list[Anomaly]:
     """Check that every output stands there once, in either mode (G21).
 
@@ -323,7 +337,11 @@ def once(history: History, application: str) -> list[Anomaly]:
     return found
 
 
-@check("paced", anomalies=("early", *NO_STATE))
+@check(
+    "paced",
+    anomalies=("early", *NO_STATE),
+    needs=OUTPUTS | {Need.BATCHES},
+)
 def paced(history: History, application: str) -> list[Anomaly]:
     """Check that transactions end no more often than intervals begin (G27).
 
@@ -363,7 +381,11 @@ def paced(history: History, application: str) -> list[Anomaly]:
     return found
 
 
-@check("below-the-commit", anomalies=("duplicated",))
+@check(
+    "below-the-commit",
+    anomalies=("duplicated",),
+    needs=OUTPUTS | {Need.CUT},
+)
 def below_the_commit(history: History, application: str) -> list[Anomaly]:
     """Check that only outputs of uncommitted input come again after a crash (G47)."""
     view = view_of(history, application)

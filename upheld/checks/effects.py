@@ -2,14 +2,19 @@
 
 from collections import Counter
 
-from upheld.checks.registry import NO_STATE, check
+from upheld.checks.needs import Need
+from upheld.checks.registry import NO_STATE, OUTPUTS, check
 from upheld.checks.view import text, view_of
 from upheld.history import History
 from upheld.history.events import Told
 from upheld.verdicts import Anomaly, Inconclusive
 
 
-@check("told", anomalies=NO_STATE)
+@check(
+    "told",
+    anomalies=NO_STATE,
+    needs=OUTPUTS | {Need.EFFECTS},
+)
 def effects_reported(history: History, application: str) -> list[Anomaly]:
     """Check that each visible output had its effect outside at least as often (G64).
 

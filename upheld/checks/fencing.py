@@ -6,7 +6,8 @@ It lets readers pass. Each partition has one owner at a time.
 from collections import defaultdict
 from itertools import groupby
 
-from upheld.checks.registry import NO_STATE, check
+from upheld.checks.needs import Need
+from upheld.checks.registry import NO_STATE, OUTPUTS, check
 from upheld.checks.view import text, view_of
 from upheld.history import History
 from upheld.history.events import Batch, Committed, Ends, Instance, Mark, Record
@@ -15,7 +16,11 @@ from upheld.history.marks import Happening, Look
 from upheld.verdicts import Anomaly, Inconclusive, NotOffered
 
 
-@check("silent", anomalies=("fenced-but-emitting",))
+@check(
+    "silent",
+    anomalies=("fenced-but-emitting",),
+    needs=OUTPUTS | {Need.BATCHES, Need.PAUSED, Need.ENDS_OF_A_PAUSE},
+)
 def silent(history: History, application: str) -> list[Anomaly]:
     """Check that a zombie's writes stay invisible, and end at the recorded ends.
 
@@ -59,7 +64,11 @@ def silent(history: History, application: str) -> list[Anomaly]:
     return found
 
 
-@check("noticed", anomalies=("fenced-but-emitting",))
+@check(
+    "noticed",
+    anomalies=("fenced-but-emitting",),
+    needs={Need.START, Need.MARK},
+)
 def noticed(history: History, application: str) -> list[Anomaly]:
     """Check that one of two deployments under the same ids noticed the other (G55).
 
@@ -75,7 +84,11 @@ def noticed(history: History, application: str) -> list[Anomaly]:
     return [Anomaly(name="fenced-but-emitting", text=said)]
 
 
-@check("handed-over", anomalies=("fenced-but-emitting", *NO_STATE))
+@check(
+    "handed-over",
+    anomalies=("fenced-but-emitting", *NO_STATE),
+    needs=OUTPUTS | {Need.BATCHES, Need.ENDS_OF_A_SWITCH},
+)
 def handed_over(history: History, application: str) -> list[Anomaly]:
     """Check that of two clusters only the active one writes (G31, G62).
 
@@ -121,7 +134,11 @@ def handed_over(history: History, application: str) -> list[Anomaly]:
     return found
 
 
-@check("released", anomalies=("stuck",))
+@check(
+    "released",
+    anomalies=("stuck",),
+    needs={Need.START, Need.MARK, Need.COMMIT},
+)
 def released(history: History, application: str, *, bound_ms: int) -> list[Anomaly]:
     """Check that readers of the outputs passed a dead instance's transaction in time."""
     committed = [c for c in history.of(Committed) if c.application == application][-1]
@@ -134,7 +151,11 @@ def released(history: History, application: str, *, bound_ms: int) -> list[Anoma
     return [Anomaly(name="stuck", text=said)]
 
 
-@check("owners", anomalies=("fenced-but-emitting", *NO_STATE))
+@check(
+    "owners",
+    anomalies=("fenced-but-emitting", *NO_STATE),
+    needs=OUTPUTS | {Need.BATCHES},
+)
 def owners(history: History, application: str) -> list[Anomaly]:
     """Check that each input partition had one owner at a time (G28, G52).
 

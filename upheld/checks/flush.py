@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from itertools import groupby, pairwise
 
-from upheld.checks.registry import NO_STATE, check
+from upheld.checks.needs import Need
+from upheld.checks.registry import NO_STATE, OUTPUTS, check
 from upheld.checks.timing import rest, timed
 from upheld.checks.view import View, text, view_of
 from upheld.history import History
@@ -25,7 +26,11 @@ def _parameter(view: View, name: str) -> int:
     return int(view.application.parameters[name])
 
 
-@check("filled", anomalies=("late", "early", *NO_STATE))
+@check(
+    "filled",
+    anomalies=("late", "early", *NO_STATE),
+    needs=OUTPUTS | {Need.REST},
+)
 def filled(history: History, application: str) -> list[Anomaly]:
     """Check that, at the rest of the input, just the full batches are out.
 
@@ -66,7 +71,11 @@ def filled(history: History, application: str) -> list[Anomaly]:
     return timed(view, paused, late) + early
 
 
-@check("in-time", anomalies=("late", *NO_STATE))
+@check(
+    "in-time",
+    anomalies=("late", *NO_STATE),
+    needs=OUTPUTS | {Need.REST},
+)
 def in_time(history: History, application: str) -> list[Anomaly]:
     """Check that no event waited longer than the tolerance.
 
@@ -104,7 +113,11 @@ def _waits_since(state: State, ready: list[int], until_ms: int) -> int:
     return max([state.source.seen_ms, *(at for at in ready if at <= until_ms)])
 
 
-@check("bounded", anomalies=("late", "early", *NO_STATE))
+@check(
+    "bounded",
+    anomalies=("late", "early", *NO_STATE),
+    needs=OUTPUTS,
+)
 def bounded(history: History, application: str) -> list[Anomaly]:
     """Check that no batch is over the threshold, and none below it is early.
 

@@ -8,7 +8,8 @@ import re
 from collections import Counter
 
 from upheld.checks.delivery import relation
-from upheld.checks.registry import NO_STATE, RELATION, check
+from upheld.checks.needs import Need
+from upheld.checks.registry import NO_STATE, OUTPUTS, RELATION, check
 from upheld.checks.view import text, view_of
 from upheld.history import History
 from upheld.history.events import Instance, Measured, Record
@@ -46,7 +47,11 @@ def races(history: History, application: str) -> Counter[Happening]:
     return count
 
 
-@check("result", anomalies=("lost", *NO_STATE))
+@check(
+    "result",
+    anomalies=("lost", *NO_STATE),
+    needs=OUTPUTS,
+)
 def result(history: History, application: str, *, table: list[list[str]]) -> list[Anomaly]:
     """Check that the last visible rows are those of a table.
 
@@ -103,7 +108,11 @@ def _cell(value: object) -> str:
     return "" if value is None else str(value)
 
 
-@check("refused-or-right", anomalies=RELATION)
+@check(
+    "refused-or-right",
+    anomalies=RELATION,
+    needs=OUTPUTS,
+)
 def refused_or_right(history: History, application: str) -> list[Anomaly]:
     """Check that a design that refused to start left everything as it was.
 
@@ -133,7 +142,11 @@ def refused_or_right(history: History, application: str) -> list[Anomaly]:
     ]
 
 
-@check("forgotten", anomalies=("unbounded",))
+@check(
+    "forgotten",
+    anomalies=("unbounded",),
+    needs={Need.INPUT, Need.START, Need.SIZES},
+)
 def forgotten(history: History, application: str, *, times: int) -> list[Anomaly]:
     """Check that the state is at last at most so many times its first size.
 
@@ -161,7 +174,11 @@ def forgotten(history: History, application: str, *, times: int) -> list[Anomaly
     ]
 
 
-@check("named", anomalies=("stuck", *NO_STATE))
+@check(
+    "named",
+    anomalies=("stuck", *NO_STATE),
+    needs={Need.INPUT, Need.START, Need.FAILURE},
+)
 def named(history: History, application: str) -> list[Anomaly]:
     """Check that the loud stop names the record that cannot be read.
 

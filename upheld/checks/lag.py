@@ -6,7 +6,8 @@ It also has to name what it lacks: input, or half a file.
 import re
 from pathlib import PurePath
 
-from upheld.checks.registry import NO_STATE, check
+from upheld.checks.needs import Need
+from upheld.checks.registry import NO_STATE, OUTPUTS, check
 from upheld.checks.view import view_of
 from upheld.history import History
 from upheld.history.events import Committed, Instance, Lag, Mark
@@ -17,7 +18,11 @@ from upheld.verdicts import Anomaly, Inconclusive, NotOffered
 AGE_MS = 1_000  # of an answer: a design may ask Kafka once a second
 
 
-@check("lag", anomalies=("misstated", *NO_STATE))
+@check(
+    "lag",
+    anomalies=("misstated", *NO_STATE),
+    needs=OUTPUTS,
+)
 def lag(history: History, application: str) -> list[Anomaly]:
     """Check that the lag that a design states is between two bounds.
 
@@ -54,7 +59,11 @@ def lag(history: History, application: str) -> list[Anomaly]:
     return [*view.foreign, *found]
 
 
-@check("caught-up", anomalies=("stuck", *NO_STATE))
+@check(
+    "caught-up",
+    anomalies=("stuck", *NO_STATE),
+    needs=OUTPUTS | {Need.COMMIT},
+)
 def caught_up(history: History, application: str) -> list[Anomaly]:
     """Check that the offsets committed at last are the ends of the log, with markers.
 
@@ -90,7 +99,11 @@ def caught_up(history: History, application: str) -> list[Anomaly]:
     return [*view.foreign, *behind]
 
 
-@check("gap-named", anomalies=("lost", "stuck"))
+@check(
+    "gap-named",
+    anomalies=("lost", "stuck"),
+    needs=OUTPUTS | {Need.GAP},
+)
 def gap_named(history: History, application: str) -> list[Anomaly]:
     """Check that a design with a gap in its input stopped and said where.
 
@@ -128,7 +141,11 @@ def gap_named(history: History, application: str) -> list[Anomaly]:
     return view.foreign
 
 
-@check("file-named", anomalies=("stuck", *NO_STATE))
+@check(
+    "file-named",
+    anomalies=("stuck", *NO_STATE),
+    needs=OUTPUTS | {Need.TORN_FILE},
+)
 def file_named(history: History, application: str) -> list[Anomaly]:
     """Check that a design that stopped after one of its files was torn named the file.
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from upheld.checks.registry import NO_STATE, check
+from upheld.checks.registry import NO_STATE, OUTPUTS, check
 from upheld.checks.view import View, text, view_of
 from upheld.history import History
 from upheld.history.events import Record
@@ -11,7 +11,11 @@ from upheld.programs.relay import canonical_chain
 from upheld.verdicts import Anomaly
 
 
-@check("preserved", anomalies=NO_STATE)
+@check(
+    "preserved",
+    anomalies=NO_STATE,
+    needs=OUTPUTS,
+)
 def preserved(history: History, application: str) -> list[Anomaly]:
     """Check that every visible output carries the lineage of the input that made it.
 

@@ -6,7 +6,7 @@ Each holds some number of its key's records of every topic, and never goes back.
 from collections.abc import Iterable
 from itertools import pairwise
 
-from upheld.checks.registry import NO_STATE, check
+from upheld.checks.registry import NO_STATE, OUTPUTS, check
 from upheld.checks.view import Output, View, text, view_of
 from upheld.history import History
 from upheld.verdicts import Anomaly
@@ -70,7 +70,11 @@ def cut_off(view: View, offsets: dict[str, int], *, may_lead: bool) -> list[Anom
     return found
 
 
-@check("with-names", anomalies=("lost", *NO_STATE))
+@check(
+    "with-names",
+    anomalies=("lost", *NO_STATE),
+    needs=OUTPUTS,
+)
 def with_names(history: History, application: str) -> list[Anomaly]:
     """Check that every key's last row is complete in all topics (G14).
 

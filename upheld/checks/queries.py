@@ -6,7 +6,7 @@ They are there all the time.
 from collections.abc import Iterator
 
 from upheld.checks.merged import is_ahead
-from upheld.checks.registry import NO_STATE, check
+from upheld.checks.registry import NO_STATE, OUTPUTS, check
 from upheld.checks.view import View, show, text, view_of
 from upheld.history import History
 from upheld.history.events import Answer, Instance, Record
@@ -14,7 +14,11 @@ from upheld.programs import Diagnosis, Progress, Unreadable, Value
 from upheld.verdicts import Anomaly, Inconclusive, NotOffered
 
 
-@check("answers", anomalies=("uncommitted-visible", "behind-commit", "reordered", *NO_STATE))
+@check(
+    "answers",
+    anomalies=("uncommitted-visible", "behind-commit", "reordered", *NO_STATE),
+    needs=OUTPUTS,
+)
 def answers(history: History, application: str) -> list[Anomaly]:
     """Check that every answer is a row that was visible by then (G16).
 
@@ -70,7 +74,11 @@ def answers(history: History, application: str) -> list[Anomaly]:
     return found
 
 
-@check("committed-answers", anomalies=("uncommitted-visible",))
+@check(
+    "committed-answers",
+    anomalies=("uncommitted-visible",),
+    needs=OUTPUTS,
+)
 def committed_answers(history: History, application: str) -> list[Anomaly]:
     """Check that no answer holds more than readers of committed data saw (G53).
 
@@ -87,7 +95,11 @@ def committed_answers(history: History, application: str) -> list[Anomaly]:
     return found
 
 
-@check("answered", anomalies=("behind-commit", *NO_STATE))
+@check(
+    "answered",
+    anomalies=("behind-commit", *NO_STATE),
+    needs=OUTPUTS,
+)
 def answered(history: History, application: str) -> list[Anomaly]:
     """Check that the last answer for every key is its last visible row (G61).
 
@@ -121,7 +133,11 @@ def answered(history: History, application: str) -> list[Anomaly]:
     return [*view.foreign, *found]
 
 
-@check("online", anomalies=("stuck",))
+@check(
+    "online",
+    anomalies=("stuck",),
+    needs=OUTPUTS,
+)
 def online(history: History, application: str) -> list[Anomaly]:
     """Check that the others went on answering after an instance was killed (G16).
 

@@ -1,9 +1,14 @@
-"""The checks by their names. Each declares the anomalies that it can find."""
+"""The checks by their names.
 
-from collections.abc import Callable
+Each declares the anomalies that it can find, and what it must have seen.
+"""
+
+from collections.abc import Callable, Set
 from typing import Final, TypeVar
 
-from upheld.verdicts import Anomaly
+from upheld.checks.needs import Need, Struck, lacking
+from upheld.history import History
+from upheld.verdicts import Anomaly, Inconclusive
 
 Check = Callable[..., list[Anomaly]]  # (history, application name, the claim's own arguments)
 C = TypeVar("C", bound=Check)
@@ -22,16 +27,21 @@ RELATION: Final = (
     "phantom",
 )
 
+# The needs of a check that compares outputs with the model of the input.
+OUTPUTS: Final = frozenset({Need.INPUT, Need.START, Need.MARK})
+
 CHECKS: Final[dict[str, Check]] = {}
 ANOMALIES: Final[dict[str, tuple[str, ...]]] = {}  # of each check, for `explain` and the lint
+NEEDS: Final[dict[str, frozenset[Need]]] = {}  # of each check
 
 
-def check(name: str, *, anomalies: tuple[str, ...]) -> Callable[[C], C]:
+def check(name: str, *, anomalies: tuple[str, ...], needs: Set[Need]) -> Callable[[C], C]:
     """Register a check under the name that histories have it by.
 
     Args:
         name: The claim's check in a history. It never changes.
         anomalies: The names of all anomalies that the check can return.
+        needs: What the check must have seen. Without it the claim is inconclusive.
     """
 
     def register(function: C) -> C:
@@ -39,6 +49,23 @@ def check(name: str, *, anomalies: tuple[str, ...]) -> Callable[[C], C]:
             raise ValueError(f"two checks are called {name!r}")
         CHECKS[name] = function
         ANOMALIES[name] = anomalies
+        NEEDS[name] = frozenset(needs)
         return function
 
     return register
+
+
+def demand(name: str, history: History, application: str, struck: Struck) -> None:
+    """Demand that a history holds what a check must have seen.
+
+    Args:
+        name: The check.
+        history: The history as it was when the claim was made.
+        application: The application that the claim is about.
+        struck: Of each fault that the scenario made by then, the families that its mark may have.
+
+    Raises:
+        Inconclusive: Something is lacking; the text names it.
+    """
+    if missing := list(lacking(NEEDS[name], history, application, struck)):
+        raise Inconclusive(f"before the claim {name!r} the history lacks {' and '.join(missing)}")

@@ -1,6 +1,7 @@
 """Checks of side effects: the other changes that a design or its setting makes."""
 
-from upheld.checks.registry import check
+from upheld.checks.needs import Need
+from upheld.checks.registry import OUTPUTS, check
 from upheld.checks.view import View, show, text, view_of
 from upheld.history import History
 from upheld.history.events import Application, Instance, Kept, Names, Record
@@ -8,7 +9,11 @@ from upheld.programs import Unreadable
 from upheld.verdicts import Anomaly
 
 
-@check("side-effects", anomalies=("leaked-topic",))
+@check(
+    "side-effects",
+    anomalies=("leaked-topic",),
+    needs={Need.START, Need.NAMES_TWICE},
+)
 def side_effects(history: History, _: str) -> list[Anomaly]:
     """Check that nothing new stands on the broker but names of the application.
 
@@ -47,7 +52,11 @@ def side_effects(history: History, _: str) -> list[Anomaly]:
     return found
 
 
-@check("no-topics", anomalies=("leaked-topic",))
+@check(
+    "no-topics",
+    anomalies=("leaked-topic",),
+    needs={Need.START, Need.NAMES},
+)
 def no_topics(history: History, application: str) -> list[Anomaly]:
     """Check that the application has no topic of its own, declared or not."""
     own = history.application(application)
@@ -63,7 +72,11 @@ def no_topics(history: History, application: str) -> list[Anomaly]:
     ]
 
 
-@check("footprint", anomalies=("leaked-topic",))
+@check(
+    "footprint",
+    anomalies=("leaked-topic",),
+    needs={Need.INPUT, Need.START},
+)
 def footprint(history: History, application: str, *, topics: int, partitions: int) -> list[Anomaly]:
     """Check that a design keeps few and small topics beside its table.
 
@@ -103,7 +116,11 @@ def _made(history: History) -> set[str]:
     return {t for a in history.of(Application) for t in a.topics.values()}
 
 
-@check("same-rows", anomalies=("phantom", "lost"))
+@check(
+    "same-rows",
+    anomalies=("phantom", "lost"),
+    needs=OUTPUTS,
+)
 def same_rows(history: History, _: str) -> list[Anomaly]:
     """Check that every application, fed the same records, ends in the same rows (G63).
 

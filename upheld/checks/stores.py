@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from upheld.checks.delivery import cut, known
-from upheld.checks.registry import NO_STATE, check
+from upheld.checks.needs import Need
+from upheld.checks.registry import NO_STATE, OUTPUTS, check
 from upheld.checks.timing import rest, timed
 from upheld.checks.view import View, show, text, view_of
 from upheld.history import History
@@ -61,7 +62,11 @@ def _kept(view: View, rows: Iterable[Row]) -> Iterator[_Kept]:
                 yield _Kept(key, states, (error.why,))
 
 
-@check("stored", anomalies=("late", *NO_STATE))
+@check(
+    "stored",
+    anomalies=("late", *NO_STATE),
+    needs=OUTPUTS | {Need.REST, Need.STORE},
+)
 def stored(history: History, application: str) -> list[Anomaly]:
     """Check that every last state before the input's rest was stored in time (G4).
 
@@ -84,7 +89,11 @@ def stored(history: History, application: str) -> list[Anomaly]:
     return timed(view, paused, found)
 
 
-@check("stored-first", anomalies=("behind-commit", *NO_STATE))
+@check(
+    "stored-first",
+    anomalies=("behind-commit", *NO_STATE),
+    needs=OUTPUTS | {Need.COMMIT, Need.STORE},
+)
 def stored_first(history: History, application: str) -> list[Anomaly]:
     """Check that the store holds every committed state, or a later one (G5).
 
@@ -111,7 +120,11 @@ def stored_first(history: History, application: str) -> list[Anomaly]:
     return found
 
 
-@check("contained", anomalies=("unbounded",))
+@check(
+    "contained",
+    anomalies=("unbounded",),
+    needs={Need.START, Need.MARK, Need.MEMORY},
+)
 def contained(history: History, application: str) -> list[Anomaly]:
     """Check that memory has hardly grown from before an outage to its end (G5, G49)."""
     before, *_, after = [m.size_bytes for m in history.of(Memory) if m.application == application]
@@ -124,7 +137,11 @@ def contained(history: History, application: str) -> list[Anomaly]:
     return [Anomaly(name="unbounded", text=said, expected=most, got=f"{grown >> 20} MiB more")]
 
 
-@check("throttled", anomalies=("early", *NO_STATE))
+@check(
+    "throttled",
+    anomalies=("early", *NO_STATE),
+    needs=OUTPUTS | {Need.STORE},
+)
 def throttled(history: History, application: str) -> list[Anomaly]:
     """Check that no key was written more often than once an interval (G4).
 

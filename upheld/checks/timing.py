@@ -4,7 +4,8 @@ from itertools import accumulate
 from math import inf
 from typing import Final, NamedTuple
 
-from upheld.checks.registry import NO_STATE, check
+from upheld.checks.needs import Need
+from upheld.checks.registry import NO_STATE, OUTPUTS, check
 from upheld.checks.view import Output, View, text, view_of
 from upheld.history import History
 from upheld.history.events import InputRested, Instance, Mark
@@ -57,7 +58,11 @@ def timed(view: View, paused: InputRested, late: list[Anomaly]) -> list[Anomaly]
     return [*view.foreign, *late]
 
 
-@check("promptly", anomalies=("late", *NO_STATE))
+@check(
+    "promptly",
+    anomalies=("late", *NO_STATE),
+    needs=OUTPUTS | {Need.REST},
+)
 def promptly(history: History, application: str) -> list[Anomaly]:
     """Check that every last state before the input's rest was visible in time.
 
@@ -84,7 +89,11 @@ def promptly(history: History, application: str) -> list[Anomaly]:
     return timed(view, paused, found)
 
 
-@check("recovered", anomalies=("late", *NO_STATE))
+@check(
+    "recovered",
+    anomalies=("late", *NO_STATE),
+    needs=OUTPUTS | {Need.REST},
+)
 def recovered(history: History, application: str) -> list[Anomaly]:
     """Check that an output was new within the promised time of a cold start (G48).
 
@@ -110,7 +119,11 @@ def recovered(history: History, application: str) -> list[Anomaly]:
     )
 
 
-@check("available", anomalies=("late", *NO_STATE))
+@check(
+    "available",
+    anomalies=("late", *NO_STATE),
+    needs=OUTPUTS | {Need.REST},
+)
 def available(history: History, application: str, *, of: int = SERVED_OF) -> list[Anomaly]:
     """Check that all states but one in so many were visible in time (SLA).
 

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import sys
 
 from upheld.cli.choices import look_for_garbage_seldom
 from upheld.errors import ExitCode, UsageProblem
@@ -11,6 +12,7 @@ from upheld.text import visible_data
 WORST_FIRST = (  # as in a run
     ExitCode.VIOLATED,
     ExitCode.HARNESS_FAILED,
+    ExitCode.USAGE,
     ExitCode.INCONCLUSIVE,
     ExitCode.NOTHING_JUDGED,
     ExitCode.UPHELD,
@@ -18,16 +20,25 @@ WORST_FIRST = (  # as in a run
 
 
 def judge_history(arguments: argparse.Namespace) -> int:
-    """Judge each history, and return the exit code of the worst."""
+    """Judge each history, and return the exit code of the worst.
+
+    A history that cannot be judged is refused in one sentence, and the others are judged.
+    """
     look_for_garbage_seldom()
     if arguments.picture and len(arguments.history) > 1:
         raise UsageProblem(f"--picture draws one history, and here are {len(arguments.history)}")
     judgements = []
+    codes = set[int]()
     for path in arguments.history:
-        judgements.append(judge(path, arguments.picture))
+        try:
+            judgements.append(judge(path, arguments.picture))
+        except UsageProblem as problem:
+            codes.add(problem.exit_code)
+            print(f"upheld: {problem}.", file=sys.stderr, flush=True)
+            continue
         if not arguments.json:
             print(judgements[-1].text, flush=True)
     if arguments.json:
         print(json.dumps([visible_data(j.model_dump(mode="json")) for j in judgements], indent=2))
-    codes = {judgement.exit_code for judgement in judgements}
+    codes |= {judgement.exit_code for judgement in judgements}
     return next(code for code in WORST_FIRST if code in codes)

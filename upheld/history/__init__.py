@@ -9,10 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar, cast
 
-from pydantic import ValidationError
-
-from upheld.errors import UsageProblem
-from upheld.history.events import EVENT, AnyEvent, Application, Begun, Ended, Event, Record
+from upheld.history.digest import PART_LINES, RunningDigest
+from upheld.history.events import AnyEvent, Application, Begun, Ended, Event, Record
 from upheld.masking import private
 
 E = TypeVar("E", bound=Event)
@@ -21,7 +19,8 @@ E = TypeVar("E", bound=Event)
 class History:
     """Events in order.
 
-    With a path, every event is also a line of that file, written as it happens.
+    With a path, every event is also a line of that file, written as it happens. The event `ended`
+    closes the file's digest.
     """
 
     def __init__(self, events: list[AnyEvent] | None = None, *, path: Path | None = None) -> None:
@@ -29,7 +28,8 @@ class History:
         self._of: dict[type[Event], list[AnyEvent]] = defaultdict(list)  # the same, by kind
         # Results that the checks derive from the events, so that they derive them once.
         self.derived: dict[Hashable, object] = {}
-        self._file = open(path, "w", encoding="utf-8", opener=private) if path else None  # noqa: SIM115
+        self.digest = RunningDigest()  # of the lines in the file
+        self._file = open(path, "wb", opener=private) if path else None  # noqa: SIM115
         for event in events or []:
             self.add(event)
 
@@ -38,7 +38,10 @@ class History:
         self.events.append(event)
         self._of[type(event)].append(event)
         if self._file:
-            self._file.write(event.line() + "\n")
+            line = event.line().encode()
+            if isinstance(event, Ended):
+                line = self.digest.closed(line)
+            self._write(line + b"\n")
 
     def add_all(self, records: Iterable[Record]) -> None:
         """Append records, in order."""
@@ -47,7 +50,14 @@ class History:
         new = self.events[known:]
         self._of[Record].extend(new)
         if self._file:
-            self._file.writelines([f"{record.line()}\n" for record in new])
+            for begin in range(0, len(new), PART_LINES):
+                lines = [f"{record.line()}\n" for record in new[begin : begin + PART_LINES]]
+                self._write("".join(lines).encode(), len(lines))
+
+    def _write(self, data: bytes, lines: int = 1) -> None:
+        assert self._file
+        self._file.write(data)
+        self.digest.add(data, lines)
 
     def flush(self) -> None:
         """Make the file hold everything that was added."""
@@ -98,38 +108,3 @@ class History:
     def application(self, name: str) -> Application:
         """Return the application of that name."""
         return next(application for application in self.of(Application) if application.name == name)
-
-
-def read(path: Path) -> History:
-    """Read a recorded history back.
-
-    Raises:
-        UsageProblem: The file is missing, is no history, or was cut before its verdict.
-    """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise UsageProblem(f"{path} cannot be read as a history: {reason}") from None
-    if not text:
-        raise UsageProblem(f"{path} is empty, so it is no history")
-    lines = text.removesuffix("\n").split(
-        "\n"
-    )  # not splitlines: a name may hold other ends of lines
-    events: list[AnyEvent] = []
-    for number, line in enumerate(lines, 1):
-        try:
-            events.append(EVENT.validate_json(line))
-        except ValidationError as error:
-            what = "is cut in its middle" if number == len(lines) else "is no event of a history"
-            raise UsageProblem(
-                f"{path}: line {number} {what}: {error.errors()[0]['msg']}"
-            ) from None
-    if not isinstance(events[0], Begun):
-        raise UsageProblem(f"{path} is no history: it does not open with the event `begun`")
-    if not isinstance(events[-1], Ended):
-        raise UsageProblem(
-            f"{path} was cut after line {len(lines)}: the event `ended` is missing, so it proves "
-            "nothing"
-        )
-    return History(events)

@@ -11,7 +11,7 @@ from binascii import b2a_base64
 from collections.abc import Callable
 from functools import lru_cache
 from json.encoder import encode_basestring as _quoted
-from typing import Annotated, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -24,11 +24,13 @@ from pydantic import (
 )
 
 from upheld.families import Family
+from upheld.history.digest import Digest
 from upheld.history.marks import Happening, Look, happening_of, look_of
 from upheld.verdicts import Anomaly, Reason
 
 BINARY = "base64:"
 _CONTROLS = frozenset(bytes([code]) for code in range(32))
+MOST_OFFSETS: Final = 1 << 20  # of a batch, which a broker limits by its bytes
 # Of keys and of headers: an output has those of its input, and the rows of a run read the same.
 _TEXTS_KEPT = 1 << 13
 
@@ -56,7 +58,11 @@ def _to_base64(data: bytes) -> str:
 def _to_bytes(value: object) -> object:
     if not isinstance(value, str):
         return value
-    return b64decode(value[len(BINARY) :]) if value.startswith(BINARY) else value.encode()
+    return (
+        b64decode(value[len(BINARY) :], validate=True)
+        if value.startswith(BINARY)
+        else value.encode()
+    )
 
 
 def _json(data: bytes | None) -> str:
@@ -119,6 +125,9 @@ class Begun(Event):
     application_id: str
     names_are_ours: bool = Field(
         description="False on a broker that others use too: foreign topics are then ignored"
+    )
+    claims: tuple[str, ...] | None = Field(
+        default=None, description="the sentences of the scenario that are to be judged, in order"
     )
 
 
@@ -216,6 +225,12 @@ class Batch(Event):
     transactional: bool
     control: Literal["commit", "abort"] | None = None
 
+    @model_validator(mode="after")
+    def _is_a_batch(self) -> Self:
+        if not 0 <= self.last_offset - self.base_offset < MOST_OFFSETS:
+            raise ValueError(f"a batch has no {self.last_offset - self.base_offset + 1} offsets")
+        return self
+
 
 class Instance(Event):
     """An event in the life of an instance of the design."""
@@ -300,6 +315,18 @@ class Committed(Event):
     high_watermark: Offsets | None = Field(
         default=None, description="of the inputs, where it was looked for"
     )
+
+
+class Fed(Event):
+    """The records of an input that stand in the history by now.
+
+    Each one counts, aborted ones too.
+    """
+
+    kind: Literal["fed"] = "fed"
+    at_ms: int
+    application: str
+    records: dict[str, int] = Field(description="topic-partition -> how many")
 
 
 class Measured(Event):
@@ -446,7 +473,10 @@ class Claim(Event):
 
 
 class Ended(Event):
-    """The verdict that the run gave, and the reason."""
+    """The verdict that the run gave, and the reason.
+
+    The digest is that of the file that it was read from. A file gets one as it is written.
+    """
 
     kind: Literal["ended"] = "ended"
     verdict: str
@@ -454,6 +484,11 @@ class Ended(Event):
     reason: str = ""
     anomalies: tuple[Anomaly, ...] = ()
     seconds: float
+    digest: Digest | None = None
+
+    def line(self) -> str:
+        """Write the event as JSON, without its digest."""
+        return self.model_dump_json(exclude={"digest"})
 
 
 AnyEvent = Annotated[
@@ -465,6 +500,7 @@ AnyEvent = Annotated[
     | Mark
     | InputRested
     | Committed
+    | Fed
     | Measured
     | Memory
     | Lag

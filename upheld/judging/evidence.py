@@ -6,6 +6,7 @@ are enough for the anomaly.
 
 import os
 import re
+import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -51,10 +52,15 @@ def illustrate(
 
 
 def last_words(history: History, logs: Path) -> Iterator[str]:
-    """Go through the last lines that each instance wrote to its log, if it has one."""
+    """Go through the last lines that each instance wrote to its log, if it has one.
+
+    A log is a file of that folder: a history that names another path shows nothing of it.
+    """
     for name, log in dict.fromkeys(
         (e.name, e.detail) for e in history.of(Instance) if e.event == "started"
     ):
+        if Path(log).name != log or not _is_file(logs / log):
+            continue
         with suppress(OSError), (logs / log).open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - LOG_BYTES))
             lines = [
@@ -62,3 +68,11 @@ def last_words(history: History, logs: Path) -> Iterator[str]:
             ]
             for line in lines[-LOG_LINES:]:
                 yield f"{name}  {SECRET.sub(HIDDEN, visible(line))[:LOG_COLUMNS]}"
+
+
+def _is_file(path: Path) -> bool:
+    """Return whether a path is a plain file, and no link to one."""
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except (OSError, ValueError):
+        return False

@@ -10,14 +10,33 @@ from typing import NamedTuple
 from pydantic import BaseModel
 
 from upheld.checks import CHECKS
-from upheld.errors import UsageProblem
-from upheld.history import History, events, read
+from upheld.checks.needs import Struck
+from upheld.checks.registry import demand
+from upheld.errors import ExitCode, UsageProblem
+from upheld.history import History, events
+from upheld.history.reading import recording
 from upheld.judging.evidence import illustrate
+from upheld.judging.report import demand_reported
+from upheld.judging.scenario import Compared, compared, struck_before
 from upheld.programs import Unreadable
 from upheld.report import RowResult, card, exit_code
+from upheld.spec.gherkin import Row
 from upheld.verdicts import Anomaly, Inconclusive, Judged, NotOffered, Verdict, worst_first
 
 SHRUNK_S = 5.0  # longer than in a run, where the next row waits
+NO_DIGEST = "it has no digest: it is judged as it stands"
+# What a model or a check raises if a history holds less, or something else, than a run records.
+UNFIT = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RuntimeError,
+    StopIteration,
+    TypeError,
+    ValueError,
+    Unreadable,
+)
 
 
 class Judgement(BaseModel):
@@ -30,6 +49,7 @@ class Judgement(BaseModel):
     verdict: Verdict
     anomalies: list[Anomaly]
     claims: int
+    notes: list[str]  # why an upheld history proves nothing; none if it proves what it says
     text: str
     exit_code: int
 
@@ -45,20 +65,25 @@ class ClaimsJudged(NamedTuple):
 def judge(path: Path, drawing: Path | None = None) -> Judgement:
     """Judge every claim of a recorded history.
 
-    An end without a claim (stuck, a breach) stands as it was recorded.
+    An end without a claim (stuck, a breach) stands as it was recorded. A history whose lines or
+    claims may not be those of its run is inconclusive at best.
 
     Args:
         path: The history.
         drawing: Where to write its timeline as SVG; nowhere if it is None.
 
     Raises:
-        UsageProblem: The file is no whole history, or holds no claim and no end to stand on; or
-            the drawing cannot be written.
+        UsageProblem: The file is no whole history, was altered, or holds no claim and no end to
+            stand on; or the drawing cannot be written.
     """
-    history = read(path)
+    read = recording(path)
+    demand_reported(path, read.sha256)
+    history = read.history
     begun = history.begun
     ended = next(history.of(events.Ended))
-    judged = _judge_claims(path, history)
+    scenario = _compared(path, history, ended.verdict)
+    notes = [note for note in ("" if read.has_digest else NO_DIGEST, scenario.note) if note]
+    judged = _judge_claims(path, history, scenario.row)
     found = judged.found if judged.is_decided else _as_recorded(path, ended, judged)
     result = _result(history, ended, found)
     if found.anomalies or drawing:
@@ -66,6 +91,7 @@ def judge(path: Path, drawing: Path | None = None) -> Judgement:
     text = f"{found.verdict}  {begun.scenario}  {begun.design}  ({judged.claims} claims)"
     if found.verdict not in {Verdict.UPHELD, Verdict.UNSUPPORTED}:
         text = card(result, f"upheld judge {path}")
+    text += "".join(f"\n  {note}" for note in notes)
     if found.verdict != ended.verdict:
         text += f"\n  the run itself recorded: {ended.verdict}"
     return Judgement(
@@ -76,21 +102,42 @@ def judge(path: Path, drawing: Path | None = None) -> Judgement:
         verdict=found.verdict,
         anomalies=list(found.anomalies),
         claims=judged.claims,
+        notes=notes,
         text=text,
-        exit_code=exit_code([result], 1),
+        exit_code=_exit_code(result, notes),
     )
 
 
-def _judge_claims(path: Path, history: History) -> ClaimsJudged:
-    """Judge the claims in order, until one is violated or proves nothing."""
+def _exit_code(result: RowResult, notes: list[str]) -> int:
+    """Return the exit code; a green one turns inconclusive if there is a note."""
+    code = exit_code([result], 1)
+    is_green = code in {ExitCode.UPHELD, ExitCode.NOTHING_JUDGED}
+    return ExitCode.INCONCLUSIVE if notes and is_green else code
+
+
+def _compared(path: Path, history: History, verdict: str) -> Compared:
+    try:
+        return compared(history, verdict)
+    except UsageProblem as problem:
+        raise UsageProblem(f"{path}: {problem}") from None
+
+
+def _judge_claims(path: Path, history: History, row: Row | None) -> ClaimsJudged:
+    """Judge the claims in order, until one is violated or proves nothing.
+
+    The row says which faults were made by then; None asks for no marks of them.
+    """
     found = Judged(Verdict.UPHELD)
     claims = 0
+    made = Counter[tuple[str, str]]()
     for count, event in enumerate(history.events):
         if not isinstance(event, events.Claim):
             continue
         claims += 1
+        struck = struck_before(row, event.sentence, made[event.sentence, event.application])
+        made[event.sentence, event.application] += 1
         try:
-            anomalies = _again(path, event, history.upto(count))
+            anomalies = _again(path, event, history.upto(count), struck)
         except NotOffered as error:  # of that claim alone; a later one may still be violated
             found = Judged(error.verdict, error.code, str(error))
             continue
@@ -141,19 +188,29 @@ def _illustrate(history: History, result: RowResult, path: Path, drawing: Path |
         illustrate(history, result, path, drawing, SHRUNK_S)
     except OSError as error:
         raise UsageProblem(f"{drawing} cannot be written: {error.strerror}") from None
+    except UNFIT as error:
+        raise UsageProblem(
+            f"{path} cannot be drawn ({error!r:.200}); it was edited, or is of another version"
+        ) from None
 
 
-def _again(path: Path, claim: events.Claim, history: History) -> list[Anomaly]:
-    """Judge a claim on the history before it, worst anomaly first."""
+def _again(path: Path, claim: events.Claim, history: History, struck: Struck) -> list[Anomaly]:
+    """Judge a claim on the history before it, worst anomaly first.
+
+    Raises:
+        Inconclusive: The history lacks what the check must have seen.
+        UsageProblem: There is no such check, or it cannot judge what the history holds.
+    """
     if claim.check not in CHECKS:
         raise UsageProblem(
             f"{path}: there is no check {claim.check!r}; the history is of another version"
         )
     try:
+        demand(claim.check, history, claim.application, struck)
         return worst_first(CHECKS[claim.check](history, claim.application, **claim.arguments))
-    except (LookupError, StopIteration, TypeError, ValueError, Unreadable) as error:
+    except UNFIT as error:
         said = (
             f"{path}: the claim {claim.check!r} cannot be judged on what the history holds before "
-            f"it ({error!r});"
+            f"it ({error!r:.200});"
         )
         raise UsageProblem(f"{said} it was edited, or is of another version") from None

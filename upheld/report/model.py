@@ -9,9 +9,10 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
 from upheld.errors import ExitCode
 from upheld.verdicts import Anomaly, Reason, Verdict
 
-# Of report.jsonl. Format 3 has no codes of reasons; format 2 calls the version by the package's
-# former name; format 1, which has no number, has no depths and shards either.
-FORMAT = 4
+# Of report.jsonl. Format 4 has no hashes of histories. Format 3 has no codes of reasons. Format 2
+# calls the version by the package's former name. Format 1, which has no number, has no depths and
+# shards either.
+FORMAT = 5
 DEPTHS_SINCE = 2
 LACKING: Final = "this machine has no"  # so began the reason of such a row before format 4
 
@@ -65,6 +66,7 @@ class RowResult(BaseModel):
     seconds: float
     cost: Cost | None = None
     history: str = ""
+    history_sha256: str = ""  # of its lines, uncompressed
     picture: str = ""
 
     @model_validator(mode="after")

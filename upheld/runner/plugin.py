@@ -19,6 +19,7 @@ from rich.console import Console
 
 from upheld.errors import MachineProblem, is_interrupt
 from upheld.history import events
+from upheld.judging.claims import sentences_of
 from upheld.judging.evidence import illustrate
 from upheld.protocol.manifest import Manifest
 from upheld.report import Cost, RowResult
@@ -31,7 +32,7 @@ from upheld.steps import modules
 from upheld.supervisor.costs import Look, cost, look
 from upheld.text import printable, visible
 from upheld.trial.rig import Rig
-from upheld.trial.trial import Trial
+from upheld.trial.trial import Asked, Trial
 from upheld.ui.timeleft import RowKey
 from upheld.verdicts import ATTEMPTS, Judged, MarkMissed, Reason, Verdict, judged
 
@@ -158,7 +159,7 @@ class Plugin(RunAccount):
             rig = rig.on_a_cluster()
         else:
             rig.end_cluster()
-        trial = Trial(rig, design, row.id, attempt, nth)
+        trial = Trial(rig, design, Asked(row.id, sentences_of(row), row), attempt, nth)
         trial.tags = row.tags
         item.stash[TRIAL] = trial
         pool = self.rig.pool(design)
@@ -265,6 +266,7 @@ class Plugin(RunAccount):
                     seconds=result.seconds,
                 )
             )
+            result.history_sha256 = trial.history.digest.sha256
             if found.verdict is Verdict.VIOLATED and self.illustrated < ILLUSTRATED:
                 self.illustrated += 1
                 drawing = trial.path.with_suffix(".svg")

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Final
 
 from upheld.families import Family
-from upheld.spec.gherkin import Row
+from upheld.spec.gherkin import Row, Step
 
 # What a line says of a fault -> its family; a line may speak of several.
 SENTENCES: Final[dict[str, Family]] = {
@@ -36,6 +36,13 @@ SENTENCES: Final[dict[str, Family]] = {
 }
 
 
+# The lines whose faults leave no mark: the input holds them, or the consumer group shows them.
+_UNMARKED: Final = re.compile(
+    r"\b[a-d] (joins|leaves)\b|\b(republished|rehomed|aborted) records\b"
+    r"|\bcannot be read\b|\ba record (that is|with|without)\b"
+)
+
+
 @cache
 def families_of(sentence: str) -> frozenset[Family]:
     """Return the families that a line speaks of; none if it makes no fault."""
@@ -49,3 +56,13 @@ def families(row: Row) -> frozenset[Family]:
     return frozenset(
         family for step in row.steps if step.type != "then" for family in families_of(step.whole)
     )
+
+
+def marks_of(step: Step) -> frozenset[Family]:
+    """Return the families that the mark of a step's fault may have.
+
+    There are none if the step makes no fault, or its fault leaves no mark.
+    """
+    if step.type == "then" or _UNMARKED.search(step.whole):
+        return frozenset()
+    return families_of(step.whole)

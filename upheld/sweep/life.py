@@ -33,7 +33,7 @@ from upheld.text import escaped
 from upheld.trial.deployment import Declaration
 from upheld.trial.instances import Launch
 from upheld.trial.rig import Rig
-from upheld.trial.trial import Trial
+from upheld.trial.trial import Asked, Trial
 from upheld.trial.waits import SETTLE_S
 from upheld.verdicts import MarkMissed, Violated, judged
 
@@ -131,7 +131,8 @@ class Life:
         self.evidence: dict[str, object] = {}
         self.recovery: list[str] = []
         self.struck: threading.Event | None = None  # while the crash point is waited for
-        self.trial = Trial(subject.rig, subject.manifest, f"sweep.{name}", attempt)
+        asked = Asked(f"sweep.{name}", tuple(CLAIMS.values()))
+        self.trial = Trial(subject.rig, subject.manifest, asked, attempt)
         self.application = self.trial.declare(
             Declaration(subject.program, subject.mode, PARTITIONS)
         )

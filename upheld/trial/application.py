@@ -37,6 +37,7 @@ class Input:
     appended: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     # topic-partition -> the offset after its last visible record
     ends: dict[str, int] = field(default_factory=dict)
+    read: Counter[str] = field(default_factory=Counter)  # topic-partition -> records, aborted too
     incarnations: Counter[str] = field(default_factory=Counter)  # how often a topic was made anew
 
     def appended_ms(self, topic: str, now_ms: int) -> Callable[[int, int], int]:

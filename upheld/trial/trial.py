@@ -6,15 +6,19 @@ judges the history as it stands.
 
 import contextlib
 import secrets
+from collections import Counter
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from confluent_kafka import KafkaException
 
 from upheld.checks import CHECKS
+from upheld.checks.registry import demand
 from upheld.errors import MachineProblem
 from upheld.history import History, events
+from upheld.judging.scenario import struck_before
 from upheld.protocol.manifest import Manifest
+from upheld.spec.gherkin import Row
 from upheld.supervisor.reaper import unmount
 from upheld.trial.application import Application
 from upheld.trial.deployment import Declaration, Deployments
@@ -30,15 +34,31 @@ from upheld.verdicts import AdapterBreach, NotOffered, Violated, worst_first
 ID_BYTES = 8  # of an application id, at random
 
 
+class Asked(NamedTuple):
+    """The scenario that an attempt is made at.
+
+    Attributes:
+        scenario: Its row's id.
+        claims: Its sentences that judge, in order.
+        row: The row, whose faults leave marks; None if it is of no feature.
+    """
+
+    scenario: str
+    claims: tuple[str, ...]
+    row: Row | None = None
+
+
 class Trial:
     """One attempt at one scenario; however it goes, `close` ends what still runs."""
 
     def __init__(
-        self, rig: Rig, manifest: Manifest, scenario: str, attempt: int, suffix: str = ""
+        self, rig: Rig, manifest: Manifest, asked: Asked, attempt: int, suffix: str = ""
     ) -> None:
         self.rig = rig
         self.manifest = manifest
-        self.scenario = scenario
+        scenario = asked.scenario
+        self.asked = asked
+        self.made = Counter[tuple[str, str]]()  # claims: sentence and application
         self.attempt = attempt
         self.reading = rig.reading
         self.tags: frozenset[str] = frozenset()  # of the row: what it needs of the machine
@@ -69,7 +89,7 @@ class Trial:
         broker = self.rig.broker
         self.history.add(
             events.Begun(
-                scenario=self.scenario,
+                scenario=self.asked.scenario,
                 design=self.manifest.name,
                 design_version=self.manifest.version,
                 atomic=self.manifest.atomic,
@@ -80,6 +100,7 @@ class Trial:
                 attempt=self.attempt,
                 application_id=self.application_id,
                 names_are_ours=broker.ours,
+                claims=self.asked.claims,
             )
         )
 
@@ -108,6 +129,7 @@ class Trial:
 
         Raises:
             Violated: The check finds an anomaly.
+            Inconclusive: The history lacks what the check must have seen.
         """
         if check in {"side-effects", "no-topics"}:
             self.probes.look_at_names()
@@ -118,6 +140,9 @@ class Trial:
                 check=check, application=application.name, sentence=sentence, arguments=arguments
             )
         )
+        struck = struck_before(self.asked.row, sentence, self.made[sentence, application.name])
+        self.made[sentence, application.name] += 1
+        demand(check, self.history, application.name, struck)
         try:
             anomalies = worst_first(CHECKS[check](self.history, application.name, **arguments))
         except NotOffered as reason:

@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -97,6 +98,13 @@ class Workload:
             for partition, offset in dict(visible).items():  # of each partition the last
                 place = f"{topic}-{partition}"
                 state.ends[place] = max(state.ends.get(place, 0), offset + 1)
+            partitions = Counter(message.partition() for message in log)
+            state.read.update({f"{topic}-{name}": count for name, count in partitions.items()})
+        self.recorder.history.add(
+            events.Fed(
+                at_ms=self.recorder.now_ms, application=application.name, records=dict(state.read)
+            )
+        )
 
     def mark_unread(self, application: Application) -> None:
         """Mark how many offsets of the input the last stop left for later.

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from upheld.checks import ANOMALIES, CHECKS
+from upheld.checks import ANOMALIES, CHECKS, NEEDS
+from upheld.checks.needs import Need
 from upheld.checks.registry import check
 
 
@@ -23,6 +24,13 @@ def test_every_check_names_its_anomalies() -> None:
     assert set(ANOMALIES) == set(CHECKS)
 
 
+def test_every_check_says_what_it_must_have_seen() -> None:
+    """No check is satisfied by a history in which nothing ran."""
+    assert set(NEEDS) == set(CHECKS)
+    assert [name for name, needs in NEEDS.items() if Need.START not in needs] == []
+    assert set().union(*NEEDS.values()) == set(Need)
+
+
 def test_every_check_has_a_class_of_tests() -> None:
     """The name of a class begins with that of its check, as in TestRelationOfSums."""
     checks = {check.replace("-", "") for check in CHECKS}
@@ -35,4 +43,4 @@ def test_every_check_has_a_class_of_tests() -> None:
 def test_two_checks_of_one_name_are_refused() -> None:
     """The second would take the place of the first in every history."""
     with pytest.raises(ValueError, match="two checks are called 'fold'"):
-        check("fold", anomalies=("torn",))(lambda *_: [])
+        check("fold", anomalies=("torn",), needs={Need.INPUT})(lambda *_: [])

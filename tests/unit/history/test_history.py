@@ -10,8 +10,10 @@ from histories import Story
 from hypothesis import given
 from hypothesis import strategies as st
 
-from upheld.history import History, read
+from upheld.errors import UsageProblem
+from upheld.history import History
 from upheld.history.events import BINARY, Record
+from upheld.history.reading import read
 from upheld.kafka.reader import recorded
 
 DATA = (
@@ -188,3 +190,55 @@ def test_what_was_recorded_is_written_again_as_it_was(tmp_path: Path) -> None:
     again.close()
 
     assert (tmp_path / "again.jsonl").read_bytes() == path.read_bytes()
+
+
+HOSTILE: dict[str, bytes] = {
+    "a deep list": b'{"kind":"mark","at_ms":1,"fault":"x","evidence":{"a":'
+    + b"[" * 200_000
+    + b"]" * 200_000
+    + b"}}",
+    "a deep object": b'{"kind":"mark","at_ms":1,"fault":"x","evidence":' + b'{"a":' * 200_000,
+    "a number of 6000 digits": b'{"kind":"memory","at_ms":' + b"9" * 6_000 + b"}",
+    "a long number in evidence": b'{"kind":"mark","at_ms":1,"fault":"x","evidence":{"a":'
+    + b"9" * 6_000
+    + b"}}",
+    "no number": b'{"kind":"measured","at_ms":NaN,"application":"a","size":1,"unit":"rows"}',
+    "a lone surrogate": b'{"kind":"mark","at_ms":1,"fault":"\\ud800","evidence":{}}',
+    "an unknown event": b'{"kind":"\\u001b[2J\\nupheld"}',
+    "a missing field": b'{"kind":"record","topic":"t"}',
+    "a field too many": b'{"kind":"names","at_ms":1,"topics":[],"groups":[],"more":1}',
+    "another type": b'{"kind":"names","at_ms":1,"topics":"t","groups":[]}',
+    "no base64": b'{"kind":"answer","at_ms":1,"application":"a","name":"a","key":"base64:!",'
+    b'"ready":true,"stable":{}}',
+    "an endless batch": b'{"kind":"batch","topic":"t","partition":0,"base_offset":0,'
+    b'"last_offset":9223372036854775807,"producer_id":1,"producer_epoch":0,"transactional":true}',
+    "a NUL": b"\0",
+    "nothing": b"",
+    "a list": b"[]",
+    "no UTF-8": b'{"kind":"\xff"}',
+}
+
+
+@pytest.mark.parametrize("line", HOSTILE)
+def test_a_hostile_line_is_refused_in_one_sentence(tmp_path: Path, line: str) -> None:
+    """The sentence names the file and the line, whatever stands there."""
+    path = tmp_path / "h.jsonl"
+    Story().recorded(path)
+    first, *others = path.read_bytes().splitlines()
+    path.write_bytes(b"\n".join([first, HOSTILE[line], *others]))
+
+    with pytest.raises(UsageProblem) as refused:
+        read(path)
+
+    said = str(refused.value)
+    assert str(path) in said
+    assert "line 2" in said
+    assert said.isprintable()
+    assert len(said) < 600
+
+
+def test_a_path_that_is_none_is_refused() -> None:
+    """A path with a NUL, or one that is too long, is no traceback."""
+    for name in ("a\0b", "a" * 5_000):
+        with pytest.raises(UsageProblem, match="cannot be read as a history"):
+            read(Path(name))

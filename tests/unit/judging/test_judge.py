@@ -1,15 +1,16 @@
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
-from histories import Story
+from histories import Story, resealed
 from stories import duplicated, right
 
+from upheld.checks import CHECKS
 from upheld.cli import main
 from upheld.errors import UsageProblem
-from upheld.history import History, read
+from upheld.history import History
 from upheld.history.events import Ended, Record
+from upheld.history.reading import read
 from upheld.judging.claims import CLAIMS
 from upheld.judging.rejudge import judge
 from upheld.lint import step_definitions
@@ -229,24 +230,22 @@ class TestBadHistories:
             right().recorded(tmp_path / "verdict.jsonl", "splendid")
         )
         path = right().recorded(tmp_path / "check.jsonl")
-        path.write_text(path.read_text().replace('"check":"fold"', '"check":"unfold"'))
-        assert "no check 'unfold'" in self.refused(path)
+        text = path.read_text().replace('"check":"fold"', '"check":"unfold"')
+        assert "no check 'unfold'" in self.refused(resealed(path, text.splitlines()))
         path = right().recorded(tmp_path / "program.jsonl")
-        path.write_text(path.read_text().replace('"program":"ledger"', '"program":"abacus"'))
-        assert "another version" in self.refused(path)
+        text = path.read_text().replace('"program":"ledger"', '"program":"abacus"')
+        assert "another version" in self.refused(resealed(path, text.splitlines()))
 
-    @pytest.mark.parametrize(
-        "check", ["fold", "promptly", "silent", "released", "below-the-commit", "side-effects"]
-    )
+    @pytest.mark.parametrize("check", sorted(CHECKS))
     def test_what_a_claim_rests_on_is_missing(self, tmp_path: Path, check: str) -> None:
-        """A claim whose evidence was edited away cannot be judged."""
+        """A claim whose evidence was edited away is inconclusive, and says so."""
         story = Story()
-        claims: dict[str, Any] = {"bound_ms": 1} if check == "released" else {}
-        story.history.add(
-            right().history.events[-1].model_copy(update={"check": check, "arguments": claims})
-        )
+        story.claims(check)
 
-        assert "cannot be judged" in self.refused(story.recorded(tmp_path / "h.jsonl"))
+        judged = judge(story.recorded(tmp_path / "h.jsonl"))
+
+        assert (judged.verdict, judged.exit_code) == ("inconclusive", 2)
+        assert f"before the claim '{check}' the history lacks " in judged.text
 
     def test_the_command(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         """The command prints the sentence and exits 4.

@@ -11,8 +11,8 @@ from histories import Story
 from stories import duplicated
 
 from upheld.cli import main
-from upheld.history import read
 from upheld.history.events import Ended
+from upheld.history.reading import read
 from upheld.judging.shrink import SHOWN, shrink
 from upheld.report.timeline import COLUMNS, NAMES, drawn, lanes, picture
 

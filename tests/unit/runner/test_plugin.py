@@ -19,7 +19,7 @@ from rich.console import Console
 
 from upheld.cli.run import closing
 from upheld.errors import MachineProblem
-from upheld.history import read as read_history
+from upheld.history.reading import read as read_history
 from upheld.protocol.manifest import Manifest
 from upheld.report import Summary, read
 from upheld.runner.choice import Choice

@@ -193,7 +193,7 @@ def test_a_limit_that_one_shard_broke_fails_the_whole(tmp_path: Path) -> None:
         ({"shard": "1/2"}, "are both shard 1/2"),
         ({"shard": "3/3"}, "Here are shards of 2 and of 3"),
         ({"shard": "4/3"}, "the shard '4/3' is not K/N"),
-        ({"format": 5}, "has format 5, and this version reads 4 at most"),
+        ({"format": 6}, "has format 6, and this version reads 5 at most"),
     ],
 )
 def test_what_does_not_fit_together_is_refused(
@@ -292,7 +292,8 @@ def test_an_older_row_that_the_machine_could_not_judge_is_known_by_its_text() ->
 
 
 @pytest.mark.parametrize(
-    ("number", "depth", "chosen"), [(1, "full", 203), (2, "core", 146), (3, "core", 146)]
+    ("number", "depth", "chosen"),
+    [(1, "full", 203), (2, "core", 146), (3, "core", 146), (4, "core", 146)],
 )
 def test_an_older_report_is_read(number: int, depth: str, chosen: int) -> None:
     """A report is read as the version wrote it that had its format.
