@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from upheld.errors import UsageProblem
 from upheld.history.events import EVENT, AnyEvent, Application, Begun, Ended, Event, Record
 
-E = TypeVar("E", bound=Event)
+E = TypeVar("E", bound=Event | Record)
 
 
 class History:
@@ -25,7 +25,7 @@ class History:
 
     def __init__(self, events: list[AnyEvent] | None = None, *, path: Path | None = None) -> None:
         self.events: list[AnyEvent] = []
-        self._of: dict[type[Event], list[AnyEvent]] = defaultdict(list)  # the same, by kind
+        self._of: dict[type, list[AnyEvent]] = defaultdict(list)  # the same, by kind
         # Results that the checks derive from the events, so that they derive them once.
         self.derived: dict[Hashable, object] = {}
         self._file = path.open("w", encoding="utf-8") if path else None
@@ -78,7 +78,7 @@ class History:
         """Go through the events of one kind, in order."""
         return iter(cast(list[E], self._of[kind]))
 
-    def count(self, *kinds: type[Event]) -> int:
+    def count(self, *kinds: type[Event | Record]) -> int:
         """Count the events of these kinds.
 
         As long as the number stays, results that were derived from them stay right.
