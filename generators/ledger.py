@@ -14,10 +14,10 @@ import json
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, count, cycle
-from typing import Final, TypedDict, Unpack
+from typing import Final, NamedTuple, TypedDict, Unpack
 
 from faker import Faker
 from google.protobuf.message import DecodeError
@@ -48,8 +48,7 @@ KEPT: Final = 8  # workloads of 1,000 to 20,000 records, and what is counted in 
 _KINDS: Final = ("none", "zero", "huge", "twice", "cancels") + ("plain",) * 27
 
 
-@dataclass(frozen=True, slots=True)
-class Send:
+class Send(NamedTuple):
     """One record to be written, in the order of the list.
 
     The records of one aborted transaction stand together.
@@ -149,7 +148,7 @@ def ledger(seed: int, **knobs: Unpack[Knobs]) -> tuple[Send, ...]:
     workload = Workload(seed, **knobs)
     workload.check()
     sends = _sends(workload)
-    return tuple(replace(send, transaction=0) for send in sends) if workload.doomed else sends
+    return tuple(send._replace(transaction=0) for send in sends) if workload.doomed else sends
 
 
 def _sends(workload: Workload) -> tuple[Send, ...]:
@@ -341,7 +340,7 @@ class _Mint:
             send = _spoiled(good, next(self._flaws), self.rng)
             more: tuple[tuple[str, bytes], ...] = (("reason", b""), ("offset", b"0"))
             sends.append(
-                replace(send, headers=self.rng.choice([send.headers, (), (*send.headers, *more)]))
+                send._replace(headers=self.rng.choice([send.headers, (), (*send.headers, *more)]))
             )
         return sends
 
@@ -532,15 +531,15 @@ def _spoiled(send: Send, flaw: str, rng: random.Random) -> Send:
     value = send.value or b""
     match flaw:
         case "without a value":
-            return replace(send, value=None)
+            return send._replace(value=None)
         case "without a key":
-            return replace(send, key=None)
+            return send._replace(key=None)
         case "that is JSON":
-            return replace(send, value=json.dumps({"id": value.hex()}).encode())
+            return send._replace(value=json.dumps({"id": value.hex()}).encode())
         case "that is cut short":
-            return replace(send, value=value[: -rng.randint(1, 5)])  # within its last field
+            return send._replace(value=value[: -rng.randint(1, 5)])  # within its last field
     # Wire type 7, which there is none of.
-    return replace(send, value=b"\xff" + rng.randbytes(rng.randint(0, 30)))
+    return send._replace(value=b"\xff" + rng.randbytes(rng.randint(0, 30)))
 
 
 def _stations(rng: random.Random, entries: int, transactions: int) -> Counter[int]:
