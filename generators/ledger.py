@@ -12,6 +12,7 @@ One seed makes the same bytes in any process.
 
 import json
 import random
+from bisect import bisect
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -290,7 +291,7 @@ class _Mint:
         """
         if self._untouched:
             return number % len(self.branches)
-        return self.rng.choices(range(len(self.branches)), cum_weights=self._branch_weights)[0]
+        return drawn(self.rng, self._branch_weights)
 
     def entry(self, branch: int, upstream: "_Upstream | None") -> Send:
         """Make an entry that counts."""
@@ -421,9 +422,9 @@ class _Mint:
         ]
 
     def _draw(self, branch: int, count: int) -> list[str]:
-        return self.rng.choices(
-            self._accounts[branch], cum_weights=self._account_weights[branch], k=count
-        )
+        names = self._accounts[branch]
+        weights = self._account_weights[branch]
+        return [names[drawn(self.rng, weights)] for _ in range(count)]
 
     def _amount(self) -> int:
         amount = self.rng.randint(1, 500_000)
@@ -554,6 +555,11 @@ def _stations(rng: random.Random, entries: int, transactions: int) -> Counter[in
 def zipf(count: int, exponent: float = 1.1) -> list[float]:
     """Return Zipf's law as cumulated weights."""
     return list(accumulate(1 / rank**exponent for rank in range(1, count + 1)))
+
+
+def drawn(rng: random.Random, weights: list[float]) -> int:
+    """Draw an index by cumulated weights, as `choices` does in three times as long."""
+    return bisect(weights, rng.random() * weights[-1], 0, len(weights) - 1)
 
 
 def _slug(name: str) -> str:

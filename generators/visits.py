@@ -12,7 +12,7 @@ from typing import Final, TypedDict, Unpack
 
 from faker import Faker
 
-from upheld.generators.ledger import EPOCH_MS, WAVE_MS, Send, zipf
+from upheld.generators.ledger import EPOCH_MS, WAVE_MS, Send, drawn, zipf
 
 ACTIONS: Final = ("click", "scroll", "type", "leave")
 _NULLS: Final = 0.02
@@ -99,7 +99,7 @@ class _Site:
         customers = self._workload.customers
         if customers == self._workload.events or number < customers:
             return number % customers
-        return self.rng.choices(range(customers), cum_weights=self._weights)[0]
+        return drawn(self.rng, self._weights)
 
     def send(self, customer: int, transaction: int | None = None, *, is_null: bool = False) -> Send:
         """Make one event of a customer, or a null in its place."""
