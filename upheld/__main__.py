@@ -5,9 +5,12 @@ It is thin, so that Ctrl-C is heard while the rest is still imported.
 
 import sys
 
+from upheld import commands
+
 
 def main() -> int:
     """Run one command; returns its exit code."""
+    commands.isolate()
     try:
         from upheld.cli import main as command
 
@@ -18,4 +21,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    commands.leave_out_current_folder()
     sys.exit(main())

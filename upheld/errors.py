@@ -5,6 +5,8 @@ Each is one sentence for the user and an exit code for a script.
 
 from enum import IntEnum
 
+from upheld.text import visible
+
 
 class ExitCode(IntEnum):
     """The exit code of a command; `upheld.cli.EXIT_CODES` says what each means."""
@@ -22,6 +24,9 @@ class Problem(Exception):
     """A problem that the user can act on; its text is one clear sentence."""
 
     exit_code = ExitCode.HARNESS_FAILED
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__(visible(text))
 
 
 class MachineProblem(Problem):

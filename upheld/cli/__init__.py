@@ -14,6 +14,7 @@ from typing import NamedTuple, NoReturn
 import upheld
 from upheld.cli import options
 from upheld.errors import ExitCode, MachineProblem, Problem, UsageProblem, is_interrupt
+from upheld.text import visible
 
 INTERRUPTED = ExitCode.INTERRUPTED
 EXIT_CODES = {
@@ -123,7 +124,9 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong in one sentence."""
-        self.exit(UsageProblem.exit_code, f"{self.prog}: {message}. See {self.prog} --help.\n")
+        self.exit(
+            UsageProblem.exit_code, f"{self.prog}: {visible(message)}. See {self.prog} --help.\n"
+        )
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -143,7 +146,8 @@ def main(argv: list[str] | None = None) -> int:
         return 0
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
-        print(f"upheld: the machine refused: {error.strerror or error}{where}.", file=sys.stderr)
+        said = visible(f"{error.strerror or error}{where}")
+        print(f"upheld: the machine refused: {said}.", file=sys.stderr)
         return MachineProblem.exit_code
     except (KeyboardInterrupt, Exception) as error:  # an exit code of 1 would read as a verdict
         if is_interrupt(error):
@@ -151,7 +155,7 @@ def main(argv: list[str] | None = None) -> int:
             return INTERRUPTED
         if sys.flags.dev_mode:
             raise
-        said = " ".join(f"{type(error).__name__}: {error}".split())
+        said = visible(" ".join(f"{type(error).__name__}: {error}".split()))
         print(
             f"upheld: the harness failed ({said}); `python -X dev -m upheld …` shows where.",
             file=sys.stderr,

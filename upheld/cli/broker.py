@@ -6,6 +6,7 @@ import contextlib
 from upheld.cli.machine import opened_broker, out_folder
 from upheld.errors import MachineProblem
 from upheld.supervisor.reaper import RunScope
+from upheld.text import visible
 
 
 def run_broker(arguments: argparse.Namespace) -> int:
@@ -16,7 +17,9 @@ def run_broker(arguments: argparse.Namespace) -> int:
         broker = opened_broker(arguments, run, out)
         with contextlib.suppress(KeyboardInterrupt):  # its normal end
             print(
-                f"{broker.kind} {broker.version} answers at {broker.bootstrap}; Ctrl-C ends it",
+                visible(
+                    f"{broker.kind} {broker.version} answers at {broker.bootstrap}; Ctrl-C ends it"
+                ),
                 flush=True,
             )
             while not broker.ended(1.0):

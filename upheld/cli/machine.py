@@ -18,11 +18,13 @@ from upheld.cli.choices import look_for_garbage_seldom, seed_of
 from upheld.errors import MachineProblem, UsageProblem
 from upheld.kafka.feed import Feed
 from upheld.kafka.reading import Reading
+from upheld.masking import KNOWN
 from upheld.protocol.manifest import Manifest
 from upheld.report import Writer
 from upheld.stores import GIVEN
 from upheld.supervisor.environment import prepare
 from upheld.supervisor.reaper import RunScope
+from upheld.text import visible
 from upheld.trial.rig import Rig
 from upheld.ui.console import waiting
 
@@ -114,6 +116,7 @@ def given_stores(asked: list[str]) -> dict[str, str]:
                 f"--store {kind!r} is not KIND=ADDRESS with KIND one of {', '.join(GIVEN)}, as in "
                 f"{example}."
             )
+        KNOWN.learn(kind, address)
         found[kind] = GIVEN[kind](address)
     return found
 
@@ -136,8 +139,10 @@ def opened_rig(
     try:
         broker = opened_broker(arguments, run, out)
         say.print(
-            f"upheld {upheld.__version__}, seed {seed}, broker {broker.kind} {broker.version} "
-            f"({broker.why})",
+            visible(
+                f"upheld {upheld.__version__}, seed {seed}, broker {broker.kind} {broker.version} "
+                f"({broker.why})"
+            ),
             markup=False,
         )
         prepare_all(designs, run, out)

@@ -29,6 +29,7 @@ from upheld.report import RowResult, joined
 from upheld.runner.account import RunAccount
 from upheld.runner.choice import Choice
 from upheld.supervisor.reaper import RunScope
+from upheld.text import visible
 from upheld.ui.timeleft import RowKey
 
 LAST_WORDS_S: Final = 1.0  # a lane has ended by then, but its children may still have its stderr
@@ -164,7 +165,7 @@ class Lanes(RunAccount):
                     self.choice.again = f"upheld run --broker {line['broker']}"
                     self.progress.message(
                         f"upheld {upheld.__version__}, seed {self.seed}, {len(self.lanes)} lanes, "
-                        f"each on broker {self.broker[0]} ({line['why']})"
+                        f"each on broker {visible(self.broker[0])} ({visible(line['why'])})"
                     )
             case "row":
                 result = RowResult(**line)
@@ -182,7 +183,8 @@ class Lanes(RunAccount):
                 self.time_left.postponed(lane.number)
                 self.progress.stopped(lane.number)
                 self.progress.message(
-                    f"again, alone: {self._named(line['design'], line['id'])}: {line['reason']}"
+                    f"again, alone: {self._named(line['design'], line['id'])}: "
+                    f"{visible(line['reason'])}"
                 )
                 lane.state = "waits"
             case "problem":
@@ -249,4 +251,4 @@ def _pass_on(lane: Lane, say: Callable[[str], None]) -> None:
     assert lane.process.stderr
     for line in lane.process.stderr:
         with suppress(MachineProblem):  # the pipe has to be emptied all the same
-            say(line.rstrip("\n"))
+            say(visible(line.rstrip("\n")))

@@ -25,10 +25,12 @@ from upheld.report import Cost, RowResult
 from upheld.runner.account import RunAccount
 from upheld.runner.choice import Choice
 from upheld.runner.definitions import looked_up_once
+from upheld.runner.junit import plain
 from upheld.runner.trouble import trouble
 from upheld.spec.gherkin import ON_A_CLUSTER, TIMED, Row, Scenario
 from upheld.steps import modules
 from upheld.supervisor.costs import Look, cost, look
+from upheld.text import printable, visible
 from upheld.trial.rig import Rig
 from upheld.trial.trial import Trial
 from upheld.ui.timeleft import RowKey
@@ -112,9 +114,11 @@ class Plugin(RunAccount):
             self.problem = str(excinfo.value)
         else:
             told = self.rig.out / "logs" / "harness.txt"
-            told.write_text("".join(traceback.format_exception(excinfo.value)), encoding="utf-8")
+            said = printable("".join(traceback.format_exception(excinfo.value)))
+            told.write_text(said, encoding="utf-8")
             self.problem = (
-                f"The harness failed ({excinfo.typename}: {excinfo.value}); {told} says where."
+                f"The harness failed ({excinfo.typename}: {visible(str(excinfo.value))}); "
+                f"{told} says where."
             )
         return True
 
@@ -189,7 +193,7 @@ class Plugin(RunAccount):
         self.report(result)
         if self.is_last_word(result):
             for report in reports:
-                item.ihook.pytest_runtest_logreport(report=report)
+                item.ihook.pytest_runtest_logreport(report=plain(report))
         if why := self.why_to_stop(result):
             item.session.shouldstop = self.stopped = why
         return True

@@ -22,6 +22,8 @@ from rich.live import Live
 from rich.text import Text
 
 from upheld.errors import MachineProblem
+from upheld.text import printable, visible
+from upheld.ui.console import PlainConsole
 from upheld.ui.timeleft import as_text
 
 EVERY_S = 30.0
@@ -100,7 +102,7 @@ class Progress:
     def started(self, name: str, lane: int = 1) -> None:
         """Show that a piece is under way."""
         with self._lock:
-            self._under_way[lane] = _Piece(name, self._clock())
+            self._under_way[lane] = _Piece(visible(name), self._clock())
         self._refresh()
 
     def stopped(self, lane: int = 1) -> None:
@@ -128,7 +130,7 @@ class Progress:
         if self._unread:
             raise self._unread
         if not (is_quiet and self.is_live):
-            self.console.print(Text.assemble(head, (result, style), f" {text}"))
+            self.console.print(Text.assemble(head, (result, style), f" {visible(text)}"))
         self._refresh()
 
     def skip(self, count: int) -> None:
@@ -140,7 +142,7 @@ class Progress:
     def message(self, text: str, style: str | None = None) -> None:
         """Print a text of its own, above the live line."""
         try:
-            self.console.print(text, style=style, markup=False)
+            self.console.print(printable(text), style=style, markup=False)
         except MachineProblem as problem:
             self._unread = problem
             raise
@@ -221,10 +223,10 @@ def apart(console: Console) -> Console:
         encoding=getattr(console.file, "encoding", None) or "utf-8",
         errors=getattr(console.file, "errors", None),
     )
-    return _Apart(file=file, highlight=False, soft_wrap=True, quiet=console.quiet)
+    return _Apart(file=file, quiet=console.quiet)
 
 
-class _Apart(Console):
+class _Apart(PlainConsole):
     """A console that raises a problem, in one sentence, if nothing can be printed."""
 
     def on_broken_pipe(self) -> None:
