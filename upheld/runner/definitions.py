@@ -1,4 +1,4 @@
-"""The definitions of the sentences, which pytest-bdd looks up for each step of each row.
+"""The definitions of the sentences, which pytest-bdd looks up for each step.
 
 It goes through the names of all fixtures, and has pytest find those of each name that the row may
 see: 0.7 ms a step. All rows of a run see the same ones, since they stand in one module.

@@ -10,6 +10,7 @@ import contextlib
 import os
 import signal
 import time
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import Final
 
@@ -85,7 +86,7 @@ class Session:
         taken: set[int] = set()
         until = time.monotonic() + _DEADLINE_S
         while True:
-            states = self._states()
+            states = self._states(taken)
             living = {pid for pid, state in states.items() if state not in _DEAD}
             fresh = living - taken
             for pid in fresh:
@@ -99,10 +100,14 @@ class Session:
                 )
             time.sleep(_LOOK_AGAIN_S)
 
-    def _states(self) -> dict[int, str]:
-        """Return the processes of the instance with their states, by one walk through /proc."""
+    def _states(self, known: Container[int] = ()) -> dict[int, str]:
+        """Return the processes of the instance with their states, by one walk through /proc.
+
+        Those that are `known` stay members. A process that is ending has no environment any more,
+        and may have no parent of the instance, long before it has ended.
+        """
         table = stats()
-        members = {pid for pid, row in table.items() if row.session == self.leader}
+        members = {pid for pid, row in table.items() if row.session == self.leader or pid in known}
         tag = f"{INSTANCE_TAG}={self.tag}".encode()
         strangers = (
             pid
