@@ -31,6 +31,7 @@ WAVE_OFFSETS: Final = (
     10_000_000  # and that far behind it in the topics upstream, where gaps are nothing new
 )
 POSTINGS_MAX: Final = 8
+OWNERS_MAX: Final = 500  # further accounts have the same owners again
 STEP_BACK: Final = 0.004  # how many entries are followed by repeats
 STEP_BACK_MAX: Final = 50
 ENTRIES_A_REPEAT: Final = 20  # at most, all in all
@@ -252,6 +253,26 @@ _COUNTED: Final = (
 )
 
 
+class _Names(NamedTuple):
+    """The names in the workloads of one seed."""
+
+    branches: tuple[str, ...]
+    owners: tuple[str, ...]
+    tellers: tuple[bytes, ...]
+
+
+@lru_cache(maxsize=KEPT)
+def _names(seed: int, branches: int, owners: int) -> _Names:
+    """Return names, which are the same in every wave and take as long as 300 entries."""
+    fake = Faker("en_GB")
+    fake.seed_instance(seed)
+    return _Names(
+        branches=tuple([f"{_slug(fake.city())}-{number:02}" for number in range(branches)]),
+        owners=tuple([_slug(fake.last_name()) for _ in range(owners)]),
+        tellers=tuple([fake.name().encode() for _ in range(32)]),
+    )
+
+
 class _Mint:
     """Makes records one after the other; keeps the clock, ids and balances."""
 
@@ -268,11 +289,7 @@ class _Mint:
         self._number = 0
         self._clock_ms = EPOCH_MS + seed % 500_000 * 60_000 + wave * WAVE_MS
         self._balance: defaultdict[str, int] = defaultdict(int)
-        fake = Faker("en_GB")
-        fake.seed_instance(seed)
-        self.branches = [f"{_slug(fake.city())}-{number:02}" for number in range(branches)]
-        owners = [_slug(fake.last_name()) for _ in range(min(accounts, 500))]
-        self._tellers = [fake.name().encode() for _ in range(32)]
+        self.branches, owners, self._tellers = _names(seed, branches, min(accounts, OWNERS_MAX))
         self._accounts: list[list[str]] = [[] for _ in self.branches]
         for number in range(accounts):
             self._accounts[number % branches].append(f"{owners[number % len(owners)]}-{number:05}")

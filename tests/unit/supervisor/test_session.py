@@ -9,7 +9,7 @@ from upheld.supervisor import session
 from upheld.supervisor.session import INSTANCE_TAG, Session
 from upheld.verdicts import HarnessError
 
-SLEEP = ["sleep", "60"]
+SLEEP = ["sleep", "5"]
 
 
 def test_a_process_that_ends_without_an_environment_stays_a_member(
