@@ -12,12 +12,13 @@ One seed makes the same bytes in any process.
 
 import json
 import random
+from bisect import bisect
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, count, cycle
-from typing import Final, TypedDict, Unpack
+from typing import Final, NamedTuple, TypedDict, Unpack
 
 from faker import Faker
 from google.protobuf.message import DecodeError
@@ -30,6 +31,7 @@ WAVE_OFFSETS: Final = (
     10_000_000  # and that far behind it in the topics upstream, where gaps are nothing new
 )
 POSTINGS_MAX: Final = 8
+OWNERS_MAX: Final = 500  # further accounts have the same owners again
 STEP_BACK: Final = 0.004  # how many entries are followed by repeats
 STEP_BACK_MAX: Final = 50
 ENTRIES_A_REPEAT: Final = 20  # at most, all in all
@@ -48,8 +50,7 @@ KEPT: Final = 8  # workloads of 1,000 to 20,000 records, and what is counted in 
 _KINDS: Final = ("none", "zero", "huge", "twice", "cancels") + ("plain",) * 27
 
 
-@dataclass(frozen=True, slots=True)
-class Send:
+class Send(NamedTuple):
     """One record to be written, in the order of the list.
 
     The records of one aborted transaction stand together.
@@ -149,7 +150,7 @@ def ledger(seed: int, **knobs: Unpack[Knobs]) -> tuple[Send, ...]:
     workload = Workload(seed, **knobs)
     workload.check()
     sends = _sends(workload)
-    return tuple(replace(send, transaction=0) for send in sends) if workload.doomed else sends
+    return tuple(send._replace(transaction=0) for send in sends) if workload.doomed else sends
 
 
 def _sends(workload: Workload) -> tuple[Send, ...]:
@@ -252,6 +253,26 @@ _COUNTED: Final = (
 )
 
 
+class _Names(NamedTuple):
+    """The names in the workloads of one seed."""
+
+    branches: tuple[str, ...]
+    owners: tuple[str, ...]
+    tellers: tuple[bytes, ...]
+
+
+@lru_cache(maxsize=KEPT)
+def _names(seed: int, branches: int, owners: int) -> _Names:
+    """Return names, which are the same in every wave and take as long as 300 entries."""
+    fake = Faker("en_GB")
+    fake.seed_instance(seed)
+    return _Names(
+        branches=tuple([f"{_slug(fake.city())}-{number:02}" for number in range(branches)]),
+        owners=tuple([_slug(fake.last_name()) for _ in range(owners)]),
+        tellers=tuple([fake.name().encode() for _ in range(32)]),
+    )
+
+
 class _Mint:
     """Makes records one after the other; keeps the clock, ids and balances."""
 
@@ -268,11 +289,7 @@ class _Mint:
         self._number = 0
         self._clock_ms = EPOCH_MS + seed % 500_000 * 60_000 + wave * WAVE_MS
         self._balance: defaultdict[str, int] = defaultdict(int)
-        fake = Faker("en_GB")
-        fake.seed_instance(seed)
-        self.branches = [f"{_slug(fake.city())}-{number:02}" for number in range(branches)]
-        owners = [_slug(fake.last_name()) for _ in range(min(accounts, 500))]
-        self._tellers = [fake.name().encode() for _ in range(32)]
+        self.branches, owners, self._tellers = _names(seed, branches, min(accounts, OWNERS_MAX))
         self._accounts: list[list[str]] = [[] for _ in self.branches]
         for number in range(accounts):
             self._accounts[number % branches].append(f"{owners[number % len(owners)]}-{number:05}")
@@ -291,7 +308,7 @@ class _Mint:
         """
         if self._untouched:
             return number % len(self.branches)
-        return self.rng.choices(range(len(self.branches)), cum_weights=self._branch_weights)[0]
+        return drawn(self.rng, self._branch_weights)
 
     def entry(self, branch: int, upstream: "_Upstream | None") -> Send:
         """Make an entry that counts."""
@@ -341,7 +358,7 @@ class _Mint:
             send = _spoiled(good, next(self._flaws), self.rng)
             more: tuple[tuple[str, bytes], ...] = (("reason", b""), ("offset", b"0"))
             sends.append(
-                replace(send, headers=self.rng.choice([send.headers, (), (*send.headers, *more)]))
+                send._replace(headers=self.rng.choice([send.headers, (), (*send.headers, *more)]))
             )
         return sends
 
@@ -422,9 +439,9 @@ class _Mint:
         ]
 
     def _draw(self, branch: int, count: int) -> list[str]:
-        return self.rng.choices(
-            self._accounts[branch], cum_weights=self._account_weights[branch], k=count
-        )
+        names = self._accounts[branch]
+        weights = self._account_weights[branch]
+        return [names[drawn(self.rng, weights)] for _ in range(count)]
 
     def _amount(self) -> int:
         amount = self.rng.randint(1, 500_000)
@@ -532,15 +549,15 @@ def _spoiled(send: Send, flaw: str, rng: random.Random) -> Send:
     value = send.value or b""
     match flaw:
         case "without a value":
-            return replace(send, value=None)
+            return send._replace(value=None)
         case "without a key":
-            return replace(send, key=None)
+            return send._replace(key=None)
         case "that is JSON":
-            return replace(send, value=json.dumps({"id": value.hex()}).encode())
+            return send._replace(value=json.dumps({"id": value.hex()}).encode())
         case "that is cut short":
-            return replace(send, value=value[: -rng.randint(1, 5)])  # within its last field
+            return send._replace(value=value[: -rng.randint(1, 5)])  # within its last field
     # Wire type 7, which there is none of.
-    return replace(send, value=b"\xff" + rng.randbytes(rng.randint(0, 30)))
+    return send._replace(value=b"\xff" + rng.randbytes(rng.randint(0, 30)))
 
 
 def _stations(rng: random.Random, entries: int, transactions: int) -> Counter[int]:
@@ -555,6 +572,11 @@ def _stations(rng: random.Random, entries: int, transactions: int) -> Counter[in
 def zipf(count: int, exponent: float = 1.1) -> list[float]:
     """Return Zipf's law as cumulated weights."""
     return list(accumulate(1 / rank**exponent for rank in range(1, count + 1)))
+
+
+def drawn(rng: random.Random, weights: list[float]) -> int:
+    """Draw an index by cumulated weights, as `choices` does in three times as long."""
+    return bisect(weights, rng.random() * weights[-1], 0, len(weights) - 1)
 
 
 def _slug(name: str) -> str:

@@ -16,7 +16,7 @@ from typing import Final
 
 from faker import Faker
 
-from upheld.generators.ledger import EPOCH_MS, WAVE_MS, Send, zipf
+from upheld.generators.ledger import EPOCH_MS, WAVE_MS, Send, drawn, zipf
 
 SIGNALS: Final = ("motors", "grippers", "controllers")
 POINTS_MAX: Final = 5_000
@@ -95,13 +95,7 @@ def signals(
         if number in stations:
             transaction = sum(station < number for station in stations)
             sends += [made.signal(made.rng.randrange(robots), transaction) for _ in range(3)]
-        sends.append(
-            made.signal(
-                number
-                if number < robots
-                else made.rng.choices(range(robots), cum_weights=weights)[0]
-            )
-        )
+        sends.append(made.signal(number if number < robots else drawn(made.rng, weights)))
     ends = [(role, robot) for robot in range(min(partitions, robots)) for role in SIGNALS]
     value: dict[str, object] = {"ts_ms": made.clock_ms, "points": 1}
     return sends + [made.send(role, robot, value, _ABORTED) for role, robot in ends]

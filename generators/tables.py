@@ -9,15 +9,17 @@ import json
 import random
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Any, Final, NamedTuple, NotRequired, TypedDict, Unpack
 
 from faker import Faker
 
-from upheld.generators.ledger import EPOCH_MS, KEPT, Send, zipf
+from upheld.generators.ledger import EPOCH_MS, KEPT, Send, drawn, zipf
 
 EXCHANGES: Final = ("NASDAQ", "LON", "XETRA", "BME")
 _BURST: Final = 0.3  # how many changes of a row are followed at once by another one of it
 _RIGHT: Final = 0.1  # how many changes are the partner table's
+_AMOUNTS: Final = (0, -5, 2**53 + 1, *range(1, 500))
 _ABORTED: Final = 4  # transactions that come to nothing before the last one
 
 
@@ -175,7 +177,7 @@ class Tables:
         return [self._put_partner(number, gone=True) for number in sorted(self.right)]
 
     def _draw(self) -> int:
-        return self._rng.choices(range(len(self._partners)), cum_weights=self._weights)[0]
+        return drawn(self._rng, self._weights)
 
     def _change(self, row: int) -> Send:
         """Return the next change of a row.
@@ -204,12 +206,12 @@ class Tables:
             }
         known = self._partners[self._draw()]
         strange = self._rng.random()
-        drawn = known if strange > 0.08 else None if strange < 0.04 else f"UNKNOWN{row % 7}"
+        named = known if strange > 0.08 else None if strange < 0.04 else f"UNKNOWN{row % 7}"
         return {
             "positionId": self._keys[row],
             "client": self._rng.choice(self._clients),
-            "ticker": next(name for name in (drawn, known, *self._partners) if name != avoid),
-            "amount": self._rng.choice([0, -5, 2**53 + 1, *range(1, 500)]),
+            "ticker": next(name for name in chain((named, known), self._partners) if name != avoid),
+            "amount": self._rng.choice(_AMOUNTS),
         }
 
     def _put(self, row: int, value: dict[str, Any] | None, transaction: int | None = None) -> Send:

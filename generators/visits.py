@@ -8,11 +8,12 @@ import json
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, TypedDict, Unpack
 
 from faker import Faker
 
-from upheld.generators.ledger import EPOCH_MS, WAVE_MS, Send, zipf
+from upheld.generators.ledger import EPOCH_MS, KEPT, WAVE_MS, Send, drawn, zipf
 
 ACTIONS: Final = ("click", "scroll", "type", "leave")
 _NULLS: Final = 0.02
@@ -81,6 +82,14 @@ def visits(seed: int, **knobs: Unpack[Knobs]) -> list[Send]:
     return sends
 
 
+@lru_cache(maxsize=KEPT)
+def _names(seed: int, customers: int) -> tuple[str, ...]:
+    """Return the customers' names, which are the same in every wave."""
+    fake = Faker("en_GB")
+    fake.seed_instance(seed)
+    return tuple([f"{fake.domain_word()}-{number:05}" for number in range(customers)])
+
+
 class _Site:
     """The customers of one workload, and the clock of their events."""
 
@@ -88,10 +97,7 @@ class _Site:
         self.rng = random.Random(f"{workload.seed}/{workload.wave}")
         self._workload = workload
         self._clock_ms = EPOCH_MS + workload.wave * WAVE_MS
-        fake = Faker("en_GB")
-        fake.seed_instance(workload.seed)
-        customers = range(workload.customers)
-        self._names = [f"{fake.domain_word()}-{number:05}" for number in customers]
+        self._names = _names(workload.seed, workload.customers)
         self._weights = zipf(workload.customers, exponent=1)
 
     def pick(self, number: int) -> int:
@@ -99,7 +105,7 @@ class _Site:
         customers = self._workload.customers
         if customers == self._workload.events or number < customers:
             return number % customers
-        return self.rng.choices(range(customers), cum_weights=self._weights)[0]
+        return drawn(self.rng, self._weights)
 
     def send(self, customer: int, transaction: int | None = None, *, is_null: bool = False) -> Send:
         """Make one event of a customer, or a null in its place."""

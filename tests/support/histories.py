@@ -86,9 +86,7 @@ class _Log:
     def _emit(self, entry: Record, output: dict[str, Any]) -> Record:
         if "offset" in output:
             self._next[self.writes, output["partition"]] = output["offset"]
-        return self._append(
-            entry.model_copy(update={"topic": self.writes, "visible": True} | output)
-        )
+        return self._append(entry._replace(**({"topic": self.writes, "visible": True} | output)))
 
     def _number(self) -> int:
         self._entries += 1
@@ -103,13 +101,13 @@ class _Log:
             key=key.encode(),
             value=json.dumps(row).encode(),
         )
-        return self._append(record.model_copy(update=changes))
+        return self._append(record._replace(**changes))
 
     def _append(self, record: Record) -> Record:
         """Give the record the next offset of its partition."""
         offset = self._next[record.topic, record.partition]
         self._next[record.topic, record.partition] += 1
-        record = record.model_copy(update={"offset": offset})
+        record = record._replace(offset=offset)
         self._tell(record)
         return record
 
@@ -166,7 +164,7 @@ class _Inputs(_Log):
             timestamp_ms=EPOCH_MS,
             key=b"north",
             value=value,
-        ).model_copy(update=changes)
+        )._replace(**changes)
         return self._append(record)
 
     def again(self, record: Record) -> Record:
@@ -204,7 +202,7 @@ class _Inputs(_Log):
 
     def gone(self, row: Record, *, visible: bool = True) -> Record:
         """Delete a row of either table."""
-        return self._append(row.model_copy(update={"value": None, "visible": visible}))
+        return self._append(row._replace(value=None, visible=visible))
 
     def gap(self, offsets: int = 1, partition: int = 0) -> None:
         """Skip offsets of the input, which hold transaction markers."""
@@ -266,7 +264,7 @@ class _Outputs(_Inputs):
             "visible": True,
             "headers": (*record.headers, *added),
         }
-        return self._append(record.model_copy(update=letter | changes))
+        return self._append(record._replace(**(letter | changes)))
 
     def visit(
         self,
@@ -289,7 +287,7 @@ class _Outputs(_Inputs):
             visible=visible,
             seen_ms=seen_ms,
         )
-        return self._append(record.model_copy(update=changes))
+        return self._append(record._replace(**changes))
 
     def visits(self, customer: str, visitors: str, *, seen_ms: int = 0) -> None:
         """Append an event for each letter."""
@@ -309,7 +307,7 @@ class _Outputs(_Inputs):
             value=value,
             seen_ms=at_ms,
         )
-        return self._append(record.model_copy(update=changes))
+        return self._append(record._replace(**changes))
 
     def joined(self, left: Record, right: Record | None = None, **changes: Any) -> Record:
         """Append a join's result of these two records."""
@@ -566,7 +564,7 @@ class Story(_Tables):
         for event in self.history.events:
             if isinstance(event, Record) and event.topic == self.writes:
                 for record in replaced.get(id(event), [event]):
-                    events.append(record.model_copy(update={"offset": offsets[record.partition]}))
+                    events.append(record._replace(offset=offsets[record.partition]))
                     offsets[record.partition] += 1
             else:
                 events.append(event)

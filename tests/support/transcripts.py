@@ -21,6 +21,7 @@ from kio.schema.errors import ErrorCode
 from pytest_bdd.steps import StepFunctionContext
 
 from upheld import nemesis
+from upheld.generators.ledger import Send
 from upheld.history.marks import Happening
 from upheld.lint import matches, step_definitions
 from upheld.nemesis.requests import Strike
@@ -72,13 +73,13 @@ def show(value: object) -> str:
             shown = f"{{{', '.join(pairs)}}}"
         case set() | frozenset():
             shown = f"{{{', '.join(sorted(map(show, value)))}}}"
+        case Stub() | StubTables() | Send():
+            shown = repr(value)
         case list() | tuple():
             shown = f"[{', '.join(map(show, value))}]"
         case Strike(fault, moment, request, error):
             refusal = () if error is ErrorCode.none else (error,)
             shown = ",".join(map(show, (fault, moment, request, *refusal)))
-        case Stub() | StubTables():
-            shown = repr(value)
         case _:  # a function, decorated or not, and a class are shown by their names
             shown = getattr(value, "__name__", repr(value)).replace("<lambda>", "lambda")
     return shown

@@ -232,13 +232,21 @@ class View:
 
     def _indexes(self, key: bytes, value: Value, states: list[State]) -> list[int]:
         """Return the indexes of a key's states that have a value."""
-        address = self.program.address
         places = self._placed.get(key)
         if places is None:  # its first output
-            places = self._placed[key] = defaultdict(list)
-            for index, state in enumerate(states):
-                places[address(state.value)].append(index)
-        return [index for index in places.get(address(value), ()) if states[index].value == value]
+            places = self._placed[key] = self._places(states)
+        indexes = places.get(self.program.address(value), [])
+        if len(indexes) == 1:
+            return indexes if states[indexes[0]].value == value else []
+        return [index for index in indexes if states[index].value == value]
+
+    def _places(self, states: list[State]) -> Places:
+        """Return the indexes of states by the addresses of their values."""
+        address = self.program.address
+        places = defaultdict[Hashable, list[int]](list)
+        for index, state in enumerate(states):
+            places[address(state.value)].append(index)
+        return places
 
     def _merge(self, record: Record, key: bytes, value: Value, interruptions: int) -> Output:
         assert self.merged
@@ -255,7 +263,10 @@ class View:
 
         It is the first one after the state that was shown last. From there on a repeat is legal.
         """
-        last = next((o.index for o in reversed(shown) if not o.anomaly), NOWHERE)
+        if shown and not shown[-1].anomaly:
+            last = shown[-1].index
+        else:
+            last = next((o.index for o in reversed(shown) if not o.anomaly), NOWHERE)
         is_after_tombstone = last >= 0 and states[last].value == GONE
         if len(indexes) == 1 and not is_after_tombstone:
             return indexes[0]

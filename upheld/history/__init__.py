@@ -13,7 +13,7 @@ from upheld.history.digest import PART_LINES, RunningDigest
 from upheld.history.events import AnyEvent, Application, Begun, Ended, Event, Record
 from upheld.masking import private
 
-E = TypeVar("E", bound=Event)
+E = TypeVar("E", bound=Event | Record)
 
 
 class History:
@@ -25,7 +25,7 @@ class History:
 
     def __init__(self, events: list[AnyEvent] | None = None, *, path: Path | None = None) -> None:
         self.events: list[AnyEvent] = []
-        self._of: dict[type[Event], list[AnyEvent]] = defaultdict(list)  # the same, by kind
+        self._of: dict[type, list[AnyEvent]] = defaultdict(list)  # the same, by kind
         # Results that the checks derive from the events, so that they derive them once.
         self.derived: dict[Hashable, object] = {}
         self.digest = RunningDigest()  # of the lines in the file
@@ -89,7 +89,7 @@ class History:
         """Go through the events of one kind, in order."""
         return iter(cast(list[E], self._of[kind]))
 
-    def count(self, *kinds: type[Event]) -> int:
+    def count(self, *kinds: type[Event | Record]) -> int:
         """Count the events of these kinds.
 
         As long as the number stays, results that were derived from them stay right.

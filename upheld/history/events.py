@@ -11,17 +11,20 @@ from binascii import b2a_base64
 from collections.abc import Callable
 from functools import lru_cache
 from json.encoder import encode_basestring as _quoted
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, Final, Literal, NamedTuple, Self
 
 from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
+    GetCoreSchemaHandler,
     PlainSerializer,
     TypeAdapter,
     model_validator,
 )
+from pydantic_core import CoreSchema
+from pydantic_core.core_schema import no_info_after_validator_function
 
 from upheld.families import Family
 from upheld.history.digest import Digest
@@ -144,11 +147,53 @@ class Application(Event):
     transaction_timeout_ms: int
 
 
-class Record(Event):
+class Record(NamedTuple):
     """One record as it lies in the log.
 
-    ``visible`` says whether a read_committed reader is given it.
+    ``visible`` says whether a read_committed reader is given it. It is a tuple because a row reads
+    thousands of them.
     """
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+    visible: bool = True
+    incarnation: int = 0
+    seen_ms: int = 0
+
+    @property
+    def at(self) -> str:
+        """The record's address, as topic-partition@offset."""
+        return f"{self.topic}-{self.partition}@{self.offset}"
+
+    def line(self) -> str:
+        """Write the record as JSON.
+
+        It is the same text as that of `RecordLine`, in half of the time.
+        """
+        topic, partition, offset, timestamp_ms, key, value, headers, visible, number, seen_ms = self
+        return (
+            f'{{"kind":"record","topic":{_quoted(topic)},"partition":{partition},'
+            f'"offset":{offset},"timestamp_ms":{timestamp_ms},"key":{_key_json(key)},'
+            f'"value":{_json(value)},"headers":[{_headers_json(headers)}],'
+            f'"visible":{"true" if visible else "false"},"incarnation":{number},'
+            f'"seen_ms":{seen_ms}}}'
+        )
+
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls, _source: object, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """Return a schema that reads a record from its line."""
+        return no_info_after_validator_function(RecordLine.record, handler(RecordLine))
+
+
+class RecordLine(Event):
+    """The line of a record."""
 
     kind: Literal["record"] = "record"
     topic: str
@@ -170,43 +215,11 @@ class Record(Event):
         ),
     )
 
-    @property
-    def at(self) -> str:
-        """The record's address, as topic-partition@offset."""
-        return f"{self.topic}-{self.partition}@{self.offset}"
-
-    @classmethod
-    def read(cls, fields: dict[str, object]) -> Self:
-        """Make a record that a client has read, without validation.
-
-        Args:
-            fields: All fields, `kind` too, of the right types. The record keeps this very dict.
-        """
-        record = cls.__new__(cls)
-        _set(record, "__dict__", fields)
-        _set(record, "__pydantic_fields_set__", _READ)
-        _set(record, "__pydantic_extra__", None)
-        _set(record, "__pydantic_private__", None)
-        return record
-
-    def line(self) -> str:
-        """Write the record as JSON.
-
-        It is the same text as that of `model_dump_json`, in half of the time.
-        """
-        fields = self.__dict__
-        return (
-            f'{{"kind":"record","topic":{_quoted(fields["topic"])},'
-            f'"partition":{fields["partition"]},"offset":{fields["offset"]},'
-            f'"timestamp_ms":{fields["timestamp_ms"]},"key":{_key_json(fields["key"])},'
-            f'"value":{_json(fields["value"])},"headers":[{_headers_json(fields["headers"])}],'
-            f'"visible":{"true" if fields["visible"] else "false"},'
-            f'"incarnation":{fields["incarnation"]},"seen_ms":{fields["seen_ms"]}}}'
-        )
-
-
-_set = object.__setattr__  # an event is frozen
-_READ = set(Record.model_fields)
+    def record(self) -> Record:
+        """Return the record that the line is of."""
+        fields = self.__dict__.copy()
+        del fields["kind"]
+        return Record(**fields)
 
 
 class Batch(Event):

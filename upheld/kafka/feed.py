@@ -55,26 +55,24 @@ class Feed:
             Topic-partition to the offset after its last record that is not aborted.
         """
         self._ends = {}
-        ends_of = {
-            (send.role, send.partition): number
-            for number, send in enumerate(sends)
-            if not send.aborted
-        }
-        heard = set(ends_of.values())
         last = max(
             (send.transaction for send in sends if send.transaction is not None), default=None
         )
+        heard = _ends_of(sends)
         open_transaction: int | None = None
         for number, send in enumerate(sends):
-            if send.transaction is not None and send.transaction != open_transaction:
+            transaction = send.transaction
+            if transaction is None:
+                if open_transaction is not None and open_transaction == last:
+                    # The second time nothing is left to flush.
+                    self._transactional().flush(FLUSH_S)
+            elif transaction != open_transaction:
                 self._end(open_transaction)
-                if send.transaction == last:
+                if transaction == last:
                     self._steady.flush(FLUSH_S)
                 self._transactional().begin_transaction()
-                open_transaction = send.transaction
-            elif not send.aborted and last is not None and open_transaction == last:
-                self._transactional().flush(FLUSH_S)  # the second time nothing is left to flush
-            producer = self._steady if send.transaction is None else self._transactional()
+                open_transaction = transaction
+            producer = self._steady if transaction is None else self._transactional()
             self._produce(producer, topics[send.role or role], send, is_heard=number in heard)
         self._steady.flush(FLUSH_S)
         self._end(open_transaction)
@@ -117,3 +115,12 @@ class Feed:
                 producer.poll(ROOM_S)
             else:
                 return
+
+
+def _ends_of(sends: Sequence[Send]) -> set[int]:
+    """Return the numbers of the records that end a partition, aborted ones aside."""
+    ends: dict[tuple[str, int], int] = {}
+    for number, send in enumerate(sends):
+        if send.transaction is None:
+            ends[send.role, send.partition] = number
+    return set(ends.values())

@@ -41,20 +41,17 @@ def recorded(
         topic = topic or message.topic()
         partition = message.partition()
         offset = message.offset()
-        yield Record.read(
-            {
-                "kind": "record",
-                "topic": topic,
-                "partition": partition,
-                "offset": offset,
-                "timestamp_ms": message.timestamp()[1],
-                "key": message.key(),
-                "value": message.value(),
-                "headers": tuple(message.headers() or ()),
-                "visible": visible is None or (partition, offset) in visible,
-                "incarnation": incarnation,
-                "seen_ms": seen_ms(partition, offset),
-            }
+        yield Record(
+            topic,
+            partition,
+            offset,
+            message.timestamp()[1],
+            message.key(),
+            message.value(),
+            tuple(message.headers() or ()),
+            visible is None or (partition, offset) in visible,
+            incarnation,
+            seen_ms(partition, offset),
         )
 
 

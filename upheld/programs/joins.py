@@ -43,6 +43,7 @@ from upheld.programs.contract import (
     States,
     Unreadable,
     Value,
+    made,
     no_lineage,
 )
 from upheld.reading import loaded
@@ -200,15 +201,18 @@ def _met(join: Join, record: Record, rights: dict[bytes, list[Met]]) -> list[Sta
         met = met[-1:]
     place = join.left.place(record)
     return [
-        State(
-            key,
-            Joined(place, right.place, row, right.row)
-            if row is not None and (right.row or join.outer)
-            else _silence(join, row, right),
-            record,
-            (),
-            "",
-            None if join.broadcast else right.record,
+        made(
+            State,
+            (
+                key,
+                made(Joined, (place, right.place, row, right.row))
+                if row is not None and (right.row or join.outer)
+                else _silence(join, row, right),
+                record,
+                (),
+                "",
+                None if join.broadcast else right.record,
+            ),
         )
         for right in met
     ]

@@ -44,6 +44,7 @@ from upheld.programs.contract import (
     States,
     Unreadable,
     Value,
+    made,
     readable,
 )
 from upheld.programs.relay import Entry, chain_after, chain_of, decode
@@ -125,8 +126,9 @@ def model(
             account.applied = first
             account.balance_cents += sum(amounts)
             account.postings += len(amounts)
-            value = Sums(account.balance_cents, account.postings, position)
-            account.states.append(State(account.key, value, record, chain, entry.id))
+            value = made(Sums, (account.balance_cents, account.postings, position))
+            state = made(State, (account.key, value, record, chain, entry.id, None))
+            account.states.append(state)
     return {account.key: account.states for account in accounts.values()}
 
 

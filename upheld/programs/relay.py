@@ -37,6 +37,7 @@ from upheld.programs.contract import (
     States,
     Unreadable,
     Value,
+    made,
 )
 
 Postings = tuple[tuple[str, int], ...]  # account and cents
@@ -65,7 +66,7 @@ class Content(NamedTuple):
 
 def chain_of(envelope: Envelope) -> Chain:
     """Return the hops as plain values."""
-    return tuple([Hop(h.topic, h.partition, h.offset, h.topic_id) for h in envelope.chain])
+    return tuple([made(Hop, (h.topic, h.partition, h.offset, h.topic_id)) for h in envelope.chain])
 
 
 def postings_of(envelope: Envelope) -> Postings:
@@ -79,7 +80,7 @@ def chain_after(record: Record, entry: Entry) -> Chain:
     A topic that was deleted and made anew is another topic.
     """
     topic_id = b"%d" % record.incarnation if record.incarnation else b""
-    return (*entry.chain, Hop(record.topic, record.partition, record.offset, topic_id))
+    return (*entry.chain, made(Hop, (record.topic, record.partition, record.offset, topic_id)))
 
 
 def canonical_chain(chain: Chain) -> tuple[Hop | Place, ...]:
@@ -143,8 +144,9 @@ def model(inputs: Iterable[Record]) -> States:
         entry = decode(record)
         chain = chain_after(record, entry)
         key = record.key or b""
-        value = Content(entry.id, entry.timestamp_ms, canonical_chain(chain), entry.postings)
-        states.setdefault(key, []).append(State(key, value, record, chain, entry.id))
+        content = (entry.id, entry.timestamp_ms, canonical_chain(chain), entry.postings)
+        state = made(State, (key, made(Content, content), record, chain, entry.id, None))
+        states.setdefault(key, []).append(state)
     return states
 
 
@@ -152,7 +154,8 @@ def value_of(record: Record) -> Content:
     """Return the content of an output, or raise Unreadable."""
     envelope = _output(record)
     chain = canonical_chain(chain_of(envelope))
-    return Content(envelope.id, envelope.timestamp_ms, chain, postings_of(envelope))
+    content = (envelope.id, envelope.timestamp_ms, chain, postings_of(envelope))
+    return made(Content, content)
 
 
 def lineage_of(record: Record) -> Lineage:

@@ -8,7 +8,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Generator, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final, cast
 
@@ -25,6 +25,7 @@ from upheld.protocol.manifest import Manifest
 from upheld.report import Cost, RowResult
 from upheld.runner.account import RunAccount
 from upheld.runner.choice import Choice
+from upheld.runner.definitions import looked_up_once
 from upheld.runner.junit import plain
 from upheld.runner.trouble import trouble
 from upheld.spec.gherkin import ON_A_CLUSTER, TIMED, Row, Scenario
@@ -53,7 +54,7 @@ class Plugin(RunAccount):
     # --- collection
 
     def pytest_configure(self, config: pytest.Config) -> None:
-        """Register the sentences.
+        """Register the sentences, and have each looked up once for all rows.
 
         The traceback of a failure in them is Python's own, since pytest's parses the source of
         every frame.
@@ -61,6 +62,9 @@ class Plugin(RunAccount):
         config.option.tbstyle = "native"
         for module in modules():
             config.pluginmanager.register(module, module.__name__)
+        lookups = ExitStack()
+        lookups.enter_context(looked_up_once())
+        config.add_cleanup(lookups.close)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_bdd_apply_tag(self) -> bool:

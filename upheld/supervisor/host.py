@@ -1,12 +1,15 @@
 """The memory and the cores that a run takes, and those that others take meanwhile."""
 
 import contextlib
+import os
 import threading
 import time
 from collections.abc import Iterable, Iterator
 from typing import ClassVar, Final, NamedTuple
 
 import psutil
+
+from upheld.supervisor.stat import stats, with_descendants
 
 LEAST_CORE_S: Final = 1.0  # processes are charged by ticks of 10 ms: a moment cannot be measured
 MEMORY_LOOK_S: Final = 4.0  # a look walks the page tables of every process: 30 ms where Spark runs
@@ -119,8 +122,8 @@ class Cores:
     # Of processes that were killed with their parent: no process of the harness waits for them.
     orphans_s: ClassVar[float] = 0.0
 
-    def __init__(self) -> None:
-        self._began = cpu_s()
+    def __init__(self, began: CpuTimes | None = None) -> None:
+        self._began = began or cpu_s()
         self._began_s = time.monotonic()
         self._own_s = time.process_time()
 
@@ -131,13 +134,12 @@ class Cores:
             with contextlib.suppress(psutil.Error):
                 cls.orphans_s += _with_children_s(psutil.Process(pid))
 
-    def others(self) -> float:
-        """Return the share of all cores, 0 to 1, that other processes took.
+    def others(self, now: CpuTimes) -> float:
+        """Return the share of all cores, 0 to 1, that other processes took until now.
 
         It was neither idle nor went to this process and its descendants. It is 0 for a time too
         short to measure.
         """
-        now = cpu_s()
         then = self._began
         elapsed_s = now.elapsed_s - then.elapsed_s
         if elapsed_s < LEAST_CORE_S:
@@ -158,8 +160,9 @@ def cpu_s() -> CpuTimes:
     own_s = Cores.orphans_s
     # The time of guests is in that of users too.
     elapsed_s = sum(whole) - getattr(whole, "guest", 0.0) - getattr(whole, "guest_nice", 0.0)
-    for process in _tree():
-        with contextlib.suppress(psutil.Error):
-            own_s += _with_children_s(process)
+    table = stats()
+    own_s += sum(
+        table[pid].with_children_s for pid in with_descendants(table, {os.getpid()}) if pid in table
+    )
     idle_s = whole.idle + getattr(whole, "iowait", 0.0)
     return CpuTimes(elapsed_s, elapsed_s - idle_s, own_s)

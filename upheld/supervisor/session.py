@@ -10,15 +10,15 @@ import contextlib
 import os
 import signal
 import time
+from collections.abc import Container
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from upheld.supervisor.host import Cores
+from upheld.supervisor.stat import stat, stats, with_descendants
 from upheld.verdicts import HarnessError
 
 INSTANCE_TAG = "UPHELD_INSTANCE"
-_PROC = Path("/proc")
 # States in /proc/PID/stat.
 _STOPPED: Final = "Tt"
 _DEAD: Final = "ZXx"
@@ -27,19 +27,6 @@ _DEAD: Final = "ZXx"
 _ASLEEP: Final = "D"
 _LOOK_AGAIN_S: Final = 0.0005
 _DEADLINE_S: Final = 10.0
-# The fields of /proc/PID/stat, counted after the process's name.
-_STATE: Final = 0
-_PARENT: Final = 1
-_SESSION: Final = 3
-_BORN: Final = 19
-
-
-class _Row(NamedTuple):
-    """A process as it was listed."""
-
-    state: str
-    parent: int
-    born_ticks: int
 
 
 @dataclass(frozen=True)
@@ -54,8 +41,8 @@ class Session:
     @classmethod
     def of(cls, leader: int, tag: str) -> "Session":
         """Return the session of a child that has just been spawned as its leader."""
-        stat = _stat(f"/proc/{leader}/stat")
-        return cls(leader, tag, int(stat[_BORN]) if stat else 0)
+        row = stat(f"/proc/{leader}/stat")
+        return cls(leader, tag, row.born_ticks if row else 0)
 
     def pids(self) -> list[int]:
         """Return the ids of all living processes of the instance, without zombies."""
@@ -99,7 +86,7 @@ class Session:
         taken: set[int] = set()
         until = time.monotonic() + _DEADLINE_S
         while True:
-            states = self._states()
+            states = self._states(taken)
             living = {pid for pid, state in states.items() if state not in _DEAD}
             fresh = living - taken
             for pid in fresh:
@@ -113,16 +100,14 @@ class Session:
                 )
             time.sleep(_LOOK_AGAIN_S)
 
-    def _states(self) -> dict[int, str]:
-        """Return the processes of the instance with their states, by one walk through /proc."""
-        table: dict[int, _Row] = {}  # by pid
-        members: set[int] = set()
-        for name in os.listdir(_PROC):
-            if name.isdigit() and (stat := _stat(f"/proc/{name}/stat")):
-                pid = int(name)
-                table[pid] = _Row(stat[_STATE], int(stat[_PARENT]), int(stat[_BORN]))
-                if int(stat[_SESSION]) == self.leader:
-                    members.add(pid)
+    def _states(self, known: Container[int] = ()) -> dict[int, str]:
+        """Return the processes of the instance with their states, by one walk through /proc.
+
+        Those that are `known` stay members. A process that is ending has no environment any more,
+        and may have no parent of the instance, long before it has ended.
+        """
+        table = stats()
+        members = {pid for pid, row in table.items() if row.session == self.leader or pid in known}
         tag = f"{INSTANCE_TAG}={self.tag}".encode()
         strangers = (
             pid
@@ -130,27 +115,13 @@ class Session:
             if pid not in members and row.born_ticks >= self.born_ticks
         )
         members |= {pid for pid in strangers if tag in _environment(pid)}
-        while children := {pid for pid, row in table.items() if row.parent in members} - members:
-            members |= children
-        return {pid: table[pid].state for pid in members}
+        return {pid: table[pid].state for pid in with_descendants(table, members)}
 
 
 def _send(pid: int, number: signal.Signals) -> None:
     """Signal a process, or a group if negative; a process that has gone is no error."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(pid, number)
-
-
-def _stat(path: str) -> list[str]:
-    """Return the fields of a stat file from the third on, or none if it has gone.
-
-    They begin with state, parent, group and session.
-    """
-    try:
-        with open(path, "rb") as file:
-            return file.read().rpartition(b")")[2].decode().split()
-    except OSError:
-        return []
 
 
 def _environment(pid: int) -> list[bytes]:
@@ -174,7 +145,7 @@ def _settled(pids: set[int], states: dict[int, str], settled: str) -> bool:
         except OSError:
             continue
         for thread in threads:
-            stat = _stat(f"/proc/{pid}/task/{thread}/stat")
-            if stat and stat[_STATE] not in settled:
+            row = stat(f"/proc/{pid}/task/{thread}/stat")
+            if row and row.state not in settled:
                 return False
     return True

@@ -14,7 +14,7 @@ from upheld.history.marks import Happening
 from upheld.kafka.consumers import ReadMessage
 from upheld.kafka.raw import RawClient
 from upheld.protocol.manifest import Manifest
-from upheld.supervisor.host import Cores
+from upheld.supervisor.host import Cores, cpu_s
 from upheld.trial.application import Application
 from upheld.trial.instances import Instances
 from upheld.trial.monitor import Monitor
@@ -331,7 +331,8 @@ class Waits:
 
     def _look_ends(self, application: Application, promise: Promise, looked_ms: int) -> None:
         """Record when a promise was looked at last, and the share of the cores of others."""
-        others = round(max(promise.cores.others(), self.cores.others()), 2)
+        now = cpu_s()
+        others = round(max(promise.cores.others(now), self.cores.others(now)), 2)
         self.recorder.history.add(
             events.InputRested(
                 application=application.name,
@@ -343,7 +344,7 @@ class Waits:
                 harness=round(self.cores.harness(), 2),
             )
         )
-        self.cores = Cores()
+        self.cores = Cores(now)
 
     # --- until the design answers as it should
 

@@ -89,13 +89,13 @@ class Workload:
             }
         state = application.input
         for topic in application.inputs:
-            visible = [_place(message) for message in reads[topic, True].result()]
+            committed = reads[topic, True].result()
+            visible = {(message.partition(), message.offset()) for message in committed}
             log = reads[topic, False].result()
             since = state.appended_ms(topic, self.recorder.now_ms)
-            self.recorder.history.add_all(
-                recorded(log, since, set(visible), state.incarnations[topic])
-            )
-            for partition, offset in dict(visible).items():  # of each partition the last
+            self.recorder.history.add_all(recorded(log, since, visible, state.incarnations[topic]))
+            last = {message.partition(): message.offset() for message in committed}
+            for partition, offset in last.items():
                 place = f"{topic}-{partition}"
                 state.ends[place] = max(state.ends.get(place, 0), offset + 1)
             partitions = Counter(message.partition() for message in log)
@@ -153,12 +153,3 @@ class Workload:
     def _new(self, application: Application, topic: str, *, committed: bool) -> list[ReadMessage]:
         position = application.position(topic, committed=committed)
         return self.rig.reading.records(topic, position, committed=committed)
-
-
-def _place(message: ReadMessage) -> tuple[int, int]:
-    """Return partition and offset of a record that was read."""
-    partition = message.partition()
-    offset = message.offset()
-    assert partition is not None
-    assert offset is not None
-    return partition, offset

@@ -137,7 +137,7 @@ def test_half_of_an_accounts_postings(plan: Plan, data: st.DataObject) -> None:
         ]
     row, account, cents, count, entry = some(data, halves)
     torn = Story().row(account, cents, count, entry)
-    history = edit.history((row, [row.model_copy(update={"value": torn.value})]))
+    history = edit.history((row, [row._replace(value=torn.value)]))
 
     assert "torn" in found("relation", history)
     assert "torn" in found("whole", history)
@@ -216,7 +216,7 @@ def test_a_value_is_off(plan: Plan, data: st.DataObject, off: int, cents: bool) 
     entries = {e.at: e for log in edit.design.log for e in log}
     row, (account, balance, count, entry) = some(data, _rows(edit, entries))
     wrong = Story().row(account, balance + off * cents, count + off * (not cents), entry)
-    history = edit.history((row, [row.model_copy(update={"value": wrong.value})]))
+    history = edit.history((row, [row._replace(value=wrong.value)]))
 
     assert found("relation", history)
     assert found("fold", history) & set(ANOMALIES["fold"])
@@ -229,7 +229,7 @@ def test_a_key_is_spread(plan: Plan, data: st.DataObject) -> None:
     edit = played(plan)
     outputs = some(data, [records for records in edit.by_key().values() if len(records) > 1])
     moved = data.draw(st.sampled_from(outputs))
-    history = edit.history((moved, [moved.model_copy(update={"partition": 1 - moved.partition})]))
+    history = edit.history((moved, [moved._replace(partition=1 - moved.partition)]))
 
     assert "reordered" in found("relation", history)
 
@@ -250,7 +250,7 @@ def test_lineage_is_changed(plan: Plan, data: st.DataObject, what: str) -> None:
         envelope.ClearField(data.draw(st.sampled_from(["id", "chain", "timestamp_ms", "postings"])))
         change = {what: envelope.SerializeToString()}
         assume(change[what] != record.value)
-    names = found("preserved", edit.history((record, [record.model_copy(update=change)])))
+    names = found("preserved", edit.history((record, [record._replace(**change)])))
 
     assert names == ({"lost"} if what == "headers" and plan.program == "relay" else {"phantom"})
 
@@ -293,7 +293,7 @@ def test_something_below_the_commit_comes_again(plan: Plan, data: st.DataObject)
     edit.design.story.start()
     history = edit.history()
     assert found("below-the-commit", history) == set()
-    history.add(some(data, edit.outputs).model_copy(update={"offset": 1000}))
+    history.add(some(data, edit.outputs)._replace(offset=1000))
 
     assert found("below-the-commit", history) == {"duplicated"}
 

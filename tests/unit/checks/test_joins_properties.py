@@ -399,7 +399,7 @@ def test_another_partner(plan: Plan, data: st.DataObject) -> None:
         [r for r in others if r.key != right.key or not r.visible or plan.program == "tickers"],
     )
     wrong = Story(plan.program).joined(left, other)
-    history = design.history((pair, [pair.model_copy(update={"value": wrong.value})]))
+    history = design.history((pair, [pair._replace(value=wrong.value)]))
     name = "phantom" if other.visible else "uncommitted-visible"
 
     assert found("relation", history) - {"lost"} == {name}

@@ -156,9 +156,7 @@ def test_a_mutated_history_is_caught(plan: Plan, mutation: str, which: int) -> N
             history = played.story.edited((row, [mine[number - 1]]), (mine[number - 1], [row]))
         case _:
             said |= {"points": said["points"] + 1} if mutation == "points" else {"name": "nobody"}
-            history = played.story.edited(
-                (row, [row.model_copy(update={"value": json.dumps(said).encode()})])
-            )
+            history = played.story.edited((row, [row._replace(value=json.dumps(said).encode())]))
 
     found = CHECKS["relation"](history, played.story.name)
 

@@ -57,7 +57,7 @@ class TestAnswers:
         for value, name in (({"points": 99}, "duplicated"), ({"points": "many"}, "phantom")):
             story, _, row = self.restarted()
             said = json.loads(row.value or b"") | value
-            story.answers(row.model_copy(update={"value": json.dumps(said).encode()}))
+            story.answers(row._replace(value=json.dumps(said).encode()))
 
             assert story.found("answers") == [(name, "ada", None)]
 

@@ -28,9 +28,7 @@ class TestStored:
     def test_the_last_state(self) -> None:
         """It is there; what is stored beside a row's fields is the design's own affair."""
         story, rows = three_states()
-        mine = rows[2].model_copy(
-            update={"value": (rows[2].value or b"").replace(b"{", b'{"mine": 1, ', 1)}
-        )
+        mine = rows[2]._replace(value=(rows[2].value or b"").replace(b"{", b'{"mine": 1, ', 1))
         story.stored(ada=mine)
         story.rests()
 
@@ -48,7 +46,7 @@ class TestStored:
     def test_it_is_no_row(self) -> None:
         """A stored value that cannot be read is not the last state, and says why."""
         story, rows = three_states()
-        story.stored(ada=rows[2].model_copy(update={"value": b"[]"}))
+        story.stored(ada=rows[2]._replace(value=b"[]"))
         story.rests()
         (anomaly,) = story.judged("stored")
 
@@ -90,7 +88,7 @@ class TestStoredFirst:
         story, rows = three_states()
         story.settled(0, down=False)
         wrong = (rows[1].value or b"").replace(b'"balance_cents": 2', b'"balance_cents": 99')
-        story.stored(ada=rows[1].model_copy(update={"value": wrong}))
+        story.stored(ada=rows[1]._replace(value=wrong))
 
         assert [name for name, _, _ in story.found("stored-first")] == ["phantom"]
 

@@ -10,6 +10,7 @@ import pytest
 
 from upheld.supervisor import host
 from upheld.supervisor.session import Session
+from upheld.supervisor.stat import with_descendants
 
 WORKER = """
 import time
@@ -31,10 +32,9 @@ def test_what_was_killed_with_its_parent_stays_ours(monkeypatch: pytest.MonkeyPa
         parent.stdout.readline()
         # What other tests have left behind may end meanwhile.
         its = psutil.Process(parent.pid)
-        tree = host._tree
-        asked = {psutil.Process(), its, *its.children(recursive=True)}
+        asked = {os.getpid(), its.pid, *(child.pid for child in its.children(recursive=True))}
         monkeypatch.setattr(
-            host, "_tree", lambda: (process for process in tree() if process in asked)
+            host, "with_descendants", lambda table, pids: with_descendants(table, pids) & asked
         )
         *_, ours_s = host.cpu_s()
 
@@ -46,7 +46,7 @@ def test_what_was_killed_with_its_parent_stays_ours(monkeypatch: pytest.MonkeyPa
 
 def test_a_moment_says_nothing() -> None:
     """Processes are charged by ticks, so a share of a few of them is chance."""
-    assert host.Cores().others() == 0
+    assert host.Cores().others(host.cpu_s()) == 0
 
 
 def test_what_may_be_killed_on_a_design_s_word() -> None:
