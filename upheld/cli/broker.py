@@ -3,16 +3,14 @@
 import argparse
 import contextlib
 
-from upheld.cli.machine import opened_broker, out_folder
+from upheld.cli.machine import opened_broker, out_folder, run_scope
 from upheld.errors import MachineProblem
-from upheld.supervisor.reaper import RunScope
 
 
 def run_broker(arguments: argparse.Namespace) -> int:
     """Start the broker, and wait until it is interrupted."""
     out = out_folder()
-    run = RunScope()
-    try:
+    with run_scope() as run:
         broker = opened_broker(arguments, run, out)
         with contextlib.suppress(KeyboardInterrupt):  # its normal end
             print(
@@ -24,6 +22,4 @@ def run_broker(arguments: argparse.Namespace) -> int:
             raise MachineProblem(
                 f"The broker ended by itself; {out / 'logs' / 'broker.log'} has its last words."
             )
-    finally:
-        run.close()
     return 0

@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+import upheld
 from upheld.cli.run import closing
-from upheld.errors import MachineProblem
+from upheld.errors import MachineProblem, to_report
 from upheld.history import read as read_history
 from upheld.protocol.manifest import Manifest
 from upheld.report import Summary, read
@@ -459,10 +460,13 @@ def test_a_fault_of_ours_is_told_in_a_sentence_and_its_traceback_kept(
     rows, summary = run.judge()
 
     assert (rows, summary.exit_code, summary.partial) == ({}, 3, True)
-    assert (run.gate.problem or "").startswith(
-        "The harness failed (ZeroDivisionError: division by zero); "
+    (trace,) = (run.out / "logs").glob("harness-failed-*.txt")
+    assert run.gate.problem == (
+        f"the harness failed (ZeroDivisionError: division by zero); {to_report(trace)}"
     )
-    assert "Traceback" in (run.out / "logs" / "harness.txt").read_text()
+    assert f"please report this fault of upheld {upheld.__version__} at " in run.gate.problem
+    assert str(trace) in run.gate.problem
+    assert "Traceback" in trace.read_text()
     assert "Traceback" not in "".join(capfd.readouterr())
 
 

@@ -198,7 +198,7 @@ def test_a_folder_of_another_sweep(tmp_path: Path) -> None:
     """The sentence says to which sweep the folder belongs."""
     Journal(tmp_path, PLAN).begin([POINT], 7)
 
-    with pytest.raises(UsageProblem, match=r"another sweep .design plain, program ledger"):
+    with pytest.raises(UsageProblem, match=r"another sweep .design was 'plain' and is 'spark'\)"):
         Journal(tmp_path, replace(PLAN, design="spark"))
 
 
