@@ -8,20 +8,22 @@ This file makes .venv beside itself, installs upheld into it, and runs a command
     python3 bootstrap.py install         only what the tests need
 
 tox calls `install`, so that all its environments share .venv. This file needs the standard library
-only. The packages that it installs are listed in pyproject.toml; jars and a Java come later, when
-they are needed.
+only. The packages that it installs are those of the constraints files, byte for byte; jars and a
+Java come later, when they are needed.
 """
 
 import os
 import subprocess
 import sys
+import tempfile
 import venv
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ENVIRONMENT = HERE / ".venv"
 PYTHON = ENVIRONMENT / "bin" / "python"
-STORED = ["--config-settings", "--build-option=--compression=stored"]
+# pyspark is built here, into a wheel that is unpacked at once: it need not be compressed.
+STORED = "[bdist_wheel]\ncompression = stored\n"
 
 
 def install(extras: str) -> None:
@@ -31,11 +33,10 @@ def install(extras: str) -> None:
     """
     stamp = ENVIRONMENT / f"installed-{extras}"
     project = (HERE / "pyproject.toml").read_text()
-    needs = f"{sys.version}\n{project}"
+    pins = "".join(file.read_text() for file in sorted(HERE.glob("constraints*.txt")))
+    needs = f"{sys.version}\n{project}{pins}"
     if stamp.is_file() and stamp.read_text() == needs:
         return
-    import tomllib  # an older Python has none, and is told so before
-
     print(
         f"installing into {ENVIRONMENT} (pyspark is 450 MB: a minute or two)",
         file=sys.stderr,
@@ -48,18 +49,33 @@ def install(extras: str) -> None:
         venv.create(ENVIRONMENT, with_pip=True, clear=True)
     pip = [
         str(PYTHON),
+        "-P",
         "-m",
         "pip",
         "--disable-pip-version-check",
         "install",
         "--quiet",
         "--no-compile",
+        "--no-deps",  # the files name every package, and their hashes
     ]
-    # pyspark is built here, into a wheel that is unpacked at once: it need not be compressed. What
-    # is named gets the setting.
-    spark = [*tomllib.loads(project)["project"]["optional-dependencies"]["spark"], *STORED]
-    subprocess.run([*pip, "-e", f".[{extras}]", *spark], check=True, cwd=HERE, stdout=sys.stderr)
+    # What is built here is built by the setuptools that the first step has installed. Without that,
+    # pip would fetch one of its own, with no hash.
+    with tempfile.NamedTemporaryFile("w", suffix=".cfg") as stored:
+        stored.write(STORED)
+        stored.flush()
+        environment = os.environ | {"DIST_EXTRA_CONFIG": stored.name}
+        for step in steps(extras):
+            subprocess.run([*pip, *step], check=True, cwd=HERE, env=environment, stdout=sys.stderr)
     stamp.write_text(needs)
+
+
+def steps(extras: str) -> list[list[str]]:
+    """Return the arguments of pip's calls: packages by hash first, upheld last."""
+    chosen = [["--require-hashes", "-r", "constraints.txt"]]
+    for extra in extras.split(","):
+        file = f"constraints-{extra}.txt"
+        chosen.append(["--require-hashes", "--no-build-isolation", "-r", file])
+    return [*chosen, ["--no-build-isolation", "-e", "."]]
 
 
 def main(arguments: list[str]) -> int:
@@ -73,7 +89,12 @@ def main(arguments: list[str]) -> int:
     try:
         install("spark,dev" if tests else "spark")
     except (subprocess.CalledProcessError, OSError) as error:
-        print(f"the packages could not be installed: {error}", file=sys.stderr)
+        print(
+            f"the packages could not be installed: {error}; if this machine's package index lacks "
+            "a version of constraints*.txt, or serves other files, make these anew by "
+            "`python tools/constraints.py`",
+            file=sys.stderr,
+        )
         return 3
     if arguments[:1] == ["install"]:
         return 0

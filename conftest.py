@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from upheld.brokers import Asked, Broker, open_broker
+from upheld.masking import KNOWN
 from upheld.spec.depths import DEFAULT, DEPTHS
 from upheld.supervisor.reaper import RunScope
 
@@ -77,6 +78,13 @@ def pytest_collection_finish() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def _forget_secrets() -> Iterator[None]:
+    """Forget the secrets of each test, which would be masked in the next one."""
+    yield
+    KNOWN.forget()
 
 
 @pytest.fixture(scope="session")

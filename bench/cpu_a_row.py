@@ -108,6 +108,7 @@ def run(checkout: Path, arguments: list[str], folder: Path) -> list[tuple[str, C
     costs = folder / "costs.json"
     command = [
         sys.executable,
+        "-P",
         str(Path(__file__).resolve()),
         "--inside",
         str(costs),

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import upheld
+from upheld import commands
 from upheld.protocol.manifest import Manifest, load, shipped
 from upheld.spec import catalogue, kills
 from upheld.spec.selection import promised
@@ -152,7 +153,7 @@ def judge(chosen: Mapping[str, Iterable[str]], scratch: Path, lanes: int, within
     listed = scratch / "rows.txt"
     listed.write_text("".join(f"{name} {row}\n" for name, rows in chosen.items() for row in rows))
     designs = [argument for name in chosen for argument in ("--design", name)]
-    command = [sys.executable, "-m", "upheld", "run", *designs, "--rows", str(listed)]
+    command = commands.own_module("upheld", "run", *designs, "--rows", str(listed))
     command += ["--broker", "embedded", "--lanes", str(lanes), "--out", str(scratch / "run")]
     command += ["--max-seconds", str(min(A_RUN_S, max(1.0, within_s)))]
     with (scratch / "run.log").open("ab") as log:

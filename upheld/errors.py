@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 import upheld
+from upheld.text import printable, visible
 
 # A system call ends with these for a name that cannot be a file's, whoever the user is.
 OF_A_NAME: Final = {errno.ENAMETOOLONG, errno.ELOOP}
@@ -35,6 +36,9 @@ class Problem(Exception):
     """A problem that the user can act on; its text is one clear sentence."""
 
     exit_code = ExitCode.HARNESS_FAILED
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__(visible(text))
 
 
 class MachineProblem(Problem):
@@ -62,7 +66,7 @@ def is_interrupt(error: BaseException) -> bool:
 
 
 def problem_of(error: BaseException) -> Problem | None:
-    """Return the problem that an exception of the system means; None if it is a fault of ours."""
+    """Return the problem that an error of the system means; None if it is ours."""
     if isinstance(error, MemoryError):
         return MachineProblem("This machine has too little memory for it.")
     if not isinstance(error, OSError):
@@ -74,28 +78,28 @@ def problem_of(error: BaseException) -> Problem | None:
 
 
 def harness_failed(error: BaseException, trace: Path | None) -> str:
-    """Return the sentence on an exception that nothing foresaw, and where to report it."""
-    said = " ".join(f"{type(error).__name__}: {error}".split())
+    """Return the sentence on an exception that nothing foresaw."""
+    said = visible(" ".join(f"{type(error).__name__}: {error}".split()))
     return f"the harness failed ({said}); {to_report(trace)}"
 
 
 def to_report(trace: Path | None) -> str:
-    """Return the request to report a fault of the harness, with the file of its traceback."""
+    """Return the request to report a fault, with the file of its traceback."""
     with_it = f", with its traceback in {trace}" if trace else ""
     return f"please report this fault of upheld {upheld.__version__} at {_page()}{with_it}."
 
 
 def kept(error: BaseException, folder: Path | None = None) -> Path | None:
-    """Write a traceback to a new file; return the file, or None if there is no room for it.
+    """Write a traceback to a new file, and return it; None if there is no room.
 
-    It is in the folder, or else among the temporary files.
+    The file is in the folder, or else among the temporary files.
     """
     try:
         if folder:
             folder.mkdir(parents=True, exist_ok=True)
         descriptor, name = tempfile.mkstemp(".txt", "harness-failed-", folder)
         with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write("".join(traceback.format_exception(error)))
+            file.write(printable("".join(traceback.format_exception(error))))
     except OSError:
         return None
     return Path(name)

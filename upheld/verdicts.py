@@ -6,11 +6,12 @@ A step, a fault or the supervisor raises them.
 from collections import Counter
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from upheld.errors import Problem
+from upheld.text import encodable, visible
 
 ATTEMPTS = 5  # at a row, if its fault missed its moment
 
@@ -39,17 +40,20 @@ class Reason(StrEnum):
     HARNESS_FAILED = "harness-failed"
 
 
+_Text = Annotated[str, BeforeValidator(encodable)]  # a history has to hold it
+
+
 class Anomaly(BaseModel):
     """One named way in which a history is wrong, with the record that shows it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
-    text: str
-    key: str | None = None
-    source: str | None = None  # the input record concerned, as topic-partition@offset
-    expected: str | None = None
-    got: str | None = None
+    text: _Text
+    key: _Text | None = None
+    source: _Text | None = None  # the input record concerned, as topic-partition@offset
+    expected: _Text | None = None
+    got: _Text | None = None
 
 
 _FABRICATED = {"phantom", "uncommitted-visible", "torn"}  # a value that no input gives
@@ -75,6 +79,9 @@ class Outcome(Exception):
     verdict: Verdict
     code: Reason | None = None
 
+    def __init__(self, *lines: str) -> None:
+        super().__init__("\n".join(map(visible, lines)))
+
 
 class Violated(Outcome):
     """The guarantee did not hold; carries the anomalies, at least one."""
@@ -82,7 +89,7 @@ class Violated(Outcome):
     verdict = Verdict.VIOLATED
 
     def __init__(self, anomalies: list[Anomaly]) -> None:
-        super().__init__("\n".join(f"{a.name}: {a.text}" for a in anomalies[:5]))
+        super().__init__(*(f"{a.name}: {a.text}" for a in anomalies[:5]))
         self.anomalies = anomalies
 
     @classmethod

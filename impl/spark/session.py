@@ -221,7 +221,8 @@ def keep_classes() -> None:
 
 def _archive(java: str) -> Path:
     """Return where the classes are kept that this Java loads for this pyspark."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    cache = named if named.is_absolute() else Path.home() / ".cache"
     name = hashlib.sha256(f"{Path(java).resolve()} {pyspark.__file__}".encode()).hexdigest()[:16]
     return cache / "upheld" / f"spark-{name}.jsa"
 
@@ -258,7 +259,7 @@ def _start_jvm(scratch: Path, options: Sequence[str]) -> None:
     address = scratch / "gateway"
     java = _java()
     jars = subprocess.run(
-        [sys.executable, "-m", "upheld.brokers.jars", FOLDER / "jars"],
+        [sys.executable, "-P", "-m", "upheld.brokers.jars", FOLDER / "jars"],
         stdout=subprocess.PIPE,
         text=True,
         check=True,

@@ -4,7 +4,6 @@ It passes its control. One run judges all of them.
 """
 
 import json
-import sys
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from pathlib import Path
 import pytest
 from watched import watched
 
-from upheld import report
+from upheld import commands, report
 from upheld.checks import CHECKS
 from upheld.protocol.manifest import load, shipped
 from upheld.report import RowResult
@@ -68,7 +67,7 @@ def run(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -
         str(out),
         *designs,
     ]
-    command = [sys.executable, "-m", "upheld", "run", *options]
+    command = commands.own_module("upheld", "run", *options)
     code = watched(command, out / "said.txt", RUN_S, pytestconfig)
     rows: dict[str, dict[str, RowResult]] = defaultdict(dict)
     for row in report.read(out / "report.jsonl")[0]:

@@ -21,6 +21,7 @@ from upheld.brokers.engine import (
     container_of,
     find_image,
     first_line,
+    pin_of,
 )
 from upheld.brokers.node import (
     HEAP,
@@ -34,6 +35,7 @@ from upheld.brokers.node import (
     new_cluster_id,
 )
 from upheld.errors import MachineProblem
+from upheld.masking import private
 from upheld.supervisor.reaper import RunScope
 
 IMAGE: Final = "apache/kafka:4.3.1"
@@ -137,7 +139,7 @@ def _start(run: RunScope, log: Path, image: str, why: str) -> ContainerBroker:
         run.container(made.id)
         log.write_text("")
         kept = _KeptLog(made, log)
-        version = f"image {image} ({made.image.short_id})"
+        version = f"image {pin_of(made.image, image)}"
         broker = ContainerBroker(f"{host}:{port}", version, why, container, kept, cluster_id)
         await_ready(broker.bootstrap, {}, cluster_id, kept.ended, log)
     except BaseException as failure:
@@ -163,7 +165,7 @@ class _KeptLog:
 
     def _copy(self, since: float | None) -> None:
         with (
-            self.path.open("ab", buffering=0) as log,
+            open(self.path, "ab", buffering=0, opener=private) as log,
             contextlib.suppress(*EngineErrors),
         ):
             for piece in self._container.logs(stream=True, follow=True, since=since):

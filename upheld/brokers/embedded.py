@@ -32,6 +32,7 @@ from upheld.brokers.node import (
 )
 from upheld.brokers.security import PLAINTEXT, secure_listener
 from upheld.errors import MachineProblem
+from upheld.masking import private
 from upheld.supervisor.reaper import RunScope
 
 _FORMAT_DEADLINE_S: Final = 60.0
@@ -233,9 +234,10 @@ class Launch:
             *main,
             str(home / "server.properties"),
         ]
-        with self.log.open("ab") as log:
+        with open(self.log, "ab", opener=private) as log:
             return subprocess.Popen(
                 command,
+                cwd=home,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -13,6 +13,7 @@ import requests
 from docker.errors import DockerException, ImageNotFound
 
 from upheld.supervisor.reaper import RUN_LABEL, RunScope
+from upheld.text import visible
 
 ENGINE_ANSWER_S: Final = 5
 EngineErrors = (DockerException, requests.RequestException)
@@ -59,6 +60,35 @@ def find_image(*candidates: str) -> str:
     return wanted
 
 
+class ImageName(NamedTuple):
+    """The parts of an image's name; a tag and a digest are empty if it has none."""
+
+    repository: str
+    tag: str
+    digest: str
+
+
+def parts_of(image: str) -> ImageName:
+    """Return the parts of an image's name: a colon may also stand before a host's port."""
+    named, _, digest = image.partition("@")
+    before, _, after = named.rpartition(":")
+    if not before or "/" in after:
+        return ImageName(named, "", digest)
+    return ImageName(before, after, digest)
+
+
+def pin_of(image: Any, name: str) -> str:
+    """Return an image's name with the digest by which any engine gets the same content.
+
+    An image that was built here has none. It is called unpinned, and has the id that this engine
+    gave it.
+    """
+    repository = parts_of(name).repository
+    known = image.attrs.get("RepoDigests") or []
+    own = [each for each in known if each.startswith(f"{repository}@")]
+    return next(iter([*own, *known]), f"{name}, unpinned, {image.short_id}")
+
+
 class Placed(NamedTuple):
     """A container that is not started yet, and the host where its port can be reached."""
 
@@ -91,12 +121,10 @@ def _pull(image: str) -> None:
 
     A minute of silence is a failure.
     """
-    print(f"pulling {image}", file=sys.stderr)
-    repository, _, tag = image.partition("@")[0].rpartition(":")
-    if not repository or "/" in tag:
-        repository = image
-        tag = "latest"
+    print(f"pulling {visible(image)}", file=sys.stderr)
+    name = parts_of(image)
     engine = docker.from_env(timeout=_PULL_SILENCE_S)
-    for progress in engine.api.pull(repository, tag=tag, stream=True, decode=True):
+    wanted = name.digest or name.tag or "latest"
+    for progress in engine.api.pull(name.repository, tag=wanted, stream=True, decode=True):
         if "error" in progress:
             raise DockerException(progress["error"])

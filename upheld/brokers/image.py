@@ -9,7 +9,6 @@ linked with. All are from this machine. It takes the `KAFKA_…` variables that 
 
 import argparse
 import io
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -17,6 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import IO, Final
 
+from upheld import commands
 from upheld.brokers.jars import jar_set
 from upheld.errors import MachineProblem, Problem
 
@@ -128,7 +128,7 @@ def _runtime() -> Path:
 def _busybox() -> Path:
     """Return a busybox that needs no library: its file names no program interpreter."""
     for name in ("busybox.static", "busybox"):
-        found = shutil.which(name)
+        found = commands.program(name)
         if found and b"/ld-linux" not in Path(found).resolve().read_bytes()[:_HEAD_BYTES]:
             return Path(found).resolve()
     raise MachineProblem(
@@ -140,7 +140,7 @@ def _c_library(runtime: Path) -> list[Path]:
     """Return the C libraries of the runtime, at the paths where its loader looks."""
     linked = [runtime / "bin" / "java", *sorted(runtime.glob("lib/**/*.so"))]
     answer = subprocess.run(
-        ["ldd", *map(str, linked)],
+        [commands.program("ldd") or "ldd", *map(str, linked)],
         capture_output=True,
         text=True,
         timeout=_LDD_DEADLINE_S,

@@ -9,8 +9,11 @@ too, so that a design in any language can have its jars from its own lock folder
 """
 
 import argparse
+import errno
 import hashlib
 import os
+import re
+import stat
 import sys
 import tempfile
 import tomllib
@@ -30,6 +33,10 @@ _CONNECT_TIMEOUT_S: Final = 20
 _TRIES: Final = 2
 _PARALLEL_FETCHES: Final = 6
 _REASON_CHARS: Final = 160
+_SHOWN_CHARS: Final = 60
+_LOCK_BYTES: Final = 4 << 20
+_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,199}")
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
 Fetch = Callable[["Jar", Path], Path]
 
@@ -52,17 +59,31 @@ class Jar:
         )
 
     def is_whole(self, path: Path) -> bool:
-        """Return whether the file is the locked one, byte for byte."""
+        """Return whether the file is the locked one, byte for byte.
+
+        Only a regular file can be: a pipe would never answer, and a device never end.
+        """
         try:
+            _demand_regular(path)
             with path.open("rb") as file:
                 return hashlib.file_digest(file, "sha256").hexdigest() == self.sha256
         except OSError:
             return False
 
 
+def _demand_regular(path: Path) -> None:
+    """Raise OSError for a file that a read might wait at for ever, such as a pipe."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError(errno.EINVAL, "it is no regular file", str(path))
+
+
 def cache_home() -> Path:
-    """Return the user's cache folder of this project; XDG_CACHE_HOME moves it."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "upheld"
+    """Return the user's cache folder of this project; XDG_CACHE_HOME moves it.
+
+    A relative one is passed over, as its specification demands.
+    """
+    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (named if named.is_absolute() else Path.home() / ".cache") / "upheld"
 
 
 class JarSet(NamedTuple):
@@ -79,21 +100,52 @@ def read_lock(lock: Path) -> JarSet:
         UsageProblem: There is no lock, or one without checksums, which locks nothing.
     """
     try:
-        content = tomllib.loads(lock.read_text(encoding="utf-8"))
-        jars = [
-            Jar(e["groupId"], e["artifactId"], e["version"], e.get("classifier", ""), e["sha256"])
-            for e in content["dependencies"]
-        ]
-        return JarSet(content["environment"]["name"], jars)
+        content = tomllib.loads(_text_of(lock))
+        jars = [_locked(each) for each in content["dependencies"]]
+        return JarSet(_part(content["environment"], "name"), jars)
     except FileNotFoundError:
         raise UsageProblem(
             f"There is no {LOCK_NAME} in {lock.parent}; run `jgo lock` there."
         ) from None
-    except (OSError, ValueError, KeyError, TypeError) as damage:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as damage:
+        said = f"{type(damage).__name__}: {damage}"[:_REASON_CHARS]
         raise UsageProblem(
-            f"{lock} is not a jgo lock with a sha256 for every jar ({damage!r}); run `jgo lock` "
+            f"{lock} is not a jgo lock with a sha256 for every jar ({said!r}); run `jgo lock` "
             "there."
         ) from None
+
+
+def _text_of(lock: Path) -> str:
+    """Return a lock's text, or raise ValueError for a file that is too large to be one."""
+    _demand_regular(lock)
+    with lock.open("rb") as file:
+        content = file.read(_LOCK_BYTES + 1)
+    if len(content) > _LOCK_BYTES:
+        raise ValueError(f"it has more than {_LOCK_BYTES} bytes")
+    return content.decode()
+
+
+def _locked(entry: dict[str, object]) -> Jar:
+    """Return a jar of a lock, whose fields are all of the form that they have to have."""
+    return Jar(
+        _part(entry, "groupId"),
+        _part(entry, "artifactId"),
+        _part(entry, "version"),
+        _part(entry, "classifier") if entry.get("classifier") else "",
+        _part(entry, "sha256", _SHA256),
+    )
+
+
+def _part(entry: dict[str, object], name: str, form: re.Pattern[str] = _NAME) -> str:
+    """Return a field of a lock that becomes a part of a path or of an address.
+
+    Raises:
+        ValueError: It has another form, such as one that leads out of the cache.
+    """
+    value = entry[name]
+    if not isinstance(value, str) or not form.fullmatch(value):
+        raise ValueError(f"{name} is {str(value)[:_SHOWN_CHARS]!r}")
+    return value
 
 
 def jar_set(name_or_folder: str | Path, fetch: Fetch | None = None) -> list[Path]:
@@ -147,6 +199,8 @@ def _fill(cache: Path, jars: list[Jar], fetch: Fetch) -> None:
 
 def _fetch_one(jar: Jar, cache: Path, incoming: Path, fetch: Fetch) -> None:
     trouble = ""
+    if (place := cache / jar.file_name).is_dir():
+        raise MachineProblem(f"{place} is a folder where a jar has to be; remove it.")
     for attempt in range(_TRIES):
         try:
             arrived = fetch(jar, incoming / str(attempt))
@@ -155,7 +209,7 @@ def _fetch_one(jar: Jar, cache: Path, incoming: Path, fetch: Fetch) -> None:
             trouble = f"cannot be fetched ({reason[:_REASON_CHARS]})"
             continue
         if jar.is_whole(arrived):
-            arrived.replace(cache / jar.file_name)
+            arrived.replace(place)
             return
         trouble = f"has not the content that its lock names (SHA-256 {jar.sha256[:12]}…)"
     raise MachineProblem(

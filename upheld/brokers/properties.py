@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from upheld.errors import UsageProblem
+from upheld.masking import KNOWN
 
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r"}
 # Java's names for PEM inside the file -> librdkafka's for a file that holds it
@@ -46,6 +47,7 @@ def read_client_properties(source: Path, scratch: Path) -> dict[str, str]:
         reason = getattr(failure, "strerror", None) or "it is not UTF-8 text"
         raise UsageProblem(f"--client-properties {source} cannot be read: {reason}.") from None
     client: dict[str, str] = {}
+    KNOWN.learn_all(given)
     for name, value in given.items():
         if name == "sasl.jaas.config":
             client |= _login(value, source)

@@ -14,6 +14,7 @@ from typing import Final
 
 from upheld.brokers.java import Java
 from upheld.errors import MachineProblem
+from upheld.masking import KNOWN
 
 _KEYTOOL_DEADLINE_S: Final = 60
 _USER: Final = "upheld"
@@ -39,6 +40,7 @@ def secure_listener(folder: Path, java: Java) -> Security:
     The keytool beside any Java makes the certificate.
     """
     password = secrets.token_urlsafe(24)
+    KNOWN.learn("ssl.keystore.password", password)
     keystore = folder / "broker.p12"
     certificate = folder / "ca.pem"
     store = ["-keystore", str(keystore), "-storetype", "PKCS12", "-alias", "broker"]

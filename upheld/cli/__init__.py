@@ -22,6 +22,7 @@ from upheld.errors import (
     problem_of,
 )
 from upheld.supervisor import interrupts
+from upheld.text import visible
 from upheld.ui import streams
 
 INTERRUPTED = ExitCode.INTERRUPTED
@@ -132,11 +133,13 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong in one sentence."""
-        self.exit(UsageProblem.exit_code, f"{self.prog}: {message}. See {self.prog} --help.\n")
+        self.exit(
+            UsageProblem.exit_code, f"{self.prog}: {visible(message)}. See {self.prog} --help.\n"
+        )
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one command; returns its exit code, whatever becomes of the reader of its output."""
+    """Run one command; returns its exit code, whatever becomes of its output."""
     with streams.lasting() as lost, interrupts.heard():
         if sentence := lost():
             _say(sentence)

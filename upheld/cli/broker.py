@@ -5,6 +5,7 @@ import contextlib
 
 from upheld.cli.machine import opened_broker, out_folder, run_scope
 from upheld.errors import MachineProblem
+from upheld.text import visible
 
 
 def run_broker(arguments: argparse.Namespace) -> int:
@@ -14,7 +15,9 @@ def run_broker(arguments: argparse.Namespace) -> int:
         broker = opened_broker(arguments, run, out)
         with contextlib.suppress(KeyboardInterrupt):  # its normal end
             print(
-                f"{broker.kind} {broker.version} answers at {broker.bootstrap}; Ctrl-C ends it",
+                visible(
+                    f"{broker.kind} {broker.version} answers at {broker.bootstrap}; Ctrl-C ends it"
+                ),
                 flush=True,
             )
             while not broker.ended(1.0):

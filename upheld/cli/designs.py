@@ -9,6 +9,7 @@ from upheld.cli.machine import opened_broker, out_folder, prepare_all, run_scope
 from upheld.errors import ExitCode
 from upheld.runner.smoke import Site, Watch, count, smoke
 from upheld.scaffold import new
+from upheld.text import visible
 from upheld.ui.console import console
 from upheld.ui.progress import Progress
 from upheld.ui.timeleft import Mean
@@ -26,7 +27,8 @@ class Checked(NamedTuple):
 def new_design(arguments: argparse.Namespace) -> int:
     """Write a design to start from."""
     new(arguments.directory)
-    print(f"{arguments.directory} holds a design; try: upheld smoke --design {arguments.directory}")
+    folder = visible(str(arguments.directory))
+    print(f"{folder} holds a design; try: upheld smoke --design {folder}")
     return 0
 
 

@@ -19,6 +19,7 @@ from upheld.cli.choices import look_for_garbage_seldom, seed_of
 from upheld.errors import OF_A_NAME, MachineProblem, UsageProblem
 from upheld.kafka.feed import Feed
 from upheld.kafka.reading import Reading
+from upheld.masking import KNOWN
 from upheld.protocol.manifest import Manifest
 from upheld.report import Writer
 from upheld.report.folder import locked
@@ -26,6 +27,7 @@ from upheld.stores import GIVEN
 from upheld.supervisor.environment import prepare
 from upheld.supervisor.interrupts import held
 from upheld.supervisor.reaper import RunScope
+from upheld.text import visible
 from upheld.trial.rig import Rig
 from upheld.ui.console import waiting
 
@@ -150,6 +152,7 @@ def given_stores(asked: list[str]) -> dict[str, str]:
                 f"--store {kind!r} is not KIND=ADDRESS with KIND one of {', '.join(GIVEN)}, as in "
                 f"{example}."
             )
+        KNOWN.learn(kind, address)
         found[kind] = GIVEN[kind](address)
     return found
 
@@ -185,8 +188,10 @@ def opened_rig(
         broker = opened_broker(arguments, run, out)
         opened.callback(broker.close)
         say.print(
-            f"upheld {upheld.__version__}, seed {seed}, broker {broker.kind} {broker.version} "
-            f"({broker.why})",
+            visible(
+                f"upheld {upheld.__version__}, seed {seed}, broker {broker.kind} {broker.version} "
+                f"({broker.why})"
+            ),
             markup=False,
         )
         prepare_all(designs, run, out)

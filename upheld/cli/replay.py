@@ -6,6 +6,7 @@ import json
 from upheld.cli.choices import look_for_garbage_seldom
 from upheld.errors import ExitCode, UsageProblem
 from upheld.judging.rejudge import judge
+from upheld.text import visible_data
 
 WORST_FIRST = (  # as in a run
     ExitCode.VIOLATED,
@@ -27,6 +28,6 @@ def judge_history(arguments: argparse.Namespace) -> int:
         if not arguments.json:
             print(judgements[-1].text, flush=True)
     if arguments.json:
-        print(json.dumps([j.model_dump(mode="json") for j in judgements], indent=2))
+        print(json.dumps([visible_data(j.model_dump(mode="json")) for j in judgements], indent=2))
     codes = {judgement.exit_code for judgement in judgements}
     return next(code for code in WORST_FIRST if code in codes)

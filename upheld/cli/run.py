@@ -1,6 +1,7 @@
 """`upheld run` and `upheld merge`: judge designs, then print table and exit code."""
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from upheld import commands
 from upheld.cli.choices import (
     given,
     manifests,
@@ -38,7 +40,8 @@ from upheld.runner.shards import merge, shard
 from upheld.spec import catalogue, durations
 from upheld.spec.depths import share_of
 from upheld.spec.selection import chosen_rows, demand_known
-from upheld.ui.console import console
+from upheld.text import visible, visible_data
+from upheld.ui.console import PlainConsole, console
 
 
 def run_designs(arguments: argparse.Namespace) -> int:
@@ -115,7 +118,7 @@ def judge_in_turn(
 
     With a line to another run, judge the rows that this run asks for.
     """
-    say = Console(quiet=True) if line else console(stderr=arguments.json)
+    say = PlainConsole(quiet=True) if line else console(stderr=arguments.json)
     unprepared = [] if line else [design for design in choice.manifests if choice.rows[design.name]]
     plugin: Plugin | None = None
     try:
@@ -154,7 +157,7 @@ def _judge_with(plugin: Plugin, given: Path | None, out: Path) -> None:
 def judge_in_lanes(arguments: argparse.Namespace, choice: Choice, out: Path, say: Console) -> Lanes:
     """Judge in several processes side by side."""
     account = Lanes(choice, out, seed_of(arguments), say)
-    command = [sys.executable, "-m", "upheld", *arguments.argv, "--seed", str(account.seed)]
+    command = commands.own_module("upheld", *arguments.argv, "--seed", str(account.seed))
     with run_scope() as run:
         prepare_all([design for design in choice.manifests if choice.rows[design.name]], run, out)
         with account.progress:
@@ -173,7 +176,7 @@ def ending(
     """Print the end of a run, and return its exit code."""
     say = account.console
     if as_json:
-        print(summary.model_dump_json(indent=2))
+        print(json.dumps(visible_data(summary.model_dump(mode="json")), indent=2))
     else:
         promises = {g.id: g.promise for g in found.guarantees.values()}
         say.print(table(account.choice.results, promises))
@@ -181,7 +184,7 @@ def ending(
         if left_out := account.left_out():
             say.print(left_out, markup=False)
     if account.problem:
-        print(f"upheld: {account.problem}", file=sys.stderr)
+        print(f"upheld: {visible(account.problem)}", file=sys.stderr)
     return int(summary.exit_code or (MachineProblem.exit_code if account.problem else 0))
 
 
@@ -231,7 +234,7 @@ def merge_reports(arguments: argparse.Namespace) -> int:
     out = arguments.out or out_folder()
     rows, summary = merge(arguments.folders, out)
     if arguments.json:
-        print(summary.model_dump_json(indent=2))
+        print(json.dumps(visible_data(summary.model_dump(mode="json")), indent=2))
     else:
         say = console()
         say.print(table(rows, {g.id: g.promise for g in catalogue.load().guarantees.values()}))

@@ -70,7 +70,7 @@ def sweep_design(arguments: argparse.Namespace) -> int:
 def swept(
     arguments: argparse.Namespace, design: Manifest, journal: Journal, out: Path
 ) -> list[Result]:
-    """Kill the design at each chosen point that the journal has no result of; return all."""
+    """Kill the design at each chosen point without a result; return all results."""
     say = console(stderr=arguments.json)
     if arguments.disk and (lacking := Disk.lacking()):
         say.print(

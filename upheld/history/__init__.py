@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from upheld.errors import UsageProblem
 from upheld.history.events import EVENT, AnyEvent, Application, Begun, Ended, Event, Record
+from upheld.masking import private
 
 E = TypeVar("E", bound=Event)
 
@@ -28,7 +29,7 @@ class History:
         self._of: dict[type[Event], list[AnyEvent]] = defaultdict(list)  # the same, by kind
         # Results that the checks derive from the events, so that they derive them once.
         self.derived: dict[Hashable, object] = {}
-        self._file = path.open("w", encoding="utf-8") if path else None
+        self._file = open(path, "w", encoding="utf-8", opener=private) if path else None  # noqa: SIM115
         for event in events or []:
             self.add(event)
 

@@ -9,13 +9,13 @@ that is loaded here has that name as well.
 
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Iterable
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
+from upheld import commands
 from upheld.verdicts import MachineLacks, MarkMissed
 
 PROBE_S: Final = 10.0
@@ -72,7 +72,7 @@ class WallClock:
             MachineLacks: This machine cannot load it at all.
         """
         code = "import time; print(time.time())"
-        probe = [sys.executable, "-S", "-c", code]
+        probe = commands.bare_python("-c", code)
         shown = subprocess.run(
             probe,
             env=os.environ | self.environment,

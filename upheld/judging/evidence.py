@@ -15,6 +15,7 @@ from upheld.history.events import Instance
 from upheld.judging.shrink import shrink
 from upheld.report import RowResult
 from upheld.report.timeline import drawn, lanes, picture
+from upheld.text import visible
 
 LOG_LINES = 4  # of each instance
 LOG_COLUMNS = 130
@@ -59,6 +60,5 @@ def last_words(history: History, logs: Path) -> Iterator[str]:
             lines = [
                 line for line in file.read().decode(errors="replace").splitlines() if line.strip()
             ]
-            yield from (
-                f"{name}  {SECRET.sub(HIDDEN, line)[:LOG_COLUMNS]}" for line in lines[-LOG_LINES:]
-            )
+            for line in lines[-LOG_LINES:]:
+                yield f"{name}  {SECRET.sub(HIDDEN, visible(line))[:LOG_COLUMNS]}"

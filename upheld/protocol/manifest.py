@@ -6,7 +6,6 @@ broker is started. One sentence names the file and the field.
 
 import os
 import shutil
-import sys
 import tomllib
 from pathlib import Path
 from typing import Literal
@@ -14,6 +13,7 @@ from typing import Literal
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 import upheld
+from upheld.commands import PYTHON
 from upheld.errors import UsageProblem
 from upheld.protocol.capabilities import Capability
 from upheld.protocol.messages import Mode
@@ -165,7 +165,7 @@ def _filled(argument: object, folder: Path) -> object:
     """
     if not isinstance(argument, str):
         return argument
-    return argument.replace("{python}", sys.executable).replace("{dir}", str(folder))
+    return argument.replace("{python}", PYTHON).replace("{dir}", str(folder))
 
 
 def _first(error: ValidationError) -> str:
@@ -229,7 +229,7 @@ def _demand_program(manifest: Manifest, field: str, command: tuple[str, ...]) ->
         raise UsageProblem(
             f"{manifest.file}: `{field}` starts with {program}, which cannot be run here."
         )
-    script = arguments[0] if program == sys.executable and arguments else "-"
+    script = arguments[0] if program == PYTHON and arguments else "-"
     if not script.startswith("-") and not (manifest.folder / script).exists():
         raise UsageProblem(
             f"{manifest.file}: `{field}` runs {script}, which does not exist in its folder."

@@ -1,6 +1,7 @@
 """The card of a failing row, with the command that repeats it."""
 
 from upheld.report.model import RowResult
+from upheld.text import visible
 
 ANOMALIES_SHOWN = 3
 
@@ -42,4 +43,4 @@ def card(row: RowResult, reproduce: str) -> str:
     if row.picture:
         lines.append(f"  picture   {row.picture}")
     lines.append(f"  again     {reproduce}")
-    return "\n".join(lines)
+    return "\n".join(map(visible, lines))

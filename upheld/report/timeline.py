@@ -13,6 +13,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 from upheld.checks.view import view_of
 from upheld.history import History
 from upheld.history.events import Application, Committed, Connection, Instance, Mark, Record
+from upheld.text import visible
 from upheld.verdicts import Anomaly
 
 COLUMNS = 72  # of the text
@@ -197,7 +198,7 @@ def drawn(found: list[Lane]) -> Iterator[str]:
         for moment in lane.moments:
             if moment.sign:
                 cells[_column(moment.at_ms, end_ms)] = moment.sign
-        yield f"{lane.name[:NAMES]:<{NAMES}} {''.join(cells)}".rstrip()
+        yield f"{visible(lane.name)[:NAMES]:<{NAMES}} {''.join(cells)}".rstrip()
     yield f"{'':<{NAMES}} 0{f'{end_ms / 1000:.1f} s':>{COLUMNS - 1}}"
 
 
@@ -214,14 +215,14 @@ def picture(found: list[Lane], title: str) -> str:
         viewBox=f"0 0 {PICTURE} {height}",
         style="font: 12px sans-serif; background: white",
     )
-    SubElement(root, "text", x="8", y="18", style="font-weight: bold").text = title
+    SubElement(root, "text", x="8", y="18", style="font-weight: bold").text = visible(title)
 
     def x(at_ms: int) -> float:
         return LEFT + at_ms / end_ms * (PICTURE - LEFT - 12)
 
     for number, lane in enumerate(found, 1):
         top = ROW * number
-        SubElement(root, "text", x="8", y=str(top + 17)).text = lane.name
+        SubElement(root, "text", x="8", y=str(top + 17)).text = visible(lane.name)
         for begin_ms, until_ms in lane.spans:
             width = max(1.0, x(until_ms) - x(begin_ms))
             SubElement(root, "rect", _box(x(begin_ms), top + 9, width, 8, PALE))
@@ -233,7 +234,7 @@ def picture(found: list[Lane], title: str) -> str:
         for moment in (m for m in lane.moments if m.sign):
             ink = LOUD if moment.sign in LOUD_SIGNS else INK
             mark = SubElement(root, "rect", _box(x(moment.at_ms), top + 4, 3, 18, ink))
-            SubElement(mark, "title").text = f"{moment.words}, {moment.at_ms} ms"
+            SubElement(mark, "title").text = f"{visible(moment.words)}, {moment.at_ms} ms"
     for at_ms in range(0, end_ms + 1, _step_ms(end_ms)):
         label = SubElement(
             root, "text", {"x": f"{x(at_ms):.1f}", "y": str(height - 8), "text-anchor": "middle"}

@@ -10,9 +10,11 @@ from io import FileIO
 from pathlib import Path
 
 from pydantic import ValidationError
+from pydantic_core import to_json
 
 from upheld.errors import UsageProblem
 from upheld.report.model import DEPTHS_SINCE, FORMAT, RowResult, Summary
+from upheld.text import visible_data
 
 
 class Writer:
@@ -32,7 +34,7 @@ class Writer:
         Raises:
             OSError: The line cannot be written whole.
         """
-        text = (line.model_dump_json() + "\n").encode()
+        text = to_json(visible_data(line.model_dump(mode="json"))) + b"\n"
         began = self._file.tell()
         if self._file.write(text) < len(text):
             self._file.truncate(began)

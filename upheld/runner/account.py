@@ -5,6 +5,7 @@ import time
 from collections.abc import Collection
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from shlex import quote
 from typing import Final
 
 from rich.console import Console
@@ -104,7 +105,8 @@ class RunAccount:
         if result.verdict in {Verdict.VIOLATED, Verdict.INCONCLUSIVE, Verdict.HARNESS_ERROR}:
             spec = self.choice.specs.get(result.design, result.design)
             scenario = result.id.partition("[")[0]
-            again = f"{self.choice.again} --design {spec} --only '@{scenario}' --seed {self.seed}"
+            again = f"{self.choice.again} --design {quote(spec)} --only '@{scenario}'"
+            again += f" --seed {self.seed}"
             self.progress.message(card(result, again))
 
     def why_to_stop(self, result: RowResult) -> str | None:

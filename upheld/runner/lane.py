@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from upheld.errors import Problem, UsageProblem
 from upheld.report import RowResult
@@ -16,7 +15,9 @@ from upheld.runner.choice import Choice
 from upheld.runner.lanes import VARIABLE
 from upheld.runner.plugin import Plugin
 from upheld.supervisor.reaper import RUN_VARIABLE
+from upheld.text import visible_data
 from upheld.trial.rig import Rig
+from upheld.ui.console import PlainConsole
 from upheld.ui.timeleft import RowKey
 from upheld.verdicts import Verdict
 
@@ -31,7 +32,7 @@ class Line:
 
     def tell(self, kind: str, **what: Any) -> None:
         """Send one message to the run."""
-        self._out.write(json.dumps({"kind": kind} | what) + "\n")
+        self._out.write(json.dumps(visible_data({"kind": kind} | what)) + "\n")
         self._out.flush()
 
 
@@ -39,7 +40,7 @@ class LanePlugin(Plugin):
     """The judge in a lane: it judges one row at a time, as asked, until the end."""
 
     def __init__(self, rig: Rig, choice: Choice, line: Line) -> None:
-        super().__init__(rig, choice, Console(quiet=True))
+        super().__init__(rig, choice, PlainConsole(quiet=True))
         self.line = line
         self.is_alone = False
 

@@ -30,6 +30,7 @@ from upheld.runner.account import RunAccount
 from upheld.runner.choice import Choice
 from upheld.supervisor.interrupts import heard
 from upheld.supervisor.reaper import RunScope
+from upheld.text import visible
 from upheld.ui.timeleft import RowKey
 
 LAST_WORDS_S: Final = 1.0  # a lane has ended by then, but its children may still have its stderr
@@ -183,7 +184,7 @@ class Lanes(RunAccount):
                     self.choice.again = f"upheld run --broker {line['broker']}"
                     self.progress.message(
                         f"upheld {upheld.__version__}, seed {self.seed}, {len(self.lanes)} lanes, "
-                        f"each on broker {self.broker[0]} ({line['why']})"
+                        f"each on broker {visible(self.broker[0])} ({visible(line['why'])})"
                     )
             case "row":
                 result = RowResult(**line)
@@ -201,7 +202,8 @@ class Lanes(RunAccount):
                 self.time_left.postponed(lane.number)
                 self.progress.stopped(lane.number)
                 self.progress.message(
-                    f"again, alone: {self._named(line['design'], line['id'])}: {line['reason']}"
+                    f"again, alone: {self._named(line['design'], line['id'])}: "
+                    f"{visible(line['reason'])}"
                 )
                 lane.state = "waits"
             case "problem":
@@ -267,4 +269,4 @@ def _pass_on(lane: Lane, say: Callable[[str], None]) -> None:
     """Print the other output of a lane above the live line, which it would garble."""
     assert lane.process.stderr
     for line in lane.process.stderr:
-        say(line.rstrip("\n"))
+        say(visible(line.rstrip("\n")))

@@ -23,6 +23,7 @@ from upheld.protocol.manifest import Manifest
 from upheld.report import Cost, RowResult, Summary
 from upheld.runner.account import RunAccount
 from upheld.runner.choice import Choice
+from upheld.runner.junit import plain
 from upheld.runner.trouble import trouble
 from upheld.spec.gherkin import ON_A_CLUSTER, TIMED, Row, Scenario
 from upheld.steps import modules
@@ -192,7 +193,7 @@ class Plugin(RunAccount):
         self.report(result)
         if self.is_last_word(result):
             for report in reports:
-                item.ihook.pytest_runtest_logreport(report=report)
+                item.ihook.pytest_runtest_logreport(report=plain(report))
         if why := self.why_to_stop(result):
             item.session.shouldstop = self.stopped = why
         return True

@@ -26,6 +26,7 @@ from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import Mode, Ready, Start, Stopped
 from upheld.supervisor.instance import Instance, Options
 from upheld.supervisor.reaper import RunScope
+from upheld.text import visible
 from upheld.ui.progress import Progress
 from upheld.ui.timeleft import Mean
 from upheld.verdicts import AdapterBreach
@@ -127,7 +128,8 @@ class _Turn:
     def checks(self, watch: Watch | None) -> list[Check]:
         """Go through the conversation, and leave no process behind in any case."""
         found: list[Check] = []
-        for check in self._seen(watch):
+        for seen in self._seen(watch):
+            check = seen._replace(text=visible(seen.text))
             found.append(check)
             if watch:
                 watch.finished(check)

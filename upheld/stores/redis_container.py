@@ -6,15 +6,20 @@ It is for machines that have an engine and no server on PATH.
 import contextlib
 import functools
 import os
+import sys
 from collections.abc import Iterator
 from typing import Any, Final
 
+import docker
+
 from upheld.brokers.engine import (
+    ENGINE_ANSWER_S,
     EngineErrors,
     NoContainerError,
     container_of,
     find_image,
     first_line,
+    pin_of,
 )
 from upheld.brokers.node import free_ports
 from upheld.errors import MachineProblem
@@ -29,12 +34,16 @@ _PORT: Final = 6379
 def redis_image() -> tuple[str, str]:
     """Return an image that the engine has, pulled if need be; or why there is none.
 
-    The engine is asked once, since a pull takes its time.
+    The engine is asked once, since a pull takes its time. The user is told which content it is.
     """
     try:
-        return find_image(os.environ.get(IMAGE_VARIABLE) or IMAGE), ""
+        image = find_image(os.environ.get(IMAGE_VARIABLE) or IMAGE)
     except NoContainerError as reason:
         return "", str(reason)
+    with contextlib.suppress(*EngineErrors):
+        pin = pin_of(docker.from_env(timeout=ENGINE_ANSWER_S).images.get(image), image)
+        print(f"upheld: Redis is a container of {pin}", file=sys.stderr)
+    return image, ""
 
 
 class RedisContainer:

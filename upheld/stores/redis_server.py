@@ -8,7 +8,6 @@ command with the server's own time.
 import contextlib
 import os
 import re
-import shutil
 import subprocess
 import threading
 import time
@@ -22,6 +21,7 @@ from redis import ConnectionPool
 from redis import Redis as Client
 from redis.exceptions import RedisError
 
+from upheld import commands
 from upheld.brokers.node import free_ports
 from upheld.errors import MachineProblem, UsageProblem
 from upheld.stores.layout import Kept, Written
@@ -119,7 +119,7 @@ def _server(run: RunScope, folder: Path) -> _Server:
     Raises:
         MachineLacks: The machine has neither the program nor a container of it.
     """
-    if binary := shutil.which("redis-server"):
+    if binary := commands.program("redis-server"):
         return _Process(run, binary, folder)
     from upheld.stores.redis_container import RedisContainer, redis_image
 

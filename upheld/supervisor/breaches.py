@@ -1,9 +1,7 @@
 """The sentences that say how an adapter broke the protocol."""
 
-import contextlib
 import json
 import signal
-from pathlib import Path
 from typing import Final
 
 from pydantic import ValidationError
@@ -11,7 +9,6 @@ from pydantic import ValidationError
 from upheld.protocol.messages import REPLIES_TO, Message
 
 ONE_LINE: Final = "Expected one JSON object a line; was it meant for stderr?"
-_LAST_BYTES: Final = 4096  # of a log: its last line is looked for in these
 
 
 def type_of(message: Message | type[Message]) -> str:
@@ -56,13 +53,3 @@ def exited(request: Message, code: int, last_words: str) -> str:
     how = f"died of {signal.Signals(-code).name}" if code < 0 else f"exited with {code}"
     words = f"; its last words were {last_words}" if last_words else ""
     return f"{how} before it answered {type_of(request)}{words}. {expected(request)}"
-
-
-def last_line(log: Path) -> bytes:
-    """Return a log's last line, which mostly says why a process died; empty if none."""
-    with contextlib.suppress(OSError), log.open("rb") as file:
-        file.seek(max(0, log.stat().st_size - _LAST_BYTES))
-        lines = [line for line in file.read().splitlines() if line.strip()]
-        if lines:
-            return lines[-1].strip()
-    return b""

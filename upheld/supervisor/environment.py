@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from upheld.errors import UsageProblem
+from upheld.masking import KNOWN
 from upheld.protocol.manifest import Manifest
+from upheld.supervisor.log import Log
 
 PREPARE_S: Final = 600.0
 
@@ -26,6 +28,7 @@ def environment_of(manifest: Manifest, run: Scope) -> dict[str, str]:
     The user's variables are among them, but not those that are meant for the harness's own pytest.
     """
     own = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
+    KNOWN.learn_environment(own | manifest.environment)
     return own | manifest.environment | run.environment
 
 
@@ -43,8 +46,8 @@ def prepare(manifest: Manifest, run: Scope, log_dir: Path) -> None:
     if not manifest.prepare:
         return
     log_dir.mkdir(parents=True, exist_ok=True)
-    log = log_dir / f"{file_name(manifest.name)}-prepare.txt"
-    with log.open("wb") as output:
+    log = Log(log_dir / f"{file_name(manifest.name)}-prepare.txt")
+    with log.opened() as output:
         try:
             code = subprocess.run(
                 manifest.prepare,
@@ -62,5 +65,6 @@ def prepare(manifest: Manifest, run: Scope, log_dir: Path) -> None:
             end = f"did not end within {PREPARE_S:.0f} s"
         except OSError as error:
             end = f"cannot be run ({error.strerror})"
+    log.close()
     if end:
-        raise UsageProblem(f"{manifest.file}: `prepare` {end}; {log} says why.")
+        raise UsageProblem(f"{manifest.file}: `prepare` {end}; {log.path} says why.")

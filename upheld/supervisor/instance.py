@@ -43,9 +43,9 @@ from upheld.protocol.messages import (
     Unsupported,
     Workers,
 )
-from upheld.supervisor import breaches
+from upheld.supervisor import breaches, secrets
 from upheld.supervisor.environment import Scope, environment_of, file_name
-from upheld.supervisor.secrets import Secrets
+from upheld.supervisor.log import Log
 from upheld.supervisor.session import INSTANCE_TAG, Session
 from upheld.verdicts import AdapterBreach
 
@@ -106,15 +106,16 @@ class Instance:
         self._unasked = 0
         self._is_free = True  # holds no start
         self._gone = False
-        self._secrets = Secrets()
         tag = uuid.uuid4().hex
+        environment = environment_of(manifest, run) | self.environment
         log_dir.mkdir(parents=True, exist_ok=True)
-        with self.stderr_path.open("wb") as stderr:
+        self._log = Log(self.stderr_path)
+        with self._log.opened() as stderr:
             try:
                 self._process = options.launch(
                     manifest.command,
                     cwd=manifest.folder,
-                    env=environment_of(manifest, run) | self.environment | {INSTANCE_TAG: tag},
+                    env=environment | {INSTANCE_TAG: tag},
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=stderr,
@@ -158,7 +159,7 @@ class Instance:
 
     def start(self, request: Start) -> Ready | StandingBy | Unsupported | Error | Failed:
         """Run a program, and return when the instance holds its input."""
-        self._secrets.learn(request)
+        secrets.learn(request)
         self._is_free = False
         reply = self._ask(request, START_S)
         assert isinstance(reply, Ready | StandingBy | Unsupported | Error | Failed)
@@ -256,6 +257,7 @@ class Instance:
         """
         if (code := self._process.poll()) is not None:
             self._listener.join(_DRAIN_S)
+            self._log.catch_up()
         return code
 
     def wait_exit(self, deadline_s: float) -> int | None:
@@ -312,7 +314,7 @@ class Instance:
         self._process.wait()
         self._hang_up()
         self._listener.join(_DRAIN_S)
-        self._secrets.clean(self.stderr_path)
+        self._log.close()
         return taken
 
     def _hang_up(self) -> None:
@@ -338,7 +340,7 @@ class Instance:
                     if len(self._half) > MAX_LINE_BYTES:
                         self._broken(
                             f"wrote a line of more than {MAX_LINE_BYTES} bytes to stdout: "
-                            f"{self._secrets.shown(self._half)}. {breaches.ONE_LINE}"
+                            f"{secrets.shown(self._half)}. {breaches.ONE_LINE}"
                         )
                     self._condition.notify_all()
                 if len(self._half) > MAX_LINE_BYTES or self._unasked > MAX_UNASKED_LINES:
@@ -356,14 +358,12 @@ class Instance:
 
     def _take(self, line: bytes) -> None:
         """Sort one line: the awaited answer, a `failed`, or a breach."""
-        # An error may quote the settings, and its message is kept in the history.
-        line = self._secrets.masked(line)
         try:
-            message = REPLY.validate_json(line)
+            message = secrets.masked(REPLY.validate_json(line))
         except ValidationError as error:
             self._unasked += 1
             if not self.breach:
-                self._broken(breaches.garbled(self._asked, line, self._secrets.shown(line), error))
+                self._broken(breaches.garbled(self._asked, line, secrets.shown(line), error))
             return
         if isinstance(message, Failed):
             self.failed = self.failed or message
@@ -375,12 +375,12 @@ class Instance:
             self._unasked += 1
             if self._unasked > MAX_UNASKED_LINES or not self.breach:
                 self._broken(
-                    f"said {self._secrets.shown(line)} though nothing was asked. "
+                    f"said {secrets.shown(line)} though nothing was asked. "
                     "Expected one answer to each request, and nothing unasked but failed"
                 )
         elif not isinstance(message, REPLIES_TO[type(self._asked)]):
             self._broken(
-                f"answered {breaches.type_of(self._asked)} with {self._secrets.shown(line)}. "
+                f"answered {breaches.type_of(self._asked)} with {secrets.shown(line)}. "
                 f"{breaches.expected(self._asked)}"
             )
         else:
@@ -398,12 +398,13 @@ class Instance:
         return self.breach
 
     def _silence_text(self, request: Message, waited_s: float) -> str:
-        half = self._secrets.shown(self._half) if self._half else ""
+        half = secrets.shown(self._half) if self._half else ""
         return breaches.silent(request, waited_s, half)
 
     def _exit_text(self, request: Message) -> str:
-        last = breaches.last_line(self.stderr_path)
-        words = self._secrets.shown(last) if last else ""
+        self._log.catch_up()
+        last = self._log.last_line()
+        words = secrets.shown(last) if last else ""
         return breaches.exited(request, self._process.returncode, words)
 
 

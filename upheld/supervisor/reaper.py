@@ -31,6 +31,7 @@ from types import TracebackType
 from typing import IO, Final, Self
 from uuid import uuid4
 
+from upheld import commands
 from upheld.errors import MachineProblem
 
 RUN_VARIABLE: Final = "UPHELD_RUN"
@@ -66,17 +67,9 @@ class RunScope:
                 "make room there or set TMPDIR to another folder."
             ) from None
         self.environment = {RUN_VARIABLE: self.run_id, "TMPDIR": str(self.scratch / "tmp")}
-        package_root = str(Path(__file__).parents[2])
         inherited = {name: value for name, value in os.environ.items() if name != RUN_VARIABLE}
         self._reaper = subprocess.Popen(
-            [
-                sys.executable,
-                "-P",
-                "-m",
-                "upheld.supervisor.reaper",
-                self.run_id,
-                str(self.scratch),
-            ],
+            commands.own_module("upheld.supervisor.reaper", self.run_id, str(self.scratch)),
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -85,8 +78,7 @@ class RunScope:
             cwd="/",
             text=True,
             bufsize=1,
-            env=inherited
-            | {"PYTHONPATH": os.pathsep.join([package_root, inherited.get("PYTHONPATH", "")])},
+            env=inherited,
         )
 
     def session(self, session_id: int) -> None:

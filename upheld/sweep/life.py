@@ -29,6 +29,7 @@ from upheld.sweep.points import (
     is_effect,
     is_on_disk,
 )
+from upheld.text import escaped
 from upheld.trial.deployment import Declaration
 from upheld.trial.instances import Launch
 from upheld.trial.rig import Rig
@@ -333,4 +334,5 @@ def _evidence(rule: Rule | Hold) -> dict[str, object]:
         assert rule.exchange
         return evidence_of(rule.exchange)
     assert rule.effect
-    return {"file": str(rule.effect.path.relative_to(rule.folder)), "pid": rule.effect.pid}
+    file = escaped(str(rule.effect.path.relative_to(rule.folder)))
+    return {"file": file, "pid": rule.effect.pid}

@@ -6,6 +6,7 @@ from rich.table import Table
 
 from upheld.sweep.life import NO_FAULT
 from upheld.sweep.points import CrashPoint, Result
+from upheld.text import visible
 from upheld.verdicts import Verdict
 
 SHOWN_ANOMALIES = 3
@@ -51,7 +52,7 @@ def card(result: Result, again: str, seed: int) -> str:
     ]
     point = "" if result.point.phase == NO_FAULT else f" --point {result.point}"
     lines += [f"  history   {result.history}", f"  again     {again}{point} --seed {seed}"]
-    return "\n".join(lines)
+    return "\n".join(map(visible, lines))
 
 
 def exit_code(results: list[Result]) -> int:

@@ -7,6 +7,7 @@ from typing import Protocol
 from upheld.history import History, events
 from upheld.history.marks import Happening
 from upheld.protocol.messages import Ready
+from upheld.text import encodable
 
 POLL_S = 0.02
 
@@ -62,7 +63,7 @@ class Recorder:
                 code=happening.family,
                 happening=happening,
                 fault=text or happening.text,
-                evidence=evidence,
+                evidence={name: encodable(value) for name, value in evidence.items()},
             )
         )
 

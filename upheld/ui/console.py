@@ -2,10 +2,14 @@
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import IO
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+
+from upheld.text import printable, visible
 
 
 @contextmanager
@@ -15,7 +19,7 @@ def waiting(what: str, after_s: float = 1.0) -> Iterator[None]:
     Silence would look like a hang.
     """
     saying = threading.Timer(
-        after_s, print, [f"upheld: {what} …"], {"file": sys.stderr, "flush": True}
+        after_s, print, [f"upheld: {visible(what)} …"], {"file": sys.stderr, "flush": True}
     )
     saying.daemon = True
     saying.start()
@@ -25,6 +29,36 @@ def waiting(what: str, after_s: float = 1.0) -> Iterator[None]:
         saying.cancel()
 
 
-def console(*, stderr: bool = False) -> Console:
-    """Return a console that keeps whole words on narrow screens and in files."""
-    return Console(stderr=stderr, highlight=False, soft_wrap=True)
+class PlainConsole(Console):
+    """A console to which every text is data, and no markup or control character.
+
+    It keeps whole words on narrow screens and in files. Only rich itself moves the cursor.
+    """
+
+    def __init__(
+        self, *, file: IO[str] | None = None, stderr: bool = False, quiet: bool = False
+    ) -> None:
+        super().__init__(
+            file=file,
+            stderr=stderr,
+            quiet=quiet,
+            markup=False,
+            emoji=False,
+            highlight=False,
+            soft_wrap=True,
+        )
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """Go through the segments of what is printed, each of them printable."""
+        for segment in super().render(renderable, options):
+            if segment.control:
+                yield segment
+            else:
+                yield Segment(printable(segment.text), segment.style)
+
+
+def console(*, stderr: bool = False) -> PlainConsole:
+    """Return a console for standard output, or for standard error."""
+    return PlainConsole(stderr=stderr)

@@ -20,6 +20,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from upheld.text import printable, visible
+from upheld.ui.console import PlainConsole
 from upheld.ui.streams import Outlet, Stream
 from upheld.ui.timeleft import as_text
 
@@ -104,7 +106,7 @@ class Progress:
     def started(self, name: str, lane: int = 1) -> None:
         """Show that a piece is under way."""
         with self._lock:
-            self._under_way[lane] = _Piece(name, self._clock())
+            self._under_way[lane] = _Piece(visible(name), self._clock())
         self._refresh()
 
     def stopped(self, lane: int = 1) -> None:
@@ -130,7 +132,7 @@ class Progress:
             self.counts[result] += 1
             head = f"[{self.done}/{self.total}] "
         if not (is_quiet and self.is_live):
-            self.console.print(Text.assemble(head, (result, style), f" {text}"))
+            self.console.print(Text.assemble(head, (result, style), f" {visible(text)}"))
         self._refresh()
 
     def skip(self, count: int) -> None:
@@ -141,7 +143,7 @@ class Progress:
 
     def message(self, text: str, style: str | None = None) -> None:
         """Print a text of its own, above the live line."""
-        self.console.print(text, style=style, markup=False)
+        self.console.print(printable(text), style=style, markup=False)
 
     def end(self) -> None:
         """Clear the live line, and give the terminal back as it was."""
@@ -212,5 +214,4 @@ def apart(console: Console) -> Console:
         outlet = Outlet.apart(console.file)
     except (OSError, ValueError, AttributeError):
         return console
-    file = Stream(outlet, console.file)
-    return Console(file=file, highlight=False, soft_wrap=True, quiet=console.quiet)
+    return PlainConsole(file=Stream(outlet, console.file), quiet=console.quiet)

@@ -3,13 +3,14 @@
 A change that is held does not happen.
 """
 
+import os
 import sys
 from pathlib import Path
 
 import pytest
 from miniatures import until
 
-from upheld.injectors.disk.watcher import Disk, Hold
+from upheld.injectors.disk.watcher import Disk, Effect, Hold
 
 pytestmark = pytest.mark.skipif(
     bool(Disk.lacking()), reason=f"nobody can be watched here: {Disk.lacking()}"
@@ -91,3 +92,11 @@ def test_no_such_command(tmp_path: Path) -> None:
     """It is told as `subprocess.Popen` does."""
     with pytest.raises(FileNotFoundError):
         Disk(tmp_path).launch(["no-such-command"])
+
+
+def test_a_file_of_any_name(tmp_path: Path) -> None:
+    """A crash point has a name that can be printed and recorded."""
+    name = os.fsdecode(b"a\xff\n\x1b[2Jb")
+    effect = Effect(tmp_path, "unlink", tmp_path / name, 1, 0.0)
+
+    assert effect.api == r"unlink:a\udcff\n\xNb[NJb"

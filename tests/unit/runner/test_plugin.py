@@ -11,8 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
+from hostile import HOSTILE, is_plain
 from rich.console import Console
 
 import upheld
@@ -496,3 +498,22 @@ def test_a_red_row_ends_with_the_command_that_shows_it_again(run: Run) -> None:
         "  again     upheld run --broker embedded --design path/to/fake --only '@G1.first' --seed "
         "7\n" in run.said.getvalue()
     )
+
+
+@pytest.mark.parametrize("end", [Violated.one, None], ids=["violated", "the-harness-failed"])
+@pytest.mark.parametrize("text", [text for text in HOSTILE.values() if len(text) < 1000], ids=ascii)
+def test_text_of_others_in_every_file(
+    end: Callable[[str, str], BaseException] | None, text: str, run: Run
+) -> None:
+    """The report, junit and what is printed are plain, whoever raised with the text."""
+    COMING["G1.first"] = [end("stuck", text) if end else KeyError(text)]
+
+    verdicts, _ = run.judge()
+
+    root = ElementTree.parse(run.out / "junit.xml").getroot()
+    failed = [*root.iter("failure"), *root.iter("error")]
+    assert verdicts[FIRST] == ("violated" if end else "harness-error")
+    assert failed
+    assert all(is_plain((each.text or "") + each.attrib["message"]) for each in failed)
+    assert is_plain((run.out / "report.jsonl").read_text(encoding="utf-8"))
+    assert is_plain(run.said.getvalue())

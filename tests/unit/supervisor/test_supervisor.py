@@ -15,11 +15,13 @@ import pytest
 from miniatures import MINIATURES, START, Run, Spawn, manifest, until
 
 from upheld.errors import UsageProblem
+from upheld.masking import KNOWN
 from upheld.protocol.messages import Failed, Ready, Stopped
 from upheld.supervisor import instance as instances
 from upheld.supervisor.environment import prepare
 from upheld.supervisor.instance import Instance, Options, Silence
 from upheld.supervisor.pool import Pool
+from upheld.supervisor.secrets import shown
 from upheld.verdicts import AdapterBreach
 
 MESSAGES = tomllib.loads((MINIATURES / "messages.toml").read_text())
@@ -127,6 +129,38 @@ def test_breach_unasked(habit: str, spawn: Spawn) -> None:
 
     assert message(breach.value, instance) == MESSAGES[habit]
     assert instance.exit_code is None
+
+
+@pytest.mark.parametrize("password", ["failed", "fenced", "message", '","', '"type"', "ready"])
+def test_a_password_that_is_a_word_of_the_protocol(password: str, spawn: Spawn) -> None:
+    """Messages mean the same, whatever the secrets are."""
+    instance = spawn("fails_loudly")
+    instance.greet()
+
+    instance.start(START.model_copy(update={"client": {"sasl.password": password}}))
+    until(lambda: instance.is_over)
+
+    assert instance.failed
+    assert instance.failed.kind == "fenced"
+
+
+def test_a_password_in_the_prose_of_a_message(spawn: Spawn) -> None:
+    """The history keeps the message, and so it holds no secret."""
+    instance = spawn("fails_loudly")
+    instance.greet()
+
+    instance.start(START.model_copy(update={"client": {"sasl.password": "another one"}}))
+    until(lambda: instance.is_over)
+
+    assert instance.failed == Failed(kind="fenced", message="*** took over")
+
+
+def test_a_secret_at_the_edge_of_what_a_message_shows() -> None:
+    """A line is masked before it is shortened, so no half of a secret is left."""
+    KNOWN.learn("sasl.password", "hunter2-hunter2")
+
+    for before in range(140, 165):
+        assert "hunt" not in shown(b"x" * before + b"hunter2-hunter2" + b"y" * 5000)
 
 
 def test_breach_sticks(spawn: Spawn) -> None:

@@ -19,7 +19,6 @@ import shutil
 import socket
 import struct
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -27,7 +26,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from upheld import commands
 from upheld.injectors.disk.shim import MACHINES
+from upheld.text import escaped
 
 SHIM: Final = Path(__file__).with_name("shim.py")
 # Numbers of ioctl, from <linux/seccomp.h>.
@@ -89,7 +90,8 @@ class Effect:
 
         Numbers and unique ids are written as N, so that files of a kind are alike.
         """
-        return f"{self.call}:{UNIQUE.sub('N', str(self.path.relative_to(self.folder)))}"
+        name = escaped(str(self.path.relative_to(self.folder)))
+        return f"{self.call}:{UNIQUE.sub('N', name)}"
 
 
 @dataclass
@@ -122,7 +124,7 @@ class Disk:
                 f"system calls are known of {' and '.join(MACHINES)}, not of {platform.machine()}"
             )
         try:
-            Disk(Path("/")).launch(["true"]).wait()
+            Disk(Path("/")).launch([commands.program("true") or "true"]).wait()
         except OSError as error:
             return str(error)
         return ""
@@ -137,7 +139,7 @@ class Disk:
         with ours, theirs:
             if not shutil.which(command[0]):
                 raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
-            watched = [sys.executable, "-I", "-S", str(SHIM), str(theirs.fileno()), *command]
+            watched = commands.bare_python(str(SHIM), str(theirs.fileno()), *command)
             process = subprocess.Popen(watched, pass_fds=[theirs.fileno()], **options)
             theirs.close()
             ours.settimeout(LISTENER_S)

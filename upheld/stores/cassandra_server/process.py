@@ -20,6 +20,7 @@ from upheld.brokers.jars import jar_set
 from upheld.brokers.java import Java, find_java
 from upheld.brokers.node import free_ports
 from upheld.errors import MachineProblem, Problem
+from upheld.masking import private
 from upheld.stores.cassandra_server.query_log import QueryLog
 from upheld.supervisor.reaper import RunScope
 from upheld.ui.console import waiting
@@ -255,7 +256,7 @@ class _Launch:
             ":".join(map(str, self.jars)),
             *arguments,
         ]
-        with self.log.open("ab") as log:
+        with open(self.log, "ab", opener=private) as log:
             return subprocess.Popen(
                 command,
                 cwd=self.home,

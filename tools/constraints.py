@@ -1,0 +1,94 @@
+"""Write the constraints files again: every package that is installed, with its hashes.
+
+    python tools/constraints.py
+
+It needs uv, of the extra `dev`. `constraints.txt` holds what every install needs, and
+`constraints-EXTRA.txt` what an extra adds to it. The versions suit each other and every Python
+that pyproject.toml supports. A package has the hashes of all of its files, for every machine.
+No file names an index, so each machine keeps its own.
+"""
+
+import subprocess
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+EXTRAS: Final = ("spark", "dev")
+UV: Final = ("uv", "pip", "compile", "pyproject.toml", "-", "--no-config", "--quiet")
+PINS: Final = (
+    "--universal",
+    "--generate-hashes",
+    "--no-header",
+    "--no-annotate",
+    "--no-emit-index-url",
+    "--no-emit-find-links",
+)
+HEAD: Final = """\
+# Made by `python tools/constraints.py`: {what}. Install with
+#     python3 -m pip install --require-hashes {files}
+"""
+
+Blocks = dict[str, list[str]]  # a pinned requirement -> its lines, with the hashes
+
+
+def blocks(text: str) -> Blocks:
+    """Return the requirements of a file; a line that is indented belongs to the one before."""
+    found: Blocks = {}
+    lines: list[str] = []
+    for line in text.splitlines():
+        if not line.startswith((" ", "#")):
+            lines = found.setdefault(line.removesuffix("\\").strip(), [])
+        if not line.startswith("#"):
+            lines.append(line)
+    return found
+
+
+def compiled(extras: tuple[str, ...], within: Path | None = None) -> Blocks:
+    """Return the packages of these extras, with the versions of another file if it is given."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    oldest = project["project"]["requires-python"].removeprefix(">=")
+    chosen = [word for extra in extras for word in ("--extra", extra)]
+    if within:
+        chosen += ["--constraint", str(within)]
+    made = subprocess.run(
+        [*UV, *PINS, "--python-version", oldest, *chosen],
+        input="\n".join(project["build-system"]["requires"]),  # nothing is built without them
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return blocks(made.stdout)
+
+
+def write(path: Path, head: str, found: Blocks) -> None:
+    """Write a constraints file."""
+    lines = [line for block in found.values() for line in block]
+    path.write_text(head + "\n".join(lines) + "\n")
+
+
+def main() -> int:
+    """Write a file for every install and one for each extra; return 0."""
+    every = compiled(EXTRAS)
+    with tempfile.TemporaryDirectory() as scratch:
+        pinned = Path(scratch) / "pinned.txt"
+        pinned.write_text("\n".join(every))
+        base = compiled((), pinned)
+        spark = compiled(("spark",), pinned)
+    files = "-r constraints.txt"
+    write(ROOT / "constraints.txt", HEAD.format(what="what every install needs", files=files), base)
+    known = base
+    for extra, found in zip(EXTRAS, (spark, every), strict=True):
+        added = {name: lines for name, lines in found.items() if name not in known}
+        both = f"{files} -r constraints-{extra}.txt"
+        head = HEAD.format(what=f"what the extra `{extra}` adds", files=both)
+        write(ROOT / f"constraints-{extra}.txt", head, added)
+        known = known | found
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

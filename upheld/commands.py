@@ -1,0 +1,81 @@
+"""Commands and environment of the processes that the harness starts.
+
+The folder in which a user calls the harness may hold anything, a design's files among them. So no
+process of the harness takes a module from there, and no program is looked for there. PYTHONPATH is
+the user's own word and stays, and so does a virtual environment.
+"""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Final
+
+PYTHON: Final = sys.executable
+PACKAGE_ROOT: Final = str(Path(__file__).resolve().parents[1])
+# They stop a process for a person, or have it run code, though nobody sits at its terminal.
+INTERACTIVE: Final = ("PYTHONBREAKPOINT", "PYTHONINSPECT", "PYTHONSTARTUP")
+# The package of the caller is imported, also where another one is installed. Its folder stays out
+# of the search path: site-packages would stand before the standard library there.
+_RUN: Final = (
+    "import runpy, sys; "
+    "sys.path.insert(0, sys.argv[1]); import upheld; del sys.path[0]; "
+    "name = sys.argv[2]; del sys.argv[1:3]; "
+    "runpy.run_module(name, run_name='__main__', alter_sys=True)"
+)
+
+
+def own_module(name: str, *arguments: str) -> list[str]:
+    """Return the command that runs a module of this package, as `python -m` does.
+
+    Nothing is imported from the current folder.
+    """
+    return [PYTHON, "-P", "-c", _RUN, PACKAGE_ROOT, name, *arguments]
+
+
+def bare_python(*arguments: str) -> list[str]:
+    """Return the command of a Python with its standard library alone.
+
+    It reads no variable of the user, and imports no sitecustomize.
+    """
+    return [PYTHON, "-I", "-S", *arguments]
+
+
+def program(name: str) -> str | None:
+    """Return the absolute path of a program on PATH; None if there is none.
+
+    Entries of PATH that are relative to the current folder are passed over.
+    """
+    return shutil.which(name, path=absolute_only(os.environ.get("PATH", os.defpath)))
+
+
+def absolute_only(path: str) -> str:
+    """Return a PATH without its relative entries; the default one if nothing is left.
+
+    An empty entry means the current folder, and so does an empty PATH.
+    """
+    return os.pathsep.join(filter(os.path.isabs, path.split(os.pathsep))) or os.defpath
+
+
+def isolate() -> None:
+    """Take out of this process's environment what leads its children astray.
+
+    Relative entries of PATH go, and empty ones of PYTHONPATH. So do variables for an interactive
+    Python.
+    """
+    for name in INTERACTIVE:
+        os.environ.pop(name, None)
+    if "PATH" in os.environ:
+        os.environ["PATH"] = absolute_only(os.environ["PATH"])
+    if "PYTHONPATH" in os.environ:
+        named = filter(None, os.environ["PYTHONPATH"].split(os.pathsep))
+        os.environ["PYTHONPATH"] = os.pathsep.join(named)
+
+
+def leave_out_current_folder() -> None:
+    """Import nothing more from the current folder, which `python -m` puts first.
+
+    The folder stays if the harness itself lies there, as in a checkout.
+    """
+    if not sys.flags.safe_path and os.path.realpath(sys.path[0]) != PACKAGE_ROOT:
+        del sys.path[0]
