@@ -12,14 +12,16 @@ from upheld.supervisor import interrupts
 def main() -> int:
     """Run one command; returns its exit code."""
     commands.isolate()
+    interrupts.hear()
     try:
-        with interrupts.heard():
-            from upheld.cli import main as command
+        from upheld.cli import main as command
 
-            return command()
+        return command()
     except KeyboardInterrupt:
         print("upheld: interrupted", file=sys.stderr)
         return 130
+    finally:
+        interrupts.hear_no_more()
 
 
 if __name__ == "__main__":

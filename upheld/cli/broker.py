@@ -1,7 +1,6 @@
 """`upheld broker`: the broker in the foreground, to try things on."""
 
 import argparse
-import contextlib
 
 from upheld.cli.machine import opened_broker, out_folder, run_scope
 from upheld.errors import MachineProblem
@@ -11,18 +10,19 @@ from upheld.text import visible
 def run_broker(arguments: argparse.Namespace) -> int:
     """Start the broker, and wait until it is interrupted."""
     out = out_folder()
-    with run_scope() as run:
-        broker = opened_broker(arguments, run, out)
-        with contextlib.suppress(KeyboardInterrupt):  # its normal end
-            print(
-                visible(
-                    f"{broker.kind} {broker.version} answers at {broker.bootstrap}; Ctrl-C ends it"
-                ),
-                flush=True,
-            )
+    serves = False
+    try:
+        with run_scope() as run:
+            broker = opened_broker(arguments, run, out)
+            said = f"{broker.kind} {broker.version} answers at {broker.bootstrap}; Ctrl-C ends it"
+            serves = True
+            print(visible(said), flush=True)
             while not broker.ended(1.0):
                 pass
             raise MachineProblem(
                 f"The broker ended by itself; {out / 'logs' / 'broker.log'} has its last words."
             )
-    return 0
+    except KeyboardInterrupt:
+        if not serves:
+            raise
+    return 0  # an interrupt is its normal end

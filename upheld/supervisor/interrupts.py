@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
-from typing import Final
+from typing import Any, Final
 
+Handler = Callable[[int, FrameType | None], Any] | int | None
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -35,8 +36,21 @@ def heard(react: Callable[[], object] = interrupt) -> Iterator[None]:
 
     Signals that the parent has ignored stay ignored, as `nohup` has them.
     """
+    before = hear(react)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
-    def hear(_: int, __: FrameType | None) -> None:
+
+def hear(react: Callable[[], object] = interrupt) -> dict[signal.Signals, Handler]:
+    """React to the three signals from now on; return the handlers from before.
+
+    Signals that the parent has ignored are left out.
+    """
+
+    def take(_: int, __: FrameType | None) -> None:
         if _state.depth:
             _state.is_due = True
         else:
@@ -45,12 +59,14 @@ def heard(react: Callable[[], object] = interrupt) -> Iterator[None]:
     before = {}
     for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
-            before[number] = signal.signal(number, hear)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+            before[number] = signal.signal(number, take)
+    return before
+
+
+def hear_no_more() -> None:
+    """Ignore the three signals: all is done but the end of this process."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
 
 
 @contextmanager

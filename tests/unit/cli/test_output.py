@@ -57,7 +57,7 @@ def ran(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
 def test_a_reader_that_leaves_changes_no_exit_code(
     histories: Path, command: str, code: int
 ) -> None:
-    """`| true` and `| head -1` are readers that leave: no sentence of ours, no traceback."""
+    """`| true` and `| head -c 1` are readers that leave, and get no traceback."""
     for reader in ("true", "head -c 1"):
         end = ran(f"{UPHELD} {command} | {reader}", histories)
 
