@@ -32,11 +32,15 @@ EXIT_CODES = {
         "violated, a known failure that is upheld, or a limit (--max-seconds, --max-memory-mb) "
         "broken"
     ),
-    ExitCode.INCONCLUSIVE: "inconclusive, or fewer rows judged than chosen",
-    ExitCode.HARNESS_FAILED: "the harness, the adapter or the machine failed",
+    ExitCode.INCONCLUSIVE: (
+        "inconclusive, fewer rows judged than chosen, or a limit that could not be measured"
+    ),
+    ExitCode.HARNESS_FAILED: (
+        "the harness, the adapter or the machine failed, or the output could not be written"
+    ),
     ExitCode.USAGE: "what was typed or written cannot be understood",
     ExitCode.NOTHING_JUDGED: "nothing to judge",
-    ExitCode.INTERRUPTED: "interrupted; the report is partial and says so",
+    ExitCode.INTERRUPTED: "interrupted (Ctrl-C, SIGTERM, SIGHUP); the report is partial and says so",
 }
 
 _CODES = "\n".join(f"  {code:<4} {meaning}" for code, meaning in EXIT_CODES.items())

@@ -50,11 +50,18 @@ def younger(pids: Iterable[int]) -> list[psutil.Process]:
 
 
 def own_bytes(pids: Iterable[int]) -> int:
-    """Return the bytes that these processes share with no other; 0 if they have ended."""
+    """Return the bytes that these processes share with no other; 0 if they have ended.
+
+    Of a process whose share may not be read, all that is resident counts.
+    """
     total = 0
     for pid in pids:
-        with contextlib.suppress(psutil.Error, OSError):
-            total += psutil.Process(pid).memory_full_info().uss
+        with contextlib.suppress(psutil.NoSuchProcess, ProcessLookupError):
+            process = psutil.Process(pid)
+            try:
+                total += process.memory_full_info().uss
+            except (psutil.AccessDenied, OSError):
+                total += _resident_bytes(process)
     return total
 
 
