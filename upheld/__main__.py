@@ -6,11 +6,13 @@ It is thin, so that Ctrl-C is heard while the rest is still imported.
 import sys
 
 from upheld import commands
+from upheld.supervisor import interrupts
 
 
 def main() -> int:
     """Run one command; returns its exit code."""
     commands.isolate()
+    interrupts.hear()
     try:
         from upheld.cli import main as command
 
@@ -18,6 +20,8 @@ def main() -> int:
     except KeyboardInterrupt:
         print("upheld: interrupted", file=sys.stderr)
         return 130
+    finally:
+        interrupts.hear_no_more()
 
 
 if __name__ == "__main__":

@@ -155,6 +155,11 @@ class Judged(NamedTuple):
     anomalies: tuple[Anomaly, ...] = ()
 
 
+def is_unforeseen(ended: BaseException) -> bool:
+    """Return whether what ended an attempt is a fault of the harness itself."""
+    return not isinstance(ended, Outcome | Problem)
+
+
 def judged(ended: BaseException | None) -> Judged:
     """Return the verdict that the end of an attempt means, and why."""
     match ended:

@@ -7,6 +7,7 @@ import json
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ import pytest
 
 from upheld.cli import parser
 from upheld.injectors.disk.watcher import Disk
+from upheld.protocol.manifest import load
 from upheld.sweep.journal import Journal, Plan
 from upheld.sweep.points import LEFT, SIDES, CrashPoint
 
@@ -68,7 +70,8 @@ def test_a_wrong_design_is_caught_and_the_card_names_all_that_the_place_depends_
     point = CrashPoint(phase="transaction-2", api="txn_offset_commit", number=1, side="zombie")
     sides = (*SIDES, "zombie")
     design = "broken/takes_a_new_id_on_every_start"
-    Journal(tmp_path, Plan(design, "ledger", "exactly_once", "all", sides)).begin([point], SEED)
+    plan = replace(Plan.of(load(design), "ledger", "exactly_once", "all"), sides=sides)
+    Journal(tmp_path, plan).begin([point], SEED)
     asked = [
         "--design",
         design,
@@ -100,9 +103,8 @@ def test_a_disk_comes_back_as_it_was(tmp_path: Path) -> None:
         for each in left
     ]
     design = "broken/syncs_the_first_alone"
-    Journal(tmp_path, Plan(design, "ledger", "exactly_once", "txn", SIDES, left)).begin(
-        points, SEED
-    )
+    plan = replace(Plan.of(load(design), "ledger", "exactly_once", "txn"), disks=left)
+    Journal(tmp_path, plan).begin(points, SEED)
     wrong = ("--design", design, "--disk", "kept,rolled-back")
 
     code, said, (_, kept, back) = swept(tmp_path, *wrong, "--point", "transaction-3.close:a/N.1.*")

@@ -29,6 +29,7 @@ class Terminal:
         self, *command: str, columns: int = 100, cwd: Path | None = None, **environment: str
     ) -> None:
         self.screen = b""
+        self._is_open = True
         self._master, slave = pty.openpty()
         termios.tcsetwinsize(slave, (30, columns))
         self._before = termios.tcgetattr(slave)
@@ -52,8 +53,9 @@ class Terminal:
     def __exit__(self, *_: object) -> None:
         self.process.kill()
         self.process.wait()
-        os.close(self._slave)
-        os.close(self._master)
+        if self._is_open:
+            os.close(self._slave)
+            os.close(self._master)
 
     def until(self, reached: Callable[[bytes], bool], deadline_s: float = 60.0) -> None:
         """Read what is written, until that is reached."""
@@ -69,6 +71,12 @@ class Terminal:
     def press(self, keys: bytes) -> None:
         """Type on the terminal's keyboard."""
         os.write(self._master, keys)
+
+    def hang_up(self) -> None:
+        """Close the terminal, as a lost connection or a closed window does."""
+        os.close(self._slave)
+        os.close(self._master)
+        self._is_open = False
 
     def end(self, deadline_s: float = 60.0) -> int:
         """Wait for the program's end; its exit code."""

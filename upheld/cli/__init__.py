@@ -4,8 +4,6 @@ Every problem is one sentence and an exit code, never a traceback.
 """
 
 import argparse
-import os
-import signal
 import sys
 from collections.abc import Callable
 from pkgutil import resolve_name
@@ -13,8 +11,19 @@ from typing import NamedTuple, NoReturn
 
 import upheld
 from upheld.cli import options
-from upheld.errors import ExitCode, MachineProblem, Problem, UsageProblem, is_interrupt
+from upheld.errors import (
+    ExitCode,
+    MachineProblem,
+    Problem,
+    UsageProblem,
+    harness_failed,
+    is_interrupt,
+    kept,
+    problem_of,
+)
+from upheld.supervisor import interrupts
 from upheld.text import visible
+from upheld.ui import streams
 
 INTERRUPTED = ExitCode.INTERRUPTED
 EXIT_CODES = {
@@ -23,11 +32,17 @@ EXIT_CODES = {
         "violated, a known failure that is upheld, or a limit (--max-seconds, --max-memory-mb) "
         "broken"
     ),
-    ExitCode.INCONCLUSIVE: "inconclusive, or fewer rows judged than chosen",
-    ExitCode.HARNESS_FAILED: "the harness, the adapter or the machine failed",
+    ExitCode.INCONCLUSIVE: (
+        "inconclusive, fewer rows judged than chosen, or a limit that could not be measured"
+    ),
+    ExitCode.HARNESS_FAILED: (
+        "the harness, the adapter or the machine failed, or the output could not be written"
+    ),
     ExitCode.USAGE: "what was typed or written cannot be understood",
     ExitCode.NOTHING_JUDGED: "nothing to judge",
-    ExitCode.INTERRUPTED: "interrupted; the report is partial and says so",
+    ExitCode.INTERRUPTED: (
+        "interrupted (Ctrl-C, SIGTERM, SIGHUP); the report is partial and says so"
+    ),
 }
 
 _CODES = "\n".join(f"  {code:<4} {meaning}" for code, meaning in EXIT_CODES.items())
@@ -130,38 +145,46 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one command; returns its exit code."""
-    arguments = parser().parse_args(argv)
-    arguments.argv = sys.argv[1:] if argv is None else argv
+    """Run one command; returns its exit code, whatever becomes of its output."""
+    with streams.lasting() as lost, interrupts.heard():
+        if sentence := lost():
+            _say(sentence)
+            return MachineProblem.exit_code
+        code = _run(sys.argv[1:] if argv is None else argv)
+        if sentence := lost():
+            _say(sentence)
+            return code or MachineProblem.exit_code
+    return code
+
+
+def _run(argv: list[str]) -> int:
+    """Run one command; returns its exit code. Each problem is said in a sentence."""
     try:
-        signal.signal(signal.SIGTERM, signal.default_int_handler)  # an orderly end, as by Ctrl-C
+        arguments = parser().parse_args(argv)
+        arguments.argv = argv
         run: Callable[[argparse.Namespace], int] = resolve_name(arguments.command)
-        code = run(arguments)
+        return run(arguments)
     except Problem as problem:
-        sentence = f"upheld: {problem}"
-        print(sentence if sentence.endswith((".", "?")) else f"{sentence}.", file=sys.stderr)
+        _say(str(problem))
         return problem.exit_code
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except OSError as error:
-        where = f" ({error.filename})" if error.filename else ""
-        said = visible(f"{error.strerror or error}{where}")
-        print(f"upheld: the machine refused: {said}.", file=sys.stderr)
-        return MachineProblem.exit_code
+    except SystemExit as ended:  # argparse has said why
+        return int(ended.code or 0)
     except (KeyboardInterrupt, Exception) as error:  # an exit code of 1 would read as a verdict
         if is_interrupt(error):
             print("upheld: interrupted", file=sys.stderr)
             return INTERRUPTED
+        if known := problem_of(error):
+            _say(str(known))
+            return known.exit_code
         if sys.flags.dev_mode:
             raise
-        said = visible(" ".join(f"{type(error).__name__}: {error}".split()))
-        print(
-            f"upheld: the harness failed ({said}); `python -X dev -m upheld …` shows where.",
-            file=sys.stderr,
-        )
+        _say(harness_failed(error, kept(error)))
         return MachineProblem.exit_code
-    return code
+
+
+def _say(sentence: str) -> None:
+    end = "" if sentence.endswith((".", "?")) else "."
+    print(f"upheld: {sentence}{end}", file=sys.stderr)
 
 
 def parser() -> Parser:

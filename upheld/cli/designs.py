@@ -5,11 +5,10 @@ import json
 from typing import NamedTuple
 
 from upheld.cli.choices import manifests
-from upheld.cli.machine import opened_broker, out_folder, prepare_all
+from upheld.cli.machine import opened_broker, out_folder, prepare_all, run_scope
 from upheld.errors import ExitCode
 from upheld.runner.smoke import Site, Watch, count, smoke
 from upheld.scaffold import new
-from upheld.supervisor.reaper import RunScope
 from upheld.text import visible
 from upheld.ui.console import console
 from upheld.ui.progress import Progress
@@ -37,9 +36,8 @@ def smoke_design(arguments: argparse.Namespace) -> int:
     """Hold a conversation with each design; return 1 if a check of one fails."""
     designs = manifests(arguments)
     out = out_folder()
-    run = RunScope()
     mean = Mean(sum(map(count, designs)))
-    try:
+    with run_scope() as run:
         broker = opened_broker(arguments, run, out)
         prepare_all(designs, run, out)
         results = list[Checked]()
@@ -53,8 +51,6 @@ def smoke_design(arguments: argparse.Namespace) -> int:
                 )
                 results += [Checked(design.name, *result) for result in checks]
         broker.close()
-    finally:
-        run.close()
     if arguments.json:
         print(json.dumps([result._asdict() for result in results], indent=2))
     return ExitCode.UPHELD if all(result.ok for result in results) else ExitCode.VIOLATED

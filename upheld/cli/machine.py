@@ -5,6 +5,7 @@ All that rows share is opened here too.
 
 import argparse
 import contextlib
+import errno
 import shutil
 import time
 from collections.abc import Iterator
@@ -15,14 +16,16 @@ from rich.console import Console
 import upheld
 from upheld.brokers import Asked, Broker, open_broker
 from upheld.cli.choices import look_for_garbage_seldom, seed_of
-from upheld.errors import MachineProblem, UsageProblem
+from upheld.errors import OF_A_NAME, MachineProblem, UsageProblem
 from upheld.kafka.feed import Feed
 from upheld.kafka.reading import Reading
 from upheld.masking import KNOWN
 from upheld.protocol.manifest import Manifest
 from upheld.report import Writer
+from upheld.report.folder import locked
 from upheld.stores import GIVEN
 from upheld.supervisor.environment import prepare
+from upheld.supervisor.interrupts import held
 from upheld.supervisor.reaper import RunScope
 from upheld.text import visible
 from upheld.trial.rig import Rig
@@ -31,6 +34,8 @@ from upheld.ui.console import waiting
 # A run writes a hundred times as much.
 LEAST_ROOM_BYTES = 1 << 20
 MOST_FOLDERS = 1000  # of one second
+# With these the system refuses a folder that is wrong as it was typed, on any machine.
+OF_A_PLACE = {*OF_A_NAME, errno.EEXIST, errno.ENOTDIR}
 
 
 def out_folder(given: Path | None = None) -> Path:
@@ -39,6 +44,7 @@ def out_folder(given: Path | None = None) -> Path:
     A folder that was not named gets a name that no other run has.
 
     Raises:
+        UsageProblem: The name that was given is none of a folder.
         MachineProblem: The folder cannot be made.
     """
     named = given or Path("upheld-out") / time.strftime("%Y-%m-%dT%H-%M-%S")
@@ -48,6 +54,8 @@ def out_folder(given: Path | None = None) -> Path:
         try:
             folder.mkdir(parents=True, exist_ok=given is not None)
         except OSError as error:
+            if given is not None and error.errno in OF_A_PLACE:
+                raise UsageProblem(unusable(given, folder, error)) from None
             if given is None and isinstance(error, FileExistsError) and number < MOST_FOLDERS:
                 number += 1
                 folder = named.with_name(f"{named.name}-{number}")
@@ -56,28 +64,56 @@ def out_folder(given: Path | None = None) -> Path:
         return folder.resolve()
 
 
-def begin_report(given: Path | None, out: Path) -> None:
-    """Empty the report of an older run in the folder, and link it as `latest`.
-
-    That is done before anything costly, as is the look at the room on the disk. Only a folder that
-    was not named is linked.
+@contextlib.contextmanager
+def own_folder(given: Path | None) -> Iterator[Path]:
+    """Make the output folder, and keep every other run out of it.
 
     Raises:
+        UsageProblem: Another run has it, or it holds files that no run wrote.
         MachineProblem: The disk is full, or the folder cannot be written.
     """
+    out = out_folder(given)
     if shutil.disk_usage(out).free < LEAST_ROOM_BYTES:
         raise MachineProblem(
             f"The disk of {out} is full; make room there, or choose another with --out."
         )
+    with contextlib.ExitStack() as opened:
+        try:
+            opened.enter_context(locked(out))
+        except OSError as error:
+            raise MachineProblem(unusable(given, out, error)) from None
+        yield out
+
+
+def begin_report(given: Path | None, out: Path) -> None:
+    """Empty the report of an older run in the folder, and link it as `latest`.
+
+    That is done before anything costly. Only a folder that was not named is linked.
+
+    Raises:
+        MachineProblem: The folder cannot be written.
+    """
     try:
         (out / "junit.xml").unlink(missing_ok=True)
         Writer(out).close()
-        if given is None:
-            link = out.parent / f".latest-{out.name}"
-            link.symlink_to(out.name)
-            link.replace(out.parent / "latest")
     except OSError as error:
         raise MachineProblem(unusable(given, out, error)) from None
+    if given is None:
+        _link(out)
+
+
+def _link(out: Path) -> None:
+    """Link the folder as `latest`, unless something else has that name.
+
+    Another run may do the same at the same time: the name always leads to one of them.
+    """
+    latest = out.parent / "latest"
+    link = out.parent / f".latest-{out.name}"
+    with contextlib.suppress(OSError):  # it is a help, and some disks have no links
+        link.unlink(missing_ok=True)
+        if latest.is_symlink() or not latest.exists():
+            link.symlink_to(out.name)
+            link.replace(latest)
 
 
 def unusable(given: Path | None, folder: Path, error: OSError) -> str:
@@ -122,6 +158,18 @@ def given_stores(asked: list[str]) -> dict[str, str]:
 
 
 @contextlib.contextmanager
+def run_scope() -> Iterator[RunScope]:
+    """Yield a new run; nothing of it is left at the end, whatever interrupts that."""
+    with held():
+        run = RunScope()
+    try:
+        yield run
+    finally:
+        with held():
+            run.close()
+
+
+@contextlib.contextmanager
 def opened_rig(
     arguments: argparse.Namespace,
     designs: list[Manifest],
@@ -131,13 +179,14 @@ def opened_rig(
 ) -> Iterator[Rig]:
     """Open a broker that answers, and all that rows share on it.
 
-    The designs are prepared. Nothing is left behind at the end.
+    The designs are prepared. Nothing is left behind at the end. A step of the end that is
+    interrupted does not keep the others from being taken.
     """
-    run = RunScope()
     seed = seed_of(arguments)
-    rig = broker = None
-    try:
+    with contextlib.ExitStack() as opened:
+        run = opened.enter_context(run_scope())
         broker = opened_broker(arguments, run, out)
+        opened.callback(broker.close)
         say.print(
             visible(
                 f"upheld {upheld.__version__}, seed {seed}, broker {broker.kind} {broker.version} "
@@ -157,12 +206,7 @@ def opened_rig(
             arguments.time_scale,
             stores,
         )
+        opened.callback(rig.close)
         reading.canary(f"upheld-canary-{run.run_id}")
         look_for_garbage_seldom()
         yield rig
-    finally:
-        if rig:
-            rig.close()
-        if broker:
-            broker.close()
-        run.close()

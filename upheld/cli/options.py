@@ -8,12 +8,15 @@ import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
+from upheld.errors import OF_A_NAME
 from upheld.protocol.messages import MODES
 from upheld.spec.depths import DEPTHS
 
 SWEPT = ("ledger", "relay")  # the programs that a sweep has an input for
 MOST_REPEATS = 1000
 MOST_LANES = 64
+LARGEST_SEED = (1 << 63) - 1
+SHOWN_CHARS = 80
 
 
 def whole(most: int) -> Callable[[str], int]:
@@ -21,7 +24,9 @@ def whole(most: int) -> Callable[[str], int]:
 
     def number(text: str) -> int:
         if not (text.isascii() and text.isdecimal() and len(text) < 18 and 1 <= int(text) <= most):
-            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {most}")
+            raise argparse.ArgumentTypeError(
+                f"{_short(text)} is not a whole number from 1 to {most}"
+            )
         return int(text)
 
     return number
@@ -32,7 +37,42 @@ def positive(text: str) -> float:
     with contextlib.suppress(ValueError):
         if 0 < float(text) < 1e6:
             return float(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is not a positive number below a million")
+    raise argparse.ArgumentTypeError(f"{_short(text)} is not a positive number below a million")
+
+
+def seed(text: str) -> int:
+    """Return a whole number of 64 bits."""
+    with contextlib.suppress(ValueError):
+        if -LARGEST_SEED <= int(text) <= LARGEST_SEED:
+            return int(text)
+    raise argparse.ArgumentTypeError(
+        f"{_short(text)} is not a whole number from -{LARGEST_SEED} to {LARGEST_SEED}"
+    )
+
+
+def place(text: str) -> Path:
+    """Return the path of a file or a folder, with the home of a user filled in."""
+    if not text:
+        raise argparse.ArgumentTypeError("the name of a file or a folder is not empty")
+    if "\0" in text:
+        raise argparse.ArgumentTypeError(f"{_short(text)} holds a character that no name has")
+    path = Path(text)
+    with contextlib.suppress(RuntimeError):  # the user of `~user` is not known
+        path = path.expanduser()
+    if str(path).startswith("~"):
+        raise argparse.ArgumentTypeError(f"{_short(text)}: there is no such user on this machine")
+    try:
+        path.stat()
+    except OSError as error:
+        if error.errno in OF_A_NAME:
+            said = f"{_short(text)} is no name of a file: {error.strerror}"
+            raise argparse.ArgumentTypeError(said) from None
+    return path
+
+
+def _short(text: str) -> str:
+    """Return a text in quotes, as it may stand in a sentence."""
+    return repr(text) if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]!r}…"
 
 
 def add_designs(to: argparse.ArgumentParser, default: str | None = "spark") -> None:
@@ -92,7 +132,7 @@ def add_choice(to: argparse.ArgumentParser) -> None:
     to.add_argument(
         "--rows",
         metavar="FILE",
-        type=Path,
+        type=place,
         help="only the rows that a file names, a design and a row's id a line, as in a report",
     )
 
@@ -167,7 +207,7 @@ def add_seed(to: argparse.ArgumentParser) -> None:
     to.add_argument(
         "--seed",
         metavar="N",
-        type=int,
+        type=seed,
         help="makes the records that every row of a run reads (default: a random one, printed)",
     )
     to.add_argument(
@@ -180,7 +220,7 @@ def add_seed(to: argparse.ArgumentParser) -> None:
     to.add_argument(
         "--out",
         metavar="FOLDER",
-        type=Path,
+        type=place,
         help=(
             "folder for the report, histories and logs (default: upheld-out/TIME, with a link "
             "latest)"
@@ -202,7 +242,7 @@ def add_broker(to: argparse.ArgumentParser) -> None:
     to.add_argument(
         "--client-properties",
         metavar="FILE",
-        type=Path,
+        type=place,
         help="how that is reached: security settings by Java's or librdkafka's names",
     )
     to.add_argument("--image", help="another image for --broker container")
@@ -291,7 +331,7 @@ def explain_options(to: argparse.ArgumentParser) -> None:
 
 def new_options(to: argparse.ArgumentParser) -> None:
     """Add the options of `new`."""
-    to.add_argument("directory", metavar="DIR", type=Path, help="an empty or new folder")
+    to.add_argument("directory", metavar="DIR", type=place, help="an empty or new folder")
 
 
 def smoke_options(to: argparse.ArgumentParser) -> None:
@@ -304,12 +344,16 @@ def smoke_options(to: argparse.ArgumentParser) -> None:
 def merge_options(to: argparse.ArgumentParser) -> None:
     """Add the options of `merge`."""
     to.add_argument(
-        "folders", metavar="FOLDER", type=Path, nargs="+", help="output folder of `run --shard K/N`"
+        "folders",
+        metavar="FOLDER",
+        type=place,
+        nargs="+",
+        help="output folder of `run --shard K/N`",
     )
     to.add_argument(
         "--out",
         metavar="FOLDER",
-        type=Path,
+        type=place,
         help="new or empty folder for the report, histories and logs (default: upheld-out/TIME)",
     )
     to.add_argument(
@@ -320,12 +364,12 @@ def merge_options(to: argparse.ArgumentParser) -> None:
 def judge_options(to: argparse.ArgumentParser) -> None:
     """Add the options of `judge`."""
     to.add_argument(
-        "history", metavar="HISTORY", type=Path, nargs="+", help="history/*.jsonl of a run"
+        "history", metavar="HISTORY", type=place, nargs="+", help="history/*.jsonl of a run"
     )
     add_json(to)
     to.add_argument(
         "--picture",
         metavar="FILE",
-        type=Path,
+        type=place,
         help="draw what happened when, as SVG; of one history",
     )

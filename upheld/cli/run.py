@@ -23,28 +23,30 @@ from upheld.cli.machine import (
     given_stores,
     opened_rig,
     out_folder,
+    own_folder,
     prepare_all,
+    run_scope,
     unusable,
 )
 from upheld.errors import ExitCode, MachineProblem, UsageProblem
 from upheld.report import Summary, table
 from upheld.runner.account import RunAccount
 from upheld.runner.choice import Choice
-from upheld.runner.lane import LanePlugin, Line, as_lane
-from upheld.runner.lanes import VARIABLE, Lanes
+from upheld.runner.lane import LanePlugin, Line, as_lane, is_lane
+from upheld.runner.lanes import Lanes
 from upheld.runner.plugin import Plugin
 from upheld.runner.plugin import arguments as pytest_arguments
 from upheld.runner.shards import merge, shard
 from upheld.spec import catalogue, durations
 from upheld.spec.depths import share_of
 from upheld.spec.selection import chosen_rows, demand_known
-from upheld.supervisor.reaper import RunScope
 from upheld.text import visible, visible_data
 from upheld.ui.console import PlainConsole, console
 
 
 def run_designs(arguments: argparse.Namespace) -> int:
     """Judge the rows that are chosen, and return the exit code of the run."""
+    in_lane = is_lane()
     designs = manifests(arguments)
     found = catalogue.load()
     stores = given_stores(arguments.store)
@@ -66,9 +68,7 @@ def run_designs(arguments: argparse.Namespace) -> int:
         if arguments.seed is None:
             raise UsageProblem("--shard needs a --seed, the same for all shards of a run.")
         rows = shard(rows, share_of(arguments.shard, "--shard"), known.seconds)
-    out = out_folder(arguments.out)
     say = console(stderr=arguments.json)
-    begin_report(arguments.out, out)
     for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):
         os.environ.pop(name, None)
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
@@ -87,15 +87,17 @@ def run_designs(arguments: argparse.Namespace) -> int:
         specs={design.name: spec for design, spec in zip(designs, given(arguments), strict=True)},
         durations=known,
     )
-    if VARIABLE in os.environ:
-        with as_lane() as line:
-            judge_in_turn(arguments, choice, out, stores, line)
-        return 0
-    account: RunAccount
-    if arguments.lanes > 1:
-        account = judge_in_lanes(arguments, choice, out, say)
-    else:
-        account = judge_in_turn(arguments, choice, out, stores)
+    with own_folder(arguments.out) as out:
+        begin_report(arguments.out, out)
+        if in_lane:
+            with as_lane() as line:
+                judge_in_turn(arguments, choice, out, stores, line)
+            return 0
+        account: RunAccount
+        if arguments.lanes > 1:
+            account = judge_in_lanes(arguments, choice, out, say)
+        else:
+            account = judge_in_turn(arguments, choice, out, stores)
     if account.summary is None:
         if account.interrupted:
             raise KeyboardInterrupt
@@ -118,33 +120,51 @@ def judge_in_turn(
     """
     say = PlainConsole(quiet=True) if line else console(stderr=arguments.json)
     unprepared = [] if line else [design for design in choice.manifests if choice.rows[design.name]]
-    with opened_rig(arguments, unprepared, out, say, stores) as rig:
-        choice.again = f"upheld run --broker {rig.broker.kind}"
-        plugin = LanePlugin(rig, choice, line) if line else Plugin(rig, choice, console=say)
-        if not line:
-            plugin.memory.start()
-        try:
-            with plugin.progress:
-                pytest.main(pytest_arguments(out), plugins=[plugin])
-        except OSError as error:
-            plugin.problem = plugin.problem or unusable(arguments.out, out, error)
-        except Exception:
-            # A scenario that is cut short may fail at a part that it had not begun.
-            if not plugin.interrupted:
-                raise
-        if line and plugin.problem:
-            raise MachineProblem(plugin.problem)
+    plugin: Plugin | None = None
+    try:
+        with opened_rig(arguments, unprepared, out, say, stores) as rig:
+            choice.again = f"upheld run --broker {rig.broker.kind}"
+            plugin = LanePlugin(rig, choice, line) if line else Plugin(rig, choice, console=say)
+            if not line:
+                plugin.memory.start()
+            _judge_with(plugin, arguments.out, out)
+            if line and plugin.problem:
+                raise MachineProblem(plugin.problem)
+    except KeyboardInterrupt:
+        if plugin is None or plugin.summary is None:  # there is nothing to report
+            raise
     return plugin
+
+
+def _judge_with(plugin: Plugin, given: Path | None, out: Path) -> None:
+    """Let pytest judge the rows; a summary is written whatever ends it."""
+    try:
+        with plugin.progress:
+            pytest.main(pytest_arguments(out), plugins=[plugin])
+    except OSError as error:
+        plugin.problem = plugin.problem or unusable(given, out, error)
+    except KeyboardInterrupt:
+        plugin.interrupted = True
+        if plugin.summary is None:
+            plugin.finish()
+        raise
+    except Exception:
+        # A scenario that is cut short may fail at a part that it had not begun.
+        if not plugin.interrupted:
+            raise
 
 
 def judge_in_lanes(arguments: argparse.Namespace, choice: Choice, out: Path, say: Console) -> Lanes:
     """Judge in several processes side by side."""
     account = Lanes(choice, out, seed_of(arguments), say)
     command = commands.own_module("upheld", *arguments.argv, "--seed", str(account.seed))
-    with RunScope() as run:
+    with run_scope() as run:
         prepare_all([design for design in choice.manifests if choice.rows[design.name]], run, out)
         with account.progress:
-            account.judge(command, arguments.lanes, run)
+            try:
+                account.judge(command, arguments.lanes, run)
+            except OSError as error:
+                account.problem = account.problem or unusable(arguments.out, out, error)
     if account.refused and account.summary is None:
         raise account.refused
     return account
@@ -178,17 +198,20 @@ def closing(summary: Summary, out: Path) -> str:
         f"{name} {number} of {summary.promised[name] * summary.repeat}"
         for name, number in summary.judged.items()
     )
+    peak_mb = summary.peak_memory_mb
     lines = [
         f"{counts or 'nothing judged'}; judged of promised rows: {judged} ({which}); "
         f"known failures: {summary.known_failures}; guarantees untested: {len(summary.untested)}",
         f"{summary.seconds:.0f} s, median row {summary.median_seconds:.1f} s, "
-        f"peak memory {summary.peak_memory_mb} MiB; report in {out}",
+        f"peak memory {f'{peak_mb} MiB' if peak_mb else 'not measured'}; report in {out}",
     ]
     if summary.cpu_s:
         taken = ", ".join(f"{part} {seconds:.0f}" for part, seconds in summary.cpu_s.items())
         lines.insert(1, f"CPU-seconds in the rows: {taken}")
     if summary.limits_broken:
         lines.append(f"limits broken: {'; '.join(summary.limits_broken)}")
+    if summary.limits_unmeasured:
+        lines.append(f"limits not measured, so not kept: {'; '.join(summary.limits_unmeasured)}")
     if summary.partial:
         number = sum(summary.judged.values())
         chosen = sum(summary.chosen.values())

@@ -2,14 +2,19 @@
 
 import argparse
 import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from shlex import quote
 
-from upheld.cli.choices import given, manifests
-from upheld.cli.machine import opened_rig, out_folder
+from upheld.cli.choices import given, manifests, seed_of
+from upheld.cli.machine import opened_rig, own_folder
 from upheld.errors import UsageProblem
 from upheld.injectors.disk.watcher import Disk
+from upheld.protocol.manifest import Manifest
 from upheld.spec.depths import DEFAULT
 from upheld.sweep.journal import Journal, Plan
-from upheld.sweep.points import LATER, LEFT, SIDES, Side
+from upheld.sweep.points import LATER, LEFT, SIDES, Result, Side
 from upheld.sweep.report import card, exit_code, table
 from upheld.sweep.run import Choice, run
 from upheld.ui.console import console
@@ -30,33 +35,22 @@ def sweep_design(arguments: argparse.Namespace) -> int:
         if asked not in offered:
             raise UsageProblem(f"{design.name} has no {what} {asked}; it has {', '.join(offered)}.")
     arguments.disk = disks_of(arguments.disk)
-    out = out_folder(arguments.out)
     say = console(stderr=arguments.json)
     sides: tuple[Side, ...] = (*SIDES, *(side for side in LATER if getattr(arguments, side)))
-    journal = Journal(
-        out,
-        Plan(
-            design.name,
-            arguments.program,
-            arguments.mode,
-            arguments.points,
-            sides,
-            arguments.disk,
-        ),
+    plan = replace(
+        Plan.of(design, arguments.program, arguments.mode, arguments.points),
+        sides=sides,
+        disks=arguments.disk,
+        time_scale=arguments.time_scale,
     )
-    if journal.seed is not None:
-        arguments.seed = journal.seed
-    if arguments.disk and (lacking := Disk.lacking()):
-        say.print(
-            f"unsupported   changes to disks: on this machine nobody can be watched ({lacking})",
-            markup=False,
-        )
-        arguments.disk = ()
-    with opened_rig(arguments, designs, out, say, {}) as rig:
-        rig.disk = Disk(rig.run.scratch) if arguments.disk else None
-        choice = Choice(arguments.point, arguments.depth or DEFAULT, arguments.pairs)
-        with Progress(say) as progress:
-            results = run(rig, design, journal, progress, choice)
+    with own_folder(arguments.out) as out:
+        journal = Journal(out, plan, arguments.seed)
+        arguments.seed = seed_of(arguments) if journal.seed is None else journal.seed
+        try:
+            results = swept(arguments, design, journal, out)
+        except KeyboardInterrupt:
+            print(f"upheld: the same command goes on with --out {quote(str(out))}", file=sys.stderr)
+            raise
     if arguments.json:
         print(json.dumps([result.model_dump(mode="json") for result in results], indent=2))
     else:
@@ -65,13 +59,31 @@ def sweep_design(arguments: argparse.Namespace) -> int:
     asked = [f"--{name} {getattr(arguments, name)}" for name in ("program", "mode", "points")]
     asked += [f"--{side}" for side in sides if side in LATER]
     asked += [f"--disk {','.join(arguments.disk)}"] if arguments.disk else []
-    again = (
-        f"upheld sweep --broker {rig.broker.kind} --design {given(arguments)[0]} {' '.join(asked)}"
-    )
+    kind = (journal.broker or "auto").partition(" ")[0]
+    again = f"upheld sweep --broker {kind} --design {given(arguments)[0]} {' '.join(asked)}"
     for result in results:
         if result.verdict is not Verdict.UPHELD:
-            say.print(card(result, again, rig.seed), markup=False)
+            say.print(card(result, again, arguments.seed), markup=False)
     return exit_code(results)
+
+
+def swept(
+    arguments: argparse.Namespace, design: Manifest, journal: Journal, out: Path
+) -> list[Result]:
+    """Kill the design at each chosen point without a result; return all results."""
+    say = console(stderr=arguments.json)
+    if arguments.disk and (lacking := Disk.lacking()):
+        say.print(
+            f"unsupported   changes to disks: on this machine nobody can be watched ({lacking})",
+            markup=False,
+        )
+        arguments.disk = ()
+    with opened_rig(arguments, [design], out, say, {}) as rig:
+        journal.go_on(f"{rig.broker.kind} {rig.broker.version}")
+        rig.disk = Disk(rig.run.scratch) if arguments.disk else None
+        choice = Choice(arguments.point, arguments.depth or DEFAULT, arguments.pairs)
+        with Progress(say) as progress:
+            return run(rig, design, journal, progress, choice)
 
 
 def disks_of(text: str | None) -> tuple[str, ...]:

@@ -116,14 +116,21 @@ class Summary(BaseModel):
     untested: list[str]
     seconds: float
     median_seconds: float
-    peak_memory_mb: int
+    peak_memory_mb: int  # 0 if it could not be measured
     # Of harness, broker and design in the rows, as far as they are known.
     cpu_s: dict[str, float] = {}
     limits_broken: list[str] = []
+    limits_unmeasured: list[str] = []  # nothing proves that they were kept
     exit_code: int
 
 
-def exit_code(rows: list[RowResult], chosen: int, *, limits_broken: bool = False) -> int:
+def exit_code(
+    rows: list[RowResult],
+    chosen: int,
+    *,
+    limits_broken: bool = False,
+    limits_unmeasured: bool = False,
+) -> int:
     """Return the run's exit code, from its rows and the number that was chosen."""
     verdicts = {row.verdict for row in rows}
     if any(row.fails for row in rows) or limits_broken:
@@ -134,7 +141,8 @@ def exit_code(rows: list[RowResult], chosen: int, *, limits_broken: bool = False
         return ExitCode.INCONCLUSIVE
     if verdicts <= {Verdict.UNSUPPORTED}:  # a design that supports nothing has not passed
         return ExitCode.NOTHING_JUDGED
-    return ExitCode.INCONCLUSIVE if len(rows) < chosen else ExitCode.UPHELD
+    is_proved = len(rows) >= chosen and not limits_unmeasured
+    return ExitCode.UPHELD if is_proved else ExitCode.INCONCLUSIVE
 
 
 def median_seconds(rows: list[RowResult]) -> float:

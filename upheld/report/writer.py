@@ -5,6 +5,7 @@ import os
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable
 from contextlib import suppress
+from io import FileIO
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -23,7 +24,7 @@ class Writer:
     """
 
     def __init__(self, out: Path) -> None:
-        self._file = (out / "report.jsonl").open("wb", buffering=0)
+        self._file = FileIO(str(out / "report.jsonl"), "w", opener=_only_a_file)
 
     def write(self, line: RowResult | Summary) -> None:
         """Append one whole line, or none.
@@ -42,6 +43,11 @@ class Writer:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+def _only_a_file(name: str, flags: int) -> int:
+    """Open a file, and no link to one; a pipe without a reader is not waited for."""
+    return os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
 
 
 def read(path: Path) -> tuple[list[RowResult], Summary]:

@@ -24,7 +24,8 @@ from upheld.report import (
 )
 from upheld.runner.choice import Choice
 from upheld.supervisor.host import Memory
-from upheld.ui.progress import Progress
+from upheld.supervisor.interrupts import held
+from upheld.ui.progress import UNREAD, Progress
 from upheld.ui.timeleft import RowKey, TimeLeft
 from upheld.verdicts import Verdict
 
@@ -83,8 +84,9 @@ class RunAccount:
 
     def report(self, result: RowResult, lane: int = 1) -> None:
         """Write and show a result, with a card if it is not as it should be."""
-        self.choice.results.append(result)
-        self.writer.write(result)
+        with held():
+            self.writer.write(result)
+            self.choice.results.append(result)
         self.time_left.finished(lane)
         attempts = f"  {result.attempts} attempts" if result.attempts > 1 else ""
         known = "  (known failure)" if result.known else ""
@@ -109,6 +111,8 @@ class RunAccount:
 
     def why_to_stop(self, result: RowResult) -> str | None:
         """Return why no row is judged after this one, or None."""
+        if self.progress.is_unread:
+            self.problem = self.problem or UNREAD
         if self.problem:
             return self.problem
         if self.choice.fail_fast and (result.fails or result.verdict is Verdict.HARNESS_ERROR):
@@ -118,17 +122,32 @@ class RunAccount:
         return None
 
     def close(self, broker: str, why: str) -> Summary:
-        """Write the summary, which ends the report, and return it."""
+        """Write the summary, which ends the report, and return it.
+
+        An interrupt waits until it is written.
+        """
+        with held():
+            return self._close(broker, why)
+
+    def _close(self, broker: str, why: str) -> Summary:
         self.progress.end()
         peak_mb = self.memory.stop()
         seconds = time.monotonic() - self.began
         results = self.choice.results
         if self.choice.max_seconds and seconds > self.choice.max_seconds:
             self.limits_broken.append(f"{seconds:.0f} s of at most {self.choice.max_seconds:.0f} s")
+        unmeasured = []
         if self.choice.max_memory_mb and peak_mb > self.choice.max_memory_mb:
             self.limits_broken.append(f"{peak_mb} MiB of at most {self.choice.max_memory_mb} MiB")
+        elif self.choice.max_memory_mb and not peak_mb:
+            unmeasured.append(f"memory of at most {self.choice.max_memory_mb} MiB")
         chosen = {name: len(rows) * self.choice.repeat for name, rows in self.choice.rows.items()}
-        code = exit_code(results, sum(chosen.values()), limits_broken=bool(self.limits_broken))
+        code = exit_code(
+            results,
+            sum(chosen.values()),
+            limits_broken=bool(self.limits_broken),
+            limits_unmeasured=bool(unmeasured),
+        )
         if (self.errors or self.problem) and code != VIOLATED:
             code = HARNESS_ERROR
         if self.interrupted:
@@ -158,6 +177,7 @@ class RunAccount:
             peak_memory_mb=peak_mb,
             cpu_s=cpu_seconds(results),
             limits_broken=self.limits_broken,
+            limits_unmeasured=unmeasured,
             exit_code=code,
         )
         self.writer.write(self.summary)

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from upheld.errors import Problem
+from upheld.errors import Problem, UsageProblem
 from upheld.report import RowResult
 from upheld.runner.choice import Choice
 from upheld.runner.lanes import VARIABLE
 from upheld.runner.plugin import Plugin
+from upheld.supervisor.reaper import RUN_VARIABLE
 from upheld.text import visible_data
 from upheld.trial.rig import Rig
 from upheld.ui.console import PlainConsole
@@ -70,6 +71,22 @@ class LanePlugin(Plugin):
         super().report(result, lane)
         kind = "row" if self.is_last_word(result) else "unproven"
         self.line.tell(kind, **result.model_dump(mode="json", exclude={"kind"}))
+
+
+def is_lane() -> bool:
+    """Return whether this process is a lane of a run.
+
+    Raises:
+        UsageProblem: The variable of lanes is set, and no run has set it.
+    """
+    if VARIABLE not in os.environ:
+        return False
+    if os.environ[VARIABLE] != os.environ.get(RUN_VARIABLE):
+        raise UsageProblem(
+            f"The environment variable {VARIABLE} is set, which only a run with --lanes does for "
+            "processes of its own; unset it."
+        )
+    return True
 
 
 @contextmanager

@@ -28,6 +28,7 @@ from upheld.errors import MachineProblem, Problem, UsageProblem
 from upheld.report import RowResult, joined
 from upheld.runner.account import RunAccount
 from upheld.runner.choice import Choice
+from upheld.supervisor.interrupts import heard
 from upheld.supervisor.reaper import RunScope
 from upheld.text import visible
 from upheld.ui.timeleft import RowKey
@@ -35,7 +36,8 @@ from upheld.ui.timeleft import RowKey
 LAST_WORDS_S: Final = 1.0  # a lane has ended by then, but its children may still have its stderr
 VARIABLE: Final = "UPHELD_LANE"  # in a lane's environment: the id of its run
 
-Output = SimpleQueue[tuple["Lane", str | None]]  # a line of a lane, or None at its end
+# A line of a lane, or None at its end; nothing at all is Ctrl-C.
+Output = SimpleQueue[tuple["Lane", str | None] | None]
 
 
 @dataclass(eq=False)
@@ -92,36 +94,38 @@ class Lanes(RunAccount):
         self.begin(self.waiting, self.unproven)
         said: Output = SimpleQueue()
         passing: list[threading.Thread] = []
-        for number in range(1, count + 1):
-            lane = Lane(
-                number,
-                self._start_process([*command, "--out", str(self.out / f"lane-{number}")], run),
-            )
-            self.lanes.append(lane)
-            threading.Thread(
-                target=_listen, args=(lane, said.put), daemon=True, name=f"lane-{number}"
-            ).start()
-            beside = threading.Thread(
-                target=_pass_on, args=(lane, self.progress.message), daemon=True
-            )
-            beside.start()
-            passing.append(beside)
-        try:
+        with heard(lambda: said.put(None)):
+            for number in range(1, count + 1):
+                passing.append(self._begin_lane(number, command, run, said))
             self._take_all(said)
-        except (KeyboardInterrupt, MachineProblem) as error:
-            self.interrupted = isinstance(error, KeyboardInterrupt)
-            self.problem = self.problem if self.interrupted else str(error)
-            self.is_over = True
-            for lane in self.lanes:
-                lane.process.send_signal(signal.SIGTERM)
-            self._take_all(said)
-        for beside in passing:
-            beside.join(LAST_WORDS_S)
-        if self.broker:
-            joined(
-                self.out, [self.out / f"lane-{lane.number}" / "junit.xml" for lane in self.lanes]
-            )
-            self.close(*self.broker)
+            for beside in passing:
+                beside.join(LAST_WORDS_S)
+            if self.broker:
+                joined(
+                    self.out,
+                    [self.out / f"lane-{lane.number}" / "junit.xml" for lane in self.lanes],
+                )
+                self.close(*self.broker)
+
+    def _begin_lane(
+        self, number: int, command: list[str], run: RunScope, said: Output
+    ) -> threading.Thread:
+        """Begin a lane, and listen to it; return the thread that passes on its other output."""
+        folder = self.out / f"lane-{number}"
+        lane = Lane(number, self._start_process([*command, "--out", str(folder)], run))
+        self.lanes.append(lane)
+        threading.Thread(
+            target=_listen, args=(lane, said.put), daemon=True, name=f"lane-{number}"
+        ).start()
+        beside = threading.Thread(target=_pass_on, args=(lane, self.progress.message), daemon=True)
+        beside.start()
+        return beside
+
+    def _end_lanes(self) -> None:
+        """End each lane as Ctrl-C does; a second time, a lane cuts its own end short."""
+        self.is_over = True
+        for lane in self.lanes:
+            lane.process.send_signal(signal.SIGTERM)
 
     @staticmethod
     def _start_process(command: list[str], run: RunScope) -> "subprocess.Popen[str]":
@@ -143,17 +147,32 @@ class Lanes(RunAccount):
         )
 
     def _take_all(self, said: Output) -> None:
-        """Take the lines of all lanes, until all have ended."""
+        """Take the lines of all lanes, until all have ended.
+
+        The run is interrupted as often as the signals come.
+        """
         while not all(lane.state == "has ended" for lane in self.lanes):
-            lane, line = said.get()
+            if (told := said.get()) is None:
+                self.interrupted = True
+                self._end_lanes()
+                continue
+            lane, line = told
             if line is None:
                 self.note_end(lane, lane.process.wait())
             else:
-                self.take(lane, json.loads(line))
+                self._take_line(lane, line)
             self.hand_out()
             self.time_left.lanes = sum(
                 lane.state not in {"ends", "has ended"} for lane in self.lanes
             )
+
+    def _take_line(self, lane: Lane, line: str) -> None:
+        """Take a line of a lane; a report that cannot be written ends the run."""
+        try:
+            self.take(lane, json.loads(line))
+        except OSError as error:
+            self.problem = f"Nothing more can be written below {self.out} ({error.strerror})."
+            self._end_lanes()
 
     def take(self, lane: Lane, line: dict[str, Any]) -> None:
         """Note that a lane can be asked, has judged a row, or cannot go on."""
@@ -250,5 +269,4 @@ def _pass_on(lane: Lane, say: Callable[[str], None]) -> None:
     """Print the other output of a lane above the live line, which it would garble."""
     assert lane.process.stderr
     for line in lane.process.stderr:
-        with suppress(MachineProblem):  # the pipe has to be emptied all the same
-            say(visible(line.rstrip("\n")))
+        say(visible(line.rstrip("\n")))

@@ -5,7 +5,6 @@ is installed nowhere, so it does nothing in other people's pytest.
 """
 
 import time
-import traceback
 from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, suppress
@@ -17,12 +16,12 @@ from _pytest.runner import runtestprotocol
 from pytest_bdd.scenario import scenario_wrapper_template_registry
 from rich.console import Console
 
-from upheld.errors import MachineProblem, is_interrupt
+from upheld.errors import MachineProblem, harness_failed, is_interrupt, kept
 from upheld.history import events
 from upheld.judging.claims import sentences_of
 from upheld.judging.evidence import illustrate
 from upheld.protocol.manifest import Manifest
-from upheld.report import Cost, RowResult
+from upheld.report import Cost, RowResult, Summary
 from upheld.runner.account import RunAccount
 from upheld.runner.choice import Choice
 from upheld.runner.definitions import looked_up_once
@@ -31,11 +30,18 @@ from upheld.runner.trouble import trouble
 from upheld.spec.gherkin import ON_A_CLUSTER, TIMED, Row, Scenario
 from upheld.steps import modules
 from upheld.supervisor.costs import Look, cost, look
-from upheld.text import printable, visible
 from upheld.trial.rig import Rig
 from upheld.trial.trial import Asked, Trial
 from upheld.ui.timeleft import RowKey
-from upheld.verdicts import ATTEMPTS, Judged, MarkMissed, Reason, Verdict, judged
+from upheld.verdicts import (
+    ATTEMPTS,
+    Judged,
+    MarkMissed,
+    Reason,
+    Verdict,
+    is_unforeseen,
+    judged,
+)
 
 SHRUNK_S: Final = 0.5  # per history, since another row waits
 ILLUSTRATED: Final = 20  # more pictures are of no use in a run; `judge` draws any
@@ -114,14 +120,12 @@ class Plugin(RunAccount):
         elif isinstance(excinfo.value, MachineProblem):
             self.problem = str(excinfo.value)
         else:
-            told = self.rig.out / "logs" / "harness.txt"
-            said = printable("".join(traceback.format_exception(excinfo.value)))
-            told.write_text(said, encoding="utf-8")
-            self.problem = (
-                f"The harness failed ({excinfo.typename}: {visible(str(excinfo.value))}); "
-                f"{told} says where."
-            )
+            self.problem = harness_failed(excinfo.value, self._kept(excinfo.value))
         return True
+
+    def _kept(self, error: BaseException) -> Path | None:
+        """Write the traceback of a fault of ours beside the other logs; return its file."""
+        return kept(error, self.rig.out / "logs")
 
     def key(self, item: pytest.Function) -> RowKey:
         """Return the row of an item, as a run counts it."""
@@ -232,6 +236,8 @@ class Plugin(RunAccount):
         ):
             self.problem = problem
             found = Judged(Verdict.HARNESS_ERROR, Reason.HARNESS_FAILED, problem)
+        elif ended and found.code is Reason.HARNESS_FAILED and is_unforeseen(ended):
+            found = found._replace(reason=harness_failed(ended, self._kept(ended)))
         known = manifest.known_failures.get(row.id) or manifest.known_failures.get(scenario.id)
         result = RowResult(
             design=manifest.name,
@@ -314,8 +320,12 @@ class Plugin(RunAccount):
 
         This is the first thing at the end: a user who interrupts once may do it again.
         """
+        session.exitstatus = self.finish().exit_code
+
+    def finish(self) -> Summary:
+        """Write the summary of the run on its broker, and return it."""
         broker = self.rig.broker
-        session.exitstatus = self.close(f"{broker.kind} {broker.version}", broker.why).exit_code
+        return self.close(f"{broker.kind} {broker.version}", broker.why)
 
 
 ATTEMPT = pytest.StashKey[int]()

@@ -21,6 +21,7 @@ from upheld.report import (
     median_seconds,
     read,
 )
+from upheld.report.folder import LOCK, locked
 from upheld.spec.depths import Share, share_of
 from upheld.spec.selection import Rows
 from upheld.verdicts import Verdict
@@ -93,21 +94,29 @@ def merge(folders: Sequence[Path], out: Path) -> tuple[list[RowResult], Summary]
         raise UsageProblem(
             f"{twice[0][1]} of {twice[0][0]} is in two of the reports, so they are none of one run."
         )
-    _make_empty(out)
-    merged = [_moved(row, folder, out) for (folder, _), row in rows.items()]
+    _make(out)
+    with locked(out):
+        _demand_empty(out)
+        merged = [_moved(row, folder, out) for (folder, _), row in rows.items()]
+        whole = _write(merged, summaries, out)
+    return merged, whole
+
+
+def _write(merged: list[RowResult], summaries: dict[Path, Summary], out: Path) -> Summary:
+    """Copy the logs of all reports, and write one report and one summary of them."""
     for folder, summary in summaries.items():
         if (folder / "logs").is_dir():
             shutil.copytree(
                 folder / "logs", out / "logs" / f"shard-{summary.shard.partition('/')[0]}"
             )
-    joined(out, [folder / "junit.xml" for folder in folders])
+    joined(out, [folder / "junit.xml" for folder in summaries])
     whole = _summary(list(summaries.values()), merged)
     writer = Writer(out)
     for row in merged:
         writer.write(row)
     writer.write(whole)
     writer.close()
-    return merged, whole
+    return whole
 
 
 def _key(row: RowResult) -> tuple[str, str, int]:
@@ -158,13 +167,15 @@ def _demand_all(summaries: dict[Path, Summary]) -> None:
         raise UsageProblem(f"These shards are missing: {', '.join(missing)}.")
 
 
-def _make_empty(out: Path) -> None:
+def _make(out: Path) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
-        is_empty = next(out.iterdir(), None) is None
     except OSError as error:
         raise UsageProblem(f"--out {out} cannot be written: {error.strerror}.") from None
-    if not is_empty:
+
+
+def _demand_empty(out: Path) -> None:
+    if any(entry.name != LOCK for entry in out.iterdir()):
         raise UsageProblem(
             f"--out {out} is not empty, and nothing is overwritten; name another folder."
         )
@@ -193,7 +204,13 @@ def _summary(shards: Sequence[Summary], rows: list[RowResult]) -> Summary:
     """
     chosen = _sum(shard.chosen for shard in shards)
     limits = [limit for shard in shards for limit in shard.limits_broken]
-    code = exit_code(rows, sum(chosen.values()), limits_broken=bool(limits))
+    unmeasured = [limit for shard in shards for limit in shard.limits_unmeasured]
+    code = exit_code(
+        rows,
+        sum(chosen.values()),
+        limits_broken=bool(limits),
+        limits_unmeasured=bool(unmeasured),
+    )
     return shards[0].model_copy(
         update={
             "shard": "",
@@ -209,6 +226,7 @@ def _summary(shards: Sequence[Summary], rows: list[RowResult]) -> Summary:
             "peak_memory_mb": max(shard.peak_memory_mb for shard in shards),
             "cpu_s": cpu_seconds(rows),
             "limits_broken": limits,
+            "limits_unmeasured": unmeasured,
             "exit_code": code,
         }
     )

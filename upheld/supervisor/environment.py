@@ -63,8 +63,8 @@ def prepare(manifest: Manifest, run: Scope, log_dir: Path) -> None:
             end = f"ended with exit code {code}" if code else ""
         except subprocess.TimeoutExpired:
             end = f"did not end within {PREPARE_S:.0f} s"
-        except OSError as error:
-            end = f"cannot be run ({error.strerror})"
+        except (OSError, ValueError) as error:
+            end = f"cannot be run ({getattr(error, 'strerror', None) or error})"
     log.close()
     if end:
         raise UsageProblem(f"{manifest.file}: `prepare` {end}; {log.path} says why.")

@@ -53,11 +53,18 @@ def younger(pids: Iterable[int]) -> list[psutil.Process]:
 
 
 def own_bytes(pids: Iterable[int]) -> int:
-    """Return the bytes that these processes share with no other; 0 if they have ended."""
+    """Return the bytes that these processes share with no other; 0 if they have ended.
+
+    Of a process whose share may not be read, all that is resident counts.
+    """
     total = 0
     for pid in pids:
-        with contextlib.suppress(psutil.Error, OSError):
-            total += psutil.Process(pid).memory_full_info().uss
+        with contextlib.suppress(psutil.NoSuchProcess, ProcessLookupError):
+            process = psutil.Process(pid)
+            try:
+                total += process.memory_full_info().uss
+            except (psutil.AccessDenied, OSError):
+                total += _resident_bytes(process)
     return total
 
 
@@ -69,9 +76,15 @@ def _resident_bytes(process: psutil.Process) -> int:
 
 
 def _proportional_bytes(process: psutil.Process) -> int:
-    """Return a process's proportional share of memory; 0 if the process ends meanwhile."""
-    with contextlib.suppress(psutil.Error, OSError):
-        return int(process.memory_full_info().pss)
+    """Return a process's proportional share of memory; 0 if the process ends meanwhile.
+
+    If the share may not be read, all that is resident counts: no memory is left out.
+    """
+    with contextlib.suppress(psutil.NoSuchProcess, ProcessLookupError):
+        try:
+            return int(process.memory_full_info().pss)
+        except (psutil.AccessDenied, OSError):
+            return _resident_bytes(process)
     return 0
 
 
@@ -87,11 +100,12 @@ class Memory(threading.Thread):
         super().__init__(daemon=True, name="memory")
         self.peak_mb = 0
         self._most_resident = 0
-        self._stop = threading.Event()
+        self._over = threading.Event()
 
     def run(self) -> None:
-        """Sample until stopped."""
-        while not self._stop.wait(MEMORY_LOOK_S):
+        """Sample until stopped, and at least once."""
+        self.look()
+        while not self._over.wait(MEMORY_LOOK_S):
             self.look()
 
     def look(self) -> None:
@@ -100,7 +114,10 @@ class Memory(threading.Thread):
         Then less of it is the tree's own, too. The kernel knows the resident memory as a number. To
         tell a share of it, the kernel walks the page tables.
         """
-        tree = list(_tree())
+        try:
+            tree = list(_tree())
+        except psutil.Error:  # a process ended while its children were looked for
+            return
         resident = sum(map(_resident_bytes, tree))
         if resident > self._most_resident:
             self._most_resident = resident
@@ -108,8 +125,11 @@ class Memory(threading.Thread):
             self.peak_mb = max(self.peak_mb, total >> 20)
 
     def stop(self) -> int:
-        """Stop sampling, and return the peak in MiB."""
-        self._stop.set()
+        """Stop sampling, and return the peak in MiB; 0 if nothing could be measured."""
+        self._over.set()
+        if self.is_alive():
+            self.join()
+            self.look()
         return self.peak_mb
 
 

@@ -123,10 +123,11 @@ class Instance:
                     stderr=stderr,
                     start_new_session=True,
                 )
-            except OSError as error:
+            except (OSError, ValueError) as error:
+                said = getattr(error, "strerror", None) or error
                 raise AdapterBreach(
-                    f"{self.name}: {manifest.command[0]} cannot be run ({error.strerror}); "
-                    f"see `command` in {manifest.file}."
+                    f"{self.name}: {manifest.command[0]} cannot be run ({said}); "
+                    f"see `command` and `environment` in {manifest.file}."
                 ) from None
         self._session = Session.of(self._process.pid, tag)
         self._listener = threading.Thread(

@@ -18,7 +18,7 @@ from upheld.protocol.messages import Failed, Lagging, Measured, NotReady, Value
 from upheld.supervisor.host import own_bytes
 from upheld.trial.application import Application
 from upheld.trial.recorder import Recorder
-from upheld.verdicts import AdapterBreach, NotOffered
+from upheld.verdicts import AdapterBreach, Inconclusive, NotOffered
 
 LAG_EVERY_MS = 100
 MOST_EFFECT_BYTES = 256 << 20
@@ -216,8 +216,14 @@ class Probes:
     # --- beside Kafka
 
     def weigh(self, application: Application) -> None:
-        """Record the bytes that the processes of instance a have in memory, and no others."""
+        """Record the bytes that the processes of instance a have in memory, and no others.
+
+        Raises:
+            Inconclusive: There is nothing to measure, which would look like little memory.
+        """
         size_bytes = own_bytes(application.running["a"].pids())
+        if not size_bytes:
+            raise Inconclusive(f"the memory of {self.manifest.name} cannot be measured")
         self.recorder.history.add(
             events.Memory(
                 at_ms=self.recorder.now_ms, application=application.name, size_bytes=size_bytes

@@ -5,7 +5,7 @@ way for how long. Messages stand above it. Elsewhere, in a file or in CI, each p
 it is done, and the time left is said every half minute.
 
 While a test runs, pytest puts files of its own in the place of the standard streams. So the console
-gets a descriptor of its own.
+gets a descriptor of its own. Printing never fails: if nobody reads any more, `is_unread` says it.
 """
 
 import os
@@ -13,7 +13,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Self
 
@@ -21,9 +20,9 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from upheld.errors import MachineProblem
 from upheld.text import printable, visible
 from upheld.ui.console import PlainConsole
+from upheld.ui.streams import Outlet, Stream
 from upheld.ui.timeleft import as_text
 
 EVERY_S = 30.0
@@ -60,7 +59,12 @@ class Progress:
         self._lock = threading.RLock()
         self._live: Live | None = None
         self._over: threading.Event | None = None
-        self._unread: MachineProblem | None = None
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether the reader of a pipe, such as a pager or `head`, has gone."""
+        outlet = getattr(self.console.file, "outlet", None)
+        return isinstance(outlet, Outlet) and outlet.is_unread
 
     def __enter__(self) -> Self:
         return self
@@ -127,8 +131,6 @@ class Progress:
             self.done += 1
             self.counts[result] += 1
             head = f"[{self.done}/{self.total}] "
-        if self._unread:
-            raise self._unread
         if not (is_quiet and self.is_live):
             self.console.print(Text.assemble(head, (result, style), f" {visible(text)}"))
         self._refresh()
@@ -141,11 +143,7 @@ class Progress:
 
     def message(self, text: str, style: str | None = None) -> None:
         """Print a text of its own, above the live line."""
-        try:
-            self.console.print(printable(text), style=style, markup=False)
-        except MachineProblem as problem:
-            self._unread = problem
-            raise
+        self.console.print(printable(text), style=style, markup=False)
 
     def end(self) -> None:
         """Clear the live line, and give the terminal back as it was."""
@@ -204,8 +202,7 @@ class Progress:
             parts = [f"[{self.done}/{self.total}]", self.left(), self.under_way()]
             said = "; ".join(filter(None, parts[1:]))
             if said:
-                with suppress(MachineProblem):  # the next piece raises it, in the main thread
-                    self.message(f"{parts[0]} {said}")
+                self.message(f"{parts[0]} {said}")
 
 
 def apart(console: Console) -> Console:
@@ -214,23 +211,7 @@ def apart(console: Console) -> Console:
     If the console writes to no descriptor, return the console itself.
     """
     try:
-        descriptor = os.dup(console.file.fileno())
+        outlet = Outlet.apart(console.file)
     except (OSError, ValueError, AttributeError):
         return console
-    file = os.fdopen(
-        descriptor,
-        "w",
-        encoding=getattr(console.file, "encoding", None) or "utf-8",
-        errors=getattr(console.file, "errors", None),
-    )
-    return _Apart(file=file, quiet=console.quiet)
-
-
-class _Apart(PlainConsole):
-    """A console that raises a problem, in one sentence, if nothing can be printed."""
-
-    def on_broken_pipe(self) -> None:
-        """Print nothing more: the reader, such as a pager or `head`, has gone."""
-        self.quiet = True
-        os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
-        raise MachineProblem(UNREAD)
+    return PlainConsole(file=Stream(outlet, console.file), quiet=console.quiet)

@@ -17,8 +17,9 @@ import pytest
 from hostile import HOSTILE, is_plain
 from rich.console import Console
 
+import upheld
 from upheld.cli.run import closing
-from upheld.errors import MachineProblem
+from upheld.errors import MachineProblem, to_report
 from upheld.history.reading import read as read_history
 from upheld.protocol.manifest import Manifest
 from upheld.report import Summary, read
@@ -26,6 +27,7 @@ from upheld.runner.choice import Choice
 from upheld.runner.plugin import Plugin, arguments
 from upheld.spec import catalogue
 from upheld.spec.durations import Durations, Recorded
+from upheld.ui.progress import UNREAD
 from upheld.verdicts import (
     ATTEMPTS,
     AdapterBreach,
@@ -461,11 +463,61 @@ def test_a_fault_of_ours_is_told_in_a_sentence_and_its_traceback_kept(
     rows, summary = run.judge()
 
     assert (rows, summary.exit_code, summary.partial) == ({}, 3, True)
-    assert (run.gate.problem or "").startswith(
-        "The harness failed (ZeroDivisionError: division by zero); "
+    (trace,) = (run.out / "logs").glob("harness-failed-*.txt")
+    assert run.gate.problem == (
+        f"the harness failed (ZeroDivisionError: division by zero); {to_report(trace)}"
     )
-    assert "Traceback" in (run.out / "logs" / "harness.txt").read_text()
+    assert f"please report this fault of upheld {upheld.__version__} at " in run.gate.problem
+    assert str(trace) in run.gate.problem
+    assert "Traceback" in trace.read_text()
     assert "Traceback" not in "".join(capfd.readouterr())
+
+
+def test_an_exception_of_ours_in_a_row_says_where_to_report_it(run: Run) -> None:
+    """The row's reason has the place, and its traceback lies beside the logs."""
+    COMING["G1.first"] = [KeyError("ours")]
+
+    _, summary = run.judge()
+
+    rows, _ = read(run.out / "report.jsonl")
+    (trace,) = (run.out / "logs").glob("harness-failed-*.txt")
+    reason = next(row.reason for row in rows if row.id == FIRST)
+    assert reason == f"the harness failed (KeyError: 'ours'); {to_report(trace)}"
+    assert "KeyError" in trace.read_text()
+    assert summary.exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("peak_mb", "code", "says"),
+    [
+        (0, 2, "limits not measured, so not kept: memory of at most 100 MiB"),
+        (99, 0, "peak memory 99 MiB"),
+        (101, 1, "limits broken: 101 MiB of at most 100 MiB"),
+    ],
+)
+def test_a_limit_that_was_not_measured_is_not_kept(
+    run: Run, monkeypatch: pytest.MonkeyPatch, peak_mb: int, code: int, says: str
+) -> None:
+    """Memory that could not be read proves nothing: the run is inconclusive."""
+    monkeypatch.setattr("upheld.supervisor.host.Memory.stop", lambda _: peak_mb)
+
+    _, summary = run.judge(max_memory_mb=100)
+
+    assert summary.exit_code == code
+    assert says in closing(summary, run.out)
+
+
+def test_nobody_who_reads_ends_the_run_and_keeps_its_red(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`| head` of a red run exits 1, and of another one 3: not all rows were judged."""
+    monkeypatch.setattr("upheld.ui.progress.Progress.is_unread", True)
+
+    for coming, code in ((Violated.one("lost", "one is missing"), 1), (None, 3)):
+        COMING["G1.first"] = [coming]
+        rows, summary = run.judge()
+
+        assert (len(rows), summary.exit_code, run.gate.problem) == (1, code, UNREAD)
 
 
 def test_each_repetition_keeps_its_history(run: Run) -> None:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from types import SimpleNamespace
 
 import psutil
@@ -106,3 +107,41 @@ def test_page_tables_are_walked_when_more_is_resident_than_ever(
         seen.append((memory.peak_mb, process.walks))
 
     assert seen == [(7, 1), (7, 1), (7, 1), (9, 2), (9, 2)]
+
+
+def test_memory_that_may_not_be_read_is_counted_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the shares of a process are secret, all that is resident counts, and not nothing."""
+
+    class Secret(_Process):
+        def memory_full_info(self) -> SimpleNamespace:
+            raise psutil.AccessDenied(1)
+
+    memory = host.Memory()
+    monkeypatch.setattr(host, "_tree", lambda: iter([Secret(10, 0)]))
+    monkeypatch.setattr(psutil, "Process", lambda *_: Secret(10, 0))
+
+    memory.look()
+
+    assert memory.peak_mb == 10
+    assert host.own_bytes([1]) == 10 << 20
+
+
+def test_a_short_run_is_measured_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is a look at the begin and at the end; a look that fails does not end the others."""
+    looks = iter([psutil.NoSuchProcess(1), None])
+
+    def tree() -> Iterator[_Process]:
+        if (failure := next(looks)) is not None:
+            raise failure
+        return iter([_Process(10, 7)])
+
+    monkeypatch.setattr(host, "_tree", tree)
+    memory = host.Memory()
+    memory.start()
+
+    assert memory.stop() == 7
+
+
+def test_a_run_whose_memory_was_never_looked_at_says_zero() -> None:
+    """Zero is no amount: the run takes it as not measured."""
+    assert host.Memory().stop() == 0

@@ -10,6 +10,7 @@ import time
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from miniatures import MINIATURES, START, Run, Spawn, manifest, until
@@ -373,6 +374,36 @@ def test_prepare_runs_to_its_end(tmp_path: Path) -> None:
 
     assert (tmp_path / "built").exists()
     assert (tmp_path / "miniature-prepare.txt").read_text() == "built\n"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"environment": {"A\0B": "x"}},
+        {"environment": {"A": "x\0y"}},
+        {"environment": {"A=B": "x"}},
+        {"environment": {"A": "x" * (1 << 20)}},
+        {"prepare": (sys.executable, "a\0b"), "command": (sys.executable, "a\0b")},
+        {
+            "prepare": (sys.executable, "x" * (1 << 20)),
+            "command": (sys.executable, "x" * (1 << 20)),
+        },
+        {"prepare": ("/nowhere/python",), "command": ("/nowhere/python",)},
+        {"prepare": ("/",), "command": ("/",)},
+    ],
+    ids=str,
+)
+def test_a_process_that_cannot_be_spawned_is_no_fault_of_ours(
+    tmp_path: Path, change: dict[str, Any]
+) -> None:
+    """Names and texts that the system refuses are said with the field of the manifest."""
+    plain = manifest("", prepare=[sys.executable, "-c", ""])
+    odd = plain.model_copy(update=change)
+
+    with pytest.raises(UsageProblem, match=r"`prepare` cannot be run \("):
+        prepare(odd, Run(), tmp_path)
+    with pytest.raises(AdapterBreach, match=r"cannot be run \(.*see `command` and `environment`"):
+        Instance(odd, Run(), tmp_path)
 
 
 @pytest.mark.parametrize(

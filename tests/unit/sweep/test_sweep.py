@@ -1,6 +1,7 @@
 """The sweep where no design runs: its crash points, its journal and its end."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from upheld.errors import UsageProblem
+from upheld.protocol.manifest import load
 from upheld.spec.depths import DEPTHS
 from upheld.sweep.journal import Journal, Plan
 from upheld.sweep.points import (
@@ -198,8 +200,71 @@ def test_a_folder_of_another_sweep(tmp_path: Path) -> None:
     """The sentence says to which sweep the folder belongs."""
     Journal(tmp_path, PLAN).begin([POINT], 7)
 
-    with pytest.raises(UsageProblem, match=r"another sweep .design plain, program ledger"):
+    with pytest.raises(UsageProblem, match=r"another sweep .design was 'plain' and is 'spark'\)"):
         Journal(tmp_path, replace(PLAN, design="spark"))
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"version": "2"}, "version was '1' and is '2'"),
+        ({"manifest": "cd"}, "manifest was 'ab' and is 'cd'"),
+        ({"time_scale": 2.0}, "time_scale was 1.0 and is 2.0"),
+        ({"mode": "at_least_once"}, "mode was 'exactly_once' and is 'at_least_once'"),
+        ({"scope": "all"}, "points was 'txn' and is 'all'"),
+        ({"disks": ("kept",)}, "disk was [] and is ['kept']"),
+        ({"sides": ("before",)}, "sides was ['before', 'after'] and is ['before']"),
+        (
+            {"program": "relay", "version": "2"},
+            "version was '1' and is '2'; program was 'ledger' and is 'relay'",
+        ),
+    ],
+)
+def test_results_of_another_plan_are_none_of_this(
+    tmp_path: Path, change: dict[str, Any], says: str
+) -> None:
+    """Each difference is named, and the file stays as it is."""
+    plan = replace(PLAN, version="1", manifest="ab")
+    journal = Journal(tmp_path, plan)
+    journal.begin([POINT], 7)
+    journal.add(result(Verdict.UPHELD))
+    before = journal.path.read_bytes()
+
+    with pytest.raises(UsageProblem, match=re.escape(says)):
+        Journal(tmp_path, replace(plan, **change))
+    assert journal.path.read_bytes() == before
+
+
+def test_results_of_another_version_seed_or_broker_are_none_of_this(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broker counts as soon as there is a result on it."""
+    journal = Journal(tmp_path, PLAN)
+    journal.begin([POINT], 7)
+    journal.go_on("embedded 4.3.1")
+    journal.add(result(Verdict.UPHELD))
+
+    assert Journal(tmp_path, PLAN, 7).results == Journal(tmp_path, PLAN).results
+    with pytest.raises(UsageProblem, match="seed was 7 and is 8"):
+        Journal(tmp_path, PLAN, 8)
+    Journal(tmp_path, PLAN).go_on("embedded 4.3.1")
+    with pytest.raises(UsageProblem, match=r"broker was 'embedded 4.3.1' and is 'external x'"):
+        Journal(tmp_path, PLAN).go_on("external x")
+    monkeypatch.setattr("upheld.__version__", "0.0.9")
+    with pytest.raises(UsageProblem, match=r"upheld was '.*' and is '0.0.9'"):
+        Journal(tmp_path, PLAN)
+
+
+def test_a_changed_manifest_makes_another_plan(tmp_path: Path) -> None:
+    """All that a manifest says is in the digest of the plan."""
+    text = 'name = "mine"\nversion = "1"\ncommand = ["{python}", "-c", "pass"]\n'
+    text += 'programs = ["relay"]\nmodes = ["exactly_once"]\n'
+    plans = set()
+    for added in ("", "local_state = false\n", "[environment]\nA = 'b'\n"):
+        (tmp_path / "design.toml").write_text(text + added)
+        plans.add(Plan.of(load(str(tmp_path)), "relay", "exactly_once", "txn"))
+
+    assert len(plans) == 3
 
 
 @pytest.mark.parametrize(

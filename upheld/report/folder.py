@@ -1,0 +1,99 @@
+"""The output folder, to which one run at a time writes.
+
+A run writes over no file that another program wrote, and through no link.
+"""
+
+import fcntl
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from upheld.errors import UsageProblem
+
+LOCK: Final = ".upheld-lock"  # holds the process that writes here
+ELSEWHERE: Final = "name another folder with --out"
+# A file that a run writes over -> what those of runs begin with.
+FILES: Final = {
+    "report.jsonl": (b'{"kind":',),
+    "sweep.jsonl": (b'{"',),
+    "junit.xml": (b"<?xml", b"<testsuite"),
+}
+FOLDERS: Final = ("history", "logs")
+LANES: Final = "lane-*"
+_HEAD_BYTES: Final = 16
+
+
+@contextmanager
+def locked(out: Path) -> Iterator[None]:
+    """Keep every other run out of a folder, as long as this one writes there.
+
+    Raises:
+        UsageProblem: Another run has the folder, or a file there is none of a run.
+        OSError: The folder cannot be written.
+    """
+    descriptor = _taken(out)
+    try:
+        _demand_ours(out)
+        yield
+    finally:
+        with suppress(OSError):
+            (out / LOCK).unlink()
+        os.close(descriptor)
+
+
+def _taken(out: Path) -> int:
+    """Return the lock of a folder, as an open descriptor.
+
+    The file is removed at the end of a run. So the one that is locked may be there no more.
+    """
+    while True:
+        descriptor = os.open(out / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_there(descriptor, out / LOCK):
+                os.ftruncate(descriptor, 0)
+                os.write(descriptor, f"{os.getpid()}\n".encode())
+                return descriptor
+        except BlockingIOError:
+            pid = os.pread(descriptor, _HEAD_BYTES, 0).decode(errors="replace").strip()
+            whose = f"process {pid}" if pid.isdecimal() else "another process"
+            os.close(descriptor)
+            raise UsageProblem(
+                f"The output folder {out} is in use by the run of {whose}; {ELSEWHERE}."
+            ) from None
+        os.close(descriptor)
+
+
+def _is_there(descriptor: int, file: Path) -> bool:
+    with suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(descriptor), file.lstat())
+    return False
+
+
+def _demand_ours(out: Path) -> None:
+    """Raise UsageProblem if a run would write over what no run has written, or through a link."""
+    for folder in (*(out / name for name in FOLDERS), *out.glob(LANES)):
+        mode = _mode(folder)
+        if mode and not stat.S_ISDIR(mode):
+            raise UsageProblem(f"{folder} is no folder of a run; {ELSEWHERE}.")
+    for name, beginnings in FILES.items():
+        mode = _mode(out / name)
+        if mode and not (stat.S_ISREG(mode) and _begins(out / name, beginnings)):
+            raise UsageProblem(f"{out / name} was written by no run; {ELSEWHERE}.")
+
+
+def _mode(path: Path) -> int:
+    """Return the mode of a file, not of the one that a link leads to; 0 if there is none."""
+    with suppress(FileNotFoundError):
+        return path.lstat().st_mode
+    return 0
+
+
+def _begins(file: Path, beginnings: tuple[bytes, ...]) -> bool:
+    """Return whether a file is empty, or begins as one of a run does."""
+    with file.open("rb") as opened:
+        head = opened.read(_HEAD_BYTES)
+    return not head or head.startswith(beginnings)
