@@ -34,6 +34,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final, NamedTuple
 
+from upheld.commands import PYTHON
+
 TOOLS: Final = Path(__file__).parent
 HANG_S: Final = 10.0  # of one input
 MOST_INPUT_BYTES: Final = 1 << 16
@@ -327,7 +329,7 @@ def _round(arguments: argparse.Namespace, seed: int, minutes: float) -> int:
     with tempfile.TemporaryDirectory(prefix="upheld-fuzz-") as folder:
         current = Path(folder) / "current"
         seen = Current(current)
-        command = [sys.executable, __file__, arguments.target, "--worker", "--current", current]
+        command = [PYTHON, __file__, arguments.target, "--worker", "--current", current]
         command += ["--seed", str(seed), "--minutes", str(minutes), "--keep", arguments.keep]
         worker = subprocess.Popen(command, env={**os.environ, "TMPDIR": folder})
         ended = _watched(worker, seen)

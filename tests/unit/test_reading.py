@@ -250,6 +250,7 @@ BY_THEMSELVES = {
     "judging/evidence.py": "the end of a log",
     "masking.py": "a log, line by line",
     "reading.py": "everything",
+    "report/folder.py": "the first bytes of a regular file",
     "runner/lane.py": "messages of the harness's own processes",
     "runner/lanes.py": "messages of the harness's own processes",
     "scaffold/__init__.py": "files of the package",
@@ -258,6 +259,7 @@ BY_THEMSELVES = {
     "supervisor/breaches.py": "a line of a design, and the end of its log",
     "supervisor/costs.py": "/proc",
     "supervisor/reaper.py": "/proc",
+    "supervisor/removal.py": "/proc",
     "supervisor/session.py": "/proc",
 }
 READS = {"read_text", "read_bytes", "loads", "load", "parse", "fromstring"}

@@ -73,7 +73,7 @@ def history(data: bytes) -> None:
 
 def changed(data: bytes) -> bytes:
     """Return the lines of a history, changed as the bytes say; raw bytes if the first is 0."""
-    if data[:1] == b"\0":
+    if data[:1] in {b"", b"\0"}:
         return data[1:]
     lines = list(genuine())
     moves = [data[place : place + 4] for place in range(1, min(len(data), 41), 4)]

@@ -34,7 +34,7 @@ def judge_history(arguments: argparse.Namespace) -> int:
             judgements.append(judge(path, arguments.picture))
         except UsageProblem as problem:
             codes.add(problem.exit_code)
-            print(f"upheld: {problem}.", file=sys.stderr, flush=True)
+            print(f"upheld: {str(problem).removesuffix('.')}.", file=sys.stderr, flush=True)
             continue
         if not arguments.json:
             print(judgements[-1].text, flush=True)

@@ -12,6 +12,7 @@ from upheld.errors import UsageProblem
 from upheld.history import History
 from upheld.history.digest import digest_of
 from upheld.history.events import EVENT, AnyEvent, Begun, Ended
+from upheld.reading import read_bytes
 
 MOST_SHOWN: Final = 300  # characters
 
@@ -31,11 +32,7 @@ def recording(path: Path) -> Recording:
         UsageProblem: The file is missing, is no history, was cut before its verdict, or is not as
             it was written.
     """
-    try:
-        data = path.read_bytes()
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise UsageProblem(f"{path} cannot be read as a history: {reason}") from None
+    data = read_bytes(path)
     if not data:
         raise UsageProblem(f"{path} is empty, so it is no history")
     try:

@@ -1,10 +1,10 @@
 """The report beside a history, which says what the history's lines were."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 from upheld.errors import UsageProblem
+from upheld.reading import is_file, loaded, read_bytes
 
 NAME = "report.jsonl"
 DEEPEST = 2  # a history lies in OUT/history, or in OUT/lane-1/history
@@ -13,7 +13,7 @@ DEEPEST = 2  # a history lies in OUT/history, or in OUT/lane-1/history
 def demand_reported(path: Path, sha256: str) -> None:
     """Compare a history with its row in the reports beside it.
 
-    A report that cannot be read says nothing. Nor does a row of a version without hashes.
+    A report that is missing says nothing. Nor does a row of a version without hashes.
 
     Args:
         path: The history.
@@ -34,16 +34,14 @@ def demand_reported(path: Path, sha256: str) -> None:
 
 def _hashes(report: Path, history: str) -> Iterator[str]:
     """Go through the hashes that a report states for a history."""
-    try:
-        lines = report.read_bytes().splitlines()
-    except OSError:
+    if not is_file(report):
         return
-    for line in lines:
+    for line in read_bytes(report).splitlines():
         if b'"history_sha256"' not in line:
             continue
         try:
-            row = json.loads(line)
-        except (ValueError, RecursionError):
+            row = loaded(line)
+        except ValueError:
             continue
         if isinstance(row, dict) and row.get("history") == history:
             stated = row.get("history_sha256")

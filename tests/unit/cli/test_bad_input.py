@@ -328,7 +328,7 @@ def test_a_history_that_is_none(refused: Callable[..., Refused], tmp_path: Path)
         ("headless", b"".join(lines[1:]), "it does not open with the event `begun`"),
         ("empty", b"", "is empty, so it is no history"),
         ("binary", b"\xff\xfe\x00", "cannot be read as a history: it is not UTF-8 text"),
-        ("gone", None, "cannot be read as a history: No such file or directory"),
+        ("gone", None, "cannot be read: No such file or directory"),
     ):
         if content is not None:
             (tmp_path / name).write_bytes(content)

@@ -93,7 +93,7 @@ def test_sums_of_very_long_numbers() -> None:
     }
     for cents, postings in ((NUMBER, 1), (-NUMBER, NUMBER), (0, -NUMBER)):
         value = json.dumps(row | {"balance_cents": cents, "postings": postings}).encode()
-        output = entry.model_copy(update={"key": b"ada", "value": value})
+        output = entry._replace(key=b"ada", value=value)
         sums = PROGRAMS["ledger"].value_of(output)
 
         assert Diagnostician([entry])(b"ada", sums, states).why

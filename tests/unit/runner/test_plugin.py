@@ -134,7 +134,7 @@ class Run:
                 ended=lambda _: self.broker_ends,
                 pids=[],
             ),
-            reading=SimpleNamespace(delete=self.delete, sizes=lambda _: {}),
+            reading=SimpleNamespace(clear=self.delete, sizes=lambda _: {}),
             pool=lambda _: SimpleNamespace(prepare=lambda: None, rest=lambda: None),
             cluster=None,
             end_cluster=lambda: None,
