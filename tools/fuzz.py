@@ -1,4 +1,4 @@
-"""Feed a reader with inputs that nobody would write, and keep those that it falls over.
+"""Feed a reader with odd inputs, and keep those that it falls over.
 
     python tools/fuzz.py manifest --minutes 5          fuzz, and exit 1 if something fell
     python tools/fuzz.py proxy.wire --minutes 5        another function of a target's module

@@ -1,8 +1,8 @@
 """Files and texts that a user, a design or an earlier run wrote.
 
-Every reader of such a text begins here. Nothing that stands in one can harm the harness: a file is
-read up to a limit of bytes, a pipe up to a limit of seconds, and nesting up to a limit of levels.
-Whatever cannot be read is refused in one sentence, which names the file.
+Every reader of such a text begins here. Nothing that stands in one can harm the harness. A file is
+read up to a limit of bytes, and a pipe up to a limit of seconds. Nesting has a limit of levels. A
+file that cannot be read is refused in one sentence, which names it.
 """
 
 import json

@@ -72,7 +72,7 @@ def history(data: bytes) -> None:
 
 
 def changed(data: bytes) -> bytes:
-    """Return the lines of a history, changed as the bytes say; raw bytes if the first is 0."""
+    """Return a history's lines, changed as the bytes say; raw bytes after a 0."""
     if data[:1] in {b"", b"\0"}:
         return data[1:]
     lines = list(genuine())

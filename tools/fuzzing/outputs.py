@@ -24,7 +24,7 @@ KEYS: Final = (b"ada", None, b"", b"\xff\xfe")
 
 
 def outputs(data: bytes) -> None:
-    """Append the bytes as outputs of each program, and judge each claim that its story makes."""
+    """Append the bytes as outputs of each program, and judge its story's claims."""
     for tell in STORIES:
         story = tell()
         for number, key in enumerate(KEYS):

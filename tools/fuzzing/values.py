@@ -1,4 +1,4 @@
-"""The value, key and headers of an output record, and of a stored state or an answer."""
+"""Values, keys and headers of outputs, stored states and answers."""
 
 import json
 from contextlib import suppress
@@ -71,7 +71,7 @@ KEYS: Final = (b"ada", None, b"", b"\xff\xfe")
 
 
 def values(data: bytes) -> None:
-    """Read it as an input and an output of each program, as a header, and as a stored state."""
+    """Read it as input and output of each program, as a header and as a state."""
     for program in PROGRAMS.values():
         for key, role in product(KEYS, program.topics):
             _read_record(program, _record(f"app-{role}", key, data))

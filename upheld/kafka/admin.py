@@ -1,8 +1,8 @@
 """Create, grow, truncate and delete topics, and ask for the broker's settings.
 
 The cluster may be the user's, so a name is no authority there. A topic or a group is changed only
-if it is provably the harness's own. Either the harness created the topic, or two things hold: the
-name contains a random id that was reserved, and it was absent when the id was reserved.
+if it is provably the harness's own. Either the harness created the topic, or two things hold. The
+name contains a random id that was reserved, and the topic was absent when it was reserved.
 """
 
 import contextlib
@@ -108,7 +108,7 @@ class Admin(Clients):
         return found
 
     def leave(self, within_s: float = LEAVE_S) -> list[str]:
-        """Delete all topics and groups of the harness that are left, and return what stays.
+        """Delete all topics and groups of the harness, and return what stays.
 
         It is for a cluster that outlives the run. A group is tried until its members are gone.
 

@@ -1,4 +1,4 @@
-"""The folders that a design writes, read and changed without following a link out of them.
+"""The folders that a design writes, handled without following a link.
 
 A design may replace any file or folder of its own by a link, at any level and at any moment. So
 each folder is opened below the one above it, never by its path, and a link is never opened. A disk
@@ -40,7 +40,7 @@ _KINDS: Final = {
 
 
 class File(NamedTuple):
-    """A regular file: its name below the folder, and what was known of it when it was seen."""
+    """A regular file: its name below the folder, and its status when it was seen."""
 
     name: str
     size_bytes: int
@@ -162,7 +162,7 @@ class Folder:
 
     @contextlib.contextmanager
     def new_file(self) -> Iterator[IO[bytes]]:
-        """Yield a new file of the harness in the folder, unbuffered; it is removed at the end."""
+        """Yield a new unbuffered file of the harness in the folder, and remove it."""
         name = f"upheld-{uuid4().hex}"
         with self._open() as top:
             with self._told(name):

@@ -19,7 +19,7 @@ _SHOWN_CHARS: Final = 80
 
 
 def wrong_name(request: Start, ready: Ready) -> str:
-    """Return what is wrong with a name in `ready`, and what was expected; empty if nothing is.
+    """Return what is wrong with a name in `ready`; empty if nothing is.
 
     Args:
         request: The start that the instance was asked for.

@@ -168,7 +168,7 @@ class Rig:
 
 
 def leave(reading: Reading) -> None:
-    """Delete what the harness made on a cluster that outlives the run; name what stays."""
+    """Delete what the harness made on a lasting cluster, and name what stays."""
     with waiting("the topics and groups of this run are deleted"):
         left = reading.leave()
     if left:

@@ -1,4 +1,4 @@
-"""A history that is not as it was recorded proves nothing, whatever was done to it."""
+"""A history that is not as it was recorded proves nothing."""
 
 import json
 import re
@@ -185,7 +185,7 @@ def test_what_was_not_altered_is_upheld(path: Path) -> None:
 def test_altered_lines_are_refused(
     path: Path, change: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One sentence names the file and the lines, and the exit code is that of bad input."""
+    """One sentence names file and lines, and the exit code is that of bad input."""
     path.write_text("\n".join([*CHANGES[change](lines_of(path)), ""]))
 
     assert main(["judge", str(path)]) == 4

@@ -117,7 +117,7 @@ FOREIGN = ["payments", f"{OWN}-older", "trial-abc123-fedcba9876543210-x", "", "p
 def test_what_is_foreign_is_never_changed(
     cluster: Cluster, own: Admin, change: Callable[[Admin, str], None], topic: str
 ) -> None:
-    """A foreign topic is refused, even if its name contains the id, and nothing happens."""
+    """A foreign topic is refused, even if its name contains the id."""
     own.create({f"{OWN}-input": 1})
     before = set(cluster.topics)
 

@@ -1,4 +1,4 @@
-"""A hostile design's disk is read, copied, torn and removed, and nothing outside is touched."""
+"""A hostile disk is read, copied, torn and removed; nothing outside is touched."""
 
 import os
 import resource
@@ -266,7 +266,7 @@ def test_a_mount_is_not_entered(world: World) -> None:
 def test_removal_takes_everything_but_what_is_foreign(
     world: World, hostile: Callable[[World], None], _said: str
 ) -> None:
-    """Whatever the design left is gone afterwards, a link itself as well."""
+    """All that the design left is gone afterwards, a link itself as well."""
     hostile(world)
 
     assert remove(world.scratch)

@@ -110,7 +110,7 @@ def test_page_tables_are_walked_when_more_is_resident_than_ever(
 
 
 def test_memory_that_may_not_be_read_is_counted_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the shares of a process are secret, all that is resident counts, and not nothing."""
+    """If the shares of a process are secret, all that is resident counts."""
 
     class Secret(_Process):
         def memory_full_info(self) -> SimpleNamespace:
@@ -127,7 +127,7 @@ def test_memory_that_may_not_be_read_is_counted_whole(monkeypatch: pytest.Monkey
 
 
 def test_a_short_run_is_measured_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """There is a look at the begin and at the end; a look that fails does not end the others."""
+    """Memory is looked at first and last; a look that fails ends no other."""
     looks = iter([psutil.NoSuchProcess(1), None])
 
     def tree() -> Iterator[_Process]:

@@ -68,7 +68,7 @@ WRONG = {
 
 @pytest.mark.parametrize(("ready", "said"), WRONG.values(), ids=WRONG)
 def test_wrong_names(ready: Ready, said: str) -> None:
-    """The sentence names the field, what is wrong and what was expected, in one short line."""
+    """The sentence names field, fault and what was expected in one short line."""
     wrong = wrong_name(START, ready)
 
     assert said in wrong
