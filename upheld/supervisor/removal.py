@@ -1,8 +1,8 @@
 """Remove a folder that a design has written, and nothing else.
 
 No link is followed, neither below the folder nor in its own place. The depth does not matter:
-folders are moved up to the top before they are emptied, so only two are open at a time. Another mount, such as a folder that a design has bound there, is left
-alone.
+folders are moved up to the top before they are emptied, so only two are open at a time.
+Another mount, such as a folder that a design has bound there, is left alone.
 """
 
 import contextlib
