@@ -27,7 +27,6 @@ import psutil
 
 from upheld import cli  # of the measured checkout, which PYTHONPATH names
 from upheld.runner.plugin import Plugin
-from upheld.supervisor.host import Cores
 
 SEED = 7
 ROWS = " or ".join(
@@ -66,7 +65,7 @@ def spent() -> Cost:
     """
     me = psutil.Process()
     own = sum(me.cpu_times()[:2])
-    whole = sum(me.cpu_times()[:4]) + Cores.orphans_s
+    whole = sum(me.cpu_times()[:4])
     broker = 0.0
     for child in me.children(recursive=True):
         with suppress(psutil.Error):

@@ -258,6 +258,7 @@ BY_THEMSELVES = {
     "stores/cassandra_server/query_log.py": "the log of the harness's own server",
     "supervisor/breaches.py": "a line of a design, and the end of its log",
     "supervisor/costs.py": "/proc",
+    "supervisor/guard.py": "requests of the harness",
     "supervisor/reaper.py": "/proc",
     "supervisor/removal.py": "/proc",
     "supervisor/session.py": "/proc",

@@ -80,7 +80,7 @@ def swept(
         arguments.disk = ()
     with opened_rig(arguments, [design], out, say, {}) as rig:
         journal.go_on(f"{rig.broker.kind} {rig.broker.version}")
-        rig.disk = Disk(rig.run.scratch) if arguments.disk else None
+        rig.disk = Disk(rig.run.scratch, rig.run.spawn) if arguments.disk else None
         choice = Choice(arguments.point, arguments.depth or DEFAULT, arguments.pairs)
         with Progress(say) as progress:
             return run(rig, design, journal, progress, choice)

@@ -1,5 +1,6 @@
 """Acts on instances beside others: deaths, a second deployment, a switch."""
 
+from collections.abc import Iterable
 from itertools import chain
 
 import psutil
@@ -7,7 +8,8 @@ import psutil
 from upheld.history import events
 from upheld.history.marks import Happening, Look
 from upheld.protocol.messages import Deactivated, Ready, WorkersReply
-from upheld.supervisor.host import younger
+from upheld.supervisor.instance import Instance
+from upheld.supervisor.stat import DEAD, stats
 from upheld.trial.application import Application
 from upheld.trial.instances import Launch
 from upheld.trial.trial import Trial
@@ -35,16 +37,11 @@ def kill_worker(trial: Trial, application: Application, which: str) -> None:
     def complete() -> bool:
         nonlocal there
         trial.monitor.tick(application)
-        reply = application.running["a"].workers()
+        instance = application.running["a"]
+        reply = instance.workers()
         if not isinstance(reply, WorkersReply):
             raise AdapterBreach(f"{trial.manifest.name} answered workers with an error: {reply}")
-        try:
-            there = younger(reply.pids)
-        except ValueError as error:
-            raise AdapterBreach(
-                f"{trial.manifest.name} names process {error} as a worker, which is older than "
-                "this run"
-            ) from None
+        there = _workers(trial, instance, reply.pids)
         return len(there) >= application.workers
 
     if not trial.recorder.wait(trial.rig.progress_s, complete):
@@ -58,6 +55,23 @@ def kill_worker(trial: Trial, application: Application, which: str) -> None:
     trial.instances.kills += 1
     said = Happening.WORKER_KILLED.text.format(which=which)
     trial.mark(Happening.WORKER_KILLED, said, pid=struck.pid, of=[process.pid for process in there])
+
+
+def _workers(trial: Trial, instance: Instance, pids: Iterable[int]) -> list[psutil.Process]:
+    """Return the named processes that live.
+
+    Raises:
+        AdapterBreach: A process is none of the instance's, so it is not to be killed.
+    """
+    own = set(instance.pids())
+    living = {pid for pid, row in stats().items() if row.state not in DEAD}
+    foreign = living.intersection(pids) - own
+    if foreign:
+        raise AdapterBreach(
+            f"{trial.manifest.name} names process {min(foreign)} as a worker, which is no process "
+            "of this instance"
+        )
+    return [psutil.Process(pid) for pid in pids if pid in own & living]
 
 
 def lose(trial: Trial, application: Application, name: str, within_ms: int) -> None:

@@ -208,7 +208,11 @@ class _Turn:
 
         instance.check()
         left = instance.survivors
-        text = f"processes {left} outlived it" if left else "no process, no stray line on stdout"
+        text = (
+            f"processes {left} outlived it"
+            if left
+            else "no process below its guard, no stray line on stdout"
+        )
         yield Check(f"{self.what} leaves nothing", not left, text)
 
     def _start(self, topics: dict[str, str]) -> Start:

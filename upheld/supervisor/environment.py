@@ -9,13 +9,19 @@ from typing import Final, Protocol
 from upheld.errors import UsageProblem
 from upheld.masking import KNOWN
 from upheld.protocol.manifest import Manifest
+from upheld.supervisor.guarded import Child, Guarded, Spawn
 from upheld.supervisor.log import Log
+from upheld.supervisor.session import Session
 
 PREPARE_S: Final = 600.0
 
 
 class Scope(Protocol):
-    """The environment of a run, by which the reaper knows the run's processes."""
+    """A run, whose processes end with it."""
+
+    @property
+    def spawn(self) -> Spawn:
+        """Starts processes of designs."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -49,22 +55,31 @@ def prepare(manifest: Manifest, run: Scope, log_dir: Path) -> None:
     log = Log(log_dir / f"{file_name(manifest.name)}-prepare.txt")
     with log.opened() as output:
         try:
-            code = subprocess.run(
+            child = Child(
                 manifest.prepare,
-                cwd=manifest.folder,
-                env=environment_of(manifest, run),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
+                manifest.folder,
+                environment_of(manifest, run),
                 stderr=output,
-                start_new_session=True,
-                timeout=PREPARE_S,
-                check=False,
-            ).returncode
-            end = f"ended with exit code {code}" if code else ""
-        except subprocess.TimeoutExpired:
-            end = f"did not end within {PREPARE_S:.0f} s"
-        except (OSError, ValueError) as error:
-            end = f"cannot be run ({getattr(error, 'strerror', None) or error})"
+                stdout=output,
+            )
+            end = _end_of(run.spawn(child))
+        except OSError as error:
+            end = f"cannot be run ({error.strerror})"
     log.close()
     if end:
         raise UsageProblem(f"{manifest.file}: `prepare` {end}; {log.path} says why.")
+
+
+def _end_of(process: Guarded) -> str:
+    """Wait for `prepare`, and end all that it left; return how it failed, or nothing."""
+    assert process.stdin
+    process.stdin.close()
+    try:
+        code = process.wait(PREPARE_S)
+    except subprocess.TimeoutExpired:
+        return f"did not end within {PREPARE_S:.0f} s"
+    else:
+        return f"ended with exit code {code}" if code else ""
+    finally:
+        Session.of(process, "prepare").kill()
+        process.close()

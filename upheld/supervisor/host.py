@@ -5,7 +5,7 @@ import os
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from typing import ClassVar, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import psutil
 
@@ -34,22 +34,6 @@ def _tree() -> Iterator[psutil.Process]:
     """
     me = psutil.Process()
     yield from (me, *me.children(recursive=True))
-
-
-def younger(pids: Iterable[int]) -> list[psutil.Process]:
-    """Return those of these processes that live.
-
-    Raises:
-        ValueError: One began before this process did, so no run of ours started it.
-    """
-    began = psutil.Process().create_time()
-    found: list[psutil.Process] = []
-    for pid in pids:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            if (process := psutil.Process(pid)).create_time() <= began:
-                raise ValueError(pid)
-            found.append(process)
-    return found
 
 
 def own_bytes(pids: Iterable[int]) -> int:
@@ -139,20 +123,10 @@ class Cores:
     A design is not responsible for what other processes took.
     """
 
-    # Of processes that were killed with their parent: no process of the harness waits for them.
-    orphans_s: ClassVar[float] = 0.0
-
     def __init__(self, began: CpuTimes | None = None) -> None:
         self._began = began or cpu_s()
         self._began_s = time.monotonic()
         self._own_s = time.process_time()
-
-    @classmethod
-    def bury(cls, pids: Iterable[int]) -> None:
-        """Add what these processes took; call it before they and their parent are killed."""
-        for pid in pids:
-            with contextlib.suppress(psutil.Error):
-                cls.orphans_s += _with_children_s(psutil.Process(pid))
 
     def others(self, now: CpuTimes) -> float:
         """Return the share of all cores, 0 to 1, that other processes took until now.
@@ -175,13 +149,15 @@ class Cores:
 
 
 def cpu_s() -> CpuTimes:
-    """Return the CPU-seconds of all cores since boot, and of this process's tree."""
+    """Return the CPU-seconds of all cores since boot, and of this process's tree.
+
+    Orphans of designs are in the tree: their guards wait for them.
+    """
     whole = psutil.cpu_times()
-    own_s = Cores.orphans_s
     # The time of guests is in that of users too.
     elapsed_s = sum(whole) - getattr(whole, "guest", 0.0) - getattr(whole, "guest_nice", 0.0)
     table = stats()
-    own_s += sum(
+    own_s = sum(
         table[pid].with_children_s for pid in with_descendants(table, {os.getpid()}) if pid in table
     )
     idle_s = whole.idle + getattr(whole, "iowait", 0.0)

@@ -12,7 +12,6 @@ import subprocess
 import threading
 import time
 import uuid
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -45,6 +44,7 @@ from upheld.protocol.messages import (
 )
 from upheld.supervisor import breaches, secrets
 from upheld.supervisor.environment import Scope, environment_of, file_name
+from upheld.supervisor.guarded import Child, Spawn
 from upheld.supervisor.log import Log
 from upheld.supervisor.names import wrong_name
 from upheld.supervisor.session import INSTANCE_TAG, Session
@@ -74,14 +74,15 @@ class Silence(AdapterBreach):
 class Options:
     """How an instance differs from others of its design.
 
-    `environment` holds its own variables, `launch` starts its process, and all deadlines are
+    `environment` holds its own variables, `launch` starts its process if the run does not, and all
+    deadlines are
     multiplied by `time_scale`.
     """
 
     name: str | None = None
     time_scale: float = 1.0
     environment: dict[str, str] = field(default_factory=dict)
-    launch: Callable[..., subprocess.Popen[bytes]] = subprocess.Popen
+    launch: Spawn | None = None
 
 
 class Instance:
@@ -114,22 +115,17 @@ class Instance:
         self._log = Log(self.stderr_path)
         with self._log.opened() as stderr:
             try:
-                self._process = options.launch(
-                    manifest.command,
-                    cwd=manifest.folder,
-                    env=environment | {INSTANCE_TAG: tag},
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=stderr,
-                    start_new_session=True,
+                self._process = (options.launch or run.spawn)(
+                    Child(
+                        manifest.command, manifest.folder, environment | {INSTANCE_TAG: tag}, stderr
+                    )
                 )
-            except (OSError, ValueError) as error:
-                said = getattr(error, "strerror", None) or error
+            except OSError as error:
                 raise AdapterBreach(
-                    f"{self.name}: {manifest.command[0]} cannot be run ({said}); "
+                    f"{self.name}: {manifest.command[0]} cannot be run ({error.strerror}); "
                     f"see `command` and `environment` in {manifest.file}."
                 ) from None
-        self._session = Session.of(self._process.pid, tag)
+        self._session = Session.of(self._process, tag)
         self._listener = threading.Thread(
             target=self._listen, name=f"listen {self.name}", daemon=True
         )
@@ -249,6 +245,11 @@ class Instance:
 
     def check(self) -> None:
         """Raise the breach of this instance, if there is one, whether asked or not."""
+        if self._process.is_guard_lost and self.breach is None:
+            self._broken(
+                "ended its own parent, the guard that finds its processes. Expected it to signal "
+                "none but its own processes"
+            )
         if self.breach:
             raise self.breach
 
@@ -318,6 +319,7 @@ class Instance:
         taken = self._session.kill()
         self._gone = True  # the kernel may give these numbers to strangers from here on
         self._process.wait()
+        self._process.close()
         self._hang_up()
         self._listener.join(_DRAIN_S)
         self._log.close()
@@ -416,7 +418,7 @@ class Instance:
         self._log.catch_up()
         last = self._log.last_line()
         words = secrets.shown(last) if last else ""
-        return breaches.exited(request, self._process.returncode, words)
+        return breaches.exited(request, self._process.wait(), words)
 
 
 def _plain(value: str | tuple[str, ...]) -> str:

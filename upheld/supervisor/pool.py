@@ -5,15 +5,14 @@ A boot that is not needed takes the two cores from the design that is being judg
 late.
 """
 
-import subprocess
 import threading
-from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Final
 
 from upheld.protocol.manifest import Manifest
 from upheld.supervisor.environment import Scope
+from upheld.supervisor.guarded import Spawn
 from upheld.supervisor.instance import HELLO_S, Instance, Options
 from upheld.verdicts import AdapterBreach
 
@@ -29,7 +28,7 @@ class Pool:
         run: Scope,
         log_dir: Path,
         time_scale: float = 1.0,
-        launch: Callable[..., subprocess.Popen[bytes]] = subprocess.Popen,
+        launch: Spawn | None = None,
     ) -> None:
         self.manifest = manifest
         self.run = run

@@ -5,13 +5,14 @@ the harness itself, so another process has to clean up. The reaper is one small 
 of its own, started before anything that it has to clean. It holds the read end of a pipe whose
 write end only the harness has. When the harness dies, the pipe ends and the reaper begins.
 
-A process belongs to a run if it carries the run's tag in its environment. Children inherit it
-through setsid, setpgid and double forks. Parent-death signals, process groups and parent pids do
-not survive these. Sessions can be recorded as well, for programs that write over their environment.
-Containers are the engine's children, and carry a label.
+Processes of designs are started by the reaper, each below a guard, and stay its descendants. Other
+processes belong to a run if they carry the run's tag in their environment. Children inherit it
+through setsid, setpgid and double forks. Parent-death signals and process groups do not survive
+these. Sessions can be recorded as well, for programs that write over their environment. Containers
+are the engine's children, and carry a label.
 
-If the reaper dies too, the lock that both held on the run's scratch folder becomes free, and the
-next run sweeps.
+If the reaper dies too, processes without the tag are lost sight of. The others are not: the
+lock that both held on the run's scratch folder becomes free, and the next run sweeps.
 """
 
 import contextlib
@@ -21,6 +22,7 @@ import os
 import re
 import select
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -32,7 +34,10 @@ from uuid import uuid4
 
 from upheld import commands
 from upheld.errors import MachineProblem
+from upheld.supervisor import guard
+from upheld.supervisor.guarded import Family
 from upheld.supervisor.removal import remove
+from upheld.supervisor.stat import DEAD, stats, with_descendants
 
 RUN_VARIABLE: Final = "UPHELD_RUN"
 RUN_LABEL: Final = "upheld.run"  # on every container of a run
@@ -68,18 +73,23 @@ class RunScope:
             ) from None
         self.environment = {RUN_VARIABLE: self.run_id, "TMPDIR": str(self.scratch / "tmp")}
         inherited = {name: value for name, value in os.environ.items() if name != RUN_VARIABLE}
+        self._guards, theirs = socket.socketpair()
         self._reaper = subprocess.Popen(
-            commands.own_module("upheld.supervisor.reaper", self.run_id, str(self.scratch)),
+            commands.own_module(
+                "upheld.supervisor.reaper", self.run_id, str(self.scratch), str(theirs.fileno())
+            ),
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
-            pass_fds=[self._alive.fileno()],
+            pass_fds=[self._alive.fileno(), theirs.fileno()],
             cwd="/",
             text=True,
             bufsize=1,
             env=inherited,
         )
+        theirs.close()
+        self.spawn = Family(self._reaper.pid, self._ask_for_a_guard).spawn
 
     def session(self, session_id: int) -> None:
         """Record a session: all its processes end with the run, with or without a tag."""
@@ -104,6 +114,7 @@ class RunScope:
         """
         if self._alive is None:
             return
+        self._guards.close()
         with contextlib.suppress(BrokenPipeError):
             assert self._reaper.stdin is not None
             self._reaper.stdin.close()
@@ -116,6 +127,16 @@ class RunScope:
             reap(self.run_id, self.scratch, [], [])
         self._alive.close()
         self._alive = None
+
+    def _ask_for_a_guard(self, channel: socket.socket) -> None:
+        """Have the reaper fork a guard that is asked through this socket."""
+        try:
+            socket.send_fds(self._guards, [b"g"], [channel.fileno()])
+        except OSError:
+            raise MachineProblem(
+                "The reaper of this run was killed, so no further process of a design can be "
+                "started safely."
+            ) from None
 
     def _tell(self, line: str) -> None:
         assert self._reaper.stdin is not None
@@ -154,11 +175,28 @@ def sweep() -> list[str]:
     return swept
 
 
-def reap(run_id: str, scratch: Path, sessions: list[int], containers: list[str]) -> None:
-    """Kill all processes of a run, and remove its containers and its folder."""
+def reap(
+    run_id: str,
+    scratch: Path,
+    sessions: list[int],
+    containers: list[str],
+    *,
+    is_reaper: bool = False,
+) -> None:
+    """Kill all processes of a run, and remove its containers and its folder.
+
+    Args:
+        run_id: The run's id, which is its tag and its label.
+        scratch: The run's folder.
+        sessions: The ids of sessions that belong to it without a tag.
+        containers: The ids of containers that belong to it without a label.
+        is_reaper: Whether all descendants of this process belong to it as well.
+    """
     deadline = time.monotonic() + REAP_DEADLINE_S
     while time.monotonic() < deadline:
         found = members(run_id, sessions)
+        if is_reaper:
+            found += descendants()
         if not found:
             break
         _kill(found, deadline)
@@ -197,6 +235,21 @@ def members(run_id: str, sessions: list[int]) -> list[int]:
             if tagged or (sessions and _session_of(entry) in sessions):
                 found.append(int(entry))
     return found
+
+
+def descendants() -> list[int]:
+    """Return this process's living descendants, and wait for those that ended."""
+    _collect()
+    table = stats()
+    found = with_descendants(table, {os.getpid()}) - {os.getpid()}
+    return sorted(pid for pid in found if pid in table and table[pid].state not in DEAD)
+
+
+def _collect() -> None:
+    """Wait for each child that has ended, so that its time is counted and its id is free."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
 
 
 def _session_of(pid: str) -> int | None:
@@ -248,20 +301,72 @@ def _locked(scratch: Path) -> IO[str]:
     return alive
 
 
-def main(run_id: str, scratch: Path) -> None:
-    """Run as the reaper: take notes until the harness is gone, then clean up."""
+def main(run_id: str, scratch: Path, asked: socket.socket) -> None:
+    """Run as the reaper: fork guards while the harness lives, then clean up."""
     for asked_to_end in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(asked_to_end, signal.SIG_IGN)
-    sessions: list[int] = []
-    containers: list[str] = []
-    for line in sys.stdin:
-        what, _, which = line.strip().partition(" ")
-        if what == "session" and which.isdecimal():
-            sessions.append(int(which))
-        elif what == "container":
-            containers.append(which)
-    reap(run_id, scratch, sessions, containers)
+    guard.adopt_orphans()
+    notes = _Notes()
+    ready = select.poll()
+    ready.register(sys.stdin, select.POLLIN)
+    ready.register(asked, select.POLLIN)
+    while not notes.is_over:
+        events = dict(ready.poll())
+        if events.get(asked.fileno()) and not _fork_guard(asked):
+            ready.unregister(asked)
+        if events.get(sys.stdin.fileno()):
+            notes.read()
+        _collect()
+    reap(run_id, scratch, notes.sessions, notes.containers, is_reaper=True)
+
+
+def _fork_guard(asked: socket.socket) -> bool:
+    """Fork one guard with the socket that is sent; return whether there may be more."""
+    received = socket.recv_fds(asked, 1, 1)[1]
+    if not received:
+        return False
+    with socket.socket(fileno=received[0]) as channel:
+        if os.fork():
+            return True
+        code = 1
+        try:
+            _close_all_but(channel.fileno())
+            guard.main(channel)
+            code = 0
+        finally:
+            os._exit(code)  # nothing of the reaper is done twice
+
+
+def _close_all_but(kept: int) -> None:
+    """Close the descriptors of the reaper, and give the standard ones to no file."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for standard in range(3):
+        os.dup2(nowhere, standard)
+    os.closerange(3, kept)
+    os.closerange(kept + 1, os.sysconf("SC_OPEN_MAX"))
+
+
+class _Notes:
+    """What the harness has told the reaper."""
+
+    def __init__(self) -> None:
+        self.sessions: list[int] = []
+        self.containers: list[str] = []
+        self.is_over = False
+        self._half = b""
+
+    def read(self) -> None:
+        """Read what has come; the end of the pipe is the end of the harness."""
+        piece = os.read(sys.stdin.fileno(), 1 << 16)
+        self.is_over = not piece
+        *lines, self._half = (self._half + piece).split(b"\n")
+        for line in lines:
+            what, _, which = line.decode(errors="replace").strip().partition(" ")
+            if what == "session" and which.isdecimal():
+                self.sessions.append(int(which))
+            elif what == "container":
+                self.containers.append(which)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))
+    main(sys.argv[1], Path(sys.argv[2]), socket.socket(fileno=int(sys.argv[3])))

@@ -2,8 +2,10 @@
 
 A process group is not enough: runtimes move their workers into groups of their own. A worker that
 is missed goes on writing after the "crash", and the scenario would judge something that never
-happened. So the processes of an instance are those of its session, those with its tag in the
-environment, and the descendants of these. They are listed again until nothing new appears.
+happened. So the processes of an instance are the descendants of its guard, which none can leave. If
+the guard has ended, they are those of the instance's session, those with its tag in the
+environment, and those that lost a guard, with their descendants. They are listed again until
+nothing new appears.
 """
 
 import contextlib
@@ -14,14 +16,13 @@ from collections.abc import Container
 from dataclasses import dataclass
 from typing import Final
 
-from upheld.supervisor.host import Cores
-from upheld.supervisor.stat import stat, stats, with_descendants
+from upheld.supervisor.guarded import Guarded
+from upheld.supervisor.stat import DEAD, Stat, stat, stats, with_descendants
 from upheld.verdicts import HarnessError
 
 INSTANCE_TAG = "UPHELD_INSTANCE"
 # States in /proc/PID/stat.
 _STOPPED: Final = "Tt"
-_DEAD: Final = "ZXx"
 # In the kernel, like a thread that waits for its stopped vfork child. It stops before it runs
 # again.
 _ASLEEP: Final = "D"
@@ -31,26 +32,31 @@ _DEADLINE_S: Final = 10.0
 
 @dataclass(frozen=True)
 class Session:
-    """The processes of one instance, by their session's id and by a tag of their own."""
+    """The processes of one instance, by their guard, session and tag."""
 
-    leader: int
+    process: Guarded  # the session's leader
     tag: str
     # When the leader started. No older process can carry the tag, so none is read for it.
     born_ticks: int = 0
 
     @classmethod
-    def of(cls, leader: int, tag: str) -> "Session":
-        """Return the session of a child that has just been spawned as its leader."""
-        row = stat(f"/proc/{leader}/stat")
-        return cls(leader, tag, row.born_ticks if row else 0)
+    def of(cls, process: Guarded, tag: str) -> "Session":
+        """Return the session of a process that has just been spawned as its leader."""
+        row = stat(f"/proc/{process.pid}/stat")
+        return cls(process, tag, row.born_ticks if row else 0)
+
+    @property
+    def leader(self) -> int:
+        """The session's id, which is the process id of its first process."""
+        return self.process.pid
 
     def pids(self) -> list[int]:
         """Return the ids of all living processes of the instance, without zombies."""
-        return sorted(pid for pid, state in self._states().items() if state not in _DEAD)
+        return sorted(pid for pid, state in self._states().items() if state not in DEAD)
 
     def pause(self) -> list[int]:
         """Stop every process, and return when every thread of each is stopped."""
-        return self._signal(signal.SIGSTOP, settled=_STOPPED + _ASLEEP + _DEAD)
+        return self._signal(signal.SIGSTOP, settled=_STOPPED + _ASLEEP + DEAD)
 
     def resume(self) -> list[int]:
         """Let every stopped process go on."""
@@ -72,13 +78,12 @@ class Session:
     def kill(self) -> list[int]:
         """Kill every process, running or stopped, and return when none is left.
 
-        The parent reaps them.
+        The guard reaps them.
         """
         # All are stopped first, at once. A process that died at the first signal would be gone
         # before it is listed as evidence.
         taken = self._signal(signal.SIGSTOP, settled=None)
-        Cores.bury(pid for pid in taken if pid != self.leader)
-        return sorted({*taken, *self._signal(signal.SIGKILL, settled=_DEAD)})
+        return sorted({*taken, *self._signal(signal.SIGKILL, settled=DEAD)})
 
     def _signal(self, number: signal.Signals, settled: str | None) -> list[int]:
         """Signal all processes, until no new one is found and all have settled."""
@@ -87,7 +92,7 @@ class Session:
         until = time.monotonic() + _DEADLINE_S
         while True:
             states = self._states(taken)
-            living = {pid for pid, state in states.items() if state not in _DEAD}
+            living = {pid for pid, state in states.items() if state not in DEAD}
             fresh = living - taken
             for pid in fresh:
                 _send(pid, number)
@@ -107,15 +112,22 @@ class Session:
         and may have no parent of the instance, long before it has ended.
         """
         table = stats()
-        members = {pid for pid, row in table.items() if row.session == self.leader or pid in known}
+        below = self.process.family.members(self.process.guard, table)
+        members = self._without_guard(table) if below is None else below
+        members |= {pid for pid in table if pid in known}
+        return {pid: table[pid].state for pid in with_descendants(table, members)}
+
+    def _without_guard(self, table: dict[int, Stat]) -> set[int]:
+        """Return the processes that are known by their session, by their tag, or as strays."""
+        members = {pid for pid, row in table.items() if row.session == self.leader}
+        members |= self.process.family.strays(table)
         tag = f"{INSTANCE_TAG}={self.tag}".encode()
         strangers = (
             pid
             for pid, row in table.items()
             if pid not in members and row.born_ticks >= self.born_ticks
         )
-        members |= {pid for pid in strangers if tag in _environment(pid)}
-        return {pid: table[pid].state for pid in with_descendants(table, members)}
+        return members | {pid for pid in strangers if tag in _environment(pid)}
 
 
 def _send(pid: int, number: signal.Signals) -> None:

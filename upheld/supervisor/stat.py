@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+DEAD: Final = "ZXx"  # states of a process that runs no more
 _PROC: Final = "/proc"
 _TICK_S: Final = 1 / os.sysconf("SC_CLK_TCK")
 _BYTES: Final = 4_096  # more than a line has

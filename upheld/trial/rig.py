@@ -3,7 +3,6 @@
 It holds the broker, the clients of the harness, warm instances, and the proxy.
 """
 
-import subprocess
 import sys
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -112,7 +111,7 @@ class Rig:
             # One design at a time keeps memory and the two cores for itself.
             for other in self.pools.values():
                 other.close()
-            launch = self.disk.launch if self.disk else subprocess.Popen
+            launch = self.disk.launch if self.disk else None
             pool = Pool(
                 manifest, self.run, self.out / "logs", time_scale=self.time_scale, launch=launch
             )

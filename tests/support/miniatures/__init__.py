@@ -6,8 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
+from children import scope
+
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import Start
+from upheld.supervisor.guarded import Spawn as Spawner
 from upheld.supervisor.instance import Instance
 
 MINIATURES = Path(__file__).parent
@@ -27,9 +30,14 @@ START = Start(
 
 
 class Run:
-    """A run without a reaper."""
+    """A run that tells its processes nothing."""
 
     environment: ClassVar[dict[str, str]] = {}
+
+    @property
+    def spawn(self) -> Spawner:
+        """Start processes under guards."""
+        return scope().spawn
 
 
 def until(true: Callable[[], bool]) -> None:

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from children import child, scope
 from miniatures import until
 
 from upheld.injectors.disk.watcher import Disk, Effect, Hold
@@ -49,9 +50,9 @@ def test_what_is_seen(folder: Path) -> None:
 
     Checksums are not seen, nor is the close of a file that is renamed then.
     """
-    disk = Disk(folder.parent)
+    disk = Disk(folder.parent, scope().spawn)
 
-    process = disk.launch([sys.executable, "-c", WORKS], cwd=folder)
+    process = disk.launch(child([sys.executable, "-c", WORKS], folder))
 
     assert process.wait() == 0
     assert [effect.api for effect in disk.of(folder)] == DONE
@@ -61,11 +62,11 @@ def test_what_is_seen(folder: Path) -> None:
 @pytest.mark.parametrize("number", range(len(DONE)))
 def test_what_is_held(folder: Path, number: int) -> None:
     """It has not happened, and all that comes before it has."""
-    disk = Disk(folder.parent)
+    disk = Disk(folder.parent, scope().spawn)
     hold = Hold(folder, DONE[number], 1)
     disk.arm(hold)
 
-    process = disk.launch([sys.executable, "-c", WORKS], cwd=folder)
+    process = disk.launch(child([sys.executable, "-c", WORKS], folder))
 
     until(hold.struck.is_set)
     process.kill()
@@ -81,17 +82,17 @@ def test_roll_back(folder: Path) -> None:
 
     A file that had none is gone.
     """
-    disk = Disk(folder.parent)
-    disk.launch([sys.executable, "-c", WORKS], cwd=folder).wait()
+    disk = Disk(folder.parent, scope().spawn)
+    disk.launch(child([sys.executable, "-c", WORKS], folder)).wait()
 
     assert disk.roll_back(folder / "a") == (1, 1)
     assert {file.name: file.read_text() for file in (folder / "a").iterdir()} == {"z": "synced"}
 
 
 def test_no_such_command(tmp_path: Path) -> None:
-    """It is told as `subprocess.Popen` does."""
+    """It is refused as `subprocess.Popen` does."""
     with pytest.raises(FileNotFoundError):
-        Disk(tmp_path).launch(["no-such-command"])
+        Disk(tmp_path, scope().spawn).launch(child(["no-such-command"]))
 
 
 def test_a_file_of_any_name(tmp_path: Path) -> None:

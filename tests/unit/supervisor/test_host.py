@@ -1,13 +1,13 @@
 """The use of the machine by a run is told apart from that by others."""
 
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from types import SimpleNamespace
 
 import psutil
 import pytest
+from children import started
 
 from upheld.supervisor import host
 from upheld.supervisor.session import Session
@@ -25,14 +25,12 @@ PARENT = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {WORKER
 
 def test_what_was_killed_with_its_parent_stays_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     """The CPU-seconds of a killed instance's workers stay the run's own."""
-    with subprocess.Popen(
-        [sys.executable, "-c", PARENT], stdout=subprocess.PIPE, start_new_session=True
-    ) as parent:
-        session = Session.of(parent.pid, "nobody else's")
+    with started(sys.executable, "-c", PARENT) as parent:
+        session = Session.of(parent, "nobody else's")
         assert parent.stdout
         parent.stdout.readline()
         # What other tests have left behind may end meanwhile.
-        its = psutil.Process(parent.pid)
+        its = psutil.Process(parent.family.reaper)
         asked = {os.getpid(), its.pid, *(child.pid for child in its.children(recursive=True))}
         monkeypatch.setattr(
             host, "with_descendants", lambda table, pids: with_descendants(table, pids) & asked
@@ -48,20 +46,6 @@ def test_what_was_killed_with_its_parent_stays_ours(monkeypatch: pytest.MonkeyPa
 def test_a_moment_says_nothing() -> None:
     """Processes are charged by ticks, so a share of a few of them is chance."""
     assert host.Cores().others(host.cpu_s()) == 0
-
-
-def test_what_may_be_killed_on_a_design_s_word() -> None:
-    """A process that has begun since may be killed on a design's word.
-
-    An ended process is passed over, and a process that was there before is refused.
-    """
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
-        assert [process.pid for process in host.younger([child.pid])] == [child.pid]
-    assert host.younger([child.pid]) == []
-
-    for pid in (os.getpid(), os.getppid(), 1):
-        with pytest.raises(ValueError, match=f"^{pid}$"):
-            host.younger([pid])
 
 
 class _Process:

@@ -22,13 +22,14 @@ import subprocess
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from upheld import commands
 from upheld.injectors.disk.shim import MACHINES
 from upheld.supervisor.folders import Folder
+from upheld.supervisor.guarded import Child, Guarded, Spawn
 from upheld.text import escaped
 from upheld.verdicts import AdapterBreach
 
@@ -70,6 +71,7 @@ PATH_BYTES: Final = 4096
 KEPT: Final = "durable"  # stands for shared storage; all other folders are an instance's own
 UNIQUE: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\d+")
 LISTENER_S: Final = 10.0
+NO_LISTENER: Final = "this kernel asks nobody about system calls; Linux 5.5 or later does"
 
 
 @dataclass
@@ -110,8 +112,9 @@ class Hold:
 class Disk:
     """Watch launched processes, in folders of applications below one root."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, spawn: Spawn) -> None:
         self.root = root.resolve()
+        self.spawn = spawn
         self._named = root  # as folders are named below it
         self.effects: list[Effect] = []
         self.copies = Folder(self.root, "synced")
@@ -126,33 +129,37 @@ class Disk:
             return (
                 f"system calls are known of {' and '.join(MACHINES)}, not of {platform.machine()}"
             )
-        try:
-            Disk(Path("/")).launch([commands.program("true") or "true"]).wait()
-        except OSError as error:
-            return str(error)
-        return ""
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            command = _watched([commands.program("true") or "true"], theirs)
+            with subprocess.Popen(command, pass_fds=[theirs.fileno()]) as process:
+                theirs.close()
+                listeners = socket.recv_fds(ours, 1, 1)[1]
+                process.kill()  # it waits for an answer
+        for listener in listeners:
+            os.close(listener)
+        return "" if listeners else NO_LISTENER
 
-    def launch(self, command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
-        """Start a process as `subprocess.Popen` does, and watch it.
+    def launch(self, child: Child) -> Guarded:
+        """Start a process, and watch it.
 
         Raises:
             OSError: There is no such command, or the kernel cannot do this.
         """
         ours, theirs = socket.socketpair()
         with ours, theirs:
-            if not shutil.which(command[0]):
+            if not shutil.which(child.command[0]):
                 raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
-            watched = commands.bare_python(str(SHIM), str(theirs.fileno()), *command)
-            process = subprocess.Popen(watched, pass_fds=[theirs.fileno()], **options)
+            command = _watched(child.command, theirs)
+            inherited = (theirs.fileno(), *child.inherited)
+            process = self.spawn(replace(child, command=command, inherited=inherited))
             theirs.close()
             ours.settimeout(LISTENER_S)
             listeners = socket.recv_fds(ours, 1, 1)[1]
         if not listeners:
             process.kill()
             process.wait()
-            raise OSError(
-                errno.ENOSYS, "this kernel asks nobody about system calls; Linux 5.5 or later does"
-            )
+            raise OSError(errno.ENOSYS, NO_LISTENER)
         threading.Thread(target=self._attend, args=listeners, name="disk", daemon=True).start()
         return process
 
@@ -285,3 +292,8 @@ class Disk:
         self.copies.make()
         Folder(self.root, "").keep(str(path.relative_to(self.root)), self.copies, copy)
         self._synced[path] = copy
+
+
+def _watched(command: Sequence[str], channel: socket.socket) -> list[str]:
+    """Return the command that runs another one under the filter."""
+    return commands.bare_python(str(SHIM), str(channel.fileno()), *command)

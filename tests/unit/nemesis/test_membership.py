@@ -1,0 +1,47 @@
+"""Nobody is killed on a design's word alone."""
+
+import os
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from miniatures import Run, manifest
+
+from upheld.nemesis.membership import _workers
+from upheld.supervisor.instance import Instance
+from upheld.verdicts import AdapterBreach
+
+TRIAL: Any = SimpleNamespace(manifest=SimpleNamespace(name="liar"))
+
+
+@pytest.fixture
+def instance(tmp_path: Path) -> Any:
+    """Yield an instance that runs."""
+    made = Instance(manifest("", command=[sys.executable, "-c", "input()"]), Run(), tmp_path)
+    yield made
+    made.kill()
+
+
+def test_a_worker_is_a_process_of_its_instance(instance: Instance) -> None:
+    """A number that no process has is passed over."""
+    own = instance.pids()
+
+    found = _workers(TRIAL, instance, [*own, 0, -1, 1 << 22, 1 << 80])
+
+    assert [process.pid for process in found] == own
+
+
+@pytest.mark.parametrize("pid", [1, os.getpid(), os.getppid()], ids=["init", "harness", "caller"])
+def test_a_foreign_process_is_refused(instance: Instance, pid: int) -> None:
+    """It is named, and nothing is signalled."""
+    with pytest.raises(AdapterBreach, match=f"liar names process {pid} as a worker"):
+        _workers(TRIAL, instance, [*instance.pids(), pid])
+
+
+def test_the_guard_and_the_reaper_are_foreign(instance: Instance) -> None:
+    """They are the harness's."""
+    for pid in (instance._process.guard, instance._process.family.reaper):
+        with pytest.raises(AdapterBreach, match="no process of this instance"):
+            _workers(TRIAL, instance, [pid])
