@@ -3,9 +3,9 @@
 A process group is not enough: runtimes move their workers into groups of their own. A worker that
 is missed goes on writing after the "crash", and the scenario would judge something that never
 happened. So the processes of an instance are the descendants of its guard, which none can leave. If
-the guard has ended, they are those of the instance's session, those with its tag in the
-environment, and those that lost a guard, with their descendants. They are listed again until
-nothing new appears.
+the guard has ended, they are those of its session, those with its tag in the environment, and those
+that lost a guard. Their descendants are among them. They are listed again until nothing new
+appears.
 """
 
 import contextlib
