@@ -7,7 +7,6 @@ container carries the run's label before it starts, for the reaper.
 
 import contextlib
 import os
-import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,6 +36,7 @@ from upheld.brokers.node import (
 from upheld.errors import MachineProblem
 from upheld.masking import private
 from upheld.supervisor.reaper import RunScope
+from upheld.threads import Heard
 
 IMAGE: Final = "apache/kafka:4.3.1"
 LOCAL_IMAGE: Final = "upheld/kafka:4.3.1"  # built by `python -m upheld.brokers.image`
@@ -156,7 +156,7 @@ class _KeptLog:
     def __init__(self, container: Any, path: Path, since: float | None = None) -> None:
         self.path = path
         self._container = container
-        self._copying = threading.Thread(target=self._copy, args=(since,), daemon=True)
+        self._copying = Heard(self._copy, since, name=f"log {path.name}")
         self._copying.start()
 
     def restarted(self) -> "_KeptLog":

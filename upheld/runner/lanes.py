@@ -13,7 +13,6 @@ import json
 import os
 import signal
 import subprocess
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -31,6 +30,7 @@ from upheld.runner.choice import Choice
 from upheld.supervisor.interrupts import heard
 from upheld.supervisor.reaper import RunScope
 from upheld.text import visible
+from upheld.threads import Heard
 from upheld.ui.timeleft import RowKey
 
 LAST_WORDS_S: Final = 1.0  # a lane has ended by then, but its children may still have its stderr
@@ -93,7 +93,7 @@ class Lanes(RunAccount):
         self.time_left.lanes = count
         self.begin(self.waiting, self.unproven)
         said: Output = SimpleQueue()
-        passing: list[threading.Thread] = []
+        passing: list[Heard] = []
         with heard(lambda: said.put(None)):
             for number in range(1, count + 1):
                 passing.append(self._begin_lane(number, command, run, said))
@@ -107,17 +107,13 @@ class Lanes(RunAccount):
                 )
                 self.close(*self.broker)
 
-    def _begin_lane(
-        self, number: int, command: list[str], run: RunScope, said: Output
-    ) -> threading.Thread:
+    def _begin_lane(self, number: int, command: list[str], run: RunScope, said: Output) -> Heard:
         """Begin a lane, and listen to it; return the thread that passes on its other output."""
         folder = self.out / f"lane-{number}"
         lane = Lane(number, self._start_process([*command, "--out", str(folder)], run))
         self.lanes.append(lane)
-        threading.Thread(
-            target=_listen, args=(lane, said.put), daemon=True, name=f"lane-{number}"
-        ).start()
-        beside = threading.Thread(target=_pass_on, args=(lane, self.progress.message), daemon=True)
+        Heard(_listen, lane, said.put, name=f"lane-{number}").start()
+        beside = Heard(_pass_on, lane, self.progress.message, name=f"beside lane-{number}")
         beside.start()
         return beside
 
@@ -260,9 +256,11 @@ class Lanes(RunAccount):
 
 def _listen(lane: Lane, put: Callable[[tuple[Lane, str | None]], None]) -> None:
     assert lane.process.stdout
-    for line in lane.process.stdout:
-        put((lane, line))
-    put((lane, None))
+    try:
+        for line in lane.process.stdout:
+            put((lane, line))
+    finally:
+        put((lane, None))
 
 
 def _pass_on(lane: Lane, say: Callable[[str], None]) -> None:

@@ -30,6 +30,7 @@ from upheld.runner.trouble import trouble
 from upheld.spec.gherkin import ON_A_CLUSTER, TIMED, Row, Scenario
 from upheld.steps import modules
 from upheld.supervisor.costs import Look, cost, look
+from upheld.threads import raise_failure
 from upheld.trial.rig import Rig
 from upheld.trial.trial import Asked, Trial
 from upheld.ui.timeleft import RowKey
@@ -209,13 +210,18 @@ class Plugin(RunAccount):
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self) -> Generator[None, object, object]:
-        """Let Ctrl-C end the run, even if it comes as a SystemError."""
+        """Let Ctrl-C end the run, even if it comes as a SystemError.
+
+        A thread of the harness that died meanwhile ends the row.
+        """
         try:
-            return (yield)
+            value = yield
         except SystemError as error:
             if is_interrupt(error):
                 raise KeyboardInterrupt from error
             raise
+        raise_failure()
+        return value
 
     pytest_runtest_setup = pytest_runtest_teardown = pytest_runtest_call
 

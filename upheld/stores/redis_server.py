@@ -26,6 +26,7 @@ from upheld.brokers.node import free_ports
 from upheld.errors import MachineProblem, UsageProblem
 from upheld.stores.layout import Kept, Written
 from upheld.supervisor.reaper import RunScope
+from upheld.threads import Heard
 from upheld.verdicts import MachineLacks
 
 _UP_S: Final = 10.0
@@ -144,7 +145,7 @@ class Redis:
         self._reported = 0
         self._kept: list[Kept] | None = None  # what is in it while it is down
         self._monitor: Any = None
-        self._listener: threading.Thread | None = None
+        self._listener: Heard | None = None
         self._word = uuid4().hex
         self._has_caught_up = threading.Event()
         try:
@@ -163,9 +164,7 @@ class Redis:
         self._monitor = ConnectionPool.from_url(self.address, **patient).make_connection()
         self._monitor.send_command("MONITOR")
         self._monitor.read_response()  # all later commands come
-        self._listener = threading.Thread(
-            target=self._listen, args=(self._monitor,), name="monitor", daemon=True
-        )
+        self._listener = Heard(self._listen, self._monitor, name="monitor")
         self._listener.start()
 
     def _await(self) -> None:

@@ -30,6 +30,8 @@ def garbled(asked: Message | None, line: bytes, shown: str, error: ValidationErr
         json.loads(line)
     except ValueError:
         return f"{how} a line that is not JSON: {shown}. {ONE_LINE}"
+    except RecursionError:
+        return f"{how} a line that is nested too deeply: {shown}. {expected(asked)}"
     first = error.errors(include_url=False)[0]
     field = ".".join(str(part) for part in first["loc"][1:])
     why = f"field {field}: {first['msg']}" if field else first["msg"]

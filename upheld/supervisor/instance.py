@@ -48,6 +48,7 @@ from upheld.supervisor.guarded import Child, Spawn
 from upheld.supervisor.log import Log
 from upheld.supervisor.names import wrong_name
 from upheld.supervisor.session import INSTANCE_TAG, Session
+from upheld.threads import Heard, raise_failure
 from upheld.verdicts import AdapterBreach
 
 HELLO_S: Final = 60.0
@@ -58,6 +59,7 @@ STOP_GRACE_S: Final = 5.0
 MAX_LINE_BYTES: Final = 1 << 20
 MAX_UNASKED_LINES: Final = 1000
 CHUNK_BYTES: Final = 1 << 16
+CLOSED_S: Final = 3.0  # after the end of its stdout, an instance ends soon
 _DRAIN_S: Final = 2.0  # at most, to read what an instance wrote before it exited
 _LOOK_S: Final = 0.05  # how often an exit is looked for while an answer is awaited
 _serial = itertools.count(1)
@@ -109,6 +111,7 @@ class Instance:
         self._is_free = True  # holds no start
         self._started: Start | None = None  # the last start, by which names in `ready` are checked
         self._gone = False
+        self._closed_s = 0.0  # when its stdout ended
         tag = uuid.uuid4().hex
         environment = environment_of(manifest, run) | self.environment
         log_dir.mkdir(parents=True, exist_ok=True)
@@ -126,9 +129,7 @@ class Instance:
                     f"see `command` and `environment` in {manifest.file}."
                 ) from None
         self._session = Session.of(self._process, tag)
-        self._listener = threading.Thread(
-            target=self._listen, name=f"listen {self.name}", daemon=True
-        )
+        self._listener = Heard(self._listen, name=f"listen {self.name}")
         self._listener.start()
 
     # --- the protocol
@@ -226,6 +227,7 @@ class Instance:
             self._process.stdin.flush()
         with self._condition:
             while self._answer is None and self.failed is None:
+                raise_failure()
                 self.check()
                 if self._process.poll() is not None:
                     self._condition.wait_for(
@@ -233,6 +235,12 @@ class Instance:
                     )
                     if not self._settled:
                         raise self._broken(self._exit_text(request), Silence)
+                elif self._closed_s and time.monotonic() - self._closed_s > CLOSED_S:
+                    raise self._broken(
+                        f"closed its stdout before it answered {breaches.type_of(request)}, and "
+                        f"still runs. {breaches.expected(request)}",
+                        Silence,
+                    )
                 elif (left := until - time.monotonic()) <= 0:
                     raise self._broken(
                         self._silence_text(request, deadline_s * self.time_scale), Silence
@@ -355,6 +363,7 @@ class Instance:
                     self._hold_still()
                     return
         with self._condition:
+            self._closed_s = time.monotonic()
             self._condition.notify_all()
 
     def _hold_still(self) -> None:

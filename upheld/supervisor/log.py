@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from upheld.masking import KNOWN, MASK, private
+from upheld.threads import Heard
 
 MOST_BYTES: Final = 64 << 20
 HEAD_BYTES: Final = 32 << 20  # that are always kept
@@ -51,7 +52,7 @@ class Log:
         self._wake, self._waker = os.pipe()
         self._lock = threading.Lock()
         self._hurry = threading.Event()
-        self._reader = threading.Thread(target=self._read, name=f"log {path.name}", daemon=True)
+        self._reader = Heard(self._read, name=f"log {path.name}")
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[int]:

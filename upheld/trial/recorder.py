@@ -8,6 +8,7 @@ from upheld.history import History, events
 from upheld.history.marks import Happening
 from upheld.protocol.messages import Ready
 from upheld.text import encodable
+from upheld.threads import raise_failure
 
 POLL_S = 0.02
 
@@ -41,9 +42,13 @@ class Recorder:
         return round((monotonic_s - self.began) * 1000)
 
     def wait(self, seconds: float, reached: Callable[[], bool]) -> bool:
-        """Poll until a condition holds; return False if the scaled deadline passes first."""
+        """Poll until a condition holds; return False if the scaled deadline passes first.
+
+        The exception of a thread of the harness ends the wait.
+        """
         deadline = time.monotonic() + seconds * self._time_scale
         while not reached():
+            raise_failure()
             if time.monotonic() > deadline:
                 return False
             time.sleep(POLL_S)

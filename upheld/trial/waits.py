@@ -1,6 +1,5 @@
 """Everything that a scenario waits for: all polling of one attempt is here."""
 
-import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -15,6 +14,7 @@ from upheld.kafka.consumers import ReadMessage
 from upheld.kafka.raw import RawClient
 from upheld.protocol.manifest import Manifest
 from upheld.supervisor.host import Cores, cpu_s
+from upheld.threads import Heard
 from upheld.trial.application import Application
 from upheld.trial.instances import Instances
 from upheld.trial.monitor import Monitor
@@ -242,7 +242,7 @@ class Waits:
             raw.close()
             released.set_result(round((time.monotonic() - began_s) * 1000))
 
-        threading.Thread(target=watch, name="release", daemon=True).start()
+        Heard(watch, name="release").start()
         return released
 
     def expect_failure(self, application: Application, name: str = "a") -> None:

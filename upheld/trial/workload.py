@@ -14,6 +14,7 @@ from upheld.history.marks import Happening
 from upheld.kafka.consumers import ReadMessage
 from upheld.kafka.reader import recorded
 from upheld.protocol.manifest import Manifest
+from upheld.threads import Heard
 from upheld.trial.application import Application, Count, Wave
 from upheld.trial.recorder import Recorder
 from upheld.trial.rig import Rig
@@ -64,7 +65,7 @@ class Workload:
             while not over.wait(apart_s):
                 self._write(application)
 
-        thread = threading.Thread(target=write, name="feeding", daemon=True)
+        thread = Heard(write, name="feeding")
         thread.start()
         application.input.is_fed = True
         application.sight.observed_ms = self.recorder.now_ms

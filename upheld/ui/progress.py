@@ -21,6 +21,7 @@ from rich.live import Live
 from rich.text import Text
 
 from upheld.text import printable, visible
+from upheld.threads import Heard
 from upheld.ui.console import PlainConsole
 from upheld.ui.streams import Outlet, Stream
 from upheld.ui.timeleft import as_text
@@ -99,9 +100,7 @@ class Progress:
             self._live.start(refresh=True)
         else:
             self._over = threading.Event()
-            threading.Thread(
-                target=self._repeat, args=(self._over,), daemon=True, name="progress"
-            ).start()
+            Heard(self._repeat, self._over, name="progress").start()
 
     def started(self, name: str, lane: int = 1) -> None:
         """Show that a piece is under way."""

@@ -31,6 +31,7 @@ from upheld.injectors.disk.shim import MACHINES
 from upheld.supervisor.folders import Folder
 from upheld.supervisor.guarded import Child, Guarded, Spawn
 from upheld.text import escaped
+from upheld.threads import Heard
 from upheld.verdicts import AdapterBreach
 
 SHIM: Final = Path(__file__).with_name("shim.py")
@@ -160,7 +161,7 @@ class Disk:
             process.kill()
             process.wait()
             raise OSError(errno.ENOSYS, NO_LISTENER)
-        threading.Thread(target=self._attend, args=listeners, name="disk", daemon=True).start()
+        Heard(self._attend, *listeners, name="disk").start()
         return process
 
     def arm(self, hold: Hold) -> None:

@@ -13,7 +13,6 @@ import asyncio
 import contextlib
 import resource
 import socket
-import threading
 import time
 from collections import Counter, deque
 from collections.abc import Coroutine
@@ -40,6 +39,7 @@ from upheld.injectors.proxy.frames import (
     stand_in,
 )
 from upheld.injectors.proxy.rules import Exchange, Rule
+from upheld.threads import Heard
 
 BUFFER_BYTES: Final = 1 << 20
 LENGTH_BYTES: Final = 4  # before each frame
@@ -83,7 +83,7 @@ class Proxy:
         self._most_connections = most_connections()
         self.room = ROOM_BYTES
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="wire", daemon=True)
+        self._thread = Heard(self._loop.run_forever, name="wire")
         self._thread.start()
 
     def door(self, name: str) -> str:
