@@ -46,7 +46,8 @@ def program(name: str) -> str | None:
 
     Entries of PATH that are relative to the current folder are passed over.
     """
-    return shutil.which(name, path=absolute_only(os.environ.get("PATH", os.defpath)))
+    path = _absolute(os.environ.get("PATH", os.defpath))
+    return shutil.which(name, path=path) if path else None
 
 
 def absolute_only(path: str) -> str:
@@ -54,7 +55,11 @@ def absolute_only(path: str) -> str:
 
     An empty entry means the current folder, and so does an empty PATH.
     """
-    return os.pathsep.join(filter(os.path.isabs, path.split(os.pathsep))) or os.defpath
+    return _absolute(path) or os.defpath
+
+
+def _absolute(path: str) -> str:
+    return os.pathsep.join(filter(os.path.isabs, path.split(os.pathsep)))
 
 
 def isolate() -> None:

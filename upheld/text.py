@@ -67,7 +67,9 @@ def visible_data(value: object) -> object:
         return visible(value)
     if isinstance(value, dict):
         return {
-            name: escaped(str(inner)) if name in IDENTITIES and inner else visible_data(inner)
+            name: escaped(inner)
+            if name in IDENTITIES and isinstance(inner, str)
+            else visible_data(inner)
             for name, inner in value.items()
         }
     return [visible_data(inner) for inner in value] if isinstance(value, list) else value

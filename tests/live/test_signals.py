@@ -16,7 +16,7 @@ from typing import Final
 
 import psutil
 import pytest
-from terminals import Terminal
+from terminals import Terminal, inherited
 
 from upheld.brokers.embedded import open_embedded
 from upheld.report import Summary
@@ -56,8 +56,7 @@ class Command:
         self.temporary = folder / "tmp"
         self.temporary.mkdir()
         self._said = folder / "said"
-        with self._said.open("wb") as said:
-            before = signal.signal(ignored, signal.SIG_IGN) if ignored else None
+        with self._said.open("wb") as said, inherited(ignored):
             self.process = subprocess.Popen(
                 [*UPHELD, *arguments],
                 cwd=folder,
@@ -65,8 +64,6 @@ class Command:
                 stdout=said,
                 stderr=said,
             )
-            if ignored:
-                signal.signal(ignored, before)
 
     @property
     def said(self) -> str:

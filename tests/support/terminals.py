@@ -4,11 +4,12 @@ import contextlib
 import os
 import pty
 import select
+import signal
 import subprocess
 import sys
 import termios
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Self
 
@@ -20,6 +21,20 @@ import fcntl, os, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 os.execvp(sys.argv[1], sys.argv[1:])
 """
+
+
+@contextlib.contextmanager
+def inherited(ignored: signal.Signals | None = None) -> Iterator[None]:
+    """Start commands that ignore this signal and no other, whatever these tests inherited."""
+    before = {
+        number: signal.signal(number, signal.SIG_IGN if number == ignored else signal.SIG_DFL)
+        for number in (signal.SIGHUP, signal.SIGTERM)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 class Terminal:
@@ -36,15 +51,16 @@ class Terminal:
         plain: Mapping[str, str] = {
             name: value for name, value in os.environ.items() if name not in {"CI", "COLUMNS"}
         }
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", ADOPT, *command],
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            cwd=cwd,
-            env={**plain, "TERM": "xterm", **environment},
-            start_new_session=True,
-        )
+        with inherited():
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", ADOPT, *command],
+                stdin=slave,
+                stdout=slave,
+                stderr=slave,
+                cwd=cwd,
+                env={**plain, "TERM": "xterm", **environment},
+                start_new_session=True,
+            )
         self._slave = slave
 
     def __enter__(self) -> Self:

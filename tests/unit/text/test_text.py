@@ -84,3 +84,8 @@ def test_a_file_name_that_is_no_utf_8_can_be_recorded() -> None:
     """A design may name its files with any bytes."""
     assert encodable("a\udcffb") == r"a\udcffb"
     assert encodable(3) == 3
+
+
+def test_a_number_by_the_name_of_an_identity_stays_a_number() -> None:
+    """The design's share of the CPU-seconds is no name of a design."""
+    assert visible_data({"design": 0.27, "id": None}) == {"design": 0.27, "id": None}
