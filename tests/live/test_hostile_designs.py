@@ -1,4 +1,4 @@
-"""What a hostile design can do to a cluster and a disk of others: nothing.
+"""A hostile design does nothing to a cluster and a disk of others.
 
 The cluster is the user's. Its topics and groups are the same before and after each run, and so is a
 foreign folder that the design links to.
@@ -63,7 +63,7 @@ serve(Hostile())
 
 
 class Case(NamedTuple):
-    """What a hostile design does at its start, and what is said of it."""
+    """An act of a hostile design at its start, and what is said of it."""
 
     act: str
     row: list[str]

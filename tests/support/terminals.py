@@ -25,7 +25,7 @@ os.execvp(sys.argv[1], sys.argv[1:])
 
 @contextlib.contextmanager
 def inherited(ignored: signal.Signals | None = None) -> Iterator[None]:
-    """Start commands that ignore this signal and no other, whatever these tests inherited."""
+    """Start commands that ignore this signal alone, whatever is inherited."""
     before = {
         number: signal.signal(number, signal.SIG_IGN if number == ignored else signal.SIG_DFL)
         for number in (signal.SIGHUP, signal.SIGTERM)
