@@ -1,4 +1,4 @@
-"""Lines of a design on its standard output, read by a real instance without a process.
+"""Lines of a design on its standard output, read by a real instance.
 
 The first byte chooses the request that waits for an answer, the second the size of the pieces in
 which the rest is read.
@@ -13,7 +13,6 @@ from typing import Any, Final
 from unittest import mock
 
 from fuzzing import MOST_SENTENCE, folder
-
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import (
     Activate,
