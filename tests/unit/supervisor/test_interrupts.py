@@ -2,10 +2,19 @@
 
 import os
 import signal
+from collections.abc import Iterator
 
 import pytest
+from terminals import inherited
 
 from upheld.supervisor.interrupts import SIGNALS, heard, held
+
+
+@pytest.fixture(autouse=True)
+def nothing_ignored() -> Iterator[None]:
+    """Hear each signal, also if these tests run under `nohup`."""
+    with inherited():
+        yield
 
 
 @pytest.mark.parametrize("number", SIGNALS)
