@@ -42,8 +42,6 @@ IMAGE: Final = "apache/kafka:4.3.1"
 LOCAL_IMAGE: Final = "upheld/kafka:4.3.1"  # built by `python -m upheld.brokers.image`
 IMAGE_VARIABLE: Final = "UPHELD_KAFKA_IMAGE"
 _TAKEN: Final = ("port is already allocated", "address already in use")
-_INTERNAL: Final = "127.0.0.1:19092"
-_CONTROLLER: Final = "127.0.0.1:19093"
 
 
 @dataclass
@@ -121,12 +119,15 @@ def open_container(run: RunScope, log_dir: Path, *, image: str, why: str) -> Con
 
 
 def _start(run: RunScope, log: Path, image: str, why: str) -> ContainerBroker:
-    (port,) = free_ports(1)
+    port, internal, controller = free_ports(3)
     # It is the same outside and inside, because clients get it as the broker's address.
-    container, host = container_of(run, image, port, port)
+    container, host, bound = container_of(run, image, port, port)
     cluster_id = new_cluster_id()
     addresses = listeners(
-        (f"0.0.0.0:{port}", f"{host}:{port}"), _INTERNAL, _CONTROLLER, "PLAINTEXT"
+        (f"{bound}:{port}", f"{host}:{port}"),
+        f"127.0.0.1:{internal}",
+        f"127.0.0.1:{controller}",
+        "PLAINTEXT",
     )
     for name, value in (addresses | SETTINGS | {"log.dirs": "/tmp/kraft"}).items():
         container.with_env(f"KAFKA_{name.replace('.', '_').upper()}", str(value))

@@ -5,7 +5,9 @@ It has images, and containers that end with a run.
 
 import contextlib
 import os
+import socket
 import sys
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 import docker
@@ -19,6 +21,7 @@ ENGINE_ANSWER_S: Final = 5
 EngineErrors = (DockerException, requests.RequestException)
 _PULL_SILENCE_S: Final = 60
 _LINE_CHARS: Final = 200
+_LOOPBACK: Final = "127.0.0.1"
 
 # The reaper of testcontainers is one more image to pull. The harness's own removes all containers
 # with the run's label.
@@ -90,24 +93,57 @@ def pin_of(image: Any, name: str) -> str:
 
 
 class Placed(NamedTuple):
-    """A container that is not started yet, and the host where its port can be reached."""
+    """A container that is not started yet, and the host where its port can be reached.
+
+    `bound` is the address at which its server listens, inside.
+    """
 
     container: Any
     host: str
+    bound: str
 
 
 def container_of(run: RunScope, image: str, port: int, inside: int) -> Placed:
-    """Return a container that ends with the run, and whose port `inside` is published."""
+    """Return a container that ends with the run, its port `inside` reached at `port`.
+
+    If both are the same, it stands in this machine's own network where the engine has it. A bridge
+    and its forwarder can fail (docs/adr/0140). Otherwise the port is published, on the loopback
+    interface alone if the engine is here.
+    """
     # The import reads the switch above, once.
     from testcontainers.core.container import DockerContainer
 
     run.containers()
     container = DockerContainer(image).with_kwargs(labels={RUN_LABEL: run.run_id})
-    host = container.get_docker_client().host()
-    local = host == "localhost"
-    published: Any = ("127.0.0.1", port) if local else port  # loopback only, if the engine is here
+    client = container.get_docker_client()
+    host = client.host()
+    if host != "localhost":
+        container.ports[f"{inside}/tcp"] = port
+        return Placed(container, host, "0.0.0.0")
+    if port == inside and has_our_network(client.client.info(), socket.gethostname()):
+        container.with_kwargs(labels={RUN_LABEL: run.run_id}, network="host")
+        return Placed(container, _LOOPBACK, _LOOPBACK)
+    published: Any = (_LOOPBACK, port)
     container.ports[f"{inside}/tcp"] = published
-    return Placed(container, "127.0.0.1" if local else host)
+    return Placed(container, _LOOPBACK, "0.0.0.0")
+
+
+def has_our_network(info: Mapping[str, Any], hostname: str) -> bool:
+    """Return whether an engine's container can stand in this machine's network.
+
+    It cannot where the engine runs in a virtual machine, in another container, without root, or
+    with user namespaces.
+
+    Args:
+        info: What the engine says of itself.
+        hostname: The name of this machine.
+    """
+    apart = {option.partition(",")[0] for option in info.get("SecurityOptions") or []}
+    return (
+        info.get("OSType") == "linux"
+        and info.get("Name") == hostname
+        and apart.isdisjoint({"name=rootless", "name=userns"})
+    )
 
 
 def first_line(failure: Exception) -> str:

@@ -147,11 +147,12 @@ def await_ready(
     """
     deadline = time.monotonic() + READY_DEADLINE_S
 
-    def still_possible() -> bool:
+    def still_possible(heard: str = "no connection") -> bool:
         if ended(_POLL_S):
             raise explanation(log, "ends at start")
         if time.monotonic() > deadline:
-            raise explanation(log, f"is not ready within {READY_DEADLINE_S:.0f} s")
+            what = f"is not ready within {READY_DEADLINE_S:.0f} s ({bootstrap}: {heard})"
+            raise explanation(log, what)
         return True
 
     for address in bootstrap.split(","):
@@ -164,7 +165,7 @@ def await_ready(
 
 
 def _await_coordinators(
-    bootstrap: str, client: dict[str, str], still_possible: Callable[[], bool]
+    bootstrap: str, client: dict[str, str], still_possible: Callable[[str], bool]
 ) -> str:
     """Return the cluster's id, once both coordinators answer.
 
@@ -189,7 +190,7 @@ def _await_coordinators(
         while not _is_whole(
             _patiently(lambda: producer.list_topics(timeout=_ANSWER_S), still_possible), nodes
         ):
-            still_possible()
+            still_possible("replicas are missing")
     finally:
         consumer.close()
     return str(cluster_id)
@@ -205,12 +206,13 @@ def _is_whole(found: ClusterMetadata, nodes: int) -> bool:
     )
 
 
-def _patiently(ask: Callable[[], T], still_possible: Callable[[], bool]) -> T:
+def _patiently(ask: Callable[[], T], still_possible: Callable[[str], bool]) -> T:
     while True:
         try:
             return ask()
         except KafkaException as refusal:
-            if refusal.args[0].fatal() or not still_possible():
+            error = refusal.args[0]
+            if error.fatal() or not still_possible(error.str()):
                 raise
 
 

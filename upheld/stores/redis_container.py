@@ -54,7 +54,7 @@ class RedisContainer:
         self._image = image
         self._made: Any = None
         (port,) = free_ports(1)
-        self._container, host = container_of(run, image, port, _PORT)
+        self._container, host, _ = container_of(run, image, port, _PORT)
         self._container.with_command(["redis-server", "--protected-mode", "no", *options])
         self.address = f"redis://{host}:{port}/0"
 

@@ -1,11 +1,12 @@
 """Images by their digest, where the engine gives one."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from upheld.brokers import engine
-from upheld.brokers.engine import ImageName, parts_of, pin_of
+from upheld.brokers.engine import ImageName, has_our_network, parts_of, pin_of
 
 DIGEST = f"sha256:{'ab' * 32}"
 
@@ -72,3 +73,23 @@ def test_an_image_that_is_named_by_its_digest_is_pulled_by_it(
     engine._pull(image)
 
     assert pulled == [asked]
+
+
+@pytest.mark.parametrize(
+    ("said", "has"),
+    [
+        ({}, True),
+        ({"SecurityOptions": None}, True),
+        ({"Name": "docker-desktop"}, False),
+        ({"OSType": "windows"}, False),
+        ({"SecurityOptions": ["name=seccomp,profile=default", "name=rootless"]}, False),
+        ({"SecurityOptions": ["name=userns"]}, False),
+    ],
+)
+def test_a_container_stands_in_our_network_where_the_engine_is_here(
+    said: dict[str, Any], has: bool
+) -> None:
+    """An engine in a virtual machine or without root has another network."""
+    info = {"OSType": "linux", "Name": "here", "SecurityOptions": ["name=cgroupns"], **said}
+
+    assert has_our_network(info, "here") == has
