@@ -48,6 +48,7 @@ ACCOUNTS: Final = 8
 BRANCHES: Final = 4
 PARTITIONS: Final = 2
 LOOK_S: Final = 0.02
+OUTLIVING_TAKEOVER_MS: Final = 15_000
 KEPT_ANOMALIES: Final = 20  # of a result; its history has all of them
 CLAIMS: Final = {
     "fold": "the visible outputs are the fold of the committed input",
@@ -134,7 +135,7 @@ class Life:
         asked = Asked(f"sweep.{name}", tuple(CLAIMS.values()))
         self.trial = Trial(subject.rig, subject.manifest, asked, attempt)
         self.application = self.trial.declare(
-            Declaration(subject.program, subject.mode, PARTITIONS)
+            Declaration(subject.program, subject.mode, PARTITIONS, timeout_ms=_timeout_ms(point))
         )
         self.application.through_proxy = True
         self.application.input.wave = partial(_wave, self.trial.seed)
@@ -327,6 +328,15 @@ class Life:
             trial.recorder.wait(SETTLE_S, lambda: zombie.is_over)
             trial.instances.kill(application)
         application.running[OWN] = application.running.pop(SUCCESSOR)
+
+
+def _timeout_ms(point: CrashPoint | None) -> int:
+    """Return the timeout of transactions; 0 is the usual one.
+
+    The transaction of who crashed outlives the takeover, or the broker settles it and the successor
+    is not needed (docs/adr/0020).
+    """
+    return OUTLIVING_TAKEOVER_MS if point and point.side in LATER else 0
 
 
 def _evidence(rule: Rule | Hold) -> dict[str, object]:
