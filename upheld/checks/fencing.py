@@ -22,11 +22,15 @@ from upheld.verdicts import Anomaly, Inconclusive, NotOffered
     needs=OUTPUTS | {Need.BATCHES, Need.PAUSED, Need.ENDS_OF_A_PAUSE},
 )
 def silent(history: History, application: str) -> list[Anomaly]:
-    """Check that a zombie's writes stay invisible, and end at the recorded ends.
+    """Check that nothing of a zombie becomes visible after its successor took over.
 
-    Nothing is appended at or above those. The mark of the pause names the writers (producer id and
-    epoch) and the last stable offsets at that moment. Batches that such a producer wrote from there
-    on belong to the transaction that its successor had to settle.
+    A zombie may append: nothing in Kafka keeps it from that until its transaction ends. If its
+    transaction was aborted, no reader of committed data is given the record.
+
+    The mark of the pause names the writers (producer id and epoch) and the last stable offsets at
+    that moment. Batches that such a producer wrote from there on belong to the transaction that its
+    successor had to settle. Batches at or above the recorded ends came after the input was drained,
+    so no other instance had a reason to write them.
     """
     view = view_of(history, application)
     topic = view.application.topics[view.program.writes]
@@ -38,20 +42,22 @@ def silent(history: History, application: str) -> list[Anomaly]:
     visible = {
         (r.partition, r.offset): r for r in history.of(Record) if r.topic == topic and r.visible
     }
+    aborted = _aborted(history, topic)
     found = []
     for batch in (b for b in history.of(Batch) if b.topic == topic and b.control is None):
         where = f"{topic}-{batch.partition}"
         writer = Writer(batch.producer_id, batch.producer_epoch)
         by_zombie = writer in paused.writers and batch.base_offset >= paused.last_stable[where]
-        appended = batch.base_offset >= ends.high_watermark[where]
+        is_late = batch.base_offset >= ends.high_watermark[where]
         shown = [
             visible[batch.partition, o]
             for o in range(batch.base_offset, batch.last_offset + 1)
             if (batch.partition, o) in visible
         ]
-        if (by_zombie and shown) or appended:
+        is_aborted = (batch.partition, batch.base_offset) in aborted and not shown
+        if (by_zombie and shown) or (is_late and not is_aborted):
             when = "the fenced one, and is visible"
-            if appended:
+            if is_late:
                 when = "after its successor had drained the input"
             said = (
                 f"{where}@{batch.base_offset}..{batch.last_offset} was written by producer "
@@ -62,6 +68,26 @@ def silent(history: History, application: str) -> list[Anomaly]:
             got = first.at if first else None
             found.append(Anomaly(name="fenced-but-emitting", text=said, key=key, got=got))
     return found
+
+
+def _aborted(history: History, topic: str) -> set[tuple[int, int]]:
+    """Return the batches of a topic whose transaction was aborted: partition and base offset.
+
+    The marker that ends a transaction is the next one of its producer in the partition.
+    """
+    open_batches = defaultdict[tuple[int, int], list[Batch]](list)
+    aborted = set[tuple[int, int]]()
+    own = {(b.partition, b.base_offset): b for b in history.of(Batch) if b.topic == topic}
+    for _, batch in sorted(own.items()):
+        writer = (batch.partition, batch.producer_id)
+        if batch.control is None:
+            if batch.transactional:
+                open_batches[writer].append(batch)
+            continue
+        ended = open_batches.pop(writer, [])
+        if batch.control == "abort":
+            aborted |= {(each.partition, each.base_offset) for each in ended}
+    return aborted
 
 
 @check(
@@ -93,6 +119,7 @@ def handed_over(history: History, application: str) -> list[Anomaly]:
     """Check that of two clusters only the active one writes (G31, G62).
 
     The one that stands by writes nothing, and the one that has handed over writes nothing more.
+    Records of aborted transactions count for neither: no reader of committed data is given them.
     Producers that wrote before the second cluster was started are the first one's. The ends were
     recorded between the two.
     """
@@ -104,6 +131,7 @@ def handed_over(history: History, application: str) -> list[Anomaly]:
     ][-1].high_watermark
     found = list(view.foreign)
     late = set[int]()
+    aborted = _aborted(history, view.table)
     for event in history.events:
         if isinstance(event, Instance) and (event.application, event.event) == (
             application,
@@ -112,6 +140,8 @@ def handed_over(history: History, application: str) -> list[Anomaly]:
             standing = True
         elif isinstance(event, Batch) and event.topic == view.table and event.control is None:
             where = f"{event.topic}-{event.partition}"
+            if (event.partition, event.base_offset) in aborted:
+                continue
             if not standing:
                 first.add(event.producer_id)
             elif (event.producer_id in first) == (event.base_offset >= ends[where]):

@@ -68,12 +68,41 @@ class TestSilent:
 
     @pytest.mark.parametrize(("producer", "epoch"), [(7, 0), (9, 0)])
     def test_it_appends(self, producer: int, epoch: int) -> None:
-        """Any record at or above the recorded end is caught.
+        """Any record at or above the recorded end is caught, whichever producer wrote it.
 
-        It is, visible or not, whichever producer wrote it.
+        Nothing says that it was aborted.
         """
         story = self.taken_over()
         story.batch(6, 6, producer, epoch)
+
+        assert [name for name, _, _ in story.found("silent")] == ["fenced-but-emitting"]
+
+    @pytest.mark.parametrize(
+        ("end", "expected"), [("abort", []), ("commit", ["fenced-but-emitting"])]
+    )
+    def test_what_it_appends_ends(self, end: str, expected: list[str]) -> None:
+        """A record that a zombie appended was never visible if its transaction was aborted."""
+        story = self.taken_over()
+        story.batch(6, 7, 9)
+        story.batch(8, 8, 9, epoch=1, control=end)
+
+        assert [name for name, _, _ in story.found("silent")] == expected
+
+    def test_another_transaction_is_aborted(self) -> None:
+        """The marker of another producer, or of a later transaction, aborts nothing of it."""
+        story = self.taken_over()
+        story.batch(6, 6, 9)
+        story.batch(7, 7, 8, control="abort")
+        story.batch(8, 8, 9, control="commit")
+        story.batch(9, 9, 9, control="abort")
+
+        assert [name for name, _, _ in story.found("silent")] == ["fenced-but-emitting"]
+
+    def test_it_appends_outside_of_a_transaction(self) -> None:
+        """A record outside of any transaction is visible at once, whatever is aborted later."""
+        story = self.taken_over()
+        story.batch(6, 6, 9, transactional=False)
+        story.batch(7, 7, 9, control="abort")
 
         assert [name for name, _, _ in story.found("silent")] == ["fenced-but-emitting"]
 
@@ -224,6 +253,15 @@ class TestHandedOver:
         (anomaly,) = self.switched(*writers).judged("handed-over")
 
         assert (anomaly.name, who in anomaly.text) == ("fenced-but-emitting", True)
+
+    def test_an_aborted_transaction_out_of_turn(self) -> None:
+        """A record of an aborted transaction was never visible, so it is out of no turn."""
+        story = self.switched(7, 7, 8, 8)
+        story.batch(4, 4, 7, control="commit")
+        story.batch(5, 5, 7)
+        story.batch(6, 6, 7, control="abort")
+
+        assert story.found("handed-over") == []
 
     def test_one_wrote_nothing(self) -> None:
         """A cluster that never wrote was silent, and shows nothing."""
