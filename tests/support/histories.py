@@ -40,6 +40,7 @@ from upheld.verdicts import Anomaly
 
 EPOCH_MS = 1_700_000_000_000
 Position = tuple[str, int, int] | tuple[str, int, int, bytes]  # topic, partition, offset, topic id
+Headers = tuple[tuple[str, bytes | None], ...]
 Found = tuple[str, str | None, str | None]  # name, key, input position
 
 
@@ -257,13 +258,19 @@ class _Outputs(_Inputs):
 
     def letter(self, record: Record, *, reason: bytes = b"why", **changes: Any) -> Record:
         """Append a dead letter of this record."""
-        where = {"topic": record.topic, "partition": record.partition, "offset": record.offset}
-        added = [("reason", reason), *((name, str(said).encode()) for name, said in where.items())]
-        letter = {
-            "topic": f"{self.name}-{DEAD_LETTERS}",
-            "visible": True,
-            "headers": (*record.headers, *added),
-        }
+        added = (("reason", reason), *_where(record))
+        return self._letter(record, (*record.headers, *added), changes)
+
+    def letter_of_streams(
+        self, record: Record, *, exception: bytes = b"java.lang.Exception", **changes: Any
+    ) -> Record:
+        """Append a dead letter of this record as Kafka Streams writes it (KIP-1034)."""
+        why = (("exception", exception), ("message", None), ("stacktrace", b"\tat A.b"))
+        added = [(f"__streams.errors.{name}", said) for name, said in (*why, *_where(record))]
+        return self._letter(record, (*record.headers, *added), changes)
+
+    def _letter(self, record: Record, headers: Headers, changes: dict[str, Any]) -> Record:
+        letter = {"topic": f"{self.name}-{DEAD_LETTERS}", "visible": True, "headers": headers}
         return self._append(record._replace(**(letter | changes)))
 
     def visit(
@@ -626,6 +633,12 @@ def _begun(atomic: Any) -> Begun:
         application_id="app",
         names_are_ours=True,
     )
+
+
+def _where(record: Record) -> Headers:
+    """Return the position of a record, as the last headers of its dead letter."""
+    where = (("topic", record.topic), ("partition", record.partition), ("offset", record.offset))
+    return tuple((name, str(said).encode()) for name, said in where)
 
 
 def _hop(topic: str, partition: int, offset: int, topic_id: bytes = b"") -> Hop:

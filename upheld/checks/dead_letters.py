@@ -1,6 +1,11 @@
-"""Checks of dead letters: just the records that cannot be read, as they were."""
+"""Checks of dead letters: just the records that cannot be read, as they were.
+
+A dead letter ends in headers that say why and where it was read. There are two sets of names for
+them: the suite's own, and those that Kafka Streams writes (KIP-1034).
+"""
 
 from collections import defaultdict
+from typing import NamedTuple
 
 from upheld.checks.delivery import known
 from upheld.checks.registry import OUTPUTS, check
@@ -16,6 +21,46 @@ ADDED = (
     "partition",
     "offset",
 )
+# The last headers of a dead letter of Kafka Streams, in any order. A message and a stack trace may
+# be null: an exception need not have them.
+STREAMS = "__streams.errors."
+ADDED_BY_STREAMS = (
+    "exception",
+    "message",
+    "stacktrace",
+    "topic",
+    "partition",
+    "offset",
+)
+
+
+Headers = tuple[tuple[str, bytes | None], ...]
+
+
+class Ending(NamedTuple):
+    """What the last headers of a dead letter say."""
+
+    reason: bytes | None
+    place: str  # topic-partition@offset
+    kept: Headers  # the headers before them, which are the record's
+
+
+def ending_of(letter: Record) -> Ending | None:
+    """Return what the last headers of a dead letter say; None if they are of neither set."""
+    before, last = letter.headers[: -len(ADDED)], letter.headers[-len(ADDED) :]
+    if tuple(name for name, _ in last) == ADDED:
+        return _ending(before, "reason", dict(last))
+    before = letter.headers[: -len(ADDED_BY_STREAMS)]
+    last = letter.headers[-len(ADDED_BY_STREAMS) :]
+    said = {name.removeprefix(STREAMS): value for name, value in last if name.startswith(STREAMS)}
+    if len(last) == len(said) and said.keys() == set(ADDED_BY_STREAMS):
+        return _ending(before, "exception", said)
+    return None
+
+
+def _ending(kept: Headers, reason: str, said: dict[str, bytes | None]) -> Ending:
+    topic, partition, offset = (text(said[name] or b"") for name in ADDED[1:])
+    return Ending(said[reason], f"{topic}-{partition}@{offset}", kept)
 
 
 @check(
@@ -45,10 +90,11 @@ def set_aside(history: History, application: str) -> list[Anomaly]:
     letters = defaultdict[str, list[Record]](list)
     found = list[Anomaly]()
     for letter in view.dead_letters:
-        place = _place(letter)
+        ending = ending_of(letter)
+        place = ending.place if ending else ""
         letters[place].append(letter)
-        if record := unreadable.get(place):
-            found += _changed(letter, record)
+        if ending and (record := unreadable.get(place)):
+            found += _changed(letter, ending, record)
         else:
             found.append(_misplaced(letter, place, inputs.get(place)))
     for place, record in unreadable.items():
@@ -93,22 +139,9 @@ def _offsets_at_rest(history: History, application: str) -> dict[str, int] | Non
     return known(rests) if rests else None
 
 
-def _place(letter: Record) -> str:
-    """Return where a dead letter says that it was read.
-
-    It is empty if the letter does not end in the four headers.
-    """
-    last = letter.headers[-len(ADDED) :]
-    if tuple(name for name, _ in last) != ADDED:
-        return ""
-    topic, partition, offset = (text(value or b"") for _, value in last[1:])
-    return f"{topic}-{partition}@{offset}"
-
-
-def _changed(letter: Record, record: Record) -> list[Anomaly]:
+def _changed(letter: Record, ending: Ending, record: Record) -> list[Anomaly]:
     """Return the differences between a dead letter and its record."""
     found = list[Anomaly]()
-    kept = letter.headers[: -len(ADDED)]
     said = f"the dead letter {letter.at} of {record.at} has "
     for name, has, had in (("key", letter.key, record.key), ("value", letter.value, record.value)):
         if has != had:
@@ -120,10 +153,10 @@ def _changed(letter: Record, record: Record) -> list[Anomaly]:
                     letter,
                 )
             )
-    if not letter.headers[-len(ADDED)][1]:
+    if not ending.reason:
         found.append(_anomaly("lost", f"{said}no reason", record, letter))
-    if kept != record.headers:
-        left = iter(kept)  # each header is looked for after the one before it
+    if ending.kept != record.headers:
+        left = iter(ending.kept)  # each header is looked for after the one before it
         missing = [name for name, value in record.headers if (name, value) not in left]
         how = f"no header {missing[0]!r}" if missing else "headers of which nobody knows"
         found.append(_anomaly("lost" if missing else "phantom", said + how, record, letter))
@@ -134,9 +167,8 @@ def _misplaced(letter: Record, place: str, record: Record | None) -> Anomaly:
     """Return why a dead letter is none of a visible record that cannot be read."""
     said = f"the dead letter {letter.at} "
     if not place:
-        return _anomaly(
-            "phantom", f"{said}does not end in the headers {', '.join(ADDED)}", record, letter
-        )
+        missing = f"{said}does not end in the headers {', '.join(ADDED)}, or in those of KIP-1034"
+        return _anomaly("phantom", missing, record, letter)
     if record is None:
         return _anomaly("phantom", f"{said}is of {place}, where no input is", record, letter)
     if not record.visible:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from upheld.checks import CHECKS
+from upheld.checks.dead_letters import ending_of
 from upheld.checks.view import View, show, text, view_of
 from upheld.history import History
 from upheld.history.events import Claim, Record
@@ -68,7 +69,9 @@ class Shrunk:
                 return f"makes {show(concerned.value)}"
         said = text(record.value or b"a tombstone")
         if record.topic == self.view.application.topics.get(DEAD_LETTERS):
-            said = f"is a dead letter: {text(dict(record.headers).get('reason') or b'')}"
+            ending = ending_of(record)
+            reason = ending.reason if ending else None
+            said = f"is a dead letter: {text(reason or b'')}"
         return said if said.isprintable() else repr(said)[1:-1]
 
 

@@ -9,10 +9,14 @@ order. It never reorders, skips or invents a record.
 A record without a key or a value, or whose value is no Envelope, cannot be read. If the application
 has a topic `dead_letters`, the record goes there, and nothing else comes of it. A dead letter has
 the same key, value and headers. At the end of the headers it has four more, as text: `reason`,
-which is not empty, and `topic`, `partition` and `offset` of where it was read. Under exactly_once
-it is there once, in the transaction that commits its offset. Under at_least_once it is there before
-its offset is committed, and after a crash maybe again. Without such a topic the record stops the
-design: `poison`.
+which is not empty, and `topic`, `partition` and `offset` of where it was read. Or it has the six of
+Kafka Streams (KIP-1034), in any order: `__streams.errors.exception`, which is not empty,
+`__streams.errors.message` and `__streams.errors.stacktrace`, which may be null, and
+`__streams.errors.topic`, `__streams.errors.partition` and `__streams.errors.offset`.
+
+Under exactly_once a dead letter is there once, in the transaction that commits its offset. Under
+at_least_once it is there before its offset is committed, and after a crash maybe again. Without
+such a topic the record stops the design: `poison`.
 """
 
 from collections.abc import Iterable

@@ -22,6 +22,15 @@ OWN = (
     ("partition", b"0"),
     ("offset", b"2"),
 )
+# The same place, as Kafka Streams writes it.
+BY_STREAMS = (
+    ("__streams.errors.exception", b"java.lang.Exception"),
+    ("__streams.errors.message", None),
+    ("__streams.errors.stacktrace", b"\tat A.b"),
+    ("__streams.errors.topic", b"app-entries"),
+    ("__streams.errors.partition", b"0"),
+    ("__streams.errors.offset", b"2"),
+)
 
 
 def spoiled(mode: str = "exactly_once", **options: Any) -> tuple[Story, list[Record]]:
@@ -93,10 +102,51 @@ class TestDeadLetters:
 
         assert story.found("dead-letters") == [(name, "north", second.at)]
 
+    @pytest.mark.parametrize("mode", ["exactly_once", "at_least_once"])
+    def test_as_kafka_streams_writes_them(self, mode: str) -> None:
+        """The names of KIP-1034 are as good as ours, and an exception needs no message."""
+        story, records = spoiled(mode)
+        for record in records:
+            story.letter_of_streams(record)
+
+        assert story.found("dead-letters") == []
+
+    @pytest.mark.parametrize(
+        ("changes", "name"),
+        [
+            ({"key": b"south"}, "phantom"),
+            ({"exception": b""}, "lost"),
+            ({"headers": BY_STREAMS}, "lost"),
+            ({"headers": (*HEADERS, *reversed(BY_STREAMS))}, None),  # the KIP gives no order
+            ({"headers": (*HEADERS, *OWN, *BY_STREAMS)}, "phantom"),
+        ],
+    )
+    def test_changed_by_kafka_streams(self, changes: dict[str, Any], name: str | None) -> None:
+        """Such a letter is the record too, with its headers in their order."""
+        story, (first, second, third) = spoiled()
+        story.letter(first)
+        story.letter_of_streams(second, **changes)
+        story.letter(third)
+
+        assert story.found("dead-letters") == ([(name, "north", second.at)] if name else [])
+
+    def test_a_letter_of_a_letter(self) -> None:
+        """The last set counts: a dead letter may be read again, and set aside again."""
+        story = Story("ledger", "exactly_once", sets_aside=True)
+        story.start()
+        record = story.spoiled(headers=(*HEADERS, *BY_STREAMS))
+        story.letter_of_streams(record)
+
+        assert story.found("dead-letters") == []
+
     @pytest.mark.parametrize(
         "headers",
         [
             (),
+            BY_STREAMS[1:],
+            (*BY_STREAMS, ("seen", b"1")),
+            (*BY_STREAMS[:-1], BY_STREAMS[0]),
+            (*BY_STREAMS[:-1], ("__streams.errors.offset", b"-1")),
             OWN[1:],
             (*OWN, ("seen", b"1")),
             tuple(reversed(OWN)),

@@ -116,6 +116,19 @@ class TestShrink:
             *["is a dead letter: why"] * 2,
         ]
 
+    def test_a_dead_letter_of_kafka_streams(self) -> None:
+        """The exception is the reason."""
+        story = Story(sets_aside=True)
+        for _ in range(3):
+            record = story.spoiled()
+            story.letter_of_streams(record, exception=b"java.io.IOException")
+        story.letter_of_streams(record)
+        story.claims("dead-letters")
+        shrunk = shrink(story.history, story.judged("dead-letters")[0], 60)
+
+        assert shrunk
+        assert "is a dead letter: java.io.IOException" in "\n".join(shrunk.lines())
+
     def test_an_anomaly_of_another_claim(self) -> None:
         """An anomaly that the claim does not find cannot be shrunk."""
         (anomaly,) = crowded().judged("relation")
