@@ -34,7 +34,9 @@ def relation(history: History, application: str) -> list[Anomaly]:
     because outputs that were sent before the crash were not yet committed. It may not step back
     otherwise. The last output is still the last state.
 
-    A program that does not conflate skips no state. Each stage is judged by itself.
+    A program that does not conflate skips no state. If the contract does not say that each update
+    emits once, an output may come again right after itself in either mode; a tombstone may not.
+    Each stage is judged by itself.
     """
     view = view_of(history, application)
     if view.merged:
@@ -88,7 +90,8 @@ class _Shown:
         for before, after in pairwise(self.outputs):
             if after.index <= before.index:
                 if self.view.exactly_once:
-                    yield self._again(before, after, is_repeated=after.index in seen)
+                    if not self._may_come_again(before, after):
+                        yield self._again(before, after, is_repeated=after.index in seen)
                 elif after.index < before.index:
                     steps_back += 1
                     if steps_back > after.interruptions:
@@ -97,11 +100,25 @@ class _Shown:
                 yield self._gap(before, after)
             seen.add(after.index)
 
+    def _may_come_again(self, before: Output, after: Output) -> bool:
+        """Return whether an output may be written right after itself."""
+        is_same = after.index == before.index
+        return self.view.program.repeats and is_same and self._is_row(after)
+
+    def _is_row(self, output: Output) -> bool:
+        return self.states[output.index].value != GONE
+
     def _again(self, before: Output, after: Output, *, is_repeated: bool) -> Anomaly:
+        """Return the anomaly of an output that is no newer than the one before it.
+
+        If rows may be repeated, the fault is not that it came twice, but that it came so late.
+        """
         state = self.states[after.index]
         due = self.states[before.index]
         how = "again" if is_repeated else f"after {show(due.value)}"
-        name = "duplicated" if is_repeated else _backwards(self.view, due)
+        is_late = self.view.program.repeats and self._is_row(after)
+        is_twice = is_repeated and not is_late
+        name = "duplicated" if is_twice else _backwards(self.view, due)
         said = f"{text(self.key)} shows {show(state.value)} {how}"
         return self.view.anomaly(name, said, self.key, state, after.record)
 

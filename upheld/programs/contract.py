@@ -173,6 +173,8 @@ class Program:
         lineage_of: Reads the lineage of an output.
         diagnosis: Makes a diagnosis of wrong outputs from the whole input log, aborted records too.
         holds_back: Whether records that are read and committed may wait before they show.
+        repeats: Whether a row may be written again as it is: its contract does not say that each
+            update emits once.
         items: The states that one output's value shows, in order.
         address: A part of a value that few other values of a key share, quicker to hash than the
             whole. Values are looked up by it.
@@ -196,6 +198,7 @@ class Program:
     lineage_of: Callable[[Record], Lineage]
     diagnosis: Callable[[list[Record]], Diagnose] = field(repr=False)
     holds_back: bool = False
+    repeats: bool = False
     items: Callable[[Value], list[Value]] = lambda value: [value]
     address: Callable[[Value], Hashable] = lambda value: value
     beside: str = ""

@@ -20,8 +20,10 @@ Amount, founded and positions are integers, a ticker may be null, everything els
 A row that goes, or that has no result any more, leaves a tombstone: at most one for each deletion.
 None is needed if no result was visible. Results between two pauses of the input may be skipped,
 none may be invented. Per key no result follows one with a newer left record, and for one left
-record none follows one with a newer right record. A tombstone for an unknown key changes nothing. A
-record with a null key, or that cannot be read, stops the design: `poison`.
+record none follows one with a newer right record. A result may be written again as it is, under
+exactly_once too, if no other result or tombstone of its key stands between: an update need not emit
+just once. A tombstone for an unknown key changes nothing. A record with a null key, or that cannot
+be read, stops the design: `poison`.
 
 Parameters: commit_interval_ms.
 """
@@ -335,6 +337,7 @@ def _programs() -> Iterator[Program]:
             broadcast=join.broadcast,
             writes="joined",
             conflates=True,
+            repeats=True,
             parameters=parameters,
             model=partial(model, join),
             value_of=partial(value_of, join),

@@ -12,7 +12,8 @@ before the first row and after a tombstone. A new name alone may be sent on with
 
 `applied` holds, of each topic that has told of the robot, the last record counted in. Topics have
 no mutual order, so a row is legal if some number of the robot's first records of each topic gives
-it. No row goes back in any of the topics.
+it. No row goes back in any of the topics. A row may be written again as it is, under exactly_once
+too: an update need not emit just once.
 
 `frequency` is compacted and *is* the table: its last rows answer `query` (table `frequency`). A
 design may name another topic of its own that is the table (`ready.table`). It has a tenth of the
@@ -302,6 +303,7 @@ PULSE = Program(
     others=(*SIGNALS[1:], ROBOTS),
     writes="frequency",
     conflates=True,
+    repeats=True,
     parameters={"commit_interval_ms": 100},
     model=model,
     value_of=value_of,
