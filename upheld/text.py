@@ -72,7 +72,8 @@ def visible_data(value: object) -> object:
             else visible_data(inner)
             for name, inner in value.items()
         }
-    return [visible_data(inner) for inner in value] if isinstance(value, list) else value
+    is_several = isinstance(value, list | tuple)
+    return [visible_data(inner) for inner in value] if is_several else value
 
 
 def encodable(value: object) -> object:

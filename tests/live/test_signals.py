@@ -231,7 +231,7 @@ def test_a_signal_ends_smoke_and_broker(tmp_path: Path, bootstrap: str) -> None:
 
 
 def test_a_reader_that_leaves_a_red_smoke_changes_nothing(tmp_path: Path, bootstrap: str) -> None:
-    """Its exit code is 1, with and without --json, and whether or not anyone reads."""
+    """Its exit code is 3, with and without --json, and whether or not anyone reads."""
     (tmp_path / "design.toml").write_text(STUCK.replace("prepare", "#"))
     for options in ("", " --json"):
         line = f"{' '.join(UPHELD)} smoke --design . --bootstrap {bootstrap}{options} | true"
@@ -244,4 +244,4 @@ def test_a_reader_that_leaves_a_red_smoke_changes_nothing(tmp_path: Path, bootst
             check=False,
         )
 
-        assert (end.returncode, "Traceback" in end.stderr) == (1, False), end.stderr
+        assert (end.returncode, "Traceback" in end.stderr) == (3, False), end.stderr

@@ -96,6 +96,7 @@ COMMANDS = {
         "designs:smoke_design",
         options.smoke_options,
         "Is the adapter sound? A few records, before the design is judged.",
+        f"exit codes; an adapter of which a check fails ends it with 3:\n{_CODES}",
     ),
     "sweep": Command(
         "sweep:sweep_design",

@@ -2,14 +2,16 @@
 
 import argparse
 import json
+import sys
 from typing import NamedTuple
 
 from upheld.cli.choices import manifests
-from upheld.cli.machine import opened_broker, out_folder, prepare_all, run_scope
+from upheld.cli.machine import opened_broker, own_folder, prepare_all, run_scope
 from upheld.errors import ExitCode
-from upheld.runner.smoke import Site, Watch, count, smoke
+from upheld.runner.smoke import Site, Watch, conversations, count, smoke
 from upheld.scaffold import new
-from upheld.text import visible
+from upheld.spec.selection import demand_listed
+from upheld.text import visible, visible_data
 from upheld.ui.console import console
 from upheld.ui.progress import Progress
 from upheld.ui.timeleft import Mean
@@ -22,6 +24,7 @@ class Checked(NamedTuple):
     check: str
     ok: bool
     text: str
+    log: tuple[str, ...]
 
 
 def new_design(arguments: argparse.Namespace) -> int:
@@ -33,11 +36,23 @@ def new_design(arguments: argparse.Namespace) -> int:
 
 
 def smoke_design(arguments: argparse.Namespace) -> int:
-    """Hold a conversation with each design; return 1 if a check of one fails."""
+    """Hold a conversation with each design; return the exit code of an adapter that failed."""
     designs = manifests(arguments)
-    out = out_folder()
-    mean = Mean(sum(map(count, designs)))
-    with run_scope() as run:
+    demand_listed(arguments.program or (), arguments.mode or ())
+    asked = {
+        design.name: conversations(design, arguments.program or (), arguments.mode or ())
+        for design in designs
+    }
+    designs = [design for design in designs if asked[design.name]]
+    if not designs:
+        print(
+            "upheld: nothing to judge: the design declares no such program and mode; `upheld list` "
+            "shows what it has promised.",
+            file=sys.stderr,
+        )
+        return ExitCode.NOTHING_JUDGED
+    mean = Mean(sum(map(count, asked.values())))
+    with own_folder(arguments.out) as out, run_scope() as run:
         broker = opened_broker(arguments, run, out)
         prepare_all(designs, run, out)
         results = list[Checked]()
@@ -48,9 +63,10 @@ def smoke_design(arguments: argparse.Namespace) -> int:
                     design,
                     Site(broker, run, out / "logs"),
                     Watch(design.name, progress, mean),
+                    asked[design.name],
                 )
                 results += [Checked(design.name, *result) for result in checks]
         broker.close()
     if arguments.json:
-        print(json.dumps([result._asdict() for result in results], indent=2))
-    return ExitCode.UPHELD if all(result.ok for result in results) else ExitCode.VIOLATED
+        print(json.dumps(visible_data([result._asdict() for result in results]), indent=2))
+    return ExitCode.UPHELD if all(result.ok for result in results) else ExitCode.HARNESS_FAILED

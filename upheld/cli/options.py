@@ -96,14 +96,19 @@ def add_none(_: argparse.ArgumentParser) -> None:
     """Add no option."""
 
 
-def add_choice(to: argparse.ArgumentParser) -> None:
-    """Add the options that choose rows."""
+def add_programs(to: argparse.ArgumentParser) -> None:
+    """Add the options that narrow what a design is asked for, to programs and modes."""
     to.add_argument(
         "--program", action="append", help="only this program, such as ledger; repeatable"
     )
     to.add_argument(
         "--mode", action="append", help="only this mode, such as exactly_once; repeatable"
     )
+
+
+def add_choice(to: argparse.ArgumentParser) -> None:
+    """Add the options that choose rows."""
+    add_programs(to)
     to.add_argument(
         "--guarantee",
         metavar="ID",
@@ -217,15 +222,15 @@ def add_seed(to: argparse.ArgumentParser) -> None:
         default=1.0,
         help="scales deadlines and settle times, never promised tolerances",
     )
-    to.add_argument(
-        "--out",
-        metavar="FOLDER",
-        type=place,
-        help=(
-            "folder for the report, histories and logs (default: upheld-out/TIME, with a link "
-            "latest)"
-        ),
+    add_out(
+        to,
+        "folder for the report, histories and logs (default: upheld-out/TIME, with a link latest)",
     )
+
+
+def add_out(to: argparse.ArgumentParser, purpose: str) -> None:
+    """Add the option that names the output folder."""
+    to.add_argument("--out", metavar="FOLDER", type=place, help=purpose)
 
 
 def add_broker(to: argparse.ArgumentParser) -> None:
@@ -337,7 +342,9 @@ def new_options(to: argparse.ArgumentParser) -> None:
 def smoke_options(to: argparse.ArgumentParser) -> None:
     """Add the options of `smoke`."""
     add_designs(to)
+    add_programs(to)
     add_broker(to)
+    add_out(to, "folder for the logs (default: upheld-out/TIME)")
     add_json(to)
 
 
@@ -350,12 +357,7 @@ def merge_options(to: argparse.ArgumentParser) -> None:
         nargs="+",
         help="output folder of `run --shard K/N`",
     )
-    to.add_argument(
-        "--out",
-        metavar="FOLDER",
-        type=place,
-        help="new or empty folder for the report, histories and logs (default: upheld-out/TIME)",
-    )
+    add_out(to, "new or empty folder for the report, histories and logs (default: upheld-out/TIME)")
     to.add_argument(
         "--json", action="store_true", help="print the summary as JSON instead of the table"
     )

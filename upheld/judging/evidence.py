@@ -4,25 +4,15 @@ It has three parts: the timeline, the last lines of the instances' logs, and the
 are enough for the anomaly.
 """
 
-import os
-import re
-import stat
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 from upheld.history import History
 from upheld.history.events import Instance
 from upheld.judging.shrink import shrink
 from upheld.report import RowResult
+from upheld.report.logs import last_lines
 from upheld.report.timeline import drawn, lanes, picture
-from upheld.text import visible
-
-LOG_LINES = 4  # of each instance
-LOG_COLUMNS = 130
-LOG_BYTES = 1 << 13  # of the log's end, in which the last lines are looked for
-SECRET = re.compile(r"((?:password|secret|token|credential)[^\s=:]*\s*[=:]\s*)\S+", re.IGNORECASE)
-HIDDEN = r"\1…"
 
 
 def illustrate(
@@ -59,20 +49,5 @@ def last_words(history: History, logs: Path) -> Iterator[str]:
     for name, log in dict.fromkeys(
         (e.name, e.detail) for e in history.of(Instance) if e.event == "started"
     ):
-        if Path(log).name != log or not _is_file(logs / log):
-            continue
-        with suppress(OSError), (logs / log).open("rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - LOG_BYTES))
-            lines = [
-                line for line in file.read().decode(errors="replace").splitlines() if line.strip()
-            ]
-            for line in lines[-LOG_LINES:]:
-                yield f"{name}  {SECRET.sub(HIDDEN, visible(line))[:LOG_COLUMNS]}"
-
-
-def _is_file(path: Path) -> bool:
-    """Return whether a path is a plain file, and no link to one."""
-    try:
-        return stat.S_ISREG(path.lstat().st_mode)
-    except (OSError, ValueError):
-        return False
+        if Path(log).name == log:
+            yield from (f"{name}  {line}" for line in last_lines(logs / log))

@@ -3,13 +3,14 @@
 It is a conversation without a fault. A design that breaks the protocol would be judged wrong for
 reasons that have nothing to do with its promises. So `smoke` asks everything once on a quiet
 broker. A check says what was seen. The first that fails ends a program's turn, since the rest would
-only repeat it.
+only repeat it. A design that says no hello, or nothing until a deadline, has no further turn: each
+would take the same minute.
 """
 
 import contextlib
 import secrets
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -25,7 +26,8 @@ from upheld.kafka.reading import Reading
 from upheld.programs import PROGRAMS
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import Mode, Ready, Start, Stopped
-from upheld.supervisor.instance import Instance, Options
+from upheld.report.logs import last_lines
+from upheld.supervisor.instance import Instance, Options, Overdue
 from upheld.supervisor.reaper import RunScope
 from upheld.text import visible
 from upheld.trial.instances import TABLE_S
@@ -40,6 +42,7 @@ STOP_MS: Final = 10_000
 SESSION_MS: Final = 6_000
 TRANSACTION_MS: Final = 10_000
 PARTITIONS: Final = 2
+LOG_LINES: Final = 8
 STEPS: Final = (
     "says hello",
     "starts",
@@ -51,11 +54,25 @@ _ENTRIES: Final = 12
 
 
 class Check(NamedTuple):
-    """One check: its name, whether it passed, and what was seen."""
+    """One check: its name, whether it passed, and what was seen.
+
+    If it failed, the last lines of the design's log stand beside it.
+    """
 
     check: str
     ok: bool
     text: str
+    log: tuple[str, ...] = ()
+
+
+class Conversation(NamedTuple):
+    """A program and the mode in which it is asked for."""
+
+    program: str
+    mode: Mode
+
+    def __str__(self) -> str:
+        return f"{self.program}-{self.mode}"
 
 
 @dataclass
@@ -79,16 +96,39 @@ class Watch:
             "ok" if check.ok else "BAD",
             style="green" if check.ok else "red",
         )
+        for line in check.log:
+            self.progress.message(f"  log  {line}")
 
     def skip(self, count: int) -> None:
         """Count the checks of a turn that ended early as left out."""
         self.mean.skip(count)
         self.progress.skip(count)
 
+    def leave_out(self, conversations: Sequence[Conversation]) -> None:
+        """Say which conversations are not held, after one that ended in silence."""
+        self.skip(len(conversations) * len(STEPS))
+        if conversations:
+            self.progress.message(
+                f"{self.design}: not asked after that: {', '.join(map(str, conversations))}; "
+                "--program and --mode ask for one"
+            )
 
-def count(manifest: Manifest) -> int:
-    """Return how many checks there are on a design's adapter, if each is ok."""
-    return len(manifest.programs) * len(manifest.modes) * len(STEPS)
+
+def conversations(
+    manifest: Manifest, programs: Collection[str] = (), modes: Collection[str] = ()
+) -> list[Conversation]:
+    """Return the conversations with a design, of these programs and modes or of all."""
+    return [
+        Conversation(program, mode)
+        for program in manifest.programs
+        for mode in manifest.modes
+        if (not programs or program in programs) and (not modes or mode in modes)
+    ]
+
+
+def count(conversations: Sequence[Conversation]) -> int:
+    """Return how many checks there are in these conversations, if each is ok."""
+    return len(conversations) * len(STEPS)
 
 
 @dataclass(frozen=True)
@@ -101,15 +141,31 @@ class Site:
     time_scale: float = 1.0
 
 
-def smoke(manifest: Manifest, site: Site, watch: Watch | None = None) -> list[Check]:
-    """Return every check on a design's adapter; the adapter is sound if all are ok."""
+def smoke(
+    manifest: Manifest,
+    site: Site,
+    watch: Watch | None = None,
+    asked: Sequence[Conversation] | None = None,
+) -> list[Check]:
+    """Return every check on a design's adapter; the adapter is sound if all are ok.
+
+    Args:
+        manifest: The design.
+        site: Where it is asked.
+        watch: Shows the checks.
+        asked: The conversations to hold; all if it is None.
+    """
     reading = Reading(site.broker.bootstrap, site.broker.client)
+    asked = conversations(manifest) if asked is None else asked
     try:
         checks = []
-        for program in manifest.programs:
-            for mode in manifest.modes:
-                turn = _Turn(manifest, program, mode, site, reading)
-                checks += turn.checks(watch)
+        for number, conversation in enumerate(asked, 1):
+            turn = _Turn(manifest, conversation, site, reading)
+            checks += turn.checks(watch)
+            if turn.is_silent:
+                if watch:
+                    watch.leave_out(asked[number:])
+                break
         return checks
     finally:
         if not site.broker.ours:
@@ -121,15 +177,16 @@ class _Turn:
     """One program in one mode, from hello to the end of its last process."""
 
     def __init__(
-        self, manifest: Manifest, program: str, mode: Mode, site: Site, reading: Reading
+        self, manifest: Manifest, conversation: Conversation, site: Site, reading: Reading
     ) -> None:
         self.manifest = manifest
-        self.program = program
-        self.mode = mode
+        self.program = conversation.program
+        self.mode = conversation.mode
         self.site = site
         self.reading = reading
-        self.what = f"{program}-{mode}"
-        self.application_id = f"smoke-{secrets.token_hex(ID_BYTES)}-{program}"
+        self.what = str(conversation)
+        self.application_id = f"smoke-{secrets.token_hex(ID_BYTES)}-{self.program}"
+        self.is_silent = False  # a further conversation would most likely end in the same way
 
     def checks(self, watch: Watch | None) -> list[Check]:
         """Go through the conversation, and leave no process behind in any case."""
@@ -162,12 +219,14 @@ class _Turn:
             instance = Instance(self.manifest, self.site.run, self.site.log_dir, options)
             self._begins(watch, 0)
             for number, step in enumerate(self._steps(instance, topics, began), 1):
-                yield step
+                yield step if step.ok else step._replace(log=_log(instance))
                 if not step.ok:
                     break
                 self._begins(watch, number)
         except AdapterBreach as breach:
-            yield Check(f"{self.what} keeps the protocol", False, str(breach))
+            self.is_silent = isinstance(breach, Overdue) or not (instance and instance.hello)
+            log = _log(instance) if instance else ()
+            yield Check(f"{self.what} keeps the protocol", False, str(breach), log)
         finally:
             if instance:
                 instance.kill()
@@ -264,6 +323,7 @@ class _Turn:
             if instance.is_over:
                 end = instance.failed or f"it exited with {instance.exit_code}"
                 return Check(check, False, f"{end!r}; its log: {instance.stderr_path}")
+        self.is_silent = True
         text = f"none visible to read_committed in {wait_s:g} s; see {instance.stderr_path}"
         return Check(check, False, text)
 
@@ -282,6 +342,10 @@ def _sends(program: str) -> Sequence[Send]:
     return ledger(
         1, entries=_ENTRIES, accounts=8, branches=4, partitions=PARTITIONS, aborted_transactions=0
     )
+
+
+def _log(instance: Instance) -> tuple[str, ...]:
+    return tuple(last_lines(instance.stderr_path, LOG_LINES))
 
 
 def _since(began: float) -> str:

@@ -208,10 +208,19 @@ def chosen_rows(request: Request, found: Catalogue, designs: Iterable[Manifest])
         )
     if request.file:
         return rows_of_the_file(request.file, found, designs)
-    _demand_known("program", request.programs, PROGRAMS)
-    _demand_known("mode", request.modes, MODES)
+    demand_listed(request.programs, request.modes)
     by_request = request.chooser(found)
     return {design.name: _rows_of(request, found, design, by_request) for design in designs}
+
+
+def demand_listed(programs: Iterable[str], modes: Iterable[str]) -> None:
+    """Refuse a program or a mode that does not exist.
+
+    Raises:
+        UsageProblem: An option names one.
+    """
+    _demand_known("program", programs, PROGRAMS)
+    _demand_known("mode", modes, MODES)
 
 
 def _demand_known(what: str, given: Iterable[str], known: Collection[str]) -> None:

@@ -72,6 +72,10 @@ class Silence(AdapterBreach):
     """
 
 
+class Overdue(Silence):
+    """No answer within the deadline, from a process that still runs."""
+
+
 @dataclass(frozen=True)
 class Options:
     """How an instance differs from others of its design.
@@ -207,7 +211,7 @@ class Instance:
                 raise self._broken(
                     "answered stopped and still runs. Expected it to exit, or `reusable` among "
                     "its capabilities",
-                    Silence,
+                    Overdue,
                 )
             self.survivors = self.kill()
         return reply
@@ -243,7 +247,7 @@ class Instance:
                     )
                 elif (left := until - time.monotonic()) <= 0:
                     raise self._broken(
-                        self._silence_text(request, deadline_s * self.time_scale), Silence
+                        self._silence_text(request, deadline_s * self.time_scale), Overdue
                     )
                 else:
                     self._condition.wait(min(left, _LOOK_S))

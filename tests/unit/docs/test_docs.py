@@ -78,7 +78,7 @@ def test_every_command_is_written() -> None:
 
 
 def test_every_option_in_a_command_line_is_an_option_of_that_command() -> None:
-    """`upheld smoke --out` would be refused, so no document shows it."""
+    """`upheld smoke --seed` would be refused, so no document shows it."""
     wrong = [
         (document, command, option)
         for document, command, rest in calls()

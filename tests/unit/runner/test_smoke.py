@@ -3,6 +3,7 @@
 No Kafka is started.
 """
 
+import io
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -12,10 +13,13 @@ from miniatures import manifest
 
 from upheld.errors import UsageProblem
 from upheld.runner import smoke as module
-from upheld.runner.smoke import Check, Site, smoke
+from upheld.runner.smoke import Check, Conversation, Site, Watch, conversations, count, smoke
 from upheld.scaffold import new
 from upheld.supervisor import instance
 from upheld.supervisor.reaper import RunScope
+from upheld.ui.console import PlainConsole
+from upheld.ui.progress import Progress
+from upheld.ui.timeleft import Mean
 
 FOLLOWS = ["says hello", "starts", "answers its input with an output", "stops", "leaves nothing"]
 
@@ -160,6 +164,63 @@ def test_a_design_that_ends_before_its_output_is_told(broker: Broker, tmp_path: 
 
     assert not last.ok
     assert "another one took over" in last.text
+
+
+TWICE = [Conversation("relay", "at_least_once")] * 2
+
+
+@pytest.mark.parametrize(
+    ("habit", "turns"),
+    [
+        ("sleeps_at_hello", 1),
+        ("quits_at_hello", 1),
+        ("well_behaved", 1),
+        ("stops_late", 1),
+        ("fails_loudly", 2),
+    ],
+)
+def test_a_silence_ends_all_turns(
+    broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, habit: str, turns: int
+) -> None:
+    """A deadline that passed would pass again; a loud end may be that of one program."""
+    broker.outputs = ["one"] if habit == "stops_late" else []
+    monkeypatch.setattr(instance, "HELLO_S", 3.0)
+    monkeypatch.setattr(module, "OUTPUT_S", 3.0)
+    said = io.StringIO()
+    with RunScope() as run, Progress(PlainConsole(file=said)) as progress:
+        found = smoke(
+            manifest(habit),
+            Site(broker, run, tmp_path, 0.1),  # type: ignore[arg-type]
+            Watch("m", progress, Mean(count(TWICE))),
+            TWICE,
+        )
+
+    assert [each.ok for each in found].count(False) == turns
+    left_out = "m: not asked after that: relay-at_least_once; --program and --mode ask for one"
+    assert (left_out in said.getvalue()) == (turns == 1)
+
+
+def test_a_failed_check_shows_the_last_lines_of_the_log(broker: Broker, tmp_path: Path) -> None:
+    """They mostly say why, and no file has to be opened."""
+    said = io.StringIO()
+    with RunScope() as run, Progress(PlainConsole(file=said)) as progress:
+        (check,) = smoke(
+            manifest("quits_at_hello"),
+            Site(broker, run, tmp_path),  # type: ignore[arg-type]
+            Watch("m", progress, Mean(len(FOLLOWS))),
+        )
+
+    assert check.log == ("no runtime on this machine",)
+    assert "  log  no runtime on this machine\n" in said.getvalue()
+
+
+def test_conversations_are_narrowed() -> None:
+    """Programs and modes that are not named are left out; none is all."""
+    both = manifest("well_behaved", programs=["relay", "ledger"], modes=["exactly_once"])
+
+    assert conversations(both, ["ledger"]) == [("ledger", "exactly_once")]
+    assert conversations(both, modes=["at_least_once"]) == []
+    assert len(conversations(both)) == 2
 
 
 def test_a_program_that_nobody_knows_is_told(broker: Broker, tmp_path: Path) -> None:
