@@ -72,8 +72,9 @@ def visible_data(value: object) -> object:
             else visible_data(inner)
             for name, inner in value.items()
         }
-    is_several = isinstance(value, list | tuple)
-    return [visible_data(inner) for inner in value] if is_several else value
+    if isinstance(value, list | tuple):
+        return [visible_data(inner) for inner in value]
+    return value
 
 
 def encodable(value: object) -> object:
