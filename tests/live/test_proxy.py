@@ -188,6 +188,38 @@ def test_what_is_held_arrives_though_an_earlier_answer_has_nobody_to_go_to(proxy
     assert second.exchange.answered_s
 
 
+def test_a_newer_question_for_versions_is_answered_as_the_broker_does(
+    proxy: Proxy, broker: Broker
+) -> None:
+    """A client that asks too high learns the range, and asks again on the same connection."""
+    host, _, port = proxy.door("a").rpartition(":")
+    head = struct.pack(">hhih", 18, 99, 7, 2) + b"me\0"
+    answers = []
+    for address in ((host, int(port)), split_address(broker.bootstrap)):
+        with socket.create_connection(address, DEADLINE_S) as client:
+            for request in (head, struct.pack(">hhih", 18, 0, 8, -1)):
+                client.sendall(struct.pack(">i", len(request)) + request)
+                answers.append(one_frame(client))
+
+    assert answers[0] == answers[2]
+    assert answers[0][:6] == struct.pack(">ih", 7, 35)
+    assert answers[1] == answers[3]
+    assert [exchange.version for exchange in asked(proxy, "api_versions")] == [99, 0]
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """Return the host and the port of an address."""
+    host, _, port = address.rpartition(":")
+    return host, int(port)
+
+
+def one_frame(client: socket.socket) -> bytes:
+    """Return the next answer on a connection."""
+    stream = client.makefile("rb")
+    (size,) = struct.unpack(">i", stream.read(4))
+    return stream.read(size)
+
+
 def test_a_broker_that_is_out_of_reach(proxy: Proxy, topic: str, reading: Reading) -> None:
     """While the broker is out of reach, every connection is closed and counted.
 

@@ -31,10 +31,12 @@ from upheld.injectors.proxy.frames import (
     decode,
     encode,
     error_of,
+    fall_back,
     parse,
     parts,
     places,
     rewrite,
+    stand_in,
 )
 from upheld.injectors.proxy.rules import PLACED, Exchange, Rule
 
@@ -223,6 +225,29 @@ def test_an_unknown_version_is_answered_in_the_oldest() -> None:
     asked = parse(request(API_VERSIONS, 4))
 
     assert rewrite(asked, frame, place) == frame
+
+
+UNKNOWN = [-1, max(schema_name_map["api_versions"]) + 1, 99, 2**15 - 1]
+
+
+@pytest.mark.parametrize("version", UNKNOWN)
+def test_a_newer_question_for_versions_is_answered_as_a_broker_does(version: int) -> None:
+    """The client is told which versions of ApiVersions there are, and asks again (KIP-511)."""
+    head = struct.pack(">hhih", API_VERSIONS, version, 7, 2) + b"me"
+    asked = parse(head + (b"\0whatever" if version > 0 else b""))
+    offered = [(PRODUCE, 0, 9), (API_VERSIONS, 0, 99)]
+    keys = tuple(
+        nested(API_VERSIONS, 0, "ApiVersion", api_key=k, min_version=low, max_version=high)
+        for k, low, high in offered
+    )
+    own = answer(API_VERSIONS, 0, error_code=ErrorCode.none, api_keys=keys)
+
+    assert (asked.is_unknown, asked.version, asked.client_id) == (True, version, "me")
+    assert not parse(stand_in(asked)).is_unknown
+    newest = max(schema_name_map["api_versions"])
+    told = struct.pack(">ihihhh", 7, 35, 1, API_VERSIONS, 0, newest)
+    assert fall_back(own) == told
+    assert rewrite(asked, told, place) == told
 
 
 def test_what_names_no_broker_travels_as_it_is() -> None:

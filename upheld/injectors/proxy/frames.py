@@ -5,7 +5,7 @@ Traps, from the protocol guide and its clients:
 
 - The client id of a flexible header is not compact.
 - The answer to ApiVersions always has the oldest header. If the version is not known, it has the
-  oldest body too.
+  oldest body too, and the client asks again with a version that it names (KIP-511).
 - A Produce that wants no acknowledgement has no answer.
 """
 
@@ -39,6 +39,7 @@ CORRELATION_BYTES: Final = 4  # an answer begins with its correlation id
 ERROR_BYTES: Final = 2  # after it, in an answer to ApiVersions
 ACKS_BYTES: Final = 2
 PRODUCE_IS_FLEXIBLE: Final = 9  # from this version on
+VERSIONS_ARE_FLEXIBLE: Final = 3  # ApiVersions, from this version on
 COORDINATORS_ARE_LISTED: Final = 4  # from this version of FindCoordinator on; before it has one
 APIS: Final = 256  # Kafka is far from so many, and from so many versions of one
 VERSIONS: Final = 64
@@ -83,6 +84,7 @@ class _Api(Entity, Protocol):
     """An API in an answer to ApiVersions."""
 
     api_key: int
+    min_version: int
     max_version: int
 
 
@@ -122,6 +124,11 @@ class Request:
         return self.api_key != PRODUCE or self.acks != 0
 
     @property
+    def is_unknown(self) -> bool:
+        """True if it is an ApiVersions of no known version, which a broker answers all the same."""
+        return self.api_key == API_VERSIONS and self.version not in _known_versions()
+
+    @property
     def acks(self) -> int:
         """The acknowledgements that a Produce waits for.
 
@@ -143,14 +150,17 @@ def parse(frame: bytes) -> Request:
 
     Raises:
         NoRequestError: The frame is no request of any Kafka.
-        UnreadableError: The request is newer than kio's schemas.
+        UnreadableError: The request is newer than kio's schemas, and is no ApiVersions.
     """
     if len(frame) < _HEAD.size:
         raise NoRequestError(f"a request of {len(frame)} bytes")
     api_key, version, correlation_id = _HEAD.unpack_from(frame)
-    if not (0 <= api_key < APIS and 0 <= version < VERSIONS):
+    read_as = version
+    if api_key == API_VERSIONS and version not in _known_versions():
+        read_as = VERSIONS_ARE_FLEXIBLE if version >= VERSIONS_ARE_FLEXIBLE else 0
+    elif not (0 <= api_key < APIS and 0 <= version < VERSIONS):
         raise NoRequestError(f"a request of API {api_key} version {version}")
-    schema = schemas(api_key, version)[0].__header_schema__
+    schema = schemas(api_key, read_as)[0].__header_schema__
     try:
         header, body = _entity(schema, frame, 0)
     except UnreadableError as error:
@@ -167,11 +177,12 @@ def correlation_id_of(frame: bytes) -> int:
 
 def decode(request: Request, frame: bytes) -> tuple[Header, ResponsePayload]:
     """Return header and message of the answer to a request."""
-    schema = schemas(request.api_key, request.version)[1]
+    version = request.version
     if request.api_key == API_VERSIONS:
         error = frame[CORRELATION_BYTES : CORRELATION_BYTES + ERROR_BYTES]
         if int.from_bytes(error, signed=True) == UNSUPPORTED_VERSION:
-            schema = schemas(API_VERSIONS, 0)[1]
+            version = 0
+    schema = schemas(request.api_key, version)[1]
     header, at = _entity(schema.__header_schema__, frame, 0)
     return header, _whole(schema, frame, at)
 
@@ -236,6 +247,23 @@ def stand_in(request: Request) -> bytes:
     return _HEAD.pack(API_VERSIONS, 0, request.correlation_id) + NO_CLIENT_ID
 
 
+def fall_back(frame: bytes) -> bytes:
+    """Return the answer to an ApiVersions of a version that is not known.
+
+    Any broker gives this answer to a version that is new to it: the oldest form, the error
+    UNSUPPORTED_VERSION, and the range of ApiVersions alone.
+
+    Args:
+        frame: The broker's answer to `stand_in`, which is sent in place of such a request.
+    """
+    schema = schemas(API_VERSIONS, 0)[1]
+    header, at = _entity(schema.__header_schema__, frame, 0)
+    own = cast(_Versions, _whole(schema, frame, at))
+    only = tuple(api for api in own.api_keys or () if api.api_key == API_VERSIONS)
+    unsupported = replace(own, api_keys=only, error_code=ErrorCode.unsupported_version)
+    return encode(header, limited(unsupported))
+
+
 def rewrite(request: Request, frame: bytes, place: Place) -> bytes:
     """Return an answer as a client behind the proxy is to read it.
 
@@ -284,6 +312,11 @@ def readdressed(request: Request, message: Entity, place: Place) -> Entity:
         return rehomed(cast(_Broker, message))
     nodes = getattr(message, name, ())
     return replace(message, **{name: tuple(map(rehomed, nodes))}) if nodes else message
+
+
+def _known_versions() -> frozenset[int]:
+    """Return the versions of ApiVersions that have a schema."""
+    return frozenset(schema_name_map[api_key_map[API_VERSIONS]])
 
 
 @cache

@@ -32,6 +32,7 @@ from upheld.injectors.proxy.frames import (
     correlation_id_of,
     decode,
     error_of,
+    fall_back,
     names,
     parse,
     places,
@@ -327,13 +328,12 @@ class _Connection:
             if self.is_silent:
                 continue
             if rule and rule.fault == "refuse":
-                exchange.refusal = rule.error, refusal(request, "before", rule.error)
-                if request.api_key == PRODUCE:
-                    self.refused.append((places(request), exchange))
-                # Answers come in the order of requests, so the broker has to answer something here.
-                frame = stand_in(request)
+                self._note_refusal(request, exchange, rule.error)
             elif self.refused and request.api_key == PRODUCE:
                 self._overtake(places(request))
+            # Answers come in the order of requests, so the broker has to answer something here.
+            if exchange.refusal or request.is_unknown:
+                frame = stand_in(request)
             while len(self.pending) >= MOST_PENDING:
                 await asyncio.sleep(CROWDED_S)
             if request.is_answered:
@@ -343,6 +343,12 @@ class _Connection:
         # A request that arrives late is answered although its client is gone.
         if any(exchange.fault for _, exchange in self.pending):
             await self.is_done.wait()
+
+    def _note_refusal(self, request: Request, exchange: Exchange, error: ErrorCode) -> None:
+        """Note that the broker is not to have a request, and what its client is to get."""
+        exchange.refusal = error, refusal(request, "before", error)
+        if request.api_key == PRODUCE:
+            self.refused.append((places(request), exchange))
 
     def _overtake(self, partitions: set[tuple[TopicKey, int]]) -> None:
         """Note that a produce to these partitions follows those that are refused."""
@@ -391,19 +397,12 @@ class _Connection:
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         while frame := await self._frame(reader, "answers"):
-            if not self.pending:
-                raise UnreadableError("an answer to nothing")
-            request, exchange = self.pending.popleft()
-            if not self.pending:
-                self.is_done.set()
-            if correlation_id_of(frame) != request.correlation_id:
-                raise UnreadableError(
-                    f"an answer to {correlation_id_of(frame)} where {request.correlation_id} was "
-                    "asked"
-                )
+            request, exchange = self._answered(frame)
             if exchange.refusal:
                 await self._refuse(writer, exchange, *exchange.refusal)
                 continue
+            if request.is_unknown:
+                frame = fall_back(frame)
             own = self._read(request, exchange, frame)
             rule = await self._apply_rule(exchange, "after")
             if self.is_silent:
@@ -422,6 +421,23 @@ class _Connection:
                 if not self.is_held:
                     raise
             exchange.is_over.set()
+
+    def _answered(self, frame: bytes) -> tuple[Request, Exchange]:
+        """Return the request that the broker's next answer is for.
+
+        Raises:
+            UnreadableError: It is for none, or for another one.
+        """
+        if not self.pending:
+            raise UnreadableError("an answer to nothing")
+        request, exchange = self.pending.popleft()
+        if not self.pending:
+            self.is_done.set()
+        if correlation_id_of(frame) != request.correlation_id:
+            raise UnreadableError(
+                f"an answer to {correlation_id_of(frame)} where {request.correlation_id} was asked"
+            )
+        return request, exchange
 
     async def _refuse(
         self,
