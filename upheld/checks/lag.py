@@ -32,6 +32,8 @@ def lag(history: History, application: str) -> list[Anomaly]:
     count or not. Inconclusive if the design was never behind, or always.
     """
     view = view_of(history, application)
+    if history.begun.progress == "none":
+        raise NotOffered("its offsets are information, so Kafka does not know how far behind it is")
     given = [said for said in history.of(Lag) if said.application == application]
     if not given:
         raise NotOffered("the design does not say how far it is behind (capability lag)")

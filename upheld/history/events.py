@@ -29,6 +29,7 @@ from pydantic_core.core_schema import no_info_after_validator_function
 from upheld.families import Family
 from upheld.history.digest import Digest
 from upheld.history.marks import Happening, Look, happening_of, look_of
+from upheld.protocol.messages import OffsetsMean
 from upheld.verdicts import Anomaly, Reason
 
 BINARY = "base64:"
@@ -121,6 +122,7 @@ class Begun(Event):
     design_version: str
     atomic: Literal["batch", "shard"]
     local_state: bool
+    progress: OffsetsMean = "group"
     bytes_beside_table: float = 1.0
     broker: str
     seed: int

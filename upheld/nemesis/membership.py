@@ -83,7 +83,7 @@ def lose(trial: Trial, application: Application, name: str, within_ms: int) -> N
         name: The instance that dies.
         within_ms: The time that is promised, from the death on.
     """
-    before = trial.probes.committed(application, stable=False) or {}
+    before = _position(trial, application, stable=False) or {}
     trial.mark(Happening.MEMBER_DIED)
     since_ms = trial.now_ms
     trial.instances.kill(application, name)
@@ -214,13 +214,22 @@ def switch_clusters(trial: Trial, application: Application, within_ms: int) -> N
     trial.instances.stop(application, "a")
 
 
+def _position(
+    trial: Trial, application: Application, *, stable: bool = True
+) -> events.Offsets | None:
+    """Return how far the outputs are: by the committed offsets, or else by what is visible."""
+    if application.progress_group is None:
+        return trial.probes.reached(application)
+    return trial.probes.committed(application, stable=stable)
+
+
 def _moved_on(
     trial: Trial, application: Application, before: events.Offsets
 ) -> events.Offsets | None:
-    """Return the committed offsets, if they moved on every partition that is fed."""
+    """Return the position, if it moved on in every partition that is fed."""
     trial.monitor.tick(application)
     trial.probes.observe(application)
-    now = trial.probes.committed(application)
+    now = _position(trial, application)
     fed = (
         place
         for place in application.places

@@ -39,7 +39,7 @@ def make_anew(trial: Trial, application: Application) -> None:
     for place in (f"{topic}-{partition}" for partition in range(partitions)):
         application.input.ends.pop(place, None)
         application.input.appended.pop(place, None)
-    trial.mark(Happening.INPUT_REMADE, committed=trial.probes.committed(application))
+    trial.mark(Happening.INPUT_REMADE, committed=trial.probes.offsets(application))
 
 
 def cut(trial: Trial, application: Application) -> None:
@@ -48,13 +48,13 @@ def cut(trial: Trial, application: Application) -> None:
     It is half of each partition, deleted by the broker.
 
     Raises:
-        NotOffered: The design names no consumer group.
+        NotOffered: No offsets in Kafka say how far the design has read.
         MarkMissed: None of the deleted records is visible to a reader.
     """
-    trial.probes.demand_group(application, "how far it is")
+    trial.probes.demand_offsets(application, "how far it is")
     seen = [r for r in trial.history.of(events.Record) if r.visible]
     gaps = {}
-    for place, begin in (trial.probes.committed(application) or {}).items():
+    for place, begin in (trial.probes.offsets(application) or {}).items():
         unread = sorted(
             r.offset for r in seen if f"{r.topic}-{r.partition}" == place and r.offset >= begin
         )

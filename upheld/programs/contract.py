@@ -153,6 +153,10 @@ class Merge(Protocol):
         """Count the records of the key."""
         ...
 
+    def last(self, key: bytes, progress: Progress) -> Iterator[Record]:
+        """Go through the last of the key's records that such a row holds, one of each topic."""
+        ...
+
     def progress(self, key: bytes, value: Value) -> Progress | Diagnosis:
         """Return after how many records of each topic this is the row, or its anomaly."""
         ...

@@ -23,7 +23,7 @@ fewer partitions. A record with a null key, or that cannot be read, stops the de
 Parameters: commit_interval_ms.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeVar
 
@@ -217,18 +217,16 @@ class Merged:
         due = self.row(key, progress)
         if due == row.counted:
             return progress
-        last = self._last(key, progress)
+        last = max(self.last(key, progress), key=lambda record: record.seen_ms)
         more = row.points - due.points
         name = "duplicated" if more > 0 else "lost" if more < 0 else "phantom"
         why = f"the records that it names give {tuple(due)}"
         return Diagnosis(name, why, last, State(key, due, last, (), ""))
 
-    def _last(self, key: bytes, progress: Progress) -> Record:
-        """Return the record that was seen last of those that a row holds."""
+    def last(self, key: bytes, progress: Progress) -> Iterator[Record]:
+        """Go through the last records that such a row holds, one of each topic."""
         counts = zip(ROLES, progress, strict=True)
-        return max(
-            (self._read[key][role][n - 1] for role, n in counts if n), key=lambda r: r.seen_ms
-        )
+        return (self._read[key][role][count - 1] for role, count in counts if count)
 
 
 ON_ITS_WAY: Final[Value] = ("not all of its signals",)

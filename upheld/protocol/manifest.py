@@ -24,7 +24,7 @@ import upheld
 from upheld.commands import PYTHON
 from upheld.errors import UsageProblem
 from upheld.protocol.capabilities import Capability
-from upheld.protocol.messages import Mode
+from upheld.protocol.messages import Mode, OffsetsMean
 from upheld.reading import exists, is_file, is_folder, read_text, read_toml
 
 FILE_NAME = "design.toml"
@@ -36,6 +36,7 @@ INHERITED = (
     "capabilities",
     "atomic",
     "local_state",
+    "progress",
     "bytes_beside_table",
 )
 
@@ -132,7 +133,17 @@ class Manifest(BaseModel):
         tuple[Annotated[str, AfterValidator(_known)], ...], AfterValidator(_listed_once)
     ] = Field(default=(), description=", ".join(f"{each}: {each.sentence}" for each in Capability))
     atomic: Literal["batch", "shard"] = "batch"
-    local_state: bool = True
+    local_state: bool = Field(
+        default=True, description="whether anything is kept in state_dir, the instance's own disk"
+    )
+    progress: OffsetsMean = Field(
+        default="group",
+        description=(
+            "what the offsets of its consumer group say: group: outputs are done to here; "
+            "group-leads: input is read to here, and its outputs come later; none: they are "
+            "information, and the truth is elsewhere"
+        ),
+    )
     bytes_beside_table: float = Field(
         default=1.0,
         ge=0,

@@ -16,6 +16,8 @@ PROTOCOL_VERSION = 1
 
 Mode = Literal["at_least_once", "exactly_once"]
 MODES: Final[tuple[Mode, ...]] = get_args(Mode)
+# What the committed offsets of a design's consumer group say, by its design.toml.
+OffsetsMean = Literal["group", "group-leads", "none"]
 Parameter = int | str
 
 
@@ -100,7 +102,8 @@ class Ready(Message):
 
     type: Literal["ready"] = "ready"
     consumer_group: str | None = Field(
-        default=None, description="the group whose committed offsets say how far the input is done"
+        default=None,
+        description="the group that holds its offsets; design.toml says what they mean (progress)",
     )
     transactional_id_prefix: str | None = None
     internal_topics: tuple[str, ...] = Field(

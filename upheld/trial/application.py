@@ -12,7 +12,7 @@ from upheld.history import events
 from upheld.injectors.clock import WallClock
 from upheld.kafka.consumers import Position
 from upheld.programs import DEAD_LETTERS, Program
-from upheld.protocol.messages import Mode
+from upheld.protocol.messages import Mode, OffsetsMean
 from upheld.stores import Store
 from upheld.supervisor.folders import Folder
 from upheld.supervisor.instance import Instance
@@ -74,6 +74,7 @@ class Application:
     """One program in one mode, on topics of its own, and the instances that run it."""
 
     deployment: Deployment
+    progress: OffsetsMean = "group"  # what the offsets of its group say
     partitions: int = field(init=False)  # of the outputs
     inputs: dict[str, int] = field(init=False)  # topic -> partitions
     several: bool = False  # whether instances are to run beside each other
@@ -85,7 +86,7 @@ class Application:
     sight: Sight = field(default_factory=Sight)
     running: dict[str, Instance] = field(default_factory=dict)
     doors: set[str] = field(default_factory=set)  # instances that went through the proxy
-    group: str | None = None
+    group: str | None = None  # that its instances are members of
     ready_ms: int = 0
     table: str | None = None  # the topic that is the table, if the design made it
     keys: list[str] = field(default_factory=list)  # that its table is asked for
@@ -120,6 +121,14 @@ class Application:
     def event(self) -> events.Application:
         """Return the event that declares it in the history."""
         return self.deployment.event
+
+    @property
+    def progress_group(self) -> str | None:
+        """Return the group whose committed offsets say that outputs are done to there.
+
+        There is none if the design names no group, or keeps this truth elsewhere.
+        """
+        return self.group if self.progress == "group" else None
 
     @property
     def mode(self) -> Mode:

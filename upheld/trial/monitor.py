@@ -36,19 +36,19 @@ class Monitor:
     def is_drained(self, application: Application, *, outputs_too: bool = True) -> bool:
         """Return whether the committed input is the whole visible input.
 
-        Without a group, and if records that were read may wait, the outputs have to say it: every
-        key shows the model's last state.
+        If no group says how far the outputs are, or records that were read may wait, the outputs
+        have to say it: every key shows the model's last state.
 
         Args:
             application: The application whose input is looked at.
             outputs_too: No transaction may be open on outputs or offsets.
         """
-        if application.group is None or application.program.holds_back:
+        if application.progress_group is None or application.program.holds_back:
             self.probes.observe(application)
             if not view_of(self.recorder.history, application.name).is_settled:
                 return False
-        if application.group is not None:
-            committed = self.probes.committed(application, stable=outputs_too)
+        if application.group is not None and application.progress != "none":
+            committed = self.probes.offsets(application, stable=outputs_too)
             ends = application.input.ends
             if committed is None or any(
                 offset < ends.get(place, 0) for place, offset in committed.items()

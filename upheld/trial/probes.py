@@ -6,7 +6,9 @@ from math import ceil, inf
 
 from pydantic import TypeAdapter, ValidationError
 
+from upheld.checks.prefix import reached
 from upheld.checks.timing import waits_of
+from upheld.checks.view import view_of
 from upheld.history import History, events
 from upheld.history.marks import Look
 from upheld.kafka.batches import is_left_open
@@ -117,15 +119,39 @@ class Probes:
                 f"{self.manifest.name} names no consumer group, so nobody can see {what}"
             )
 
-    def committed(self, application: Application, *, stable: bool = True) -> events.Offsets | None:
-        """Return the committed offsets of the consumer group (topic-partition -> offset).
+    def demand_offsets(self, application: Application, what: str) -> None:
+        """Raise NotOffered if no offsets in Kafka say how far the input is read."""
+        self.demand_group(application, what)
+        if application.progress == "none":
+            raise NotOffered(
+                f"the offsets of {self.manifest.name} are information, so nobody can see {what} "
+                '(progress = "none")'
+            )
 
-        There are none if the design names no group. If only stable ones are asked for, there are
-        none while a transaction may still change them.
+    def committed(self, application: Application, *, stable: bool = True) -> events.Offsets | None:
+        """Return the committed offsets that say: outputs are done to here.
+
+        There are none if the design names no group, or keeps this truth elsewhere. If only stable
+        ones are asked for, there are none while a transaction may still change them.
+        """
+        if application.progress_group is None:
+            return None
+        return self.offsets(application, stable=stable)
+
+    def offsets(self, application: Application, *, stable: bool = True) -> events.Offsets | None:
+        """Return the committed offsets of the consumer group, whatever they say.
+
+        They are topic-partition -> offset. There are none if the design names no group.
         """
         if application.group is None:
             return None
         return self.reading.committed(application.group, application.commits, stable=stable)
+
+    def reached(self, application: Application) -> events.Offsets:
+        """Return the offsets after the last input whose outcome is visible."""
+        self.observe(application)
+        furthest = reached(view_of(self.recorder.history, application.name))
+        return {place: furthest.get(place, 0) for place in application.places}
 
     # --- the word of the instances
 
@@ -166,7 +192,7 @@ class Probes:
                 continue
             if not isinstance(reply, Lagging):
                 raise AdapterBreach(f"{self.manifest.name} answered lag with an error: {reply}")
-            committed = self.committed(application, stable=False)
+            committed = self.offsets(application, stable=False)
             ends = self.input_ends(application)
             if committed is not None:
                 self.recorder.history.add(

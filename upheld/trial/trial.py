@@ -94,6 +94,7 @@ class Trial:
                 design_version=self.manifest.version,
                 atomic=self.manifest.atomic,
                 local_state=self.manifest.local_state,
+                progress=self.manifest.progress,
                 bytes_beside_table=self.manifest.bytes_beside_table,
                 broker=f"{broker.kind} {broker.version}",
                 seed=self.rig.seed,
@@ -115,7 +116,9 @@ class Trial:
             self.reading.reserve(self.application_id, groups_too=not self.rig.broker.ours)
         upstream = declaration.upstream
         topic = self.applications[upstream].writes if upstream else ""
-        application = Application(self.deployments.declare(declaration, topic))
+        application = Application(
+            self.deployments.declare(declaration, topic), progress=self.manifest.progress
+        )
         self.applications[application.name] = application
         if len(self.applications) == 1:
             self.probes.look_at_names()

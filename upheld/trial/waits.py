@@ -96,14 +96,14 @@ class Waits:
                 progress.looked_s = now_s
                 self._demand_progress(application, progress)
             time.sleep(POLL_S)
-        if application.group is None:
+        if application.progress_group is None:
             self.recorder.wait(SETTLE_S, lambda: False)  # nothing more may come
         self.probes.observe(application)
         application.sight.observed_ms = None
 
     def _demand_progress(self, application: Application, progress: _Progress) -> None:
         """Raise Violated if neither offsets nor outputs have moved for too long."""
-        committed = self.probes.committed(application)
+        committed = self.probes.offsets(application)
         now = committed, self.probes.ends(application)
         if now != progress.seen:
             progress.seen = now
@@ -168,7 +168,7 @@ class Waits:
                 return False
             stable_ms = stable_ms or self.recorder.now_ms
             committed = self.probes.committed(application)
-            return committed is not None or application.group is None
+            return committed is not None or application.progress_group is None
 
         if not self.recorder.wait(self.decided_s(application), decided):
             raise Violated.one(
@@ -195,7 +195,7 @@ class Waits:
 
         If the time is up before that, they are recorded as they are then.
         """
-        self.probes.demand_group(application, "how far it is")
+        self.probes.demand_offsets(application, "how far it is")
         began_ms = self.recorder.now_ms
         ends: events.Offsets = {}
         committed: events.Offsets | None = None
@@ -204,7 +204,7 @@ class Waits:
             nonlocal committed, ends
             self.monitor.tick(application)
             ends = self.probes.input_ends(application)
-            committed = self.probes.committed(application)
+            committed = self.probes.offsets(application)
             return committed == ends
 
         self.recorder.wait(within_ms / 1000, reached)

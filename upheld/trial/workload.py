@@ -8,6 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
+from upheld.checks.prefix import reached
+from upheld.checks.view import view_of
 from upheld.generators.ledger import facts
 from upheld.history import events
 from upheld.history.marks import Happening
@@ -110,6 +112,8 @@ class Workload:
     def mark_unread(self, application: Application) -> None:
         """Mark how many offsets of the input the last stop left for later.
 
+        If no committed offsets say that, what is visible does.
+
         Raises:
             MarkMissed: The input had been drained before the stop.
         """
@@ -118,7 +122,9 @@ class Workload:
             for event in self.recorder.history.of(events.Committed)
             if event.application == application.name
         ]
-        offsets = committed[-1] or {}
+        offsets = committed[-1]
+        if offsets is None:
+            offsets = reached(view_of(self.recorder.history, application.name))
         left = sum(
             max(0, end - offsets.get(place, 0)) for place, end in application.input.ends.items()
         )

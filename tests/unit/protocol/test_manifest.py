@@ -52,6 +52,7 @@ def test_a_folder_and_its_file_are_the_same_design(folder: Path) -> None:
         '{"a": {}}',
     )
     assert (manifest.atomic, manifest.local_state, manifest.sin) == ("batch", True, None)
+    assert manifest.progress == "group"
 
 
 def test_prepare(folder: Path) -> None:
@@ -207,6 +208,7 @@ def test_refused(folder: Path, old: str, new: str, says: str) -> None:
         ("known_failures = '.'", "which cannot be read: Is a directory."),
         ("known_failures = '/dev/zero'", "which cannot be read: it has more than 1048576 bytes."),
         ("local_state = 1979-05-27", "`local_state` is datetime.date(1979, 5, 27): "),
+        ("progress = 'offsets'", "`progress` is 'offsets': input should be 'group', 'group-leads'"),
         ("atomic = {}", "`atomic` is {}: input should be 'batch' or 'shard'."),
         ("sin = [1]", "`sin` is [1]: "),
         ("a" + ".a" * 100_000 + " = 1", "is not TOML: a key has more than 100 parts (at line 7)."),

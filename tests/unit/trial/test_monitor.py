@@ -8,6 +8,8 @@ import pytest
 from attempts import Attempt, timeless
 
 from upheld.history.events import Offsets
+from upheld.protocol.messages import OffsetsMean
+from upheld.trial import monitor
 from upheld.trial.monitor import Monitor
 
 
@@ -28,7 +30,7 @@ class Asked:
             query=self._query,
             ask_lag=lambda _: self.log.append("lag"),
             observe=lambda _: self.log.append("observe"),
-            committed=lambda _, **__: self.committed,
+            offsets=lambda _, **__: self.committed,
             all_decided=lambda _: self.decided,
         )
         instances: Any = SimpleNamespace(demand_alive=lambda _: self.log.append("alive"))
@@ -96,3 +98,38 @@ def test_without_a_group_the_outputs_say_it(attempt: Attempt, asked: Asked) -> N
 
     assert asked.monitor.is_drained(application)
     assert asked.log == ["observe"]
+
+
+class Told(NamedTuple):
+    """What an application's group and outputs say of an input that ends at 5."""
+
+    progress: OffsetsMean
+    is_settled: bool
+    committed: int
+    is_drained: bool
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        Told("group", is_settled=False, committed=5, is_drained=True),
+        Told("group-leads", is_settled=False, committed=5, is_drained=False),
+        Told("group-leads", is_settled=True, committed=4, is_drained=False),
+        Told("group-leads", is_settled=True, committed=5, is_drained=True),
+        Told("none", is_settled=False, committed=5, is_drained=False),
+        Told("none", is_settled=True, committed=0, is_drained=True),
+    ],
+)
+def test_offsets_count_for_what_they_say(
+    attempt: Attempt, asked: Asked, monkeypatch: pytest.MonkeyPatch, told: Told
+) -> None:
+    """Those that lead ask for the outputs too, and information counts for nothing."""
+    view = SimpleNamespace(is_settled=told.is_settled)
+    monkeypatch.setattr(monitor, "view_of", lambda *_: view)
+    application = attempt.application()
+    application.group = "group"
+    application.progress = told.progress
+    application.input.ends = {"trial-relay-input-0": 5}
+    asked.committed = {"trial-relay-input-0": told.committed}
+
+    assert asked.monitor.is_drained(application) is told.is_drained

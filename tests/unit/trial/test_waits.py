@@ -40,6 +40,7 @@ class World:
         probes: Any = SimpleNamespace(
             observe=self._observe,
             committed=lambda _, **__: self.committed,
+            offsets=lambda _, **__: self.committed,
             all_decided=lambda _: self.decided(),
             is_left_open=lambda _: self.left_open,
             ends=lambda _: ({0: 1}, {0: 1}),
