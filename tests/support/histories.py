@@ -352,6 +352,12 @@ class _Outputs(_Inputs):
 class _Lives(_Outputs):
     """The lives of an application's instances, and what was looked at meanwhile."""
 
+    def declare(self, **said: str) -> None:
+        """Let the design's manifest say this, from the beginning on."""
+        begun, *others = self.history.events
+        assert isinstance(begun, Begun)
+        self.history = History([begun.model_copy(update=said), *others])
+
     def start(
         self,
         name: str = "a",

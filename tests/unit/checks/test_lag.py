@@ -70,6 +70,14 @@ class TestLag:
         with pytest.raises(NotOffered, match="capability lag"):
             asked().found("lag")
 
+    def test_offsets_that_are_information(self) -> None:
+        """Kafka cannot bear out what the design says."""
+        story = asked(BEHIND, DONE)
+        story.declare(progress="none")
+
+        with pytest.raises(NotOffered, match="its offsets are information"):
+            story.found("lag")
+
 
 def ended(*visible: bool, committed: int, end: int) -> Story:
     """Tell a start, entries that are visible or aborted, and the last commit."""
