@@ -5,7 +5,6 @@ from typing import Final
 
 from pytest_bdd import given, parsers
 
-from upheld.protocol.capabilities import Capability
 from upheld.protocol.messages import Mode
 from upheld.steps.parameters import TYPES, amount, milliseconds
 from upheld.steps.scene import Restarts, Scene
@@ -77,19 +76,14 @@ def configured(scene: Scene, datatable: list[list[str]]) -> None:
 def laid_out(scene: Scene, layout: str) -> None:
     """Let instances share the input, or a second cluster of instances stand by."""
     if layout == "several instances":
-        scene.demand(Capability.SCALE, "runs as one instance")
         scene.describe(is_several=True)
     else:
-        scene.demand(Capability.STANDBY, "takes over from no other cluster")
         scene.describe(in_clusters=True)
 
 
 @given(parsers.parse("it runs on {count:d} workers", extra_types=TYPES))
 def on_workers(scene: Scene, count: int) -> None:
     """Let processes share the work of the instance."""
-    scene.demand(
-        Capability.WORKERS, "shares its work among no processes that can be killed one by one"
-    )
     scene.describe(workers=count)
 
 
@@ -112,21 +106,18 @@ def beside(scene: Scene, mode: Mode) -> None:
 @given(parsers.parse("it reports its lag"))
 def reports_lag(scene: Scene) -> None:
     """Ask it all along how far it is behind."""
-    scene.demand(Capability.LAG, "does not say how far it is behind")
     scene.describe(reports_lag=True)
 
 
 @given(parsers.parse("it has a side effect outside of Kafka for each output"))
 def has_side_effects(scene: Scene) -> None:
     """Let it report each output outside of Kafka."""
-    scene.demand(Capability.EFFECTS, "tells nothing outside of Kafka")
     _parameter(scene, "effects", 1)
 
 
 @given(parsers.parse("it has a dead-letter topic"))
 def has_dead_letters(scene: Scene) -> None:
     """Give it a topic for the records that it cannot read."""
-    scene.demand(Capability.DEAD_LETTERS, "sets nothing aside that it cannot read")
     scene.describe(has_dead_letters=True)
 
 

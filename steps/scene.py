@@ -16,13 +16,12 @@ from pytest_bdd.parser import Step
 from upheld.injectors.proxy.rules import Rule
 from upheld.judging.claims import claim_of
 from upheld.nemesis import disks
-from upheld.protocol.capabilities import Capability
 from upheld.protocol.messages import Mode
 from upheld.spec.gherkin import THROUGH_PROXY
 from upheld.trial.application import Application
 from upheld.trial.deployment import Declaration
 from upheld.trial.trial import Trial
-from upheld.verdicts import HarnessError, NotOffered
+from upheld.verdicts import HarnessError
 
 APPLICATION: Final = "the application"
 SECOND: Final = "the second application"
@@ -93,16 +92,6 @@ class Scene:
         if self.trial.applications:
             raise HarnessError(f"“{self.sentence}” comes too late: the application has been used")
         self.deployment = replace(self.deployment, **said)
-
-    def demand(self, capability: Capability, otherwise: str) -> None:
-        """Require a capability of the design.
-
-        Raises:
-            NotOffered: The manifest does not list it; ``otherwise`` says what that means.
-        """
-        manifest = self.trial.manifest
-        if capability not in manifest.capabilities:
-            raise NotOffered(f"{manifest.name} {otherwise} (capability {capability})")
 
     def demand_mode(self, mode: str) -> None:
         """Refuse a sentence that speaks of another mode than the application's.

@@ -4,7 +4,8 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,7 @@ from upheld.cli.machine import (
     unusable,
 )
 from upheld.errors import ExitCode, MachineProblem, UsageProblem
-from upheld.report import Summary, table
+from upheld.report import RowResult, Summary, table
 from upheld.runner.account import RunAccount
 from upheld.runner.choice import Choice
 from upheld.runner.lane import LanePlugin, Line, as_lane, is_lane
@@ -42,6 +43,9 @@ from upheld.spec.depths import share_of
 from upheld.spec.selection import chosen_rows, demand_known
 from upheld.text import visible, visible_data
 from upheld.ui.console import PlainConsole, console
+from upheld.verdicts import Verdict
+
+ROWS_NAMED = 3  # of those that are unsupported for one reason
 
 
 def run_designs(arguments: argparse.Namespace) -> int:
@@ -180,7 +184,7 @@ def ending(
     else:
         promises = {g.id: g.promise for g in found.guarantees.values()}
         say.print(table(account.choice.results, promises))
-        say.print(closing(summary, out), markup=False)
+        say.print(closing(summary, out, account.choice.results), markup=False)
         if left_out := account.left_out():
             say.print(left_out, markup=False)
     if account.problem:
@@ -188,8 +192,8 @@ def ending(
     return int(summary.exit_code or (MachineProblem.exit_code if account.problem else 0))
 
 
-def closing(summary: Summary, out: Path) -> str:
-    """Return the last lines of a run: its counts, its cost, its folder."""
+def closing(summary: Summary, out: Path, rows: Sequence[RowResult] = ()) -> str:
+    """Return the last lines of a run: why rows are unsupported, counts, cost and folder."""
     counts = ", ".join(
         f"{number} {verdict}" for verdict, number in summary.verdicts.items() if number
     )
@@ -205,9 +209,10 @@ def closing(summary: Summary, out: Path) -> str:
         f"{summary.seconds:.0f} s, median row {summary.median_seconds:.1f} s, "
         f"peak memory {f'{peak_mb} MiB' if peak_mb else 'not measured'}; report in {out}",
     ]
+    lines[:0] = unsupported(rows)
     if summary.cpu_s:
         taken = ", ".join(f"{part} {seconds:.0f}" for part, seconds in summary.cpu_s.items())
-        lines.insert(1, f"CPU-seconds in the rows: {taken}")
+        lines.insert(-1, f"CPU-seconds in the rows: {taken}")
     if summary.limits_broken:
         lines.append(f"limits broken: {'; '.join(summary.limits_broken)}")
     if summary.limits_unmeasured:
@@ -217,6 +222,19 @@ def closing(summary: Summary, out: Path) -> str:
         chosen = sum(summary.chosen.values())
         lines.append(f"partial: {number} of {chosen} rows were judged")
     return "\n".join(lines)
+
+
+def unsupported(rows: Iterable[RowResult]) -> Iterator[str]:
+    """Go through the reasons for which rows are unsupported, each with the rows that it has."""
+    ids = defaultdict[str, dict[str, None]](dict)
+    for row in rows:
+        if row.verdict is Verdict.UNSUPPORTED:
+            ids[row.reason][row.id] = None
+    for reason, found in ids.items():
+        named = list(found)
+        others = f" and {len(named) - ROWS_NAMED} others" if len(named) > ROWS_NAMED else ""
+        shown = ", ".join(named[:ROWS_NAMED])
+        yield visible(f"unsupported, since {reason}: {shown}{others}")
 
 
 def _parts(summary: Summary) -> Iterator[str]:
@@ -238,5 +256,5 @@ def merge_reports(arguments: argparse.Namespace) -> int:
     else:
         say = console()
         say.print(table(rows, {g.id: g.promise for g in catalogue.load().guarantees.values()}))
-        say.print(closing(summary, out), markup=False)
+        say.print(closing(summary, out, rows), markup=False)
     return int(summary.exit_code)

@@ -54,6 +54,7 @@ class RunAccount:
         self.errors: list[str] = []
         self.problem: str | None = None  # why this machine ended the run early
         self.stopped: str | None = None  # why rows were left out
+        self._said = set[str]()  # the reasons of unsupported rows that were shown
 
     def begin(self, keys: list[RowKey], alone: Collection[RowKey] = ()) -> None:
         """Show the rows to judge; those of `alone` follow when the others are done."""
@@ -94,13 +95,18 @@ class RunAccount:
             f"{share} seen within {wait_ms / 1000:.2f} s"
             for share, wait_ms in result.waited_ms.items()
         )
+        why = f": {result.reason}" if result.verdict is Verdict.UNSUPPORTED else ""
+        is_news = bool(why) and why not in self._said
+        self._said.add(why)
         self.progress.finished(
             f"{self._named(result.design, result.id)} {result.seconds:.1f} "
-            f"s{attempts}{known}{waits and f'  ({waits})'}",
+            f"s{attempts}{known}{waits and f'  ({waits})'}{why}",
             result.verdict,
             style=COLOURS[result.verdict],
             lane=lane,
-            is_quiet=result.verdict in {Verdict.UPHELD, Verdict.UNSUPPORTED} and not known,
+            is_quiet=result.verdict in {Verdict.UPHELD, Verdict.UNSUPPORTED}
+            and not known
+            and not is_news,
         )
         if result.verdict in {Verdict.VIOLATED, Verdict.INCONCLUSIVE, Verdict.HARNESS_ERROR}:
             spec = self.choice.specs.get(result.design, result.design)

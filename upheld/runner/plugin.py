@@ -18,6 +18,7 @@ from rich.console import Console
 
 from upheld.errors import MachineProblem, harness_failed, is_interrupt, kept
 from upheld.history import events
+from upheld.judging import prerequisites
 from upheld.judging.claims import sentences_of
 from upheld.judging.evidence import illustrate
 from upheld.protocol.manifest import Manifest
@@ -157,13 +158,16 @@ class Plugin(RunAccount):
     def trial(
         self, request: pytest.FixtureRequest, design: Manifest, repetition: int
     ) -> Iterator[Trial]:
-        """Yield a new attempt."""
+        """Yield a new attempt, unless it is known before that the row cannot be judged."""
         item = request.node
+        row = self.row(item)[1]
+        prerequisites.demand(
+            row, design, broker_is_ours=self.rig.broker.ours, is_secured=self.rig.is_secured
+        )
         attempt = item.stash[ATTEMPT] + repetition * ATTEMPTS
         # Each repetition keeps its history: one of them may be violated.
         nth = f"-{repetition + 1}" if repetition else ""
         rig = self.rig
-        row = self.row(item)[1]
         if ON_A_CLUSTER in row.tags:
             rig = rig.on_a_cluster()
         else:

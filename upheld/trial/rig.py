@@ -73,6 +73,11 @@ class Rig:
             self.cluster.broker.close()
             self.cluster = None
 
+    @property
+    def is_secured(self) -> bool:
+        """Whether the broker's connections are, so that the proxy can read no request on them."""
+        return self.broker.client.get("security.protocol", "plaintext") != "plaintext"
+
     @cached_property
     def pace(self) -> Pace:
         """Return how long the broker makes its clients wait.
@@ -138,7 +143,7 @@ class Rig:
             HarnessError: The proxy has failed.
             AdapterBreach: A client of the design sent what no broker takes.
         """
-        if self.broker.client.get("security.protocol", "plaintext") != "plaintext":
+        if self.is_secured:
             raise MachineLacks(
                 "what a secured connection carries cannot be read, and no request on it can be met"
             )

@@ -21,12 +21,14 @@ import upheld
 from upheld.cli.run import closing
 from upheld.errors import MachineProblem, to_report
 from upheld.history.reading import read as read_history
+from upheld.judging import prerequisites
 from upheld.protocol.manifest import Manifest
 from upheld.report import Summary, read
 from upheld.runner.choice import Choice
 from upheld.runner.plugin import Plugin, arguments
 from upheld.spec import catalogue
 from upheld.spec.durations import Durations, Recorded
+from upheld.spec.gherkin import Row
 from upheld.ui.progress import UNREAD
 from upheld.verdicts import (
     ATTEMPTS,
@@ -137,6 +139,7 @@ class Run:
             reading=SimpleNamespace(clear=self.delete, sizes=lambda _: {}),
             pool=lambda _: SimpleNamespace(prepare=lambda: None, rest=lambda: None),
             cluster=None,
+            is_secured=False,
             end_cluster=lambda: None,
             out=self.out,
             seed=7,
@@ -219,6 +222,28 @@ def test_how_a_scenario_ends_is_its_verdict(
 
     assert (verdicts, summary.exit_code) == ({FIRST: verdict, SECOND: "upheld"}, code)
     assert read(run.out / "report.jsonl")[0][0].attempts == 1
+
+
+def test_what_is_known_before_is_said_before(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The row is not begun, nothing is written for it, and its reason is printed once a reason."""
+
+    def demand(row: Row, *_: object, **__: object) -> None:
+        raise NotOffered("fake answers for no key")
+
+    monkeypatch.setattr(prerequisites, "demand", demand)
+
+    verdicts, _ = run.judge()
+
+    rows, summary = read(run.out / "report.jsonl")
+    assert SEEN == []
+    assert verdicts == {FIRST: "unsupported", SECOND: "unsupported"}
+    assert [(row.reason, row.code, row.history) for row in rows] == [
+        ("fake answers for no key", "not-offered", "")
+    ] * 2
+    assert not (run.out / "history").exists()
+    assert re.search(rf"unsupported {re.escape(FIRST)} .*: fake answers", run.said.getvalue())
+    reason = f"unsupported, since fake answers for no key: {FIRST}, {SECOND}\n"
+    assert closing(summary, run.out, rows).startswith(reason)
 
 
 def test_fail_fast_stops_at_the_first_row_that_fails(run: Run) -> None:

@@ -1,0 +1,105 @@
+"""What a row needs is known from its sentences, before anything boots for it."""
+
+from itertools import chain
+
+import pytest
+
+from upheld.judging.prerequisites import (
+    KILLS_THE_BROKER,
+    OFFERS,
+    STORE,
+    STORES,
+    demand,
+    fits,
+    lacking,
+)
+from upheld.protocol.capabilities import Capability
+from upheld.protocol.manifest import Manifest, load
+from upheld.spec import catalogue
+from upheld.spec.gherkin import ON_A_CLUSTER, THROUGH_PROXY, Row
+from upheld.verdicts import MachineLacks, NotOffered, Reason
+
+FOUND = catalogue.load()
+ROWS = {row.id: row for scenario in FOUND.scenarios for row in scenario.rows}
+PLAIN = load("plain")
+
+
+def offering(*capabilities: str) -> Manifest:
+    """Return a design with these capabilities alone."""
+    return PLAIN.model_copy(update={"name": "mine", "capabilities": capabilities})
+
+
+def demanded(row_id: str, design: Manifest, *, ours: bool = True, secured: bool = False) -> None:
+    """Demand what a row needs."""
+    demand(ROWS[row_id], design, broker_is_ours=ours, is_secured=secured)
+
+
+def saying(sentence: str) -> Row:
+    """Return a row that says a sentence."""
+    return next(r for r in ROWS.values() if any(step.text == sentence for step in r.steps))
+
+
+def test_each_template_is_said() -> None:
+    """A sentence that is worded anew would leave its need unknown."""
+    sentences = {step.text for row in ROWS.values() for step in row.steps}
+    templates = chain.from_iterable(offer.templates for offer in OFFERS)
+
+    assert [t for t in templates if not any(fits(t, said) for said in sentences)] == []
+    assert KILLS_THE_BROKER in sentences
+    assert any(cells[0] == STORE for r in ROWS.values() for s in r.steps for cells in s.table)
+
+
+def test_each_capability_of_a_row_is_known_before() -> None:
+    """Only what no row needs, or what an answer to `start` says, is not among them."""
+    known = {offer.capability for offer in OFFERS} | set(STORES)
+
+    assert set(Capability) - known == {Capability.REUSABLE, Capability.STAGES_AT_ONCE}
+
+
+@pytest.mark.parametrize(
+    ("row_id", "capability", "says"),
+    [
+        ("G53.committed-only[pulse-exactly_once]", "query", "mine answers for no key"),
+        ("G32.answers-from-what-is-left[pulse-exactly_once]", "query", "mine answers for no key"),
+        ("G38.forgotten[holdings-exactly_once]", "measure", "mine does not say how much state"),
+        ("G65.lag-is-true[ledger-exactly_once]", "lag", "mine does not say how far"),
+        ("G28.loses-a-worker[ledger-at_least_once]", "workers", "mine shares its work"),
+        ("G31.only-the-active[ledger-at_least_once]", "standby", "mine takes over from no"),
+        ("G64.more-than-once[ledger-exactly_once]", "effects", "mine tells nothing"),
+        ("G46.set-aside[relay-at_least_once]", "dead-letters", "mine sets nothing aside"),
+    ],
+)
+def test_a_capability(row_id: str, capability: str, says: str) -> None:
+    """Without it the row is unsupported, and the reason names it."""
+    others = [each for each in Capability if each != capability]
+
+    with pytest.raises(NotOffered, match=rf"^{says}.*\(capability {capability}\)$"):
+        demanded(row_id, offering(*others))
+    demanded(row_id, offering(*Capability))
+
+
+def test_a_store_is_a_capability() -> None:
+    """Its kind stands in the configuration of the row."""
+    row = next(
+        r for r in ROWS.values() if any(STORE in cells for s in r.steps for cells in s.table)
+    )
+    (kind,) = {cells[1] for s in row.steps for cells in s.table if cells[0] == STORE}
+
+    assert list(lacking(row, offering())) == [f"mine keeps no state in {kind} (capability {kind})"]
+
+
+def test_a_broker_of_somebody_else() -> None:
+    """It is not killed, and on a secured one no request can be met."""
+    on_a_cluster = next(r.id for r in ROWS.values() if ON_A_CLUSTER in r.tags)
+    wire = next(
+        r.id for r in ROWS.values() if THROUGH_PROXY in r.tags and not list(lacking(r, PLAIN))
+    )
+
+    for row_id in (on_a_cluster, saying(KILLS_THE_BROKER).id):
+        demanded(row_id, offering(*Capability))
+        with pytest.raises(MachineLacks) as lacks:
+            demanded(row_id, offering(*Capability), ours=False)
+        assert lacks.value.code is Reason.MACHINE_LACKS
+    demanded(wire, PLAIN, ours=False)
+    with pytest.raises(MachineLacks, match="secured"):
+        demanded(wire, PLAIN, ours=False, secured=True)

@@ -1,0 +1,118 @@
+"""What a row needs of a design and of a broker, as far as its sentences tell before it runs.
+
+A row that cannot be judged is unsupported at once: nothing boots for it, and nothing is written.
+What only a running design shows, such as a request that it never sends, is found by the row itself.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from upheld.judging.claims import Claim
+from upheld.protocol.capabilities import Capability
+from upheld.protocol.manifest import Manifest
+from upheld.spec.gherkin import ON_A_CLUSTER, THROUGH_PROXY, Row, Step
+from upheld.verdicts import MachineLacks, NotOffered
+
+STORE: Final = "state store"  # the setting of that name
+STORES: Final = (Capability.SQLITE, Capability.REDIS, Capability.CASSANDRA)
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A capability that sentences need, and what a design without it does instead."""
+
+    capability: Capability
+    otherwise: str
+    templates: tuple[str, ...]
+
+    def is_needed_by(self, step: Step) -> bool:
+        """Return whether a sentence needs it."""
+        return any(fits(template, step.text) for template in self.templates)
+
+
+OFFERS: Final = (
+    Offer(Capability.SCALE, "runs as one instance", ("it runs in several instances",)),
+    Offer(Capability.STANDBY, "takes over from no other cluster", ("it runs in two clusters",)),
+    Offer(
+        Capability.WORKERS,
+        "shares its work among no processes that can be killed one by one",
+        ("it runs on {count:d} workers",),
+    ),
+    Offer(Capability.LAG, "does not say how far it is behind", ("it reports its lag",)),
+    Offer(
+        Capability.EFFECTS,
+        "tells nothing outside of Kafka",
+        ("it has a side effect outside of Kafka for each output",),
+    ),
+    Offer(
+        Capability.DEAD_LETTERS,
+        "sets nothing aside that it cannot read",
+        ("it has a dead-letter topic",),
+    ),
+    Offer(
+        Capability.MEASURE,
+        "does not say how much state it holds",
+        (
+            "the size of its state is measured",
+            "its state is at most twice its first size within {duration:Duration}",
+        ),
+    ),
+    Offer(
+        Capability.QUERY,
+        "answers for no key of its table",
+        (
+            "no answer is wrong, uncommitted or older than what was visible before",
+            "no answer holds uncommitted data",
+            "the other instances answer all the time",
+            "it answers every key with the last row of its table within {duration:Duration}",
+        ),
+    ),
+)
+KILLS_THE_BROKER: Final = "the broker restarts after a crash with a transaction open"
+
+
+def fits(template: str, sentence: str) -> bool:
+    """Return whether a sentence is that of a template, whatever its parameters say."""
+    return Claim(template, "").fits(sentence)
+
+
+def lacking(row: Row, design: Manifest) -> Iterator[str]:
+    """Go through the reasons why a design cannot be judged on a row, by its manifest."""
+    offers = dict.fromkeys(o for step in row.steps for o in OFFERS if o.is_needed_by(step))
+    for offer in offers:
+        if offer.capability not in design.capabilities:
+            yield f"{design.name} {offer.otherwise} (capability {offer.capability})"
+    for kind in _stores(row):
+        if kind not in design.capabilities:
+            yield f"{design.name} keeps no state in {kind} (capability {kind})"
+
+
+def _stores(row: Row) -> Iterator[str]:
+    """Go through the kinds of stores that the configuration of a row names."""
+    return (cells[1] for step in row.steps for cells in step.table if cells[0] == STORE)
+
+
+def demand(row: Row, design: Manifest, *, broker_is_ours: bool, is_secured: bool) -> None:
+    """Demand of a design and of the broker what a row needs of them.
+
+    Args:
+        row: The row that is to be judged.
+        design: What the design declares.
+        broker_is_ours: Whether the harness started the broker, and may kill it.
+        is_secured: Whether the connections to it are, so that a proxy reads no request on them.
+
+    Raises:
+        NotOffered: The design lacks something.
+        MachineLacks: The broker is somebody else's, or secured.
+    """
+    for reason in lacking(row, design):
+        raise NotOffered(reason)
+    if not broker_is_ours and ON_A_CLUSTER in row.tags:
+        raise MachineLacks("no node of somebody else's cluster is killed")
+    if not broker_is_ours and any(step.text == KILLS_THE_BROKER for step in row.steps):
+        raise MachineLacks("a cluster of somebody else is not killed")
+    if is_secured and THROUGH_PROXY in row.tags:
+        raise MachineLacks(
+            "what a secured connection carries cannot be read, and no request on it can be met"
+        )
