@@ -4,11 +4,11 @@ They also ask whether the races could happen at all, and whether a record that c
 refused.
 """
 
-import re
 from collections import Counter
 
 from upheld.checks.delivery import relation
 from upheld.checks.needs import Need
+from upheld.checks.places import names_record
 from upheld.checks.registry import NO_STATE, OUTPUTS, RELATION, check
 from upheld.checks.view import text, view_of
 from upheld.history import History
@@ -192,7 +192,7 @@ def named(history: History, application: str) -> list[Anomaly]:
     )
     unreadable = [record for record in view.unreadable if record.visible]
     found = list(view.foreign)
-    if not any(re.search(rf"{re.escape(record.at)}(?!\d)", said) for record in unreadable):
+    if not any(names_record(said, record.at) for record in unreadable):
         found.append(
             Anomaly(
                 name="stuck", text=f"it stopped and named no record that cannot be read: {said}"

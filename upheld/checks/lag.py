@@ -3,10 +3,8 @@
 It also has to name what it lacks: input, or half a file.
 """
 
-import re
-from pathlib import PurePath
-
 from upheld.checks.needs import Need
+from upheld.checks.places import names_file, names_partition
 from upheld.checks.registry import NO_STATE, OUTPUTS, check
 from upheld.checks.view import view_of
 from upheld.history import History
@@ -135,7 +133,7 @@ def gap_named(history: History, application: str) -> list[Anomaly]:
                 for place, gap in gaps.items()
             ),
         ]
-    if not any(re.search(rf"{re.escape(place)}(?!\d)", said[-1]) for place in gaps):
+    if not any(names_partition(said[-1], place) for place in gaps):
         return [
             *view.foreign,
             Anomaly(name="stuck", text=f"it stopped and did not say where: {said[-1]}"),
@@ -162,9 +160,7 @@ def file_named(history: History, application: str) -> list[Anomaly]:
     )
     failed = (e for e in events[at:] if isinstance(e, Instance) and e.application == application)
     said = next((e.detail for e in failed if e.event == "failed"), None)
-    path = PurePath(torn)
-    name = f"{path.parent.name}/{path.name}" if path.name.isdigit() else path.name
-    if said is None or re.search(rf"(?<!\w){re.escape(name)}(?!\w)", said):
+    if said is None or names_file(said, torn):
         return view.foreign
     return [
         *view.foreign,

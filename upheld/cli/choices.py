@@ -3,13 +3,14 @@
 import argparse
 import gc
 import random
+from dataclasses import replace
 
 from upheld.errors import UsageProblem
 from upheld.protocol import manifest
 from upheld.protocol.manifest import Manifest
 from upheld.spec.catalogue import Catalogue
 from upheld.spec.depths import share_of
-from upheld.spec.selection import Request, demand_programs, promised, rows_of_the_mutant
+from upheld.spec.selection import Request, demand_programs, own_rows, promised
 
 
 def manifests(arguments: argparse.Namespace) -> list[Manifest]:
@@ -52,11 +53,11 @@ def request_of(arguments: argparse.Namespace) -> Request:
 def promised_rows(design: Manifest, found: Catalogue, request: Request) -> int:
     """Count the rows that a design is held to at full depth.
 
-    For a wrong design these are the rows of its `[sin]`, unless the request names more.
+    For a wrong design these are the rows of its `[sin]`, and for a twin those of its `[twin]`,
+    unless the request names more.
     """
-    if design.sin and not request.is_narrowed:
-        return len(rows_of_the_mutant(found, design))
-    return len(promised(found, design))
+    own = own_rows(found, design, replace(request, depth="full"))
+    return len(promised(found, design) if own is None else own)
 
 
 def given(arguments: argparse.Namespace) -> list[str]:

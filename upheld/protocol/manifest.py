@@ -108,6 +108,20 @@ class ExpectedViolation(BaseModel):
     control: str | None = None
 
 
+class Twin(BaseModel):
+    """A right design that was judged wrong once, and the wrong design that it is compared with.
+
+    The two differ in the one line that is right. A twin is judged on its rows alone.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    rows: tuple[str, ...] = Field(min_length=1, description="each row has to have the verdict")
+    wrong: str = Field(description="the wrong design, such as broken/reads_uncommitted")
+    verdict: Literal["upheld", "unsupported"] = "upheld"
+    was: str = Field(description="what it was called before, such as stuck or harness-error")
+
+
 class Manifest(BaseModel):
     """A design as declared.
 
@@ -154,11 +168,19 @@ class Manifest(BaseModel):
         default={}, description="scenario id -> (reason, link)"
     )
     sin: ExpectedViolation | None = Field(default=None, validation_alias=AliasChoices(*MUTANT_KEYS))
+    twin: Twin | None = None
 
     @property
     def file(self) -> Path:
         """The design.toml that was read."""
         return self.folder / FILE_NAME
+
+
+# The tables of a manifest that only designs of this project have.
+TABLES: Final[dict[str, type[BaseModel]]] = {
+    **dict.fromkeys(MUTANT_KEYS, ExpectedViolation),
+    "twin": Twin,
+}
 
 
 def load(spec: str) -> Manifest:
@@ -250,8 +272,9 @@ def _first(error: ValidationError) -> str:
         case "missing":
             return f"the field `{field}` is missing"
         case "extra_forbidden":
-            is_of_mutant = field.partition(".")[0] in MUTANT_KEYS and "." in field
-            known = ExpectedViolation.model_fields if is_of_mutant else Manifest.model_fields
+            table, _, inner = field.partition(".")
+            model = TABLES.get(table, Manifest) if inner else Manifest
+            known = model.model_fields
             names = ", ".join(name for name in (*known, "extends") if name != "folder")
             return f"`{field}` is not a field of a design; known are {names}"
         case _:

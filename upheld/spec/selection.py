@@ -230,13 +230,27 @@ def _demand_known(what: str, given: Iterable[str], known: Collection[str]) -> No
 
 
 def _rows_of(request: Request, found: Catalogue, design: Manifest, by_request: Chosen) -> set[str]:
-    if design.sin and not request.is_narrowed:
-        return rows_of_the_mutant(found, design, request.depth_asked)
+    own = own_rows(found, design, request)
+    if own is not None:
+        return own
     return {
         row.id
         for row in promised(found, design, by_request, request.modes or MODES)
         if not request.programs or row.program in request.programs
     }
+
+
+def own_rows(found: Catalogue, design: Manifest, request: Request) -> set[str] | None:
+    """Find the rows that a wrong design or a twin is judged on.
+
+    Returns:
+        Their ids, or None for any other design, and if the request names what is to be judged.
+    """
+    if request.is_narrowed:
+        return None
+    if design.sin:
+        return rows_of_the_mutant(found, design, request.depth_asked)
+    return rows_of_the_twin(found, design) if design.twin else None
 
 
 def rows_of_the_file(path: Path, found: Catalogue, designs: Iterable[Manifest]) -> Rows:
@@ -283,18 +297,31 @@ def rows_of_the_mutant(found: Catalogue, design: Manifest, depth: Depth = "full"
     return {row.id for row in (*caught, *control)}
 
 
+def rows_of_the_twin(found: Catalogue, design: Manifest) -> set[str]:
+    """Find the rows on which a twin is judged, at whatever depth.
+
+    A scenario that it names stands for the first row of each program.
+    """
+    twin = design.twin
+    assert twin
+    offered = promised(found, design)
+    return {row.id for name in twin.rows for row in _named(found, design, name, offered)}
+
+
 def _named(found: Catalogue, design: Manifest, name: str, offered: Collection[Row]) -> list[Row]:
     """Find the row of that name, or the first of each program of a scenario."""
+    table = "twin" if design.twin else "sin"
     if name not in found.by_id and name not in found.by_row:
         raise UsageProblem(
-            f"{design.file}: [sin] names {name}, and there is no such scenario or row."
+            f"{design.file}: [{table}] names {name}, and there is no such scenario or row."
         )
     scenario = found.by_row.get(name) or found.by_id[name]
     own = {row.id for row in offered}
     named = [row for row in scenario.rows if row.id in own and name in {row.id, scenario.id}]
     if not named:
         raise UsageProblem(
-            f"{design.file}: [sin] names {name}, which the design's programs and modes leave out."
+            f"{design.file}: [{table}] names {name}, which the design's programs and modes leave "
+            "out."
         )
     return list({row.program: row for row in reversed(named)}.values())[::-1]
 

@@ -125,6 +125,8 @@ class TestGapNamed:
         [
             ("offset-lost: app-entries-1 has nothing at 3", []),
             ("Fetch position 3 is out of range for partition app-entries-1", []),
+            ("app-entries [1] has nothing at 3", []),
+            ("partition 1 of app-entries has nothing at 3", []),
             ("offset-lost: app-entries-12 has nothing at 3", ["stuck"]),  # another partition
             ("offset-lost: some data may have been lost", ["stuck"]),
             (None, ["lost"]),

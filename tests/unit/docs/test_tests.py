@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
 TESTS = ROOT / "tests"
-KINDS = ("unit", "live", "mutants")
+KINDS = ("unit", "live", "mutants", "twins")
 # Of tests/unit: what is tested there is no package.
 BESIDE_PACKAGES = {"docs", "tools", "support"}
 SCRIPT = re.compile(r"\bpython3? ([\w./]+\.py)")
@@ -48,8 +48,9 @@ def test_no_test_imports_another_test() -> None:
 
 
 def test_every_test_stands_with_its_kind() -> None:
-    """Tests are unit, live or of the mutants; support and data hold none."""
-    files = {path.relative_to(TESTS) for path in modules(TESTS)}
+    """Tests are unit, live, of the mutants or of the twins; support and data hold none."""
+    designs = TESTS / "twins/designs"
+    files = {path.relative_to(TESTS) for path in modules(TESTS) if designs not in path.parents}
     strays = {
         str(path) for path in files if (path.parts[0] in KINDS) != path.name.startswith("test_")
     }
