@@ -1,10 +1,9 @@
-"""The answers of a broker to the harness about transactions and groups."""
+"""The answers of a broker to the harness about transactions."""
 
-import time
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Producer
 
 from upheld.brokers import Broker
 from upheld.kafka.reading import Reading
@@ -43,25 +42,3 @@ def test_an_open_transaction_is_undecided_until_it_ends(reading: Reading) -> Non
 
     assert len(writer) == 1
     assert found == [writer, writer, set()] * 2
-
-
-def test_a_group_says_who_holds_what(reading: Reading) -> None:
-    """A group names each member with its partitions once the members agree.
-
-    Before that it names none, and a group without members has none.
-    """
-    reading.create({"held": 3})
-    members = [Consumer(reading.settings | {"group.id": "held"}) for _ in range(2)]
-    for member in members:
-        member.subscribe(["held"])
-    deadline = time.monotonic() + DEADLINE_S
-    held = reading.members("held")
-    while (held is None or len(held) < len(members)) and time.monotonic() < deadline:
-        for member in members:
-            member.poll(0.05)
-        held = reading.members("held")
-    for member in members:
-        member.close()
-
-    assert held == [["held-0", "held-1"], ["held-2"]]
-    assert reading.members("held") == []

@@ -5,6 +5,7 @@ from typing import Final
 
 from confluent_kafka.admin import AdminClient
 
+from upheld.kafka.groups import Groups
 from upheld.kafka.raw import RawClient
 
 ANSWER_S: Final = 30.0
@@ -13,7 +14,7 @@ Settings = dict[str, str | int | float | bool]
 
 
 class Clients:
-    """An admin client and a raw one on a broker or a cluster; no design uses them."""
+    """An admin client, a raw one and a reader of groups; no design uses them."""
 
     def __init__(self, bootstrap: str, client: dict[str, str]) -> None:
         self.settings: Settings = {
@@ -28,6 +29,7 @@ class Clients:
     def _connect(self) -> None:
         self.admin = AdminClient(self.settings)
         self.raw = RawClient(str(self.settings["bootstrap.servers"]), self._client)
+        self.groups = Groups(self.raw)
 
     def reconnect(self) -> None:
         """Leave all connections to a broker that was away, and make new ones."""

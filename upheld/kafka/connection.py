@@ -54,6 +54,7 @@ class RawConnection:
     """
 
     def __init__(self, address: str, client: Mapping[str, str], *, timeout_s: float = 10) -> None:
+        self.address = address
         host, _, port = address.rpartition(":")
         try:
             plain = socket.create_connection((host.strip("[]"), int(port)), timeout_s)
@@ -72,8 +73,8 @@ class RawConnection:
         """Close the connection."""
         self._socket.close()
 
-    def _ask(self, request: RequestPayload, response_type: type[Answer]) -> Answer:
-        """Send a request, and return its answer as a message."""
+    def ask(self, request: RequestPayload, response_type: type[Answer]) -> Answer:
+        """Send a request of one of kio's schemas, and return its answer."""
         self._correlation_id += 1
         buffer = io.BytesIO()
         header = request.__header_schema__(
@@ -108,12 +109,12 @@ class RawConnection:
         mechanism = client.get("sasl.mechanism", client.get("sasl.mechanisms", ""))
         if mechanism.upper() != "PLAIN":
             raise MachineProblem(f"raw reads speak SASL PLAIN only, not {mechanism}")
-        self._ask(
+        self.ask(
             handshake_request.SaslHandshakeRequest(mechanism="PLAIN"),
             handshake_response.SaslHandshakeResponse,
         )
         secret = f"\0{client['sasl.username']}\0{client['sasl.password']}".encode()
-        answer = self._ask(
+        answer = self.ask(
             auth_request.SaslAuthenticateRequest(auth_bytes=secret),
             auth_response.SaslAuthenticateResponse,
         )
@@ -138,7 +139,7 @@ class RawConnection:
             )
             for name, partitions in topics.items()
         )
-        answer = self._ask(
+        answer = self.ask(
             sizes_request.DescribeLogDirsRequest(topics=asked),
             sizes_response.DescribeLogDirsResponse,
         )
@@ -168,7 +169,7 @@ class RawConnection:
 
     def coordinator(self, group: str) -> Coordinator:
         """Return the address of the node that coordinates a group, or the error."""
-        answer = self._ask(FindCoordinatorRequest(key=group), FindCoordinatorResponse)
+        answer = self.ask(FindCoordinatorRequest(key=group), FindCoordinatorResponse)
         return Coordinator(int(answer.error_code), f"{answer.host}:{answer.port}")
 
     def transactions(self, *states: str) -> tuple[TransactionState, ...]:
@@ -176,7 +177,7 @@ class RawConnection:
 
         If states are named, only those in one of them are returned.
         """
-        answer = self._ask(ListTransactionsRequest(state_filters=states), ListTransactionsResponse)
+        answer = self.ask(ListTransactionsRequest(state_filters=states), ListTransactionsResponse)
         return answer.transaction_states
 
     def metadata(self, *topics: str) -> metadata_response.MetadataResponse:
@@ -190,7 +191,7 @@ class RawConnection:
             include_cluster_authorized_operations=False,
             include_topic_authorized_operations=False,
         )
-        return self._ask(request, metadata_response.MetadataResponse)
+        return self.ask(request, metadata_response.MetadataResponse)
 
 
 def _secured(plain: socket.socket, host: str, client: Mapping[str, str]) -> ssl.SSLSocket:

@@ -20,8 +20,6 @@ POLL_S: Final = 0.02
 BATCH_BYTES: Final = 1 << 20
 NO_BATCH: Final = 1  # bytes: fewer than any batch has
 OUT_OF_RANGE: Final = int(ErrorCode.offset_out_of_range)
-NOT_LOADED: Final = int(ErrorCode.coordinator_load_in_progress)
-MOVED: Final = {int(ErrorCode.coordinator_not_available), int(ErrorCode.not_coordinator)}
 NOT_LED: Final = {
     int(ErrorCode.unknown_topic_or_partition),
     int(ErrorCode.leader_not_available),
@@ -137,32 +135,7 @@ class RawClient:
         self._ends[topic] = ended | ends
         return {p: answer.last_stable_offset for p, answer in answers.items()}, ends
 
-    def committed(
-        self, group: str, topics: Mapping[str, int], *, stable: bool
-    ) -> dict[str, int] | None:
-        """Return a group's offsets by topic-partition; 0 where it has none.
-
-        It is None while the offsets are not known, or, if `stable`, may still change.
-        """
-        try:
-            found = self._coordinated(group).committed(group, topics, stable=stable)
-        except (OSError, MachineProblem):  # it has died, and another node takes the group over
-            self._leave(self._coordinators.pop(group, ""))
-            return None
-        if found.error_code in MOVED:
-            del self._coordinators[group]
-        if found.error_code in MOVED | {NOT_LOADED} or found.partition_errors:
-            return None
-        if found.error_code:
-            raise MachineProblem(
-                f"the broker says of the group {group}: {_named(found.error_code)}"
-            )
-        return {
-            f"{topic}-{partition}": max(0, offset)
-            for (topic, partition), offset in found.offsets.items()
-        }
-
-    def _coordinated(self, group: str) -> RawConnection:
+    def coordinator_of(self, group: str) -> RawConnection:
         """Return a connection to the node that coordinates a group.
 
         Raises:
@@ -173,10 +146,14 @@ class RawClient:
             found = self._connection(next(iter(self.nodes.values()))).coordinator(group)
             if found.error_code:
                 raise MachineProblem(
-                    f"the group {group} has no coordinator: {_named(found.error_code)}"
+                    f"the group {group} has no coordinator: {named(found.error_code)}"
                 )
             self._coordinators[group] = found.address
         return self._connection(self._coordinators[group])
+
+    def leave_coordinator(self, group: str) -> None:
+        """Forget the node that coordinated a group, and leave it."""
+        self._leave(self._coordinators.pop(group, ""))
 
     def batches(self, topic: str, offsets: dict[int, int]) -> Iterator[tuple[int, BatchHeader]]:
         """Yield every batch header at or above these offsets, with its partition.
@@ -199,27 +176,28 @@ class RawClient:
 
         Topics are given as name to partitions.
         """
-        return sum(self._connection(address).log_bytes(topics) for address in self._all())
+        return sum(connection.log_bytes(topics) for connection in self.all_nodes())
 
     def undecided(self) -> set[int]:
         """Return the producer ids whose transaction is open, by its coordinator's word."""
         return {
             int(state.producer_id)
-            for address in self._all()
-            for state in self._connection(address).transactions("Ongoing")
+            for connection in self.all_nodes()
+            for state in connection.transactions("Ongoing")
         }
 
     def transactional_ids(self) -> set[str]:
         """Return every transactional id that a node coordinates or has not forgotten yet."""
         return {
             str(state.transactional_id)
-            for address in self._all()
-            for state in self._connection(address).transactions()
+            for connection in self.all_nodes()
+            for state in connection.transactions()
         }
 
-    def _all(self) -> tuple[str, ...]:
+    def all_nodes(self) -> tuple[RawConnection, ...]:
+        """Return a connection to each node that lives."""
         self._look_up()
-        return tuple(self.nodes.values())
+        return tuple(map(self._connection, self.nodes.values()))
 
     def coordinated(self) -> dict[int, dict[str, int]]:
         """Return the producer ids of the transactional ids that each node coordinates.
@@ -239,6 +217,7 @@ class RawClient:
         return found
 
 
-def _named(error_code: int) -> str:
+def named(error_code: int) -> str:
+    """Return Kafka's word for an error, or its number if it has none."""
     known = {int(error): error.name for error in ErrorCode}
     return known.get(error_code, str(error_code))

@@ -1,12 +1,12 @@
-"""Read records at both isolation levels, committed offsets, ends and names."""
+"""Read records at both isolation levels, ends and names."""
 
 from collections.abc import Callable, Container, Iterable, Iterator
 from functools import partial
 from typing import Final, NamedTuple
 
-from confluent_kafka import Consumer, ConsumerGroupState
+from confluent_kafka import Consumer
 
-from upheld.history.events import Offsets, Record
+from upheld.history.events import Record
 from upheld.kafka.clients import ANSWER_S, Clients
 from upheld.kafka.consumers import ConsumerPool, Position, ReadMessage
 
@@ -106,30 +106,6 @@ class Reader(Clients):
         """
         return self._pools[committed].read(topic, position)
 
-    def committed(self, group: str, topics: dict[str, int], *, stable: bool) -> Offsets | None:
-        """Return a group's committed offsets in topics (name to partitions).
-
-        It is None while the offsets are not known. If `stable`, it is also None while a transaction
-        may still change them.
-        """
-        return self.raw.committed(group, topics, stable=stable)
-
-    def members(self, group: str) -> list[list[str]] | None:
-        """Return the partitions (topic-partition) of each member of a group, sorted.
-
-        It is None while the members do not agree on an assignment.
-        """
-        described = self.admin.describe_consumer_groups([group], request_timeout=ANSWER_S)
-        (future,) = described.values()
-        found = future.result(ANSWER_S)
-        if found.state not in {ConsumerGroupState.STABLE, ConsumerGroupState.EMPTY}:
-            return None
-        held = [
-            member.assignment.topic_partitions if member.assignment else ()
-            for member in found.members
-        ]
-        return sorted(sorted(f"{p.topic}-{p.partition}" for p in partitions) for partitions in held)
-
     def ends(
         self, topic: str, partitions: int, from_offsets: Position | None = None
     ) -> tuple[Position, Position]:
@@ -137,12 +113,11 @@ class Reader(Clients):
         return self.raw.ends(topic, from_offsets or dict.fromkeys(range(partitions), 0))
 
     def names(self) -> Names:
-        """Return the names of all topics, consumer groups and transactional ids."""
+        """Return the names of all topics, groups and transactional ids."""
         topics = self.admin.list_topics(timeout=ANSWER_S).topics
-        groups = self.admin.list_consumer_groups(request_timeout=ANSWER_S).result(ANSWER_S).valid
         ids = self.raw.transactional_ids()
         return Names(
             topics=tuple(sorted(t for t in topics if not t.startswith(KAFKAS_PREFIX))),
-            groups=tuple(sorted(group.group_id for group in groups)),
+            groups=tuple(sorted(self.groups.names())),
             transactional_ids=tuple(sorted(i for i in ids if not i.startswith(OWN_PREFIX))),
         )

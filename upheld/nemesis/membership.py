@@ -7,6 +7,7 @@ import psutil
 
 from upheld.history import events
 from upheld.history.marks import Happening, Look
+from upheld.kafka.groups import Member
 from upheld.protocol.messages import Deactivated, Ready, WorkersReply
 from upheld.supervisor.instance import Instance
 from upheld.supervisor.stat import DEAD, stats
@@ -95,8 +96,9 @@ def lose(trial: Trial, application: Application, name: str, within_ms: int) -> N
 def share(trial: Trial, application: Application) -> None:
     """Wait until all instances share the input and all of it moves on; mark that.
 
-    The consumer group says which instance holds what. If there are more instances than partitions,
-    the rest holds nothing.
+    The consumer group says which member holds what of the inputs; topics of the design's own are no
+    matter. An instance may have several members. If there are more instances than partitions, the
+    rest holds nothing.
 
     Raises:
         NotOffered: The design names no consumer group.
@@ -104,21 +106,21 @@ def share(trial: Trial, application: Application) -> None:
     """
     trial.probes.demand_group(application, "who holds what")
     busy = min(len(application.running), len(application.places))
-    held: list[list[str]] | None = None
+    held: list[tuple[str, ...]] | None = None
     before: events.Offsets = {}
 
     def agreed() -> bool:
         nonlocal held
         trial.monitor.tick(application)
         trial.probes.observe(application)
-        held = trial.reading.members(application.group or "")
-        if held == []:  # the design assigns by itself: its outputs say who wrote them
+        members = trial.reading.groups.members(application.group or "", application.places)
+        if members is None:
+            held = None
+            return False
+        held = [member.inputs for member in members]
+        if _assigns_by_itself(members):
             return True
-        return (
-            held is not None
-            and sum(map(bool, held)) == busy
-            and sorted(chain(*held)) == application.places
-        )
+        return sum(map(bool, held)) >= busy and sorted(chain(*held)) == application.places
 
     def moved() -> bool:
         nonlocal before
@@ -126,16 +128,24 @@ def share(trial: Trial, application: Application) -> None:
         before = now or before
         return now is not None
 
-    if not (
-        trial.recorder.wait(trial.rig.progress_s, agreed)
-        and all(trial.recorder.wait(trial.rig.progress_s, moved) for _ in range(MOVES))
-    ):
+    # A dead member may hold its part until the input that it held has moved on.
+    steps = (agreed, *(moved for _ in range(MOVES)), agreed)
+    if not all(trial.recorder.wait(trial.rig.progress_s, step) for step in steps):
         state = f"its offsets rest at {before}" if before else f"its members hold {held}"
         raise Violated.one(
             "stuck",
             f"{len(application.running)} instances of {trial.manifest.name} run, and {state}",
         )
     trial.mark(Happening.INPUT_SHARED, held=held)
+
+
+def _assigns_by_itself(members: list[Member]) -> bool:
+    """Return whether no member takes its inputs from the group: its outputs say who wrote them.
+
+    There are no members then, or they hold topics of the design's own alone.
+    """
+    holds_inputs = any(member.inputs for member in members)
+    return not holds_inputs and (not members or any(member.others for member in members))
 
 
 def start_another(trial: Trial, application: Application) -> None:

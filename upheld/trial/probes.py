@@ -145,7 +145,7 @@ class Probes:
         """
         if application.group is None:
             return None
-        return self.reading.committed(application.group, application.commits, stable=stable)
+        return self.reading.groups.committed(application.group, application.commits, stable=stable)
 
     def reached(self, application: Application) -> events.Offsets:
         """Return the offsets after the last input whose outcome is visible."""

@@ -7,6 +7,7 @@ import pytest
 from upheld.errors import MachineProblem
 from upheld.kafka.batches import HEADER, BatchHeader, is_left_open, parse
 from upheld.kafka.connection import Coordinator
+from upheld.kafka.groups import Groups
 from upheld.kafka.offsets import Committed
 from upheld.kafka.raw import RawClient
 
@@ -305,29 +306,29 @@ def test_a_group_is_asked_for_at_its_coordinator(monkeypatch: pytest.MonkeyPatch
     """
     nodes = Nodes(monkeypatch)
 
-    assert nodes.wires.committed("group", {"topic": 3}, stable=True) == {
+    assert Groups(nodes.wires).committed("group", {"topic": 3}, stable=True) == {
         "topic-0": 0,
         "topic-1": 0,
         "topic-2": 1,
     }
     nodes.is_unstable = True
-    assert nodes.wires.committed("group", {"topic": 3}, stable=True) is None
-    assert nodes.wires.committed("group", {"topic": 1}, stable=False) == {"topic-0": 0}
+    assert Groups(nodes.wires).committed("group", {"topic": 3}, stable=True) is None
+    assert Groups(nodes.wires).committed("group", {"topic": 1}, stable=False) == {"topic-0": 0}
 
 
 @pytest.mark.parametrize("has_died", [True, False], ids=["it has died", "it hands over"])
 def test_a_group_that_moves_is_found_again(monkeypatch: pytest.MonkeyPatch, has_died: bool) -> None:
     """Nothing is known until another node has the group; then that is asked."""
     nodes = Nodes(monkeypatch)
-    nodes.wires.committed("group", {"topic": 1}, stable=True)
+    Groups(nodes.wires).committed("group", {"topic": 1}, stable=True)
     if has_died:
         nodes.dead = {2}
     nodes.coordinator = 0
 
     for _ in range(3):
-        assert nodes.wires.committed("group", {"topic": 1}, stable=True) is None
+        assert Groups(nodes.wires).committed("group", {"topic": 1}, stable=True) is None
     nodes.coordinator = 3
-    assert nodes.wires.committed("group", {"topic": 1}, stable=True) == {"topic-0": 0}
+    assert Groups(nodes.wires).committed("group", {"topic": 1}, stable=True) == {"topic-0": 0}
 
 
 def test_a_group_that_is_being_loaded_is_waited_for_and_another_refusal_is_told(
@@ -339,8 +340,8 @@ def test_a_group_that_is_being_loaded_is_waited_for_and_another_refusal_is_told(
     """
     nodes = Nodes(monkeypatch)
     nodes.group_error = 14
-    assert nodes.wires.committed("group", {"topic": 1}, stable=True) is None
+    assert Groups(nodes.wires).committed("group", {"topic": 1}, stable=True) is None
     for error, name in ((30, "group_authorization_failed"), (9999, "9999")):
         nodes.group_error = error
         with pytest.raises(MachineProblem, match=rf"^the broker says of the group group: {name}$"):
-            nodes.wires.committed("group", {"topic": 1}, stable=True)
+            Groups(nodes.wires).committed("group", {"topic": 1}, stable=True)

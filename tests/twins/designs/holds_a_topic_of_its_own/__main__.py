@@ -1,0 +1,29 @@
+"""Reads a topic of its own in the group, as engines do with changelogs and leader topics."""
+
+from typing import Any
+
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from upheld.adapter import serve
+from upheld.impl.plain import Plain
+from upheld.impl.plain.programs import PROGRAMS, Ledger
+
+
+class WithLeader(Ledger):
+    reads = (*Ledger.reads, "leader")
+
+
+class HoldsATopicOfItsOwn(Plain):
+    hello = Plain.hello | {"name": "holds_a_topic_of_its_own"}
+    programs = PROGRAMS | {"ledger": WithLeader}
+
+    def open(self, start: dict[str, Any]) -> dict[str, Any]:
+        leader = f"{start['application_id']}-leader"
+        admin = AdminClient({"bootstrap.servers": start["bootstrap"], **start["client"]})
+        (creating,) = admin.create_topics([NewTopic(leader, 1)]).values()
+        creating.exception(30)  # another instance may have created it
+        own = start | {"topics": start["topics"] | {"leader": leader}}
+        return super().open(own) | {"internal_topics": [leader]}
+
+
+serve(HoldsATopicOfItsOwn())
