@@ -35,6 +35,7 @@ class Reason(StrEnum):
     MARK_MISSED = "mark-missed"
     NOT_SHOWN = "not-shown"
     NOT_OFFERED = "not-offered"
+    CANNOT = "cannot"  # the design has declared a limit of its engine
     MACHINE_LACKS = "machine-lacks"
     ADAPTER_BREACH = "adapter-breach"
     HARNESS_FAILED = "harness-failed"
@@ -122,6 +123,12 @@ class NotOffered(Outcome):
 
     verdict = Verdict.UNSUPPORTED
     code = Reason.NOT_OFFERED
+
+
+class Cannot(NotOffered):
+    """The design declares that its engine cannot do what the scenario needs."""
+
+    code = Reason.CANNOT
 
 
 class MachineLacks(NotOffered):

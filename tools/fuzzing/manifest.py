@@ -16,7 +16,14 @@ SEEDS: Final = (
 )
 WORDS: Final = (
     *(b"name", b"version", b"command", b"prepare", b"environment", b"programs", b"modes"),
-    *(b"capabilities", b"atomic", b"local_state", b"bytes_beside_table", b"known_failures"),
+    *(
+        b"capabilities",
+        b"cannot",
+        b"atomic",
+        b"local_state",
+        b"bytes_beside_table",
+        b"known_failures",
+    ),
     *(b"extends", b"sin", b"mutant", b"folder", b'"plain"', b"[", b"]", b"[[", b"{", b"}", b"="),
     *(
         b'"""',

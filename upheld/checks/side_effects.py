@@ -6,6 +6,7 @@ from upheld.checks.view import View, show, text, view_of
 from upheld.history import History
 from upheld.history.events import Application, Instance, Kept, Names, Record
 from upheld.programs import Unreadable
+from upheld.protocol.limits import Limit
 from upheld.verdicts import Anomaly
 
 
@@ -19,7 +20,8 @@ def side_effects(history: History, _: str) -> list[Anomaly]:
 
     They begin with an application id, and were declared. The topics of the scenario's own
     applications are the harness's. On a broker that others use too, names that neither begin with
-    an application id nor were declared are theirs.
+    an application id nor were declared are theirs. Topics of a design that cannot name its own are
+    not judged.
     """
     before = next(history.of(Names))
     after = list(history.of(Names))[-1]
@@ -29,7 +31,10 @@ def side_effects(history: History, _: str) -> list[Anomaly]:
     groups = {i.consumer_group for i in history.of(Instance)}
     ours = history.begun.names_are_ours
     found = []
-    for topic in sorted(set(after.topics) - set(before.topics) - made):
+    new_topics = set(after.topics) - set(before.topics) - made
+    if Limit.TOPIC_NAMES in history.begun.cannot:
+        new_topics = set()
+    for topic in sorted(new_topics):
         if not topic.startswith(ids) and (ours or topic in declared):
             said = f"topic {topic} appeared and does not begin with the application id"
         elif topic.startswith(ids) and topic not in declared:

@@ -29,8 +29,8 @@ INTERRUPTED = ExitCode.INTERRUPTED
 EXIT_CODES = {
     ExitCode.UPHELD: "everything chosen was judged and upheld (or unsupported, which is counted)",
     ExitCode.VIOLATED: (
-        "violated, a known failure that is upheld, or a limit (--max-seconds, --max-memory-mb) "
-        "broken"
+        "violated, a known failure that is upheld, a limit (--max-seconds, --max-memory-mb) "
+        "broken, or one of an engine (cannot) that is new with --strict"
     ),
     ExitCode.INCONCLUSIVE: (
         "inconclusive, fewer rows judged than chosen, or a limit that could not be measured"

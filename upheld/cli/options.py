@@ -305,6 +305,13 @@ def run_options(to: argparse.ArgumentParser) -> None:
         help="the run fails if the whole process tree takes more",
     )
     to.add_argument(
+        "--strict",
+        metavar="BASELINE",
+        type=place,
+        help="the run fails if a design declares a limit (`cannot`) that an older report, or the "
+        "output folder that it is in, did not have",
+    )
+    to.add_argument(
         "--lanes",
         metavar="N",
         type=whole(MOST_LANES),

@@ -30,7 +30,10 @@ from upheld.cli.machine import (
     unusable,
 )
 from upheld.errors import ExitCode, MachineProblem, UsageProblem
-from upheld.report import RowResult, Summary, table
+from upheld.protocol.limits import Limit
+from upheld.protocol.manifest import Manifest
+from upheld.reading import is_folder
+from upheld.report import RowResult, Summary, read, table
 from upheld.runner.account import RunAccount
 from upheld.runner.choice import Choice
 from upheld.runner.lane import LanePlugin, Line, as_lane, is_lane
@@ -88,6 +91,7 @@ def run_designs(arguments: argparse.Namespace) -> int:
         fail_fast=arguments.fail_fast,
         max_seconds=arguments.max_seconds,
         max_memory_mb=arguments.max_memory_mb,
+        new_limits=new_limits(designs, arguments.strict) if arguments.strict else [],
         specs={design.name: spec for design, spec in zip(designs, given(arguments), strict=True)},
         durations=known,
     )
@@ -109,6 +113,27 @@ def run_designs(arguments: argparse.Namespace) -> int:
             account.problem or f"The run ended early; what was judged is in {out / 'report.jsonl'}."
         )
     return ending(account, account.summary, found, out, as_json=arguments.json)
+
+
+def new_limits(designs: Iterable[Manifest], baseline: Path) -> list[str]:
+    """Return what `--strict` says of each limit that a design did not declare in an older report.
+
+    Args:
+        designs: The designs as they are now.
+        baseline: The report, or the output folder that it is in.
+
+    Raises:
+        UsageProblem: There is no such report.
+    """
+    file = baseline / "report.jsonl" if is_folder(baseline) else baseline
+    known = read(file)[1].cannot
+    return [
+        f"--strict: {design.name} cannot {limit.cannot} ({limit}), which the baseline did not say; "
+        f"it takes away that {limit.promise}"
+        for design in designs
+        for limit in Limit
+        if limit in design.cannot and limit not in known.get(design.name, ())
+    ]
 
 
 def judge_in_turn(
@@ -183,7 +208,7 @@ def ending(
         print(json.dumps(visible_data(summary.model_dump(mode="json")), indent=2))
     else:
         promises = {g.id: g.promise for g in found.guarantees.values()}
-        say.print(table(account.choice.results, promises))
+        say.print(table(account.choice.results, promises, summary.cannot))
         say.print(closing(summary, out, account.choice.results), markup=False)
         if left_out := account.left_out():
             say.print(left_out, markup=False)
@@ -255,6 +280,7 @@ def merge_reports(arguments: argparse.Namespace) -> int:
         print(json.dumps(visible_data(summary.model_dump(mode="json")), indent=2))
     else:
         say = console()
-        say.print(table(rows, {g.id: g.promise for g in catalogue.load().guarantees.values()}))
+        promises = {g.id: g.promise for g in catalogue.load().guarantees.values()}
+        say.print(table(rows, promises, summary.cannot))
         say.print(closing(summary, out, rows), markup=False)
     return int(summary.exit_code)

@@ -124,6 +124,7 @@ class Begun(Event):
     local_state: bool
     progress: OffsetsMean = "group"
     bytes_beside_table: float = 1.0
+    cannot: tuple[str, ...] = ()  # the limits that the design declares
     broker: str
     seed: int
     attempt: int

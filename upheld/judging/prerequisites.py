@@ -1,4 +1,4 @@
-"""What a row needs of a design and of a broker, as far as its sentences tell before it runs.
+"""Say what a row needs of a design and of a broker, by its sentences alone.
 
 A row that cannot be judged is unsupported at once: nothing boots for it, and nothing is written.
 What only a running design shows, such as a request that it never sends, is found by the row itself.
@@ -10,9 +10,10 @@ from typing import Final
 
 from upheld.judging.claims import Claim
 from upheld.protocol.capabilities import Capability
+from upheld.protocol.limits import Limit
 from upheld.protocol.manifest import Manifest
 from upheld.spec.gherkin import ON_A_CLUSTER, THROUGH_PROXY, Row, Step
-from upheld.verdicts import MachineLacks, NotOffered
+from upheld.verdicts import Cannot, MachineLacks, NotOffered
 
 STORE: Final = "state store"  # the setting of that name
 STORES: Final = (Capability.SQLITE, Capability.REDIS, Capability.CASSANDRA)
@@ -69,6 +70,50 @@ OFFERS: Final = (
         ),
     ),
 )
+
+
+@dataclass(frozen=True)
+class Taken:
+    """The sentences that claim what a limit takes away.
+
+    Attributes:
+        limit: What the design cannot do.
+        templates: The sentences that cannot be judged then.
+        mode: The mode in which alone it matters; every mode if it is empty.
+    """
+
+    limit: Limit
+    templates: tuple[str, ...]
+    mode: str = ""
+
+    def is_needed_by(self, row: Row) -> bool:
+        """Return whether a row cannot be judged on a design with the limit."""
+        said = any(fits(template, step.text) for step in row.steps for template in self.templates)
+        return said and self.mode in {"", row.mode}
+
+
+TAKEN: Final = (
+    Taken(
+        Limit.TRANSACTION_TIMEOUT,
+        (
+            "readers wait at most {duration:Duration} for the transaction that it left",
+            "the application is paused until the broker aborts its transaction",
+        ),
+    ),
+    Taken(
+        Limit.TOPIC_NAMES,
+        (
+            "it keeps at most {topics:Topics} of {partitions:Partitions} beside its table",
+            "it keeps no internal topic",
+        ),
+    ),
+    Taken(Limit.NEW_PARTITIONS, ("its input gets twice as many partitions",)),
+    Taken(
+        Limit.STATIC_MEMBERSHIP,
+        ("two deployments run under the same ids for at most 10 seconds",),
+        mode="at_least_once",  # in the other mode the transactional ids show it
+    ),
+)
 KILLS_THE_BROKER: Final = "the broker restarts after a crash with a transaction open"
 
 
@@ -93,6 +138,14 @@ def _stores(row: Row) -> Iterator[str]:
     return (cells[1] for step in row.steps for cells in step.table if cells[0] == STORE)
 
 
+def limited(row: Row, design: Manifest) -> Iterator[str]:
+    """Go through the reasons why a row cannot be judged on a design that declares limits."""
+    for taken in TAKEN:
+        limit = taken.limit
+        if limit in design.cannot and taken.is_needed_by(row):
+            yield f"{design.name} cannot {limit.cannot} ({limit}, see {limit.link})"
+
+
 def demand(row: Row, design: Manifest, *, broker_is_ours: bool, is_secured: bool) -> None:
     """Demand of a design and of the broker what a row needs of them.
 
@@ -104,10 +157,13 @@ def demand(row: Row, design: Manifest, *, broker_is_ours: bool, is_secured: bool
 
     Raises:
         NotOffered: The design lacks something.
+        Cannot: The design declares a limit that takes the promise away.
         MachineLacks: The broker is somebody else's, or secured.
     """
     for reason in lacking(row, design):
         raise NotOffered(reason)
+    for reason in limited(row, design):
+        raise Cannot(reason)
     if not broker_is_ours and ON_A_CLUSTER in row.tags:
         raise MachineLacks("no node of somebody else's cluster is killed")
     if not broker_is_ours and any(step.text == KILLS_THE_BROKER for step in row.steps):

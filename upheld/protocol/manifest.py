@@ -24,6 +24,7 @@ import upheld
 from upheld.commands import PYTHON
 from upheld.errors import UsageProblem
 from upheld.protocol.capabilities import Capability
+from upheld.protocol.limits import Limit
 from upheld.protocol.messages import Mode, OffsetsMean
 from upheld.reading import exists, is_file, is_folder, read_text, read_toml
 
@@ -34,6 +35,7 @@ INHERITED = (
     "programs",
     "modes",
     "capabilities",
+    "cannot",
     "atomic",
     "local_state",
     "progress",
@@ -79,6 +81,13 @@ def _known(name: str) -> str:
     """Refuse a capability that the protocol does not have."""
     if name not in set(Capability):
         raise ValueError(f"there is no capability {name}; there are {', '.join(Capability)}")
+    return name
+
+
+def _limit(name: str) -> str:
+    """Refuse a limit that is not in the closed list."""
+    if name not in set(Limit):
+        raise ValueError(f"there is no limit {name}; there are {', '.join(Limit)}")
     return name
 
 
@@ -146,6 +155,12 @@ class Manifest(BaseModel):
     capabilities: Annotated[
         tuple[Annotated[str, AfterValidator(_known)], ...], AfterValidator(_listed_once)
     ] = Field(default=(), description=", ".join(f"{each}: {each.sentence}" for each in Capability))
+    cannot: Annotated[
+        tuple[Annotated[str, AfterValidator(_limit)], ...], AfterValidator(_listed_once)
+    ] = Field(
+        default=(),
+        description=", ".join(f"{each}: it cannot {each.cannot}" for each in Limit),
+    )
     atomic: Literal["batch", "shard"] = "batch"
     local_state: bool = Field(
         default=True, description="whether anything is kept in state_dir, the instance's own disk"

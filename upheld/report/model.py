@@ -119,6 +119,8 @@ class Summary(BaseModel):
     peak_memory_mb: int  # 0 if it could not be measured
     # Of harness, broker and design in the rows, as far as they are known.
     cpu_s: dict[str, float] = {}
+    # The limits that designs declare of their engines, by design.
+    cannot: dict[str, list[str]] = {}
     limits_broken: list[str] = []
     limits_unmeasured: list[str] = []  # nothing proves that they were kept
     exit_code: int

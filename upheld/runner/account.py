@@ -143,6 +143,7 @@ class RunAccount:
         if self.choice.max_seconds and seconds > self.choice.max_seconds:
             self.limits_broken.append(f"{seconds:.0f} s of at most {self.choice.max_seconds:.0f} s")
         unmeasured = []
+        self.limits_broken += self.choice.new_limits
         if self.choice.max_memory_mb and peak_mb > self.choice.max_memory_mb:
             self.limits_broken.append(f"{peak_mb} MiB of at most {self.choice.max_memory_mb} MiB")
         elif self.choice.max_memory_mb and not peak_mb:
@@ -177,6 +178,7 @@ class RunAccount:
             judged={name: sum(r.design == name for r in results) for name in chosen},
             verdicts={v: sum(r.verdict is v for r in results) for v in Verdict},
             known_failures=sum(r.known is not None for r in results),
+            cannot={m.name: list(m.cannot) for m in self.choice.manifests if m.cannot},
             untested=[g.id for g in self.choice.catalogue.guarantees.values() if not g.specified],
             seconds=round(seconds, 1),
             median_seconds=median_seconds(results),

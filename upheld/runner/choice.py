@@ -27,6 +27,7 @@ class Choice:
     fail_fast: bool = False
     max_seconds: float | None = None
     max_memory_mb: int | None = None
+    new_limits: list[str] = field(default_factory=list)  # that --strict does not accept
     again: str = "upheld run"
     specs: dict[str, str] = field(default_factory=dict)  # design -> how the user named it
     results: list[RowResult] = field(default_factory=list)

@@ -203,7 +203,7 @@ def _summary(shards: Sequence[Summary], rows: list[RowResult]) -> Summary:
     Seconds are those of all machines together. Memory is that of the machine that took most.
     """
     chosen = _sum(shard.chosen for shard in shards)
-    limits = [limit for shard in shards for limit in shard.limits_broken]
+    limits = list(dict.fromkeys(limit for shard in shards for limit in shard.limits_broken))
     unmeasured = [limit for shard in shards for limit in shard.limits_unmeasured]
     code = exit_code(
         rows,

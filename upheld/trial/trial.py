@@ -96,6 +96,7 @@ class Trial:
                 local_state=self.manifest.local_state,
                 progress=self.manifest.progress,
                 bytes_beside_table=self.manifest.bytes_beside_table,
+                cannot=self.manifest.cannot,
                 broker=f"{broker.kind} {broker.version}",
                 seed=self.rig.seed,
                 attempt=self.attempt,

@@ -6,7 +6,9 @@ import pytest
 from histories import Story
 from stories import BOTH_PROGRAMS, names, two_signals
 
+from upheld.history import History
 from upheld.history.events import Record
+from upheld.protocol.limits import Limit
 
 
 class TestSameRows:
@@ -119,6 +121,17 @@ class TestSideEffects:
         assert anomaly.name == "leaked-topic"
         assert topic in anomaly.text
         assert why in anomaly.text
+
+    def test_topics_that_it_cannot_name(self) -> None:
+        """A design that declares so is judged by its other names alone."""
+        story = self.appeared("foreign", groups=("strange",))
+        begun, *events = story.history.events
+        limited = begun.model_copy(update={"cannot": (Limit.TOPIC_NAMES,)})
+        story.history = History([limited, *events])
+
+        (anomaly,) = story.judged("side-effects")
+
+        assert "strange" in anomaly.text
 
     def test_a_leaked_transactional_id(self) -> None:
         """A transactional id that does not begin with the application id is leaked.

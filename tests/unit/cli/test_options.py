@@ -11,7 +11,7 @@ import pytest
 
 from upheld import cli
 from upheld.cli import run
-from upheld.report import Summary
+from upheld.report import Summary, Writer
 from upheld.runner.choice import Choice
 
 
@@ -84,6 +84,41 @@ def summary(**fields: Any) -> Summary:
         }
         | fields
     )
+
+
+LIMITED = """
+name = "mine"
+version = "1"
+command = ["true"]
+programs = ["ledger"]
+modes = ["exactly_once"]
+cannot = ["name-topics", "follow-new-partitions"]
+"""
+
+
+def test_strict_tells_the_limits_that_are_new(chosen: list[Choice], tmp_path: Path) -> None:
+    """Those that the baseline had too are accepted; a folder and its report are one baseline."""
+    (tmp_path / "design.toml").write_text(LIMITED)
+    (tmp_path / "old").mkdir()
+    writer = Writer(tmp_path / "old")
+    writer.write(summary(cannot={"mine": ["name-topics"]}))
+    writer.close()
+
+    for baseline in ("old", "old/report.jsonl"):
+        assert cli.main(["run", ".", "--strict", baseline]) == 130
+
+        (said,) = chosen.pop().new_limits
+        assert said.startswith("--strict: mine cannot read partitions that its input gets")
+        assert said.endswith("it takes away that new partitions are read from their start")
+
+
+def test_without_strict_no_limit_is_new(chosen: list[Choice], tmp_path: Path) -> None:
+    """A design may declare what it likes; a baseline that is none is refused."""
+    (tmp_path / "design.toml").write_text(LIMITED)
+
+    assert cli.main(["run", "."]) == 130
+    assert chosen.pop().new_limits == []
+    assert cli.main(["run", ".", "--strict", "design.toml"]) == 4
 
 
 def test_the_last_lines_say_what_was_broken_and_left_out(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from upheld import report
 from upheld.cli import EXIT_CODES, INTERRUPTED, parser
 from upheld.errors import MachineProblem, UsageProblem
 from upheld.protocol.capabilities import Capability
+from upheld.protocol.limits import Limit
 from upheld.protocol.manifest import load
 from upheld.report import RowResult
 from upheld.spec import catalogue
@@ -171,3 +172,13 @@ def test_the_red_card_is_of_a_row_that_its_design_is_judged_on() -> None:
     _, row_id, design = next(line for line in card.splitlines() if "VIOLATED" in line).split()
 
     assert row_id in rows_of_the_mutant(catalogue.load(), load(design))
+
+
+def test_the_table_of_limits_is_the_protocol_s() -> None:
+    """The page for designs lists each limit, its promise, guarantees and link."""
+    page = (ROOT / "docs" / "gate-your-own-design.md").read_text(encoding="utf-8")
+
+    for limit in Limit:
+        ids = ", ".join(limit.guarantees)
+        row = f"| [`{limit}`]({limit.link}) | {limit.cannot} | {limit.promise} | {ids} |"
+        assert row in page

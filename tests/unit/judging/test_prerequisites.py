@@ -1,4 +1,4 @@
-"""What a row needs is known from its sentences, before anything boots for it."""
+"""The needs of a row are known from its sentences, before anything boots for it."""
 
 from itertools import chain
 
@@ -9,11 +9,14 @@ from upheld.judging.prerequisites import (
     OFFERS,
     STORE,
     STORES,
+    TAKEN,
     demand,
     fits,
     lacking,
+    limited,
 )
 from upheld.protocol.capabilities import Capability
+from upheld.protocol.limits import Limit
 from upheld.protocol.manifest import Manifest, load
 from upheld.spec import catalogue
 from upheld.spec.gherkin import ON_A_CLUSTER, THROUGH_PROXY, Row
@@ -42,7 +45,7 @@ def saying(sentence: str) -> Row:
 def test_each_template_is_said() -> None:
     """A sentence that is worded anew would leave its need unknown."""
     sentences = {step.text for row in ROWS.values() for step in row.steps}
-    templates = chain.from_iterable(offer.templates for offer in OFFERS)
+    templates = chain.from_iterable(each.templates for each in (*OFFERS, *TAKEN))
 
     assert [t for t in templates if not any(fits(t, said) for said in sentences)] == []
     assert KILLS_THE_BROKER in sentences
@@ -103,3 +106,27 @@ def test_a_broker_of_somebody_else() -> None:
     demanded(wire, PLAIN, ours=False)
     with pytest.raises(MachineLacks, match="secured"):
         demanded(wire, PLAIN, ours=False, secured=True)
+
+
+@pytest.mark.parametrize("limit", Limit, ids=str)
+def test_a_limit_takes_rows_of_its_guarantees_alone(limit: Limit) -> None:
+    """They are the ones that it names, and each reason has a code and a link."""
+    design = PLAIN.model_copy(
+        update={"name": "mine", "cannot": (limit,), "capabilities": tuple(Capability)}
+    )
+    taken = {row_id for row_id, row in ROWS.items() if list(limited(row, design))}
+
+    assert {row_id.partition(".")[0] for row_id in taken} == set(limit.guarantees)
+    for row_id in taken:
+        with pytest.raises(NotOffered, match=rf"^mine cannot .* \({limit}, see https://") as ended:
+            demanded(row_id, design)
+        assert ended.value.code is Reason.CANNOT
+        demanded(row_id, offering(*Capability))
+
+
+def test_a_transactional_id_shows_what_no_static_member_does() -> None:
+    """So the limit counts without transactions alone."""
+    design = PLAIN.model_copy(update={"cannot": (Limit.STATIC_MEMBERSHIP,)})
+
+    assert list(limited(ROWS["G55.noticed[ledger-at_least_once]"], design))
+    assert not list(limited(ROWS["G55.deployed-twice[ledger-exactly_once]"], design))

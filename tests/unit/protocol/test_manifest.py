@@ -188,6 +188,11 @@ def test_refused(folder: Path, old: str, new: str, says: str) -> None:
             "capabilities = ['qeury']",
             "`capabilities.0` is 'qeury': there is no capability qeury; there are reusable,",
         ),
+        (
+            "cannot = ['swim']",
+            "`cannot.0` is 'swim': there is no limit swim; there are set-transaction-timeout, ",
+        ),
+        ("cannot = ['name-topics', 'name-topics']", "name-topics is listed twice."),
         ("capabilities = ['query', 'query']", "query is listed twice."),
         ("capabilities = [" + "'query'," * 50_000 + "]", "query is listed twice."),
         (

@@ -65,12 +65,12 @@ LINES = {
 
 @pytest.mark.parametrize(("line", "parts"), LINES.values(), ids=LINES)
 def test_each_library_has_a_form_of_its_own(line: str, parts: tuple[str, str, str]) -> None:
-    """The time has no date, the thread is left out, the logger has its last part alone."""
+    """The time has no date, the thread is left out, the logger is short."""
     assert parts_of(line) == parts
 
 
 def test_columns(tmp_path: Path) -> None:
-    """Times stand below each other, and so do levels and messages; long ones are wrapped."""
+    """Times, levels and messages stand in columns, and a long message is wrapped."""
     said = "word " * 60
     log = tmp_path / "a.stderr"
     log.write_text(f"10:11:12.345 [{THREAD}] WARN  a.B - {said}\nException: it broke\n")

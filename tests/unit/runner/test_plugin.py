@@ -225,7 +225,7 @@ def test_how_a_scenario_ends_is_its_verdict(
 
 
 def test_what_is_known_before_is_said_before(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The row is not begun, nothing is written for it, and its reason is printed once a reason."""
+    """The row is not begun, nothing is written for it, and its reason is printed."""
 
     def demand(row: Row, *_: object, **__: object) -> None:
         raise NotOffered("fake answers for no key")
@@ -272,6 +272,14 @@ def test_fail_fast_passes_a_known_failure_and_stops_where_it_is_upheld(run: Run)
     assert verdicts == {FIRST: "violated", SECOND: "upheld"}
     assert (summary.exit_code, summary.known_failures) == (1, 2)
     assert run.said.getvalue().count("(known failure)") == 2
+
+
+def test_a_limit_of_an_engine_that_is_new_fails_the_run(run: Run) -> None:
+    """All of its rows are judged, and the summary says why the run fails."""
+    verdicts, summary = run.judge(new_limits=["--strict: fake cannot swim"])
+
+    assert verdicts == {FIRST: "upheld", SECOND: "upheld"}
+    assert (summary.exit_code, summary.limits_broken) == (1, ["--strict: fake cannot swim"])
 
 
 def test_a_limit_of_time_stops_the_run_and_fails_it(run: Run) -> None:
