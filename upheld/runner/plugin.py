@@ -359,6 +359,8 @@ def arguments(out: Path) -> list[str]:
         "no:terminal",
         "-p",
         "no:cacheprovider",
+        "-p",
+        "no:unraisableexception",  # it would keep an interrupt that a finalizer has swallowed
         "--junitxml",
         str(out / "junit.xml"),
     ]

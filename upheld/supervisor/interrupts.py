@@ -2,10 +2,13 @@
 
 Each raises a KeyboardInterrupt in the main thread. A second one cuts short what the first one has
 begun to end. Blocks that are `held` are never cut: a summary is written whole, and the reaper does
-its work.
+its work. Python runs a handler between any two instructions. Where that is in a finalizer or a
+weak reference's callback, the exception is swallowed, so the signal is sent again.
 """
 
 import signal
+import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,12 +17,14 @@ from typing import Any, Final
 
 Handler = Callable[[int, FrameType | None], Any] | int | None
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+AGAIN_S: Final = 0.01  # until a finalizer that has swallowed an interrupt is left
 
 
 @dataclass
 class _State:
     depth: int = 0  # of held blocks
     is_due: bool = False  # whether a signal came meanwhile
+    last: int = signal.SIGINT  # of the signals that came
 
 
 _state: Final = _State()
@@ -30,16 +35,29 @@ def interrupt() -> None:
     raise KeyboardInterrupt
 
 
+def resend_swallowed(swallowed: "sys.UnraisableHookArgs") -> None:
+    """Send a swallowed interrupt again; show any other exception, as Python does."""
+    if not issubclass(swallowed.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(swallowed)
+        return
+    main = threading.main_thread().ident
+    again = threading.Timer(AGAIN_S, signal.pthread_kill, (main, _state.last))
+    again.daemon = True
+    again.start()
+
+
 @contextmanager
 def heard(react: Callable[[], object] = interrupt) -> Iterator[None]:
     """React to the three signals within the block; the default is a KeyboardInterrupt.
 
     Signals that the parent has ignored stay ignored, as `nohup` has them.
     """
+    hook = sys.unraisablehook
     before = hear(react)
     try:
         yield
     finally:
+        sys.unraisablehook = hook
         for number, handler in before.items():
             signal.signal(number, handler)
 
@@ -50,7 +68,8 @@ def hear(react: Callable[[], object] = interrupt) -> dict[signal.Signals, Handle
     Signals that the parent has ignored are left out.
     """
 
-    def take(_: int, __: FrameType | None) -> None:
+    def take(number: int, _: FrameType | None) -> None:
+        _state.last = number
         if _state.depth:
             _state.is_due = True
         else:
@@ -60,6 +79,7 @@ def hear(react: Callable[[], object] = interrupt) -> dict[signal.Signals, Handle
     for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             before[number] = signal.signal(number, take)
+    sys.unraisablehook = resend_swallowed
     return before
 
 

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import threading
+import weakref
 from collections.abc import Iterator
 
 import pytest
@@ -93,3 +95,41 @@ def test_an_error_in_a_held_block_is_not_lost() -> None:
         fails()
 
     assert isinstance(ended.value.__context__, OSError)
+
+
+class Ends:
+    """An object whose end is noticed."""
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_in_a_finalizer_is_not_lost(
+    number: signal.Signals, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A swallowed exception is raised again, and no traceback is printed."""
+
+    def ends_within_a_callback() -> None:
+        ends = Ends()
+        watched = weakref.ref(ends, lambda _: os.kill(os.getpid(), number))
+        del ends
+        assert watched() is None
+        threading.Event().wait(5)
+
+    with heard(), pytest.raises(KeyboardInterrupt):
+        ends_within_a_callback()
+
+    assert capfd.readouterr().err == ""
+
+
+def test_what_else_a_finalizer_raises_is_shown(capfd: pytest.CaptureFixture[str]) -> None:
+    """Only interrupts are sent again."""
+
+    def fails(_: object) -> None:
+        raise ValueError("of a finalizer")
+
+    with heard():
+        ends = Ends()
+        watched = weakref.ref(ends, fails)
+        del ends
+        assert watched() is None
+
+    assert "ValueError: of a finalizer" in capfd.readouterr().err
