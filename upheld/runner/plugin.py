@@ -31,6 +31,7 @@ from upheld.runner.trouble import trouble
 from upheld.spec.gherkin import ON_A_CLUSTER, TIMED, Row, Scenario
 from upheld.steps import modules
 from upheld.supervisor.costs import Look, cost, look
+from upheld.supervisor.interrupts import held
 from upheld.threads import raise_failure
 from upheld.trial.rig import Rig
 from upheld.trial.trial import Asked, Trial
@@ -324,13 +325,16 @@ class Plugin(RunAccount):
         """
         self.interrupted = excinfo.type is KeyboardInterrupt
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Write the summary and set the exit code.
+    @pytest.hookimpl(wrapper=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
+        """Write the summary and set the exit code, and let pytest write `junit.xml`.
 
-        This is the first thing at the end: a user who interrupts once may do it again.
+        This is the first thing at the end: a user who interrupts once may do it again, and that
+        cuts neither of the two.
         """
-        session.exitstatus = self.finish().exit_code
+        with held():
+            session.exitstatus = self.finish().exit_code
+            yield
 
     def finish(self) -> Summary:
         """Write the summary of the run on its broker, and return it."""

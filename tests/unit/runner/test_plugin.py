@@ -6,7 +6,9 @@ Held are attempts, verdicts and codes. No Kafka is started.
 import errno
 import io
 import json
+import os
 import re
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -29,6 +31,7 @@ from upheld.runner.plugin import Plugin, arguments
 from upheld.spec import catalogue
 from upheld.spec.durations import Durations, Recorded
 from upheld.spec.gherkin import Row
+from upheld.supervisor.interrupts import heard
 from upheld.ui.progress import UNREAD
 from upheld.verdicts import (
     ATTEMPTS,
@@ -112,6 +115,7 @@ class Run:
         self.delete: Callable[[object], None] = lambda _: None
         self.said = io.StringIO()
         self.gate: Plugin
+        self.plugins: list[object] = []
 
     def judge(
         self, *, known: dict[str, tuple[str, str]] | None = None, **options: Any
@@ -147,10 +151,10 @@ class Run:
         )
         choice = Choice([manifest], self.found, {"fake": set(self.found.by_row)}, **options)
         self.gate = Plugin(rig, choice, console=Console(file=self.said, width=1000))
-        # Every test's suite has the same name; and the run of all tests looks for unraisable
-        # exceptions, five times a run.
-        own = ["--import-mode", "importlib", "--assert", "plain", "-p", "no:unraisableexception"]
-        pytest.main([str(self.suite), *arguments(self.out)[1:], *own], plugins=[self.gate])
+        # Every test's suite has the same name.
+        own = ["--import-mode", "importlib", "--assert", "plain"]
+        plugins = [self.gate, *self.plugins]
+        pytest.main([str(self.suite), *arguments(self.out)[1:], *own], plugins=plugins)
         rows, summary = read(self.out / "report.jsonl")
         assert summary == self.gate.summary
         return {row.id: row.verdict for row in rows}, summary
@@ -412,6 +416,28 @@ def test_an_interrupt_while_it_is_cleaned_up_finds_the_summary_written(run: Run)
     rows, summary = read(run.out / "report.jsonl")
     assert len(deleted) == 2
     assert ([row.id for row in rows], summary.exit_code, summary.partial) == ([FIRST], 130, True)
+
+
+class InterruptsTheEnd:
+    """A user who presses Ctrl-C when pytest has begun to end."""
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self) -> None:
+        """Press Ctrl-C before any file of the end is written."""
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_an_interrupt_at_the_end_of_all_finds_both_files_written(run: Run) -> None:
+    """The summary and junit.xml are whole; the interrupt comes after them."""
+    run.plugins = [InterruptsTheEnd()]
+
+    with heard(), pytest.raises(KeyboardInterrupt):
+        run.judge()
+
+    rows, summary = read(run.out / "report.jsonl")
+    assert [row.id for row in rows] == [FIRST, SECOND]
+    assert not summary.partial
+    assert len(list(ElementTree.parse(run.out / "junit.xml").iter("testcase"))) == 2
 
 
 @pytest.mark.parametrize(
