@@ -7,7 +7,7 @@ them: the suite's own, and those that Kafka Streams writes (KIP-1034).
 from collections import defaultdict
 from typing import NamedTuple
 
-from upheld.checks.delivery import known
+from upheld.checks.prefix import reached
 from upheld.checks.registry import OUTPUTS, check
 from upheld.checks.view import text, view_of
 from upheld.history import History
@@ -79,12 +79,19 @@ def set_aside(history: History, application: str) -> list[Anomaly]:
     Under at_least_once it is there once or more often. With every instance down, at least the
     records below the committed offsets are, because outputs come before the commit.
 
+    If no offsets say how far the outputs are, those below the last visible output take their place
+    under exactly_once, and letters may lead. Where outputs may lead too, nothing is due at rest.
+
     Inconclusive if all of the input can be read.
     """
     view = view_of(history, application)
-    offsets = _offsets_at_rest(history, application)
+    rest = _rest(history, application)
     may_repeat = not view.exactly_once
     may_lead = not view.exactly_once or history.begun.atomic == "shard"
+    offsets = None if rest is None else rest.offsets
+    if rest and rest.offsets is None:
+        offsets = {} if may_lead else reached(view)
+        may_lead = True
     inputs = {record.at: record for record in view.inputs}
     unreadable = {record.at: record for record in view.unreadable if record.visible}
     letters = defaultdict[str, list[Record]](list)
@@ -121,8 +128,8 @@ def set_aside(history: History, application: str) -> list[Anomaly]:
     return found
 
 
-def _offsets_at_rest(history: History, application: str) -> dict[str, int] | None:
-    """Return the committed offsets if every instance is down; None if one runs.
+def _rest(history: History, application: str) -> Committed | None:
+    """Return the last look at the committed offsets if every instance is down; None if one runs.
 
     Then all of the input is to be done.
     """
@@ -136,7 +143,7 @@ def _offsets_at_rest(history: History, application: str) -> dict[str, int] | Non
             and event.event == "started"
         ):
             rests = None
-    return known(rests) if rests else None
+    return rests
 
 
 def _changed(letter: Record, ending: Ending, record: Record) -> list[Anomaly]:

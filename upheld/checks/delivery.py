@@ -3,14 +3,15 @@
 It comes as often as the mode allows.
 """
 
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
 from upheld.checks.merged import cut_off, progressed
 from upheld.checks.needs import Need
+from upheld.checks.prefix import Prefix, prefix_of
 from upheld.checks.registry import NO_STATE, OUTPUTS, RELATION, check
 from upheld.checks.view import Output, View, show, text, view_of
 from upheld.history import History
@@ -182,10 +183,13 @@ def known(committed: Committed) -> dict[str, int]:
     """Return the committed offsets.
 
     Raises:
-        NotOffered: The design names no group, so a rule that needs its offsets cannot judge it.
+        NotOffered: There are none that say how far the outputs are, which the rule needs.
     """
     if committed.offsets is None:
-        raise NotOffered("the design names no consumer group, so its committed input is not known")
+        raise NotOffered(
+            "no offsets of a consumer group say how far the outputs are, so the committed input "
+            "is not known"
+        )
     return committed.offsets
 
 
@@ -217,60 +221,70 @@ def fold(history: History, application: str) -> list[Anomaly]:
 
     A program that does not conflate shows everything below the commit, unless it holds back records
     that it has read.
+
+    If no offsets in Kafka say how far the outputs are, they have to be the fold of some prefix of
+    each input partition. The shortest prefix is compared that has all the input of what was ever
+    visible. If outputs may lead, there always is such a prefix.
     """
     view = view_of(history, application)
     committed = [c for c in history.of(Committed) if c.application == application and c.down][-1]
     may_lead = not view.exactly_once or history.begun.atomic == "shard"
     found = list(view.foreign)
+    if committed.offsets is None and may_lead:
+        return found
+    prefix = prefix_of(view, committed)
     if view.merged:
-        return found + cut_off(view, known(committed), may_lead=may_lead)
+        return found + cut_off(view, prefix, may_lead=may_lead)
     for key, states in view.states.items():
-        outputs = [o for o in view.outputs.get(key, []) if not o.anomaly]
-        have = outputs[-1].index + 1 if outputs else 0
-        want = cut(known(committed), states)
-        if view.program.beside and _is_due(
-            view, outputs[-1] if outputs else None, states, want, may_lead=may_lead
-        ):
-            continue
-        waits = view.program.holds_back
-        missing = (
-            set()
-            if view.program.conflates or waits
-            else set(range(want)) - {o.index for o in outputs}
-        )
-        if have < want and not waits:
-            said = (
-                f"{text(key)}: the group has committed {want} entries of it, and the visible "
-                f"output holds {have}"
-            )
-            overwritten = view.program.beside and _came(outputs, states, want)
-            name = _backwards(view, states[want - 1]) if overwritten else "behind-commit"
-            found.append(
-                view.anomaly(
-                    name, said, key, states[want - 1], outputs[-1].record if outputs else None
-                )
-            )
-        elif have > want and not may_lead:
-            said = (
-                f"{text(key)}: the group has committed {want} entries of it, and the visible "
-                f"output holds {have}"
-            )
-            found.append(
-                view.anomaly(
-                    "ahead-of-commit",
-                    said,
-                    key,
-                    states[want - 1] if want else None,
-                    outputs[-1].record,
-                )
-            )
-        elif missing:
-            said = (
-                f"{text(key)}: the group has committed {want} entries of it, and {len(missing)} "
-                "of their outputs never came"
-            )
-            found.append(view.anomaly("lost", said, key, states[min(missing)]))
+        outputs = [output for output in view.outputs.get(key, []) if not output.anomaly]
+        found += _Cut(view, key, states, outputs, prefix).anomalies(may_lead=may_lead)
     return found
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """The states of one key, and the outputs that are to show those of a prefix."""
+
+    view: View
+    key: bytes
+    states: list[State]
+    outputs: list[Output]
+    prefix: Prefix
+
+    def anomalies(self, *, may_lead: bool) -> list[Anomaly]:
+        """Compare the last output with the last state of the prefix."""
+        program = self.view.program
+        last = self.outputs[-1] if self.outputs else None
+        have = last.index + 1 if last else 0
+        want = cut(self.prefix.offsets, self.states)
+        if program.beside and _is_due(self.view, last, self.states, want, may_lead=may_lead):
+            return []
+        if have < want and not program.holds_back:
+            return [self._behind(want, have)]
+        if have > want and not may_lead:
+            due = self.states[want - 1] if want else None
+            return [self._anomaly("ahead-of-commit", self.prefix.says(want, have), due)]
+        if program.conflates or program.holds_back:
+            return []
+        return self._missing(want)
+
+    def _behind(self, want: int, have: int) -> Anomaly:
+        due = self.states[want - 1]
+        is_overwritten = self.view.program.beside and _came(self.outputs, self.states, want)
+        name = _backwards(self.view, due) if is_overwritten else self.prefix.behind
+        return self._anomaly(name, self.prefix.says(want, have), due)
+
+    def _missing(self, want: int) -> list[Anomaly]:
+        """Return that a state of the prefix never came, though a later one did."""
+        missing = set(range(want)) - {output.index for output in self.outputs}
+        if not missing:
+            return []
+        said = f"{text(self.key)}: {len(missing)} outputs of its first {want} entries never came"
+        return [self.view.anomaly("lost", said, self.key, self.states[min(missing)])]
+
+    def _anomaly(self, name: str, said: str, due: State | None) -> Anomaly:
+        got = self.outputs[-1].record if self.outputs else None
+        return self.view.anomaly(name, f"{text(self.key)}: {said}", self.key, due, got)
 
 
 def _is_due(
@@ -304,17 +318,14 @@ class _Member(NamedTuple):
 def whole(history: History, application: str) -> list[Anomaly]:
     """Check that all accounts of an entry have it, or all lack it (G3).
 
-    This is a settled point.
+    This is a settled point. A design that is atomic per shard makes an entry visible in several
+    transactions. Then only accounts of one output partition have it together, because no shard is
+    smaller than that.
     """
     view = view_of(history, application)
     found = [anomaly for anomaly in view.foreign if anomaly.name == "torn"]
-    members: dict[tuple[int, int], list[_Member]] = {}
-    for key, states in view.states.items():
-        shown = max((output.index for output in view.outputs.get(key, [])), default=-1)
-        for index, state in enumerate(states):
-            address = (state.source.partition, state.source.offset)
-            members.setdefault(address, []).append(_Member(key, index <= shown, state))
-    for collection in members.values():
+    by_shard = history.begun.atomic == "shard"
+    for collection in _collections(view, by_shard=by_shard):
         have = [text(member.key) for member in collection if member.has]
         lack = [member for member in collection if not member.has]
         if have and lack:
@@ -325,6 +336,26 @@ def whole(history: History, application: str) -> list[Anomaly]:
             )
             found.append(view.anomaly("torn", said, first.key, first.state))
     return found
+
+
+def _collections(view: View, *, by_shard: bool) -> Iterable[list[_Member]]:
+    """Return the accounts of each entry, which have it together.
+
+    If shards are committed one by one, they are those that lie in one output partition. Nobody
+    knows where an account without an output lies.
+    """
+    members = defaultdict[tuple[int, int, int | None], list[_Member]](list)
+    for key, states in view.states.items():
+        outputs = view.outputs.get(key, [])
+        shown = max((output.index for output in outputs), default=-1)
+        lies_in = outputs[0].record.partition if outputs else None
+        if by_shard and lies_in is None:
+            continue
+        for index, state in enumerate(states):
+            shard = lies_in if by_shard else None
+            address = (state.source.partition, state.source.offset, shard)
+            members[address].append(_Member(key, index <= shown, state))
+    return members.values()
 
 
 @check(

@@ -6,6 +6,7 @@ Each holds some number of its key's records of every topic, and never goes back.
 from collections.abc import Iterable
 from itertools import pairwise
 
+from upheld.checks.prefix import Prefix
 from upheld.checks.registry import NO_STATE, OUTPUTS, check
 from upheld.checks.view import Output, View, text, view_of
 from upheld.history import History
@@ -44,25 +45,22 @@ def progressed(view: View) -> list[Anomaly]:
     return found
 
 
-def cut_off(view: View, offsets: dict[str, int], *, may_lead: bool) -> list[Anomaly]:
+def cut_off(view: View, prefix: Prefix, *, may_lead: bool) -> list[Anomaly]:
     """Return where a key's last row breaks the prefix rule.
 
-    It has to hold just the records below the committed offsets, or more if it may lead.
+    It has to hold just the records of the prefix, or more if it may lead.
     """
     assert view.merged
     found = []
     due = view.merged.due
     for key, states in view.states.items():
         outputs = [o for o in view.outputs.get(key, []) if not o.anomaly]
-        want = view.merged.below(key, offsets)
+        want = view.merged.below(key, prefix.offsets)
         have = outputs[-1].progress if outputs else (0,) * len(want)
-        said = (
-            f"{text(key)}: the group has committed {want} records of its topics, and the visible "
-            f"row holds {have}"
-        )
+        said = f"{text(key)}: {prefix.says(want, have)}"
         got = outputs[-1].record if outputs else None
         if not is_ahead(have[:due], want[:due]):
-            found.append(view.anomaly("behind-commit", said, key, states[-1], got))
+            found.append(view.anomaly(prefix.behind, said, key, states[-1], got))
         elif not may_lead and not is_ahead(want, have):
             found.append(view.anomaly("ahead-of-commit", said, key, states[-1], got))
     return found

@@ -2,9 +2,41 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from upheld.checks.view import NOWHERE, Output, View
-from upheld.history.events import Offsets, Record
+from upheld.history.events import Committed, Offsets, Record
+from upheld.programs import Progress
+
+
+class Prefix(NamedTuple):
+    """The input up to some offsets, of which the visible outputs have to be the fold.
+
+    They are committed offsets, or else those after the last input whose outcome is visible.
+    """
+
+    offsets: Offsets
+    is_committed: bool
+
+    @property
+    def behind(self) -> str:
+        """Return the anomaly of an output that lacks some of this input."""
+        return "behind-commit" if self.is_committed else "torn"
+
+    def says(self, want: int | Progress, have: int | Progress) -> str:
+        """Return how much of a key's input is in the prefix, and how much in its output."""
+        how = "the group has committed" if self.is_committed else "other outputs come after"
+        return f"{how} {want} entries of it, and the visible output holds {have}"
+
+
+def prefix_of(view: View, committed: Committed) -> Prefix:
+    """Return the prefix that the outputs are to be the fold of.
+
+    If no offsets say how far the outputs are, it is the shortest that they can be the fold of.
+    """
+    if committed.offsets is None:
+        return Prefix(reached(view), is_committed=False)
+    return Prefix(committed.offsets, is_committed=True)
 
 
 def reached(view: View) -> Offsets:

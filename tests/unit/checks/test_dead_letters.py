@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
-from histories import Story
+from histories import Found, Story
 
 from upheld.history.events import Record
-from upheld.verdicts import Inconclusive, NotOffered
+from upheld.verdicts import Inconclusive
 
 # A letter's own names are no obstacle.
 HEADERS = (
@@ -244,14 +244,22 @@ class TestDeadLetters:
         with pytest.raises(Inconclusive):
             story.found("dead-letters")
 
-    def test_without_a_group(self) -> None:
-        """Nobody can tell how far it had come."""
-        story, _ = spoiled()
+    @pytest.mark.parametrize(
+        ("mode", "found"),
+        [("exactly_once", [("lost", "north", "app-entries-0@0")]), ("at_least_once", [])],
+    )
+    def test_without_a_group(self, mode: str, found: list[Found]) -> None:
+        """Outputs say how far it had come, where they are one transaction with the letters."""
+        story, records = spoiled(mode)
+        story.letter(records[1])
         story.kill()
-        story.settled(0, 0, group=False)
+        story.settled(group=False)
+        assert story.found("dead-letters") == []
 
-        with pytest.raises(NotOffered):
-            story.found("dead-letters")
+        entry = next(record for record in story.history.of(Record) if record.offset == 1)
+        story.row("ada", 5, 1, entry)
+
+        assert story.found("dead-letters") == found
 
 
 @pytest.mark.parametrize("program", ["relay", "ledger"])
