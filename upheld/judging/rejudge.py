@@ -23,6 +23,8 @@ from upheld.report import RowResult, card, exit_code
 from upheld.spec.gherkin import Row
 from upheld.verdicts import Anomaly, Inconclusive, Judged, NotOffered, Verdict, worst_first
 
+# A recorded verdict and that of the claims judged again: here the latter stands.
+UNDONE = (Verdict.UNSUPPORTED, Verdict.INCONCLUSIVE)
 SHRUNK_S = 5.0  # longer than in a run, where the next row waits
 NO_DIGEST = "it has no digest: it is judged as it stands"
 # What a model or a check raises if a history holds less, or something else, than a run records.
@@ -123,11 +125,15 @@ def _compared(path: Path, history: History, verdict: str) -> Compared:
 
 
 def _judge_claims(path: Path, history: History, row: Row | None) -> ClaimsJudged:
-    """Judge the claims in order, until one is violated or proves nothing.
+    """Judge the claims in order, until one is violated.
+
+    One that cannot be judged leaves the others to be judged. Of those the first inconclusive one
+    decides, if no claim is violated.
 
     The row says which faults were made by then; None asks for no marks of them.
     """
     found = Judged(Verdict.UPHELD)
+    is_proved = True  # the last claim
     claims = 0
     made = Counter[tuple[str, str]]()
     for count, event in enumerate(history.events):
@@ -136,18 +142,19 @@ def _judge_claims(path: Path, history: History, row: Row | None) -> ClaimsJudged
         claims += 1
         struck = struck_before(row, event.sentence, made[event.sentence, event.application])
         made[event.sentence, event.application] += 1
+        is_proved = False
         try:
             anomalies = _again(path, event, history.upto(count), struck)
-        except NotOffered as error:  # of that claim alone; a later one may still be violated
-            found = Judged(error.verdict, error.code, str(error))
+        except (NotOffered, Inconclusive) as error:
+            if found.verdict is not Verdict.INCONCLUSIVE:
+                found = Judged(error.verdict, error.code, str(error))
             continue
-        except Inconclusive as error:
-            found = Judged(error.verdict, error.code, str(error))
-            return ClaimsJudged(found, claims, is_decided=True)
         if anomalies:
             found = found._replace(verdict=Verdict.VIOLATED, anomalies=tuple(anomalies))
             return ClaimsJudged(found, claims, is_decided=True)
-    return ClaimsJudged(found, claims, is_decided=False)
+        is_proved = True
+    is_decided = found.verdict is Verdict.INCONCLUSIVE and not is_proved
+    return ClaimsJudged(found, claims, is_decided=is_decided)
 
 
 def _as_recorded(path: Path, ended: events.Ended, judged: ClaimsJudged) -> Judged:
@@ -155,7 +162,8 @@ def _as_recorded(path: Path, ended: events.Ended, judged: ClaimsJudged) -> Judge
 
     Before, between or after claims, the record is the evidence.
     """
-    if ended.verdict in {Verdict.UPHELD, judged.found.verdict}:
+    is_undone = (ended.verdict, judged.found.verdict) == UNDONE
+    if is_undone or ended.verdict in {Verdict.UPHELD, judged.found.verdict}:
         if not judged.claims:
             raise UsageProblem(f"{path} holds no claim, so it proves nothing")
         return judged.found

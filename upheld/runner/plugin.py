@@ -241,7 +241,7 @@ class Plugin(RunAccount):
         manifest = _design_of(item)
         ended = item.stash[ENDED]
         trial = item.stash.get(TRIAL, None)
-        found = judged(ended or (trial.not_offered if trial else None))
+        found = judged(trial.outcome(ended) if trial else ended)
         if found.verdict not in {Verdict.UPHELD, Verdict.UNSUPPORTED} and (
             problem := trouble(self.rig, ended)
         ):

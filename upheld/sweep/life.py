@@ -149,7 +149,7 @@ class Life:
             ended = error
         finally:
             self.trial.close()
-        found = judged(ended or self.trial.not_offered)
+        found = judged(self.trial.outcome(ended))
         is_missed = isinstance(ended, MarkMissed)
         reason = str(ended) if is_missed else found.reason
         seconds = self.trial.now_ms / 1000

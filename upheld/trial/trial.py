@@ -29,7 +29,7 @@ from upheld.trial.recorder import Recorder
 from upheld.trial.rig import Rig
 from upheld.trial.waits import Waits
 from upheld.trial.workload import Workload
-from upheld.verdicts import AdapterBreach, NotOffered, Violated, worst_first
+from upheld.verdicts import AdapterBreach, Inconclusive, NotOffered, Violated, worst_first
 
 ID_BYTES = 8  # of an application id, at random
 
@@ -68,7 +68,8 @@ class Trial:
         self.application_id = f"trial-{rig.run.run_id[:6]}-{secrets.token_hex(ID_BYTES)}"
         self.topics: dict[str, int] = {}  # on the broker at the end, with their partitions
         self.topic_bytes: int | None = None
-        self.not_offered: NotOffered | None = None
+        # Why a claim could not be judged: the first one that was inconclusive, or else the first.
+        self.unproved: Inconclusive | NotOffered | None = None
         self.applications: dict[str, Application] = {}
         design = manifest.name.replace("/", "-")
         self.path = rig.out / "history" / f"{design}-{scenario}{suffix}.jsonl"
@@ -128,12 +129,11 @@ class Trial:
     def claim(self, check: str, application: Application, sentence: str, **arguments: Any) -> None:
         """Judge the history as it stands.
 
-        If the check cannot judge this design, the reason is kept in `not_offered`. The scenario
-        goes on, and may still be violated.
+        If the check cannot judge this design or this history, the reason is kept in `unproved`.
+        The scenario goes on, and may still be violated.
 
         Raises:
             Violated: The check finds an anomaly.
-            Inconclusive: The history lacks what the check must have seen.
         """
         if check in {"side-effects", "no-topics"}:
             self.probes.look_at_names()
@@ -146,14 +146,23 @@ class Trial:
         )
         struck = struck_before(self.asked.row, sentence, self.made[sentence, application.name])
         self.made[sentence, application.name] += 1
-        demand(check, self.history, application.name, struck)
         try:
+            demand(check, self.history, application.name, struck)
             anomalies = worst_first(CHECKS[check](self.history, application.name, **arguments))
         except NotOffered as reason:
-            self.not_offered = self.not_offered or reason
-            return
-        if anomalies:
-            raise Violated(anomalies)
+            self.unproved = self.unproved or reason
+        except Inconclusive as reason:
+            if not isinstance(self.unproved, Inconclusive):
+                self.unproved = reason
+        else:
+            if anomalies:
+                raise Violated(anomalies)
+
+    def outcome(self, ended: BaseException | None) -> BaseException | None:
+        """Return what decides the verdict: the end of the attempt, or a claim without proof."""
+        if ended is None or (isinstance(ended, NotOffered) and self.unproved):
+            return self.unproved
+        return ended
 
     def waited_ms(self) -> dict[str, int]:
         """Return latency percentiles (share to milliseconds) from append to visibility.

@@ -58,7 +58,9 @@ def test_not_below_what_was_seen() -> None:
     assert at_rest(balances("exactly_once", "010")) == [("torn", "ada", "app-entries-0@1")]
 
 
-@pytest.mark.parametrize(("mode", "atomic"), [("at_least_once", "batch"), ("exactly_once", "shard")])
+@pytest.mark.parametrize(
+    ("mode", "atomic"), [("at_least_once", "batch"), ("exactly_once", "shard")]
+)
 def test_outputs_that_may_lead(mode: str, atomic: str) -> None:
     """Every output is a later state than that of the empty prefix."""
     assert at_rest(two_accounts(mode, atomic)) == []

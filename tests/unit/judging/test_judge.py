@@ -85,6 +85,31 @@ class TestVerdicts:
         assert (judged.verdict, judged.exit_code) == ("inconclusive", 2)
         assert "5000 ms" in judged.text
 
+    @pytest.mark.parametrize(("again", "verdict"), [(1, "violated"), (0, "inconclusive")])
+    def test_claims_after_an_inconclusive_one(
+        self, tmp_path: Path, again: int, verdict: str
+    ) -> None:
+        """They are judged as well, and a violation is worse."""
+        story = right()
+        story.rests(canary_ms=5000)
+        story.claims("promptly")
+        for _ in range(again):
+            story.row("ada", 1, 1, next(iter(story.history.of(Record))))
+        story.claims("relation")
+
+        assert judge(story.recorded(tmp_path / "h.jsonl", verdict)).verdict == verdict
+
+    def test_stuck_after_an_inconclusive_claim(self, tmp_path: Path) -> None:
+        """The run went on to a claim that holds, and ended without another one."""
+        story = right()
+        story.rests(canary_ms=5000)
+        story.claims("promptly")
+        story.claims("relation")
+        stuck = (Anomaly(name="stuck", text="it processes no more"),)
+        path = story.recorded(tmp_path / "h.jsonl", "violated", anomalies=stuck)
+
+        assert judge(path).anomalies == list(stuck)
+
     def test_unsupported(self, tmp_path: Path) -> None:
         """A rule that the design does not support leaves the other claims to be judged.
 
@@ -92,7 +117,7 @@ class TestVerdicts:
         """
         story = right()
         story.settled(group=False)
-        story.claims("fold")
+        story.claims("below-the-commit")
         assert judge(story.recorded(tmp_path / "h.jsonl", "unsupported")).verdict == "unsupported"
 
         story.row("ada", 1, 1, next(iter(story.history.of(Record))))
