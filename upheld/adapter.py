@@ -4,14 +4,18 @@ It needs the standard library only.
 
 Subclass `Design`, then call `serve(YourDesign())`. The harness writes one JSON request a line to
 standard input, and reads one JSON answer a line. All else that the process prints goes to standard
-error, its log.
+error, its log. An engine that wants the main thread, for its signals or its event loop, is served
+by `serve(YourDesign(), on_main_thread=True)`.
 """
 
 import json
 import os
 import sys
 import threading
+import traceback
 from collections.abc import Callable
+from functools import partial
+from queue import SimpleQueue
 from typing import Any, TextIO
 
 Message = dict[str, Any]  # the fields of a line of JSON
@@ -37,7 +41,10 @@ class Failed(Exception):
 class Design:
     """The base class of a design.
 
-    `open` and `run` are called once per start, `run` on a thread of its own.
+    `open` and `run` are called once per start. `run` is called on a thread of its own, or on the
+    main thread with `boot`, `open` and `activate`; all others are called while it runs. An
+    exception in any of them but `boot` and `run` is answered with an error, and its traceback
+    stands in the log.
     """
 
     hello: Message  # name, version, language, programs, modes, capabilities
@@ -112,10 +119,13 @@ class Design:
 class Server:
     """The server of a design: it answers the harness's requests, one line each."""
 
-    def __init__(self, design: Design, out: TextIO) -> None:
+    def __init__(self, design: Design, out: TextIO, *, on_main_thread: bool = False) -> None:
         self.design = design
-        self.worker = threading.Thread()
         self.stopping = threading.Event()
+        self.idle = threading.Event()  # nothing takes hold of the input, and nothing runs
+        self.idle.set()
+        self.turns = SimpleQueue[Callable[[], None] | None]()  # for the main thread; None ends it
+        self.on_main_thread = on_main_thread
         self._out = out
         self._lock = threading.Lock()
 
@@ -128,39 +138,68 @@ class Server:
         """Answer one request; return whether another one may come."""
         match request.pop("type"):
             case "hello":
-                self.design.boot()
-                self.say({"type": "hello", "protocol": 1, **self.design.hello})
+                self._do(self.greet)
             case "start":
                 # The default of Kafka's processing.guarantee.
                 request.setdefault("mode", "at_least_once")
-                self.begin(self.design.open, request)
+                self._hold(self.design.open, request)
             case "activate":
-                self.begin(lambda told: self.design.activate(**told), request)
+                self._hold(lambda told: self.design.activate(**told), request)
             case "query" | "measure" | "lag" | "workers" as question:
-                self.say(getattr(self.design, question)(**request))
+                self._say_answer(lambda: getattr(self.design, question)(**request))
             case "deactivate":
                 self.stopping.set()
-                self.worker.join()
-                self.say(self.design.deactivate())
+                self.idle.wait()
+                self._say_answer(self.design.deactivate)
             case "stop":
                 return self.stop(request)
             case other:
                 self.say(error(f"{other} is not offered"))
         return True
 
-    def begin(self, hold: Callable[[Any], Message], request: Message) -> None:
-        """Let the design take hold of its input, and start the worker if it is ready."""
+    def greet(self) -> None:
+        """Boot the design, and say who it is."""
+        self.design.boot()
+        self.say({"type": "hello", "protocol": 1, **self.design.hello})
+
+    def _do(self, act: Callable[[], None]) -> None:
+        """Do something at once, or let the main thread do it."""
+        if self.on_main_thread:
+            self.turns.put(act)
+        else:
+            act()
+
+    def _hold(self, hold: Callable[[Any], Message], request: Message) -> None:
+        """Let the design take hold of its input, and run it if it is ready."""
+        self.stopping = threading.Event()  # a stop that comes during `hold` is meant for this run
+        self.idle.clear()
+        self._do(partial(self.begin, hold, request, self.stopping))
+
+    def begin(
+        self, hold: Callable[[Any], Message], request: Message, stopping: threading.Event
+    ) -> None:
+        """Take hold of the input, answer, and run the design if it is ready."""
+        # Said first: a design that dies at once takes the process with it.
+        if self._say_answer(lambda: {"type": "ready"} | hold(request)) != "ready":
+            self.idle.set()
+        elif self.on_main_thread:
+            self.work(stopping)
+        else:
+            threading.Thread(target=self.work, args=(stopping,), daemon=True).start()
+
+    def _say_answer(self, ask: Callable[[], Message]) -> str:
+        """Say what the design answers, an exception of it too; return the type of the message."""
         try:
-            ready = {"type": "ready"} | hold(request)
+            message = ask()
+            self.say(message)
         except Failed as failure:
             self.give_up(failure)
-            return
-        self.stopping = threading.Event()
-        self.worker = threading.Thread(target=self.work, args=(self.stopping,), daemon=True)
-        self.say(ready)
-        # Said first: a worker that dies at once takes the process with it.
-        if ready["type"] == "ready":
-            self.worker.start()
+            return "failed"
+        except Exception as broke:  # noqa: BLE001 - whatever it is, the harness is told
+            traceback.print_exc()
+            self.say(error(f"{type(broke).__name__}: {broke}"))
+            return "error"
+        return str(message.get("type"))
 
     def work(self, stopping: threading.Event) -> None:
         """Run the design.
@@ -168,14 +207,16 @@ class Server:
         The process ends with it, unless the design ends as it was told to.
         """
         try:
-            return self.design.run(stopping)
+            self.design.run(stopping)
         except Failed as failure:
-            return self.give_up(failure)
+            self.give_up(failure)
         except BaseException:  # noqa: BLE001 - logged; the harness sees the exit
             sys.excepthook(*sys.exc_info())
+            os._exit(1)
         except:  # noqa: E722 - a callback from C can raise what is no exception
             print(sys.exc_info()[1], file=sys.stderr)
-        os._exit(1)
+            os._exit(1)
+        self.idle.set()
 
     def give_up(self, failure: Failed) -> None:
         """Say the loud stop, and exit unless the design can be started again."""
@@ -196,9 +237,7 @@ class Server:
             Whether another request may come.
         """
         self.stopping.set()
-        if self.worker.is_alive():
-            self.worker.join(request["deadline_ms"] / 1000)
-        if self.worker.is_alive():
+        if not self.idle.wait(request["deadline_ms"] / 1000):
             said = f"not closed after {request['deadline_ms']} ms"
             self.say(error(said, definite=False))
             return True
@@ -224,18 +263,34 @@ def _request(line: bytes) -> Message | None:
     return request if is_whole else None
 
 
-def serve(design: Design) -> None:
+def serve(design: Design, *, on_main_thread: bool = False) -> None:
     """Answer requests until a stop, or until standard input ends.
 
     The process exits with 1 after a loud stop, and if the harness has gone.
+
+    Args:
+        design: The design.
+        on_main_thread: Whether the design boots, opens and runs on the main thread, from which
+            this is called. Requests are read on another thread then.
     """
     out = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # a stray print, of the design or of a child, belongs in the log
-    server = Server(design, out)
+    server = Server(design, out, on_main_thread=on_main_thread)
+    if not on_main_thread:
+        _answer_all(server)
+        return
+    threading.Thread(target=_answer_all, args=(server,), daemon=True).start()
+    while turn := server.turns.get():
+        turn()
+
+
+def _answer_all(server: Server) -> None:
+    """Answer requests until a stop; if the harness has gone, end the process."""
     for line in sys.stdin.buffer:
         request = _request(line)
         if request is None:
             server.say(error(f"this line is no request: {line[:100]!r}"))
         elif not server.answer(request):
+            server.turns.put(None)
             return
     os._exit(1)  # the harness has gone, and nobody else would stop the worker

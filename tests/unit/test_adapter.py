@@ -21,15 +21,20 @@ from upheld.protocol.messages import (
 from upheld.supervisor.instance import Instance
 
 
+@pytest.fixture(params=["own", "main"])
+def thread(request: pytest.FixtureRequest) -> str:
+    """Return the thread that the design runs on."""
+    return str(request.param)
+
+
 @pytest.fixture
-def spawn(tmp_path: Path) -> Iterator[Spawn]:
+def spawn(tmp_path: Path, thread: str) -> Iterator[Spawn]:
     """Spawn and greet miniatures that stand on the serve loop."""
     spawned = []
 
     def of(habit: str) -> Instance:
-        design = manifest(
-            "", command=[sys.executable, "serves.py", habit], capabilities=["reusable"]
-        )
+        command = [sys.executable, "serves.py", habit, thread]
+        design = manifest("", command=command, capabilities=["reusable"])
         spawned.append(instance := Instance(design, Run(), tmp_path))
         instance.greet()
         return instance
@@ -48,6 +53,36 @@ def test_stray_prints_go_to_the_log(spawn: Spawn) -> None:
         assert instance.query("t", "k").type == "error"
         assert instance.stop(1000) == Stopped()
     assert instance.stderr_path.read_text() == "a stray line\n" * 2
+
+
+def test_the_thread_that_it_runs_on(spawn: Spawn, thread: str) -> None:
+    """An engine with signal handlers of its own needs the main one."""
+    instance = spawn("says_its_thread")
+
+    assert instance.start(START) == Ready()
+    assert instance.stop(1000) == Stopped()
+    assert instance.stderr_path.read_text().split() == ["a", "stray", "line", str(thread == "main")]
+
+
+def test_an_exception_at_the_start_is_answered(spawn: Spawn) -> None:
+    """The message is in the answer, the traceback in the log, and a stop is answered after it."""
+    instance = spawn("breaks_at_start")
+
+    assert instance.start(START) == Error(
+        definite=True, message="ZeroDivisionError: no input to hold"
+    )
+    assert "Traceback (most recent call last)" in instance.stderr_path.read_text()
+    assert instance.stop(1000) == Stopped()
+
+
+def test_an_exception_in_an_answer_is_answered(spawn: Spawn) -> None:
+    """A design that breaks at a question works on."""
+    instance = spawn("")
+    instance.start(START)
+
+    assert instance.measure() == Error(definite=True, message="KeyError: 'size'")
+    assert instance.query("t", "k").type == "error"
+    assert instance.stop(1000) == Stopped()
 
 
 def test_stop_that_is_not_heard(spawn: Spawn) -> None:
@@ -157,7 +192,7 @@ def test_broken_worker(spawn: Spawn, habit: str) -> None:
 def test_a_line_that_is_no_request(line: bytes) -> None:
     """It is answered with one sentence, and the next request as ever."""
     ended = subprocess.run(
-        [sys.executable, "serves.py", ""],
+        [sys.executable, "serves.py", "", "own"],
         cwd=MINIATURES,
         input=line + b'\n{"type": "stop", "deadline_ms": 1000}\n',
         capture_output=True,

@@ -1,4 +1,4 @@
-"""A miniature on the serve loop that is shipped: `python serves.py HABIT`."""
+"""A miniature on the serve loop that is shipped: `python serves.py HABIT THREAD`."""
 
 import ctypes
 import sys
@@ -23,6 +23,8 @@ class Miniature(Design):
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
         """Refuse, fail or begin."""
         print("a stray line")
+        if sys.argv[1] == "breaks_at_start":
+            raise ZeroDivisionError("no input to hold")
         if sys.argv[1] in {"offset-lost", "storage"}:
             raise Failed(sys.argv[1], "it cannot begin")
         if start["standing_by"]:
@@ -38,12 +40,18 @@ class Miniature(Design):
         """Say that it stands where it began."""
         return {"type": "deactivated", "emitted_through": self.after}
 
+    def measure(self) -> dict[str, Any]:
+        """Break, as a call of an engine may."""
+        raise KeyError("size")
+
     def release(self, failure: Failed) -> bool:
         """Stay, unless storage failed or the instance is fenced."""
         return failure.kind in {"poison", "offset-lost"}
 
     def run(self, stopping: threading.Event) -> None:
         """Work until told to stop, or longer, or not at all."""
+        if sys.argv[1] == "says_its_thread":
+            print(threading.current_thread() is threading.main_thread())
         if sys.argv[1] == "breaks":
             raise ZeroDivisionError("the engine broke")
         if sys.argv[1] in {"poison", "fenced"}:
@@ -57,4 +65,4 @@ class Miniature(Design):
         (threading.Event() if sys.argv[1] == "hears_no_stop" else stopping).wait()
 
 
-serve(Miniature())
+serve(Miniature(), on_main_thread=sys.argv[2] == "main")
