@@ -143,7 +143,7 @@ parameter_type(
     name="fate:DiskFate",
     regexp="are copied|are set back to the copy|run full until it stops loudly or is killed",
 )
-parameter_type(name="outage:Outage", regexp="locked|slow|down")
+parameter_type(name="outage:Outage", regexp="locked|slow|down|full")
 parameter_type(name="direction:Direction", regexp="forward|back")
 
 # How many, and how long.

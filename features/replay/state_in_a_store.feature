@@ -131,6 +131,34 @@ Feature: State lives in a store, and the store is written seldom and before the 
       | ledger  | at_least_once | sqlite |
       | ledger  | at_least_once | redis  |
 
+  @G5.full-store
+  Scenario Outline: a design whose store has no more room stops loudly or waits, and loses nothing once there is room again
+    Given <program> in mode <mode>
+    And its configuration is:
+      | state store          | <store> |
+      | persistence interval | 500 ms  |
+    And its supervisor restarts it once if it stops loudly while it drains
+    # small waves: there is always something to store
+    And 400 records over 64 keys are in its input
+    When the application starts
+    And records keep arriving
+    And its store is full for 2 seconds
+    And the arrivals end
+    Then its store holds everything that is committed
+    When the application drains its input
+    Then the outputs match the model in order and count under <mode>
+    And nothing else changes on the broker
+
+    @core
+    Examples:
+      | program | mode          | store  |
+      | ledger  | at_least_once | sqlite |
+
+    @full
+    Examples:
+      | program | mode          | store  |
+      | ledger  | at_least_once | redis  |
+
   @G5.store-comes-back @timed
   Scenario Outline: a store that is down for five seconds loses nothing
     Given <program> in mode <mode>

@@ -2,9 +2,12 @@
 
 import sqlite3
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final, Protocol, cast
 from urllib.parse import urlsplit
+
+from upheld.adapter import Failed
 
 LOCKED_S: Final = 60.0  # how long a write waits for a store that does not answer
 AGAIN_S: Final = 0.2  # how long it waits between two attempts
@@ -139,3 +142,39 @@ def open_store(start: dict[str, Any]) -> Store | None:
             return Cassandra(start["stores"][kind])
         case _:
             return Redis(start["stores"][kind], start["application_id"])
+
+
+@contextmanager
+def loudly(kind: str | None) -> Iterator[None]:
+    """Turn an error that a store answers with into a loud stop.
+
+    Args:
+        kind: The kind of the store; None if there is none.
+
+    Raises:
+        Failed: The driver of the store has raised an error of its own.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not isinstance(error, errors_of(kind)):
+            raise
+        raise Failed("storage", f"the store ({kind}) answers with {error!r}") from error
+
+
+def errors_of(kind: str | None) -> tuple[type[Exception], ...]:
+    """Return what the driver of a kind of store raises."""
+    match kind:
+        case None:
+            return ()
+        case "sqlite":
+            return (sqlite3.Error,)
+        case "cassandra":
+            from cassandra import DriverException
+            from cassandra.cluster import NoHostAvailable
+
+            return DriverException, NoHostAvailable
+        case _:
+            from redis import RedisError
+
+            return (RedisError,)

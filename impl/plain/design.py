@@ -11,7 +11,7 @@ from upheld.impl.common.clients import ONE_IN_FLIGHT, forward_errors
 from upheld.impl.common.effects import Effects
 from upheld.impl.common.lag import lag
 from upheld.impl.common.parameters import check_parameters
-from upheld.impl.common.stores import open_store
+from upheld.impl.common.stores import loudly, open_store
 from upheld.impl.common.table import Table
 from upheld.impl.plain.group import CHUNK
 from upheld.impl.plain.loop import Loop
@@ -61,7 +61,9 @@ class Plain(Loop):
                 "type": "unsupported",
                 "reason": "a store keeps ledger and branches, the latter always, at_least_once",
             }
-        self.store = open_store(start)
+        self.store_kind = start["parameters"].get("store")
+        with loudly(self.store_kind):
+            self.store = open_store(start)
         again = {"retry.backoff.ms": 20, "reconnect.backoff.max.ms": 1_000}
         self.client = {"bootstrap.servers": start["bootstrap"], **again, **start["client"]}
         self.output = start["topics"][self.program.writes]

@@ -20,7 +20,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from upheld.adapter import Design, Failed
-from upheld.impl.common.stores import Store
+from upheld.impl.common.stores import Store, loudly
 from upheld.impl.common.topics import topic_ids
 from upheld.impl.plain.programs import PROGRAMS, Program, Waiting
 
@@ -46,6 +46,7 @@ class Group(Design):
     group: str
     folder: Path  # shared, and outlives an instance
     store: Store | None
+    store_kind: str | None
     exactly_once: bool
     consumer: Consumer
     producer: Producer
@@ -69,9 +70,10 @@ class Group(Design):
         self.settled = offsets_of(self.committed)
         self.look_for_a_gap(consumer)
         if self.store:
-            for stage, part in self.program.stages().items():
-                part.take_up(self.store.rows(stage))
-                part.unsaved = {}
+            with loudly(self.store_kind):
+                for stage, part in self.program.stages().items():
+                    part.take_up(self.store.rows(stage))
+                    part.unsaved = {}
         else:
             self.program.restore([row for role in self.program.tables for row in self.table(role)])
         kept = {p.metadata for p in self.committed if p.metadata}

@@ -20,6 +20,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from upheld.adapter import Failed
 from upheld.impl.common.clients import with_timeout
 from upheld.impl.common.effects import Effects
+from upheld.impl.common.stores import loudly
 from upheld.impl.common.table import Table
 from upheld.impl.plain.group import CHUNK, Group, Place, offsets_of
 from upheld.impl.plain.programs import HeaderValue, OutputRecord
@@ -48,9 +49,10 @@ class Loop(Group):
     def run(self, stopping: threading.Event) -> None:
         """Work until the stop, which commits what was applied."""
         try:
-            self.work(stopping)
-            self.send(self.program.rest())
-            self.commit()
+            with loudly(self.store_kind):
+                self.work(stopping)
+                self.send(self.program.rest())
+                self.commit()
             self.through = {
                 f"{place.topic}-{place.partition}": place.offset for place in self.positions()
             }

@@ -27,7 +27,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from upheld.adapter import Failed
-from upheld.impl.common.stores import Store, open_store
+from upheld.impl.common.stores import Store, loudly, open_store
 from upheld.impl.common.topics import topic_ids
 from upheld.impl.spark import batcher, dead_letters
 from upheld.impl.spark.checkpoint import Checkpoint, Positions
@@ -104,10 +104,12 @@ class Query:
         """
         self.is_warm = is_warm
         self.writer.fence()
-        self.store = open_store(self.start)
+        with loudly(self.start["parameters"].get("store")):
+            self.store = open_store(self.start)
+            stored = STORED[self.start["program"]] if self.store else None
+            self.states = stored.states_of(self.store) if stored and self.store else None
         self.stored_s = 0.0
         self.hurry = threading.Event()
-        self.states = STORED[self.start["program"]].states_of(self.store) if self.store else None
         use_local_disk(self.session, self.start["state_dir"])
         records = self.program.ARROW_RECORDS
         self.session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", records)

@@ -100,6 +100,7 @@ class Happening(StrEnum):
     STORE_LOCKED = "store-locked", Family.STORE, "the store is locked"
     STORE_SLOW = "store-slow", Family.STORE, "the store is slow"
     STORE_DOWN = "store-down", Family.STORE, "the store is down"
+    STORE_FULL = "store-full", Family.STORE, "the store is full"
 
     # Disks
     DISK_FULL = "disk-full", Family.DISK, "no room is left on its disks"

@@ -22,7 +22,7 @@ SENTENCES: Final[dict[str, Family]] = {
     r"\bits next \w+": Family.REQUEST,
     r"\bthe broker (restarts after a crash|rejects|is out of its reach)\b": Family.BROKER,
     r"\bits transaction coordinator fails over\b": Family.BROKER,
-    r"\bits store is (locked|slow|down)\b": Family.STORE,
+    r"\bits store is (locked|slow|down|full)\b": Family.STORE,
     r"\bits local state is wiped\b": Family.DISK,
     r"\bits disks (are set back|run full)\b": Family.DISK,
     r"\bthe file that it wrote last is torn\b": Family.DISK,

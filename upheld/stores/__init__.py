@@ -44,6 +44,14 @@ class Store(Protocol):
         """
         ...
 
+    def full(self) -> AbstractContextManager[None]:
+        """Answer every write with an error meanwhile; readers see what was there before.
+
+        Raises:
+            NotOffered: This store cannot do that.
+        """
+        ...
+
     def down(self) -> AbstractContextManager[None]:
         """Let no client reach the store meanwhile.
 

@@ -230,6 +230,23 @@ class Redis:
             self._client.client_unpause()
 
     @contextlib.contextmanager
+    def full(self) -> Iterator[None]:
+        """Answer every write with an error meanwhile; readers see what was there before.
+
+        The server may use no more memory, and gives up no key for it.
+        """
+        if self._server is None:
+            raise MachineLacks(f"the store at {shown(self.address)} is not ours to fill")
+        limits = cast(dict[str, str], self._client.config_get("maxmemory*"))
+        self._client.config_set("maxmemory-policy", "noeviction")
+        self._client.config_set("maxmemory", 1)
+        try:
+            yield
+        finally:
+            self._client.config_set("maxmemory", limits["maxmemory"])
+            self._client.config_set("maxmemory-policy", limits["maxmemory-policy"])
+
+    @contextlib.contextmanager
     def down(self) -> Iterator[None]:
         """Kill the server meanwhile; it comes back with all that it had acknowledged.
 

@@ -25,6 +25,11 @@ CREATE TRIGGER {event}ed AFTER {event} ON state BEGIN
   VALUES (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER), new.stage, new.key);
 END;
 """
+_REFUSAL: Final = """
+CREATE TRIGGER no_{event} BEFORE {event} ON state BEGIN
+  SELECT RAISE(ABORT, 'database or disk is full');
+END;
+"""
 _HELD_S: Final = 10.0  # how long a write of the design may hold the lock
 
 
@@ -71,6 +76,18 @@ class Sqlite:
             yield
         finally:
             self._db.execute("ROLLBACK")
+
+    @contextlib.contextmanager
+    def full(self) -> Iterator[None]:
+        """Answer every write with an error meanwhile; readers see what was there before.
+
+        The file itself has room, and its harness too: triggers refuse the rows.
+        """
+        self._db.executescript(_REFUSAL.format(event="INSERT") + _REFUSAL.format(event="UPDATE"))
+        try:
+            yield
+        finally:
+            self._db.executescript("DROP TRIGGER no_INSERT; DROP TRIGGER no_UPDATE;")
 
     def down(self) -> contextlib.AbstractContextManager[None]:
         """Raise NotOffered: a file has no server that could be killed."""

@@ -1,6 +1,7 @@
 """The parts that both designs share: guards around Kafka's client, and effects."""
 
 import json
+import sqlite3
 import threading
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from confluent_kafka import KafkaError, KafkaException
 from upheld.adapter import Failed
 from upheld.impl.common.clients import forward_errors, with_timeout
 from upheld.impl.common.effects import Effects
+from upheld.impl.common.stores import loudly
 
 
 def test_a_call_that_returns_in_time() -> None:
@@ -41,6 +43,17 @@ def test_a_call_that_does_not_return() -> None:
     with pytest.raises(Failed, match=r"^Kafka's client has not come back from hang in 0\.01 s$"):
         with_timeout(0.01, hang)
     released.set()
+
+
+def test_an_error_that_a_store_answers_with() -> None:
+    """It is a loud stop that names the store, and other errors are none of it."""
+    said = r"^the store \(sqlite\) answers with IntegrityError\('no room'\)$"
+    with pytest.raises(Failed, match=said) as failed, loudly("sqlite"):
+        raise sqlite3.IntegrityError("no room")
+    with pytest.raises(ZeroDivisionError), loudly(None):
+        _ = 1 / 0
+
+    assert failed.value.kind == "storage"
 
 
 def test_an_error_in_a_callback() -> None:

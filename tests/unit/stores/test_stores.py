@@ -17,7 +17,7 @@ from upheld.verdicts import NotOffered
 def test_every_write_to_the_file_leaves_a_line(tmp_path: Path) -> None:
     """A row that is inserted, updated or replaced is seen.
 
-    A store that is held is not written.
+    A store that is held or full is not written.
     """
     with RunScope() as run:
         store = Sqlite(run, tmp_path, "app")
@@ -32,7 +32,11 @@ def test_every_write_to_the_file_leaves_a_line(tmp_path: Path) -> None:
         assert store.writes() == []
         with store.held(), pytest.raises(sqlite3.OperationalError, match="locked"):
             design.execute("UPDATE state SET value = '4'")
+        with store.full(), pytest.raises(sqlite3.DatabaseError, match="disk is full"):
+            design.execute("UPDATE state SET value = '4'")
         assert store.rows() == [("balances", "ada", "3")]
+        design.execute("UPDATE state SET value = '5'")
+        assert store.rows() == [("balances", "ada", "5")]
         design.close()
         store.close()
 
@@ -58,6 +62,9 @@ def test_every_write_to_the_server_is_told(tmp_path: Path) -> None:
             with pytest.raises(redis.exceptions.TimeoutError):
                 design.hset("app:balances", "ada", "2")
             assert store.rows() == [("balances", "ada", '{"a": "b c"}'), ("balances", "bob", '\\"')]
+        with store.full(), pytest.raises(redis.exceptions.OutOfMemoryError):
+            design.hset("app:balances", "ada", "2")
+        design.hset("app:balances", "ada", "2")
         design.close()
         store.close()
 

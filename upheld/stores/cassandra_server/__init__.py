@@ -7,7 +7,7 @@ statement that succeeded, with its own time.
 import re
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ from upheld.errors import MachineProblem
 from upheld.stores.cassandra_server.process import HOST, WRITERS, server_of
 from upheld.stores.layout import Kept, Written
 from upheld.supervisor.reaper import RunScope
-from upheld.verdicts import Inconclusive
+from upheld.verdicts import Inconclusive, NotOffered
 
 _ANSWER_S: Final = 20.0
 _AGAIN_S: Final = 0.1
@@ -102,6 +102,10 @@ class Cassandra:
             yield
         finally:
             self._server.write_with(threads=WRITERS)
+
+    def full(self) -> AbstractContextManager[None]:
+        """Raise NotOffered: no setting makes a live server answer writes so."""
+        raise NotOffered("the harness cannot fill a Cassandra")
 
     @contextmanager
     def down(self) -> Iterator[None]:
