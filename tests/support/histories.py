@@ -566,6 +566,13 @@ class Story(_Tables):
         self.history = History([shared, *events])
         return self
 
+    def emitting_every_state(self) -> "Story":
+        """Return the same story of a design that declares that it emits every state."""
+        begun, *events = self.history.events
+        declared = begun.model_copy(update={"emits": "every-state"})
+        self.history = History([declared, *events])
+        return self
+
     def edited(self, *changes: tuple[Record, list[Record]]) -> History:
         """Return the history with each of these outputs replaced by others.
 

@@ -21,6 +21,7 @@ WORDS: Final = (
         b"cannot",
         b"atomic",
         b"local_state",
+        b"emits",
         b"bytes_beside_table",
         b"known_failures",
     ),

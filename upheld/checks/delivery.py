@@ -35,9 +35,9 @@ def relation(history: History, application: str) -> list[Anomaly]:
     because outputs that were sent before the crash were not yet committed. It may not step back
     otherwise. The last output is still the last state.
 
-    A program that does not conflate skips no state. If the contract does not say that each update
-    emits once, an output may come again right after itself in either mode; a tombstone may not.
-    Each stage is judged by itself.
+    Outputs may skip states if the program says so, unless the design declares that it emits every
+    state. If the contract does not say that each update emits once, an output may come again right
+    after itself in either mode; a tombstone may not. Each stage is judged by itself.
     """
     view = view_of(history, application)
     if view.merged:
@@ -79,7 +79,7 @@ class _Shown:
 
     def _beginning(self) -> Iterator[Anomaly]:
         first = self.outputs[0]
-        if not self.view.program.conflates and first.index > 0:
+        if not self.view.conflates and first.index > 0:
             said = f"{text(self.key)} begins with its output {first.index + 1}, not with its first"
             name = "reordered" if 0 in self._indexes() else "lost"
             yield self.view.anomaly(name, said, self.key, self.states[0], first.record)
@@ -97,7 +97,7 @@ class _Shown:
                     steps_back += 1
                     if steps_back > after.interruptions:
                         yield self._back(before, after)
-            elif not self.view.program.conflates and after.index > before.index + 1:
+            elif not self.view.conflates and after.index > before.index + 1:
                 yield self._gap(before, after)
             seen.add(after.index)
 
@@ -219,8 +219,8 @@ def fold(history: History, application: str) -> list[Anomaly]:
     before the commit. The same holds under exactly_once for a design that is atomic per shard,
     until its restart.
 
-    A program that does not conflate shows everything below the commit, unless it holds back records
-    that it has read.
+    Outputs that may skip no state show everything below the commit, unless the program holds back
+    records that it has read.
 
     If no offsets in Kafka say how far the outputs are, they have to be the fold of some prefix of
     each input partition. The shortest prefix is compared that has all the input of what was ever
@@ -264,7 +264,7 @@ class _Cut:
         if have > want and not may_lead:
             due = self.states[want - 1] if want else None
             return [self._anomaly("ahead-of-commit", self.prefix.says(want, have), due)]
-        if program.conflates or program.holds_back:
+        if self.view.conflates or program.holds_back:
             return []
         return self._missing(want)
 
@@ -300,6 +300,30 @@ def _is_due(
     return any(view.shows(output, state) for state in (due, *later)) or bool(
         may_lead and due and due.value == NOTHING
     )
+
+
+class Shown(NamedTuple):
+    """The states that the input gives, and those of them that outputs show."""
+
+    due: int = 0
+    shown: int = 0
+
+
+def shown_of(history: History, applications: Iterable[str]) -> Shown:
+    """Count the states of applications whose outputs may skip some, and those that they show.
+
+    It is a hint whether a design means to emit every state. A verdict does not hang on it.
+    """
+    views = [view_of(history, name) for name in applications]
+    stages = [
+        stage for view in views for stage in view.stages if stage.conflates and stage.is_one_log
+    ]
+    shown = sum(
+        len({output.index for output in outputs if not output.anomaly})
+        for stage in stages
+        for outputs in stage.outputs.values()
+    )
+    return Shown(sum(len(states) for stage in stages for states in stage.states.values()), shown)
 
 
 class _Member(NamedTuple):

@@ -127,9 +127,9 @@ def recovered(history: History, application: str) -> list[Anomaly]:
 def available(history: History, application: str, *, of: int = SERVED_OF) -> list[Anomaly]:
     """Check that all states but one in so many were visible in time (SLA).
 
-    A state is visible in its own output or in a later one. It waits from its entry's append, or
-    from `ready` on; a switch of clusters does not begin the wait anew. Inconclusive as `promptly`
-    is, and if there are fewer states than that.
+    A state is visible in its own output, or in a later one if outputs may skip states. It waits
+    from its entry's append, or from `ready` on; a switch of clusters does not begin the wait anew.
+    Inconclusive as `promptly` is, and if there are fewer states than that.
 
     Args:
         history: The history.
@@ -159,8 +159,8 @@ def available(history: History, application: str, *, of: int = SERVED_OF) -> lis
 def waits_of(history: History, application: str) -> list[Wait]:
     """Return how long each state waited until it was visible.
 
-    A later state of its key counts as well. A wait begins at the append of the state's entry, or at
-    the first `ready`. A state that no reader saw waits without end.
+    A later state of its key counts as well, if outputs may skip states. A wait begins at the append
+    of the state's entry, or at the first `ready`. A state that no reader saw waits without end.
     """
     view = view_of(history, application)
     waits = list[Wait]()
@@ -177,7 +177,7 @@ def waits_of(history: History, application: str) -> list[Wait]:
         for output in view.outputs.get(key, []):
             if not output.anomaly:
                 shown_ms[output.index] = min(shown_ms[output.index], output.record.seen_ms)
-        by_ms = [*accumulate(reversed(shown_ms), min)][::-1]
+        by_ms = [*accumulate(reversed(shown_ms), min)][::-1] if view.conflates else shown_ms
         waits += [
             Wait(max(0, at_ms - max(state.source.seen_ms, ready_ms)), state)
             for state, at_ms in zip(states, by_ms, strict=True)

@@ -84,6 +84,22 @@ class View:
         return self.application.mode == "exactly_once"
 
     @property
+    def conflates(self) -> bool:
+        """Whether outputs may skip states.
+
+        The program says so, unless the design declares that it emits every state. If several topics
+        make a row, they have no mutual order. Then nobody can say which states are between two.
+        """
+        return self.program.conflates and not (
+            self.history.begun.emits == "every-state" and self.is_one_log
+        )
+
+    @property
+    def is_one_log(self) -> bool:
+        """Whether one topic alone makes the states of a key, so that their order is known."""
+        return self.program.merged is None and not self.program.beside
+
+    @property
     def stages(self) -> "tuple[View, ...]":
         """This stage, and those before it."""
         return self, *self._before

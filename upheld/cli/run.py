@@ -33,7 +33,7 @@ from upheld.errors import ExitCode, MachineProblem, UsageProblem
 from upheld.protocol.limits import Limit
 from upheld.protocol.manifest import Manifest
 from upheld.reading import is_folder
-from upheld.report import RowResult, Summary, read, table
+from upheld.report import RowResult, Summary, hints, read, table
 from upheld.runner.account import RunAccount
 from upheld.runner.choice import Choice
 from upheld.runner.lane import LanePlugin, Line, as_lane, is_lane
@@ -210,6 +210,8 @@ def ending(
         promises = {g.id: g.promise for g in found.guarantees.values()}
         say.print(table(account.choice.results, promises, summary.cannot))
         say.print(closing(summary, out, account.choice.results), markup=False)
+        for hint in hints(account.choice.results):
+            say.print(hint, markup=False)
         if left_out := account.left_out():
             say.print(left_out, markup=False)
     if account.problem:

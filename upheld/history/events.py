@@ -125,6 +125,9 @@ class Begun(Event):
     progress: OffsetsMean = "group"
     bytes_beside_table: float = 1.0
     cannot: tuple[str, ...] = ()  # the limits that the design declares
+    emits: Literal["every-state"] | None = Field(
+        default=None, description="None where outputs may skip states, if the program says so"
+    )
     broker: str
     seed: int
     attempt: int

@@ -39,6 +39,7 @@ INHERITED = (
     "atomic",
     "local_state",
     "progress",
+    "emits",
     "bytes_beside_table",
 )
 
@@ -98,6 +99,7 @@ def _path_inside(name: str) -> str:
     return name
 
 
+Emits = Literal["every-state"]
 Argument = Annotated[str, AfterValidator(_without_nul)]
 
 
@@ -172,6 +174,10 @@ class Manifest(BaseModel):
             "group-leads: input is read to here, and its outputs come later; none: they are "
             "information, and the truth is elsewhere"
         ),
+    )
+    emits: Emits | None = Field(
+        default=None,
+        description="every-state: the outputs skip no state; else they may, if the program says so",
     )
     bytes_beside_table: float = Field(
         default=1.0,

@@ -1,6 +1,7 @@
 """The report of a run: its lines, its table, its cards and its exit code."""
 
 from upheld.report.card import card
+from upheld.report.hints import hints
 from upheld.report.model import (
     FORMAT,
     Cost,
@@ -23,6 +24,7 @@ __all__ = [
     "card",
     "cpu_seconds",
     "exit_code",
+    "hints",
     "joined",
     "median_seconds",
     "read",

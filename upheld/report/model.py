@@ -60,6 +60,9 @@ class RowResult(BaseModel):
     entries: int = 0
     keys: int = 0
     partitions: int = 0
+    # Of an upheld row whose outputs may skip states: how many were due, and how many were shown.
+    states: int = 0
+    states_shown: int = 0
     waited_seconds: float = 0.0
     # Of the records that arrived all along: share of them -> when it was visible.
     waited_ms: dict[str, int] = {}

@@ -276,6 +276,8 @@ class Plugin(RunAccount):
             )
             result.partitions = max((a.partitions for a in trial.applications.values()), default=0)
             result.waited_ms = trial.waited_ms() if found.verdict is Verdict.UPHELD else {}
+            if found.verdict is Verdict.UPHELD:
+                result.states, result.states_shown = trial.states_shown()
             result.cost = self._cost(trial)
             result.history = str(trial.path.relative_to(self.rig.out))
             trial.history.add(

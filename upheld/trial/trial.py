@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from confluent_kafka import KafkaException
 
 from upheld.checks import CHECKS
+from upheld.checks.delivery import Shown, shown_of
 from upheld.checks.registry import demand
 from upheld.errors import MachineProblem
 from upheld.history import History, events
@@ -98,6 +99,7 @@ class Trial:
                 progress=self.manifest.progress,
                 bytes_beside_table=self.manifest.bytes_beside_table,
                 cannot=self.manifest.cannot,
+                emits=self.manifest.emits,
                 broker=f"{broker.kind} {broker.version}",
                 seed=self.rig.seed,
                 attempt=self.attempt,
@@ -170,6 +172,10 @@ class Trial:
         There are none if the outputs were not observed all along.
         """
         return waits_ms(self.history, self.applications.values())
+
+    def states_shown(self) -> Shown:
+        """Return how many states were due and shown, if the design may skip some."""
+        return shown_of(self.history, self.applications)
 
     def close(self, *, gently: bool = True) -> None:
         """End all instances, and delete disks and topics.

@@ -2,8 +2,10 @@
 
 import pytest
 from histories import Story
+from joins_in_words import told
 from stories import BOTH_MODES, all_rows, balances, relayed, three_entries
 
+from upheld.checks.delivery import shown_of
 from upheld.history.events import Record
 from upheld.verdicts import NotOffered
 
@@ -93,6 +95,15 @@ class TestFold:
         story.settled(3)
 
         assert story.found("fold") == [("lost", "north", "app-input-0@1")]
+
+    def test_every_state_below_the_commit(self) -> None:
+        """A design that declares every state has shown each one below its commit."""
+        story = balances("exactly_once", "013")
+        story.kill()
+        story.settled(4)
+
+        assert story.found("fold") == []
+        assert story.emitting_every_state().found("fold") == [("lost", "ada", "app-entries-0@2")]
 
     def test_no_consumer_group(self) -> None:
         """Nobody knows what came again below the commit, so this rule alone is unsupported."""
@@ -324,3 +335,22 @@ class TestBelowTheCommit:
         story.start()
 
         assert story.found("below-the-commit") == []
+
+
+class TestShown:
+    """The states that were shown are a hint at what a design means to emit."""
+
+    @pytest.mark.parametrize(("outputs", "shown"), [("0123", 4), ("03", 2), ("0033", 2), ("", 0)])
+    def test_a_ledger(self, outputs: str, shown: int) -> None:
+        """Each state counts once, however often it came."""
+        story = balances("at_least_once", outputs)
+
+        assert shown_of(story.history, ["app"]) == (4, shown)
+
+    def test_nothing_to_hint_at(self) -> None:
+        """A design that declares it needs no hint; a join has no order of states."""
+        declared = balances("exactly_once", "0123").emitting_every_state()
+        join = told("holdings", "1A .A .A", "0+2")
+
+        assert shown_of(declared.history, ["app"]) == (0, 0)
+        assert shown_of(join.history, ["app"]) == (0, 0)

@@ -190,6 +190,19 @@ class TestAvailable:
 
         assert story.found("available", of=4) == []
 
+    def test_a_row_for_each(self) -> None:
+        """A state that was passed over is never visible, if each was declared to be."""
+        story = Story()
+        story.start()
+        *_, third, last = [story.entry(ada=1) for _ in range(4)]
+        story.row("ada", 3, 3, third, seen_ms=10_000)
+        story.row("ada", 4, 4, last, seen_ms=10_000)
+        story.rests()
+
+        found = story.emitting_every_state().found("available", of=4)
+
+        assert [name for name, _, _ in found] == ["late", "late"]
+
     def test_too_few(self) -> None:
         """Four states do not show whether one in five is late."""
         with pytest.raises(Inconclusive, match="4 states"):

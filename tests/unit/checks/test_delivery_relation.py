@@ -40,6 +40,27 @@ class TestRelation:
     @BOTH_MODES
     @pytest.mark.parametrize(
         ("outputs", "missing"),
+        [("0123", None), ("023", 1), ("123", 0), ("3", 0), ("013", 2), ("012", 3)],
+    )
+    def test_a_ledger_that_emits_every_state(
+        self, mode: str, outputs: str, missing: int | None
+    ) -> None:
+        """If a design declares that it emits every state, it skips none."""
+        expected = [] if missing is None else [("lost", "ada", f"app-entries-0@{missing}")]
+
+        assert balances(mode, outputs).emitting_every_state().found("relation") == expected
+
+    def test_every_state_comes_again_after_a_crash(self) -> None:
+        """Under at_least_once such a design may step back, and skips nothing from there on."""
+        whole = balances("at_least_once", "012", "123").emitting_every_state()
+        holed = balances("at_least_once", "01", "13").emitting_every_state()
+
+        assert whole.found("relation") == []
+        assert holed.found("relation") == [("lost", "ada", "app-entries-0@2")]
+
+    @BOTH_MODES
+    @pytest.mark.parametrize(
+        ("outputs", "missing"),
         [("0123", None), ("023", 1), ("123", 0), ("03", 1), ("012", 3), ("", 3)],
     )
     def test_a_relay_skips_nothing(self, mode: str, outputs: str, missing: int | None) -> None:
