@@ -7,6 +7,7 @@ from upheld.history import History
 from upheld.history.events import Application, Instance, Kept, Names, Record
 from upheld.programs import Unreadable
 from upheld.protocol.limits import Limit
+from upheld.protocol.names import has_id_of, is_drawn
 from upheld.verdicts import Anomaly
 
 
@@ -18,10 +19,11 @@ from upheld.verdicts import Anomaly
 def side_effects(history: History, _: str) -> list[Anomaly]:
     """Check that nothing new stands on the broker but names of the application.
 
-    They begin with an application id, and were declared. The topics of the scenario's own
-    applications are the harness's. On a broker that others use too, names that neither begin with
-    an application id nor were declared are theirs. Topics of a design that cannot name its own are
-    not judged.
+    They have an application id in them, wherever it stands, and topics were declared too. The
+    topics of the scenario's own applications are the harness's. A transactional id may also be
+    drawn at random, since nobody else draws the same. On a broker that others use too, names
+    without an application id that were not declared are theirs. Topics of a design that cannot name
+    its own are not judged.
     """
     before = next(history.of(Names))
     after = list(history.of(Names))[-1]
@@ -35,9 +37,10 @@ def side_effects(history: History, _: str) -> list[Anomaly]:
     if Limit.TOPIC_NAMES in history.begun.cannot:
         new_topics = set()
     for topic in sorted(new_topics):
-        if not topic.startswith(ids) and (ours or topic in declared):
-            said = f"topic {topic} appeared and does not begin with the application id"
-        elif topic.startswith(ids) and topic not in declared:
+        is_own = has_id_of(topic, ids)
+        if not is_own and (ours or topic in declared):
+            said = f"topic {topic} appeared and does not contain the application id"
+        elif is_own and topic not in declared:
             said = f"topic {topic} appeared and is not declared in internal_topics"
         else:
             continue
@@ -49,10 +52,11 @@ def side_effects(history: History, _: str) -> list[Anomaly]:
     new += [
         ("transactional id", i)
         for i in sorted(set(after.transactional_ids) - set(before.transactional_ids))
+        if not is_drawn(i)
     ]
     for kind, name in new:
-        if not name.startswith(ids) and ours:
-            said = f"{kind} {name} appeared and does not begin with the application id"
+        if not has_id_of(name, ids) and ours:
+            said = f"{kind} {name} appeared and does not contain the application id"
             found.append(Anomaly(name="leaked-topic", text=said))
     return found
 
@@ -69,7 +73,7 @@ def no_topics(history: History, application: str) -> list[Anomaly]:
     topics = (
         t
         for t in list(history.of(Names))[-1].topics
-        if t.startswith(own.application_id) and t not in made
+        if has_id_of(t, [own.application_id]) and t not in made
     )
     return [
         Anomaly(name="leaked-topic", text=f"{topic} is kept on the broker by the design itself")

@@ -20,6 +20,7 @@ from confluent_kafka.admin import (
     NewTopic,
 )
 
+from upheld.errors import MachineProblem
 from upheld.kafka.clients import ANSWER_S, Clients
 from upheld.verdicts import HarnessError
 
@@ -143,12 +144,11 @@ class Admin(Clients):
     def _topics(self) -> Iterable[str]:
         return self.admin.list_topics(timeout=ANSWER_S).topics
 
-    def _groups(self) -> list[str]:
+    def _groups(self) -> set[str]:
         """Return all groups; none if the cluster does not tell them."""
-        with contextlib.suppress(KafkaException):
-            listed = self.admin.list_consumer_groups(request_timeout=ANSWER_S).result(ANSWER_S)
-            return [group.group_id for group in listed.valid]
-        return []
+        with contextlib.suppress(OSError, MachineProblem):
+            return self.groups.names()
+        return set()
 
     def _owns(self, topic: str) -> bool:
         return topic in self._created or any(
@@ -261,11 +261,9 @@ class Admin(Clients):
                 return 0
             time.sleep(_LOOK_S)
 
-    def sizes(self, prefix: str) -> dict[str, int]:
-        """Return the number of partitions of each topic whose name begins with a prefix."""
+    def sizes(self, part: str) -> dict[str, int]:
+        """Return the number of partitions of each topic that has this part in its name."""
         known = self.admin.list_topics(timeout=ANSWER_S).topics
         return {
-            name: len(topic.partitions)
-            for name, topic in sorted(known.items())
-            if name.startswith(prefix)
+            name: len(topic.partitions) for name, topic in sorted(known.items()) if part in name
         }

@@ -58,7 +58,9 @@ class Start(Message):
 
     type: Literal["start"] = "start"
     program: str
-    application_id: str = Field(description="prefix of every name the design creates on the broker")
+    application_id: str = Field(
+        description="part of every name the design creates on the broker, wherever it stands there"
+    )
     instance: str = Field(
         description=(
             "name of this instance, unique within the application; who replaces one that is taken "
@@ -107,7 +109,7 @@ class Ready(Message):
     )
     transactional_id_prefix: str | None = None
     internal_topics: tuple[str, ...] = Field(
-        default=(), description="topics the design creates; each begins with application_id"
+        default=(), description="topics the design creates; each has application_id in its name"
     )
     table: str | None = Field(default=None, description="the topic that is the queryable table")
 

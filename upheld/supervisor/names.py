@@ -2,7 +2,7 @@
 
 A name is no authority: a design could name a topic of its host's. Consumer groups are only read,
 so a design may call its group as it likes. Topics and transactional ids belong to the application,
-so they contain its id.
+so they contain its id. A transactional id may also be drawn at random.
 """
 
 import re
@@ -10,6 +10,7 @@ from typing import Final
 
 from upheld.programs import PROGRAMS
 from upheld.protocol.messages import Ready, Start
+from upheld.protocol.names import has_id_of, is_drawn
 from upheld.text import visible
 
 MOST_TOPIC_CHARS: Final = 249  # Kafka's own limit
@@ -29,8 +30,11 @@ def wrong_name(request: Start, ready: Ready) -> str:
     if ready.consumer_group is not None and (wrong := _wrong_id(ready.consumer_group)):
         return _sentence("consumer_group", ready.consumer_group, wrong, "a group id")
     prefix = ready.transactional_id_prefix or ""
-    if prefix and (wrong := _wrong_id(prefix) or _not_own(prefix, own)):
-        return _sentence("transactional_id_prefix", prefix, wrong, f"a prefix with {own} in it")
+    if prefix and (
+        wrong := _wrong_id(prefix) or ("" if is_drawn(prefix) else _not_own(prefix, own))
+    ):
+        expected = f"a prefix with {own} or a UUID in it"
+        return _sentence("transactional_id_prefix", prefix, wrong, expected)
     for topic in ready.internal_topics:
         if wrong := _wrong_topic(topic) or _not_own(topic, own):
             return _sentence("internal_topics", topic, wrong, f"topics with {own} in their names")
@@ -75,7 +79,7 @@ def _wrong_id(name: str) -> str:
 
 
 def _not_own(name: str, application_id: str) -> str:
-    return "" if application_id in name else "is not the application's own"
+    return "" if has_id_of(name, [application_id]) else "is not the application's own"
 
 
 def _sentence(field: str, name: str, wrong: str, expected: str) -> str:

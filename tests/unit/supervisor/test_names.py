@@ -24,6 +24,7 @@ RIGHT = {
     "the longest group": Ready(consumer_group="g" * 32_767),
     "the longest topic": Ready(internal_topics=(OWN + "-" * (249 - len(OWN)),)),
     "the id as a prefix of transactions": Ready(transactional_id_prefix=OWN),
+    "a prefix that is drawn": Ready(transactional_id_prefix="0b7e0a52-5a3c-4d0e-9d0b-0c5a64b7f1aa"),
     "topics that begin otherwise": Ready(internal_topics=(f"changelog__{OWN}--store",)),
     "an output as the table": Ready(table=f"{OWN}-frequency"),
     "a table of its own": Ready(table=f"{OWN}-changelog"),
