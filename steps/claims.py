@@ -24,7 +24,7 @@ from upheld.steps.scene import Scene
 @then(parsers.parse("the new cluster's first output is visible within 5 seconds"))
 @then(parsers.parse("all of the input moves on within 10 seconds of the death"))
 @then(parsers.parse("99.99 % of all states are visible within 10 seconds"))
-@then(parsers.parse("one of the two deployments stops loudly or refuses to start"))
+@then(parsers.parse("they share the input, or one of them stops loudly or refuses to start"))
 @then(parsers.parse("its store holds everything that is committed"))
 @then(parsers.parse("its memory grows by at most 32 MiB during the outage"))
 @then(parsers.parse("no key is written to its store more often than once an interval"))

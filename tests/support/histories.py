@@ -35,6 +35,7 @@ from upheld.history.events import (
     Record,
     Stored,
 )
+from upheld.history.marks import Happening
 from upheld.programs import DEAD_LETTERS, PROGRAMS
 from upheld.verdicts import Anomaly
 
@@ -418,6 +419,11 @@ class _Lives(_Outputs):
     def recovers(self, after_ms: int) -> None:
         """Note that the first new output after a cold start is seen."""
         self._tell(Mark(at_ms=after_ms, fault="recovered", evidence={"after_ms": after_ms}))
+
+    def shares(self) -> None:
+        """Note that instances share the input."""
+        shared = Happening.INPUT_SHARED
+        self._tell(Mark(at_ms=0, happening=shared, fault=shared.text, evidence={}))
 
     def rests(self, looked_ms: int = 500, canary_ms: int = 10, others: float = 0.0) -> None:
         """Pause the input, and look at the outputs."""

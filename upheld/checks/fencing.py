@@ -92,20 +92,28 @@ def _aborted(history: History, topic: str) -> set[tuple[int, int]]:
 
 @check(
     "noticed",
-    anomalies=("fenced-but-emitting",),
+    anomalies=("fenced-but-emitting", *NO_STATE),
     needs={Need.START, Need.MARK},
 )
 def noticed(history: History, application: str) -> list[Anomaly]:
-    """Check that one of two deployments under the same ids noticed the other (G55).
+    """Check that two deployments under the same ids share the input, or that one notices (G55).
 
-    It stopped loudly, or was refused at its start.
+    One notices if it stops loudly, or is refused at its start. If a design may scale, the second
+    deployment may be one more instance: then no partition has two owners.
     """
-    happened = [e for e in history.of(Instance) if e.application == application]
-    second = max(number for number, event in enumerate(happened) if event.event == "started")
-    if any(event.event == "failed" for event in happened[second:]):
+    since = 0
+    for number, event in enumerate(history.events):
+        if isinstance(event, Instance) and event.application == application:
+            since = number if event.event == "started" else since
+    later = history.events[since:]
+    lives = [e for e in later if isinstance(e, Instance) and e.application == application]
+    if any(event.event == "failed" for event in lives):
         return []
+    if any(isinstance(e, Mark) and e.happening is Happening.INPUT_SHARED for e in later):
+        return owners(history, application)
     said = (
-        f"{happened[second].name} was started under the ids of another one, and neither has noticed"
+        f"{lives[0].name} was started under the ids of another one; neither has noticed, and they "
+        "do not share the input"
     )
     return [Anomaly(name="fenced-but-emitting", text=said)]
 

@@ -77,7 +77,7 @@ CLAIMS: Final = (
     Claim("its first new output is visible within {duration:Duration}", "recovered"),
     Claim("the dead letters match the unreadable records under {mode:Mode}", "dead-letters"),
     Claim("99.99 % of all states are visible within 10 seconds", "available"),
-    Claim("one of the two deployments stops loudly or refuses to start", "noticed"),
+    Claim("they share the input, or one of them stops loudly or refuses to start", "noticed"),
     Claim(
         "every output carries the id, timestamp, headers and positions of its input", "preserved"
     ),

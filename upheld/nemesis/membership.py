@@ -8,6 +8,7 @@ import psutil
 from upheld.history import events
 from upheld.history.marks import Happening, Look
 from upheld.kafka.groups import Member
+from upheld.protocol.capabilities import Capability
 from upheld.protocol.messages import Deactivated, Ready, WorkersReply
 from upheld.supervisor.instance import Instance
 from upheld.supervisor.stat import DEAD, stats
@@ -105,38 +106,62 @@ def share(trial: Trial, application: Application) -> None:
         Violated: The input is not shared, or does not move on, in time.
     """
     trial.probes.demand_group(application, "who holds what")
-    busy = min(len(application.running), len(application.places))
-    held: list[tuple[str, ...]] | None = None
-    before: events.Offsets = {}
+    sharing = _Sharing(trial, application)
+    if not sharing.is_reached():
+        raise Violated.one(
+            "stuck",
+            f"{len(application.running)} instances of {trial.manifest.name} run, and "
+            f"{sharing.state}",
+        )
+    trial.mark(Happening.INPUT_SHARED, held=sharing.held)
 
-    def agreed() -> bool:
-        nonlocal held
+
+class _Sharing:
+    """What is seen of instances that are to share the input of an application."""
+
+    def __init__(self, trial: Trial, application: Application) -> None:
+        self._trial = trial
+        self._application = application
+        self._busy = min(len(application.running), len(application.places))
+        self._before: events.Offsets = {}
+        self.held: list[tuple[str, ...]] | None = None
+
+    @property
+    def state(self) -> str:
+        """Return how far they have come."""
+        if self._before:
+            return f"its offsets rest at {self._before}"
+        return f"its members hold {self.held}"
+
+    def is_reached(self) -> bool:
+        """Wait until they share the input and all of it has moved on, and return whether it has."""
+        # A dead member may hold its part until the input that it held has moved on.
+        steps = (self._is_agreed, *(self._has_moved for _ in range(MOVES)), self._is_agreed)
+        within_s = self._trial.rig.progress_s
+        return all(self._trial.recorder.wait(within_s, step) for step in steps)
+
+    def holds_of_members(self) -> bool:
+        """Return whether members of the group hold the input, each partition once."""
+        places = self._application.places
+        held = self.held or []
+        return sum(map(bool, held)) >= self._busy and sorted(chain(*held)) == places
+
+    def _is_agreed(self) -> bool:
+        trial = self._trial
+        application = self._application
         trial.monitor.tick(application)
         trial.probes.observe(application)
         members = trial.reading.groups.members(application.group or "", application.places)
         if members is None:
-            held = None
+            self.held = None
             return False
-        held = [member.inputs for member in members]
-        if _assigns_by_itself(members):
-            return True
-        return sum(map(bool, held)) >= busy and sorted(chain(*held)) == application.places
+        self.held = [member.inputs for member in members]
+        return _assigns_by_itself(members) or self.holds_of_members()
 
-    def moved() -> bool:
-        nonlocal before
-        now = _moved_on(trial, application, before)
-        before = now or before
+    def _has_moved(self) -> bool:
+        now = _moved_on(self._trial, self._application, self._before)
+        self._before = now or self._before
         return now is not None
-
-    # A dead member may hold its part until the input that it held has moved on.
-    steps = (agreed, *(moved for _ in range(MOVES)), agreed)
-    if not all(trial.recorder.wait(trial.rig.progress_s, step) for step in steps):
-        state = f"its offsets rest at {before}" if before else f"its members hold {held}"
-        raise Violated.one(
-            "stuck",
-            f"{len(application.running)} instances of {trial.manifest.name} run, and {state}",
-        )
-    trial.mark(Happening.INPUT_SHARED, held=held)
 
 
 def _assigns_by_itself(members: list[Member]) -> bool:
@@ -151,7 +176,8 @@ def _assigns_by_itself(members: list[Member]) -> bool:
 def start_another(trial: Trial, application: Application) -> None:
     """Start a second deployment under the ids of the first, and end both.
 
-    They run until one of them has noticed the other, or for 10 seconds.
+    They run until one of them has noticed the other, or for 10 seconds. If none has by then, and
+    the design may scale, it is seen whether the second one is one more instance.
     """
     running = application.running
     first = running["a"]
@@ -173,6 +199,10 @@ def start_another(trial: Trial, application: Application) -> None:
         second_refused=second is None,
         first_failed=bool(first.failed),
     )
+    if len(running) > 1 and Capability.SCALE in trial.manifest.capabilities and application.group:
+        sharing = _Sharing(trial, application)
+        if sharing.is_reached() and sharing.holds_of_members():
+            trial.mark(Happening.INPUT_SHARED, held=sharing.held)
     for name in list(running):
         trial.instances.kill(application, name)
     trial.waits.settle(application)

@@ -1,7 +1,7 @@
 """Has another transactional id and another membership at every start.
 
-The mistake is to make ids of the name of a host or a pod. It shows when the application is deployed
-twice: the two share the input.
+The mistake is to make ids of the name of a host or a pod, in a design that is not made for several
+instances. It shows when the application is deployed twice: neither notices.
 """
 
 import uuid
@@ -12,7 +12,7 @@ from upheld.impl.plain import Plain
 
 
 class DrawsItsIdsAnew(Plain):
-    hello = Plain.hello | {"name": "broken/draws_its_ids_anew"}
+    hello = Plain.hello | {"name": "broken/draws_its_ids_anew", "capabilities": ["reusable"]}
 
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
         return super().open(start | {"instance": uuid.uuid4().hex})

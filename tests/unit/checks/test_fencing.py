@@ -273,7 +273,28 @@ class TestHandedOver:
 
 
 class TestNoticed:
-    """Of two deployments under the same ids one stops loudly, or is refused."""
+    """Of two deployments under the same ids one stops loudly or is refused, or both share."""
+
+    def shared(self, *producers: int) -> Story:
+        """Tell that two deployments share the input, and who wrote the rows of one partition."""
+        story = Story()
+        story.start()
+        story.start("b")
+        for number, producer in enumerate(producers):
+            story.row("ada", 5 * (number + 1), number + 1, story.entry(ada=5))
+            story.batch(number, number, producer)
+        story.shares()
+        return story
+
+    def test_one_more_instance(self) -> None:
+        """A design that may scale takes the second one as an instance: each part has one owner."""
+        assert self.shared(7, 7, 8).found("noticed") == []
+
+    def test_two_owners(self) -> None:
+        """Two that write the rows of one partition by turns do not share it."""
+        story = self.shared(7, 8, 7, 8)
+
+        assert [name for name, *_ in story.found("noticed")] == ["fenced-but-emitting"]
 
     @pytest.mark.parametrize("who", ["a", "b", None])
     def test_who_stops(self, who: str | None) -> None:
