@@ -43,6 +43,7 @@ class Deployment:
     inputs: Mapping[str, int]  # topic -> partitions
     directory: Path
     store: Store | None = None  # keeps the state, if the program's parameters name a kind of store
+    rolls: bool = False  # the topic that was made for its table has a new segment every second
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,9 @@ class Deployments:
             compacted=table if program.merged else set(),
             rolling=table if declaration.rolls else set(),
         )
-        return Deployment(name, program, event, outputs, inputs, directory, store)
+        return Deployment(
+            name, program, event, outputs, inputs, directory, store, rolls=declaration.rolls
+        )
 
     def _open_store(self, event: events.Application, directory: Path) -> Store | None:
         """Open the store that the parameters name, if they name one."""

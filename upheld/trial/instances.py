@@ -155,13 +155,25 @@ class Instances:
             raise
 
     def _is_ready(self, application: Application, name: str, ready: Ready) -> None:
-        """Record that an instance holds its input, and ask it for the first keys of its table."""
+        """Record that an instance holds its input, and ask it for the first keys of its table.
+
+        Raises:
+            NotOffered: The scenario needs small segments, which only the harness's own table has.
+        """
         application.group = ready.consumer_group
         application.ready_ms = self.recorder.now_ms
         if ready.table and not application.table:
             application.partitions = self._partitions(ready.table)
             application.table = ready.table
         self.recorder.happened(application, name, "ready", ready=ready)
+        if (
+            application.deployment.rolls
+            and application.writes not in application.event.topics.values()
+        ):
+            raise NotOffered(
+                f"the table of {self.manifest.name} is a topic of its own, {application.writes}, "
+                "and its segments are the design's to set"
+            )
         for key in application.keys[:ASKED_AT_ONCE]:
             self.probes.query(application, key)
 

@@ -1,5 +1,6 @@
 """How instances start and end, and which verdict that is."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -68,6 +69,20 @@ def test_a_ready_instance_is_asked_for_the_first_keys(
         8,
     )
     assert queried == application.keys[:16]
+    assert happened(attempt) == ["started", "ready"]
+
+
+@pytest.mark.parametrize("table", ["changelog", None])
+def test_small_segments_are_those_of_the_table_that_the_harness_made(
+    attempt: Attempt, instances: Instances, table: str | None
+) -> None:
+    """A design whose table is a topic of its own does not offer the row, as soon as it says so."""
+    application = attempt.application("pulse", rolls=True)
+    attempt.instance.replies = [Ready(consumer_group="group", table=table)]
+
+    with pytest.raises(NotOffered, match="a topic of its own") if table else nullcontext():
+        instances.start(application)
+
     assert happened(attempt) == ["started", "ready"]
 
 
