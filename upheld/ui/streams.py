@@ -3,6 +3,9 @@
 A reader such as `head` may go, a terminal may be closed, and the disk of a file may be full. The
 verdict stays what it is, so a command goes on to its end and to its exit code. The loss is known
 afterwards.
+
+What is printed is text: a control character in it is visible, whoever printed it and wherever the
+text came from. A console alone moves the cursor, and guards its own texts.
 """
 
 import errno
@@ -14,7 +17,9 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Final, TextIO
+from typing import IO, TYPE_CHECKING, Any, Final, TextIO, cast
+
+from upheld.text import printable
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -121,6 +126,34 @@ class Stream(io.TextIOWrapper):
         )
 
 
+class Printed(Stream):
+    """Text to an outlet, with all its control characters but the ends of lines visible."""
+
+    def write(self, text: str, /) -> int:
+        """Write a text as it may stand on a terminal; return the number of its characters."""
+        super().write(printable(text))
+        return len(text)
+
+    @property
+    def rich_proxied_file(self) -> IO[str]:
+        """The same stream for a console of rich, which looks for it under this name."""
+        return cast(IO[str], _Console(self))
+
+
+class _Console:
+    """A stream as its console writes to it: colours and movements of the cursor stay."""
+
+    def __init__(self, stream: Printed) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write what the console has made of a text."""
+        return Stream.write(self._stream, text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 @contextmanager
 def lasting() -> Iterator[Callable[[], str | None]]:
     """Let what is printed within the block never fail.
@@ -176,10 +209,10 @@ def _fill() -> None:
 
 def _stream(stream: TextIO | None, descriptor: int) -> TextIO:
     if stream is None:
-        return Stream(Outlet(descriptor), sys.__stderr__)
+        return Printed(Outlet(descriptor), sys.__stderr__)
     try:
         descriptor = stream.fileno()
     except (OSError, ValueError):
         return stream
     stream.flush()
-    return Stream(Outlet(descriptor), stream)
+    return Printed(Outlet(descriptor), stream)
