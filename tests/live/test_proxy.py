@@ -191,7 +191,7 @@ def test_what_is_held_arrives_though_an_earlier_answer_has_nobody_to_go_to(proxy
 def test_a_newer_question_for_versions_is_answered_as_the_broker_does(
     proxy: Proxy, broker: Broker
 ) -> None:
-    """A client that asks too high learns the range, and asks again on the same connection."""
+    """The client learns the range, and asks again on the same connection."""
     host, _, port = proxy.door("a").rpartition(":")
     head = struct.pack(">hhih", 18, 99, 7, 2) + b"me\0"
     answers = []
@@ -205,6 +205,7 @@ def test_a_newer_question_for_versions_is_answered_as_the_broker_does(
     assert answers[0][:6] == struct.pack(">ih", 7, 35)
     assert answers[1] == answers[3]
     assert [exchange.version for exchange in asked(proxy, "api_versions")] == [99, 0]
+    assert all(offer.broker <= offer.proxy for offer in proxy.offers.values()), "it is narrowed"
 
 
 def split_address(address: str) -> tuple[str, int]:

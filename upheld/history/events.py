@@ -421,6 +421,26 @@ class Connection(Event):
     )
 
 
+class Negotiated(Event):
+    """The versions of Kafka's APIs that an instance used through the proxy.
+
+    The proxy offers no version that it cannot read, so they may be older than those that the same
+    clients would use without it.
+    """
+
+    kind: Literal["negotiated"] = "negotiated"
+    at_ms: int
+    application: str
+    name: str
+    through: dict[str, int] = Field(description="API -> the highest version that was used")
+    without: dict[str, int] = Field(
+        description="the same; the broker's highest where the proxy offered no newer one"
+    )
+    hidden: dict[str, int] = Field(
+        default={}, description="the broker's APIs that the proxy does not offer at all"
+    )
+
+
 class Answer(Event):
     """The answer of an instance for a key of its table.
 
@@ -525,6 +545,7 @@ AnyEvent = Annotated[
     | Lag
     | Told
     | Connection
+    | Negotiated
     | Stored
     | Answer
     | Kept

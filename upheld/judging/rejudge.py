@@ -14,12 +14,13 @@ from upheld.checks.needs import Struck
 from upheld.checks.registry import demand
 from upheld.errors import ExitCode, UsageProblem
 from upheld.history import History, events
+from upheld.history.narrowed import narrowed
 from upheld.history.reading import recording
 from upheld.judging.evidence import illustrate
 from upheld.judging.report import demand_reported
 from upheld.judging.scenario import Compared, compared, struck_before
 from upheld.programs import Unreadable
-from upheld.report import RowResult, card, exit_code
+from upheld.report import RowResult, card, exit_code, versions
 from upheld.spec.gherkin import Row
 from upheld.verdicts import Anomaly, Inconclusive, Judged, NotOffered, Verdict, worst_first
 
@@ -93,6 +94,8 @@ def judge(path: Path, drawing: Path | None = None) -> Judgement:
     text = f"{found.verdict}  {begun.scenario}  {begun.design}  ({judged.claims} claims)"
     if found.verdict not in {Verdict.UPHELD, Verdict.UNSUPPORTED}:
         text = card(result, f"upheld judge {path}")
+    elif result.narrowed:
+        text += f"\n  {versions(result)}"
     text += "".join(f"\n  {note}" for note in notes)
     if found.verdict != ended.verdict:
         text += f"\n  the run itself recorded: {ended.verdict}"
@@ -186,6 +189,7 @@ def _result(history: History, ended: events.Ended, found: Judged) -> RowResult:
         reason=found.reason,
         anomalies=list(found.anomalies),
         totals=Counter(a.name for a in found.anomalies),
+        narrowed=narrowed(history),
         marks=[m.model_dump(exclude={"kind"}) for m in history.of(events.Mark)],
         seconds=ended.seconds,
     )

@@ -1,6 +1,6 @@
 """The report of a run: its lines, its table, its cards and its exit code."""
 
-from upheld.report.card import card
+from upheld.report.card import card, versions
 from upheld.report.hints import hints
 from upheld.report.model import (
     FORMAT,
@@ -29,4 +29,5 @@ __all__ = [
     "median_seconds",
     "read",
     "table",
+    "versions",
 ]

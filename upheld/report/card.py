@@ -34,7 +34,12 @@ def card(row: RowResult, reproduce: str) -> str:
         lines.append(
             "  in all    " + ", ".join(f"{count} {name}" for name, count in row.totals.items())
         )
-    for label, shown in (("shrunk", row.shrunk), ("timeline", row.timeline), ("log", row.log)):
+    for label, shown in (
+        ("versions", [versions(row)] if row.narrowed else []),
+        ("shrunk", row.shrunk),
+        ("timeline", row.timeline),
+        ("log", row.log),
+    ):
         lines += [
             f"  {label if number == 0 else '':<9} {line}" for number, line in enumerate(shown)
         ]
@@ -44,3 +49,8 @@ def card(row: RowResult, reproduce: str) -> str:
         lines.append(f"  picture   {row.picture}")
     lines.append(f"  again     {reproduce}")
     return "\n".join(map(visible, lines))
+
+
+def versions(row: RowResult) -> str:
+    """Return the versions that the proxy narrowed for a row; empty if there are none."""
+    return f"through the proxy {', '.join(row.narrowed)}" if row.narrowed else ""

@@ -9,10 +9,10 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
 from upheld.errors import ExitCode
 from upheld.verdicts import Anomaly, Reason, Verdict
 
-# Of report.jsonl. Format 4 has no hashes of histories. Format 3 has no codes of reasons. Format 2
-# calls the version by the package's former name. Format 1, which has no number, has no depths and
-# shards either.
-FORMAT = 5
+# Of report.jsonl. Format 5 has no versions that the proxy narrowed. Format 4 has no hashes of
+# histories. Format 3 has no codes of reasons. Format 2 calls the version by the package's former
+# name. Format 1, which has no number, has no depths and shards either.
+FORMAT = 6
 DEPTHS_SINCE = 2
 LACKING: Final = "this machine has no"  # so began the reason of such a row before format 4
 
@@ -54,6 +54,8 @@ class RowResult(BaseModel):
     marks: list[dict[str, object]] = []
     timeline: list[str] = []  # of a violated row, as `report.timeline` draws it
     log: list[str] = []  # the last lines of each of its instances
+    # Of Kafka's APIs: where clients behind the proxy used older versions than without it.
+    narrowed: list[str] = []
     shrunk: list[str] = []  # the records that are enough for its first anomaly
     attempts: int = 1
     kills: int = 0

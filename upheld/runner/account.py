@@ -21,6 +21,7 @@ from upheld.report import (
     cpu_seconds,
     exit_code,
     median_seconds,
+    versions,
 )
 from upheld.runner.choice import Choice
 from upheld.supervisor.host import Memory
@@ -95,18 +96,19 @@ class RunAccount:
             f"{share} seen within {wait_ms / 1000:.2f} s"
             for share, wait_ms in result.waited_ms.items()
         )
+        notes = known + "".join(f"  ({note})" for note in (waits, versions(result)) if note)
         why = f": {result.reason}" if result.verdict is Verdict.UNSUPPORTED else ""
         is_news = bool(why) and why not in self._said
         self._said.add(why)
         self.progress.finished(
-            f"{self._named(result.design, result.id)} {result.seconds:.1f} "
-            f"s{attempts}{known}{waits and f'  ({waits})'}{why}",
+            f"{self._named(result.design, result.id)} {result.seconds:.1f} s{attempts}{notes}{why}",
             result.verdict,
             style=COLOURS[result.verdict],
             lane=lane,
             is_quiet=result.verdict in {Verdict.UPHELD, Verdict.UNSUPPORTED}
             and not known
-            and not is_news,
+            and not is_news
+            and not result.narrowed,
         )
         if result.verdict in {Verdict.VIOLATED, Verdict.INCONCLUSIVE, Verdict.HARNESS_ERROR}:
             spec = self.choice.specs.get(result.design, result.design)

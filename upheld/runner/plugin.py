@@ -18,6 +18,7 @@ from rich.console import Console
 
 from upheld.errors import MachineProblem, harness_failed, is_interrupt, kept
 from upheld.history import events
+from upheld.history.narrowed import narrowed
 from upheld.judging import prerequisites
 from upheld.judging.claims import sentences_of
 from upheld.judging.evidence import illustrate
@@ -268,6 +269,7 @@ class Plugin(RunAccount):
         if trial:
             result.kills = trial.instances.kills
             result.marks = [m.model_dump(exclude={"kind"}) for m in trial.history.of(events.Mark)]
+            result.narrowed = narrowed(trial.history)
             result.entries = sum(
                 a.input.totals.get("entries", 0) for a in trial.applications.values()
             )

@@ -7,6 +7,7 @@ from typing import Final
 
 from upheld.history import events
 from upheld.history.marks import Happening
+from upheld.injectors.proxy.offers import negotiated
 from upheld.injectors.proxy.rules import EFFECTS
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import (
@@ -302,9 +303,24 @@ class Instances:
             self._shut_door(application, name)
 
     def _shut_door(self, application: Application, name: str) -> None:
-        """Record each connection that an instance made through the proxy, with its requests."""
+        """Record each connection that an instance made through the proxy, with its requests.
+
+        The versions of all of them together come first.
+        """
         assert self.rig.proxy
         exchanges = self.rig.proxy.shut(application.door(name))
+        if exchanges:
+            versions = negotiated(
+                ((exchange.api, exchange.version) for exchange in exchanges), self.rig.proxy.offers
+            )
+            self.recorder.history.add(
+                events.Negotiated(
+                    at_ms=self.recorder.now_ms,
+                    application=application.name,
+                    name=name,
+                    **versions._asdict(),
+                )
+            )
         for connection in dict.fromkeys(exchange.connection for exchange in exchanges):
             own = [exchange for exchange in exchanges if exchange.connection == connection]
             changes = (exchange for exchange in own if exchange.api in EFFECTS)

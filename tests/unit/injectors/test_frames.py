@@ -232,7 +232,7 @@ UNKNOWN = [-1, max(schema_name_map["api_versions"]) + 1, 99, 2**15 - 1]
 
 @pytest.mark.parametrize("version", UNKNOWN)
 def test_a_newer_question_for_versions_is_answered_as_a_broker_does(version: int) -> None:
-    """The client is told which versions of ApiVersions there are, and asks again (KIP-511)."""
+    """The client is told the range of ApiVersions, and asks again (KIP-511)."""
     head = struct.pack(">hhih", API_VERSIONS, version, 7, 2) + b"me"
     asked = parse(head + (b"\0whatever" if version > 0 else b""))
     offered = [(PRODUCE, 0, 9), (API_VERSIONS, 0, 99)]

@@ -193,7 +193,7 @@ def test_a_limit_that_one_shard_broke_fails_the_whole(tmp_path: Path) -> None:
         ({"shard": "1/2"}, "are both shard 1/2"),
         ({"shard": "3/3"}, "Here are shards of 2 and of 3"),
         ({"shard": "4/3"}, "the shard '4/3' is not K/N"),
-        ({"format": 6}, "has format 6, and this version reads 5 at most"),
+        ({"format": 7}, "has format 7, and this version reads 6 at most"),
     ],
 )
 def test_what_does_not_fit_together_is_refused(

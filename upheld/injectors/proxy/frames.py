@@ -27,6 +27,7 @@ from kio.static.primitive import i16, i32
 from kio.static.protocol import Entity, Header, RequestPayload, ResponsePayload
 
 from upheld.injectors.proxy.bounds import TooManyError, end_of
+from upheld.injectors.proxy.offers import Offer, offer_of
 
 PRODUCE: Final = 0
 FETCH: Final = 1
@@ -125,7 +126,7 @@ class Request:
 
     @property
     def is_unknown(self) -> bool:
-        """True if it is an ApiVersions of no known version, which a broker answers all the same."""
+        """True for an ApiVersions of no known version, which a broker answers too."""
         return self.api_key == API_VERSIONS and self.version not in _known_versions()
 
     @property
@@ -242,6 +243,14 @@ def names(metadata: Entity) -> dict[TopicKey, str]:
     return named
 
 
+def offers(versions: Entity) -> dict[str, Offer]:
+    """Return what a broker's answer to ApiVersions offers; nothing if it is an error."""
+    if error_of(versions):
+        return {}
+    apis = cast(_Versions, versions).api_keys or ()
+    return dict(offer_of(api.api_key, api.max_version) for api in apis)
+
+
 def stand_in(request: Request) -> bytes:
     """Return a request that changes nothing, to be answered in place of another one."""
     return _HEAD.pack(API_VERSIONS, 0, request.correlation_id) + NO_CLIENT_ID
@@ -287,11 +296,10 @@ def limited(versions: _Versions) -> _Versions:
     The lowest versions stay: librdkafka reads from Produce's whether a broker knows its
     compression.
     """
-    known = {key: max(schema_name_map[name]) for key, name in api_key_map.items()}
     kept = tuple(
-        replace(api, max_version=i16(min(api.max_version, known[api.api_key])))
+        replace(api, max_version=i16(offer_of(api.api_key, api.max_version)[1].passed))
         for api in versions.api_keys or ()
-        if api.api_key in known
+        if api.api_key in api_key_map
     )
     return versions if kept == (versions.api_keys or ()) else replace(versions, api_keys=kept)
 

@@ -23,6 +23,7 @@ from kio.static.protocol import Entity
 
 from upheld.injectors.proxy.errors import Moment, refusal
 from upheld.injectors.proxy.frames import (
+    API_VERSIONS,
     METADATA,
     PRODUCE,
     NoRequestError,
@@ -34,11 +35,13 @@ from upheld.injectors.proxy.frames import (
     error_of,
     fall_back,
     names,
+    offers,
     parse,
     places,
     rewrite,
     stand_in,
 )
+from upheld.injectors.proxy.offers import Offer
 from upheld.injectors.proxy.rules import Exchange, Rule
 from upheld.threads import Heard
 
@@ -76,6 +79,7 @@ class Proxy:
         self.breach = ""  # the first thing since then that a broker would not take either
         self.rules: list[Rule] = []
         self.topics: dict[TopicKey, str] = {}  # id -> name, as clients were told
+        self.offers: dict[str, Offer] = {}  # API -> its versions, as brokers said
         self.connections = 0
         self._counts: Counter[tuple[str, str]] = Counter()
         self._listeners: dict[tuple[str, Node], tuple[Node, asyncio.Task[asyncio.Server]]] = {}
@@ -461,7 +465,8 @@ class _Connection:
         """Return the broker's answer as a message, or None where no rule or table needs it."""
         exchange.answered_s = time.monotonic()
         rule = self.proxy.due_rule(exchange, "after")
-        if not rule and not exchange.fault and request.api_key != METADATA:
+        is_learnt_from = request.api_key in {METADATA, API_VERSIONS}
+        if not rule and not exchange.fault and not is_learnt_from:
             return None
         own = decode(request, frame)[1]
         if rule or exchange.fault:
@@ -470,6 +475,8 @@ class _Connection:
             rule.pass_over()
         if request.api_key == METADATA:
             self.proxy.topics |= names(own)
+        if request.api_key == API_VERSIONS:
+            self.proxy.offers |= offers(own)
         return own
 
     async def _apply_rule(self, exchange: Exchange, moment: Moment) -> Rule | None:
