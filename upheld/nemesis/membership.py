@@ -1,6 +1,7 @@
 """Acts on instances beside others: deaths, a second deployment, a switch."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import chain
 
 import psutil
@@ -9,8 +10,8 @@ from upheld.history import events
 from upheld.history.marks import Happening, Look
 from upheld.kafka.groups import Member
 from upheld.protocol.capabilities import Capability
-from upheld.protocol.messages import Deactivated, Ready, WorkersReply
-from upheld.supervisor.instance import Instance
+from upheld.protocol.messages import Deactivated, Message, Ready, WorkersReply
+from upheld.supervisor.instance import Instance, Overdue
 from upheld.supervisor.stat import DEAD, stats
 from upheld.trial.application import Application
 from upheld.trial.instances import Launch
@@ -217,14 +218,14 @@ def switch_clusters(trial: Trial, application: Application, within_ms: int) -> N
         within_ms: The time that is promised, from the order on.
 
     Raises:
-        Violated: The new cluster has no output.
+        Violated: The new cluster has no output, or a cluster does not answer the order in time.
         AdapterBreach: A cluster answers the order with an error.
     """
     old = application.running["a"]
     new = application.running["green"]
     trial.waits.watch(application, trial.now_ms + BESIDE_MS)
     trial.mark(Happening.CLUSTERS_SWITCHED)
-    handed_over = old.deactivate()
+    handed_over = _in_time(trial, old.deactivate)
     if not isinstance(handed_over, Deactivated):
         raise AdapterBreach(
             f"{trial.manifest.name} answered deactivate with an error: {handed_over}"
@@ -233,7 +234,7 @@ def switch_clusters(trial: Trial, application: Application, within_ms: int) -> N
     trial.probes.ends(application, Look.HANDED_OVER)
     trial.probes.observe(application)
     known = trial.probes.outputs_seen(application)
-    ready = new.activate(handed_over.emitted_through)
+    ready = _in_time(trial, partial(new.activate, handed_over.emitted_through))
     if not isinstance(ready, Ready):
         raise AdapterBreach(f"{trial.manifest.name} answered activate with an error: {ready}")
     trial.recorder.happened(application, "green", "active", ready=ready)
@@ -252,6 +253,18 @@ def switch_clusters(trial: Trial, application: Application, within_ms: int) -> N
         )
     trial.waits.watch(application, trial.now_ms + BESIDE_MS)
     trial.instances.stop(application, "a")
+
+
+def _in_time(trial: Trial, order: Callable[[], Message]) -> Message:
+    """Give a cluster an order, and return its answer.
+
+    Raises:
+        Violated: It does not answer by the deadline.
+    """
+    try:
+        return order()
+    except Overdue as overdue:
+        raise Violated.one("late", f"{trial.manifest.name} is late: {overdue}") from None
 
 
 def _position(

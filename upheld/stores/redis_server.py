@@ -140,7 +140,9 @@ class Redis:
         self._prefix = f"{application_id}:"
         self._server = None if given else _server(run, folder)
         self.address = self._server.address if self._server else given
-        self._client = Client.from_url(self.address, decode_responses=True)
+        self._client = Client.from_url(
+            self.address, decode_responses=True, encoding_errors="replace"
+        )
         self._writes: list[_Seen] = []
         self._reported = 0
         self._kept: list[Kept] | None = None  # what is in it while it is down
@@ -203,6 +205,7 @@ class Redis:
         found = (
             (str(name).removeprefix(self._prefix), cast(dict[str, str], self._client.hgetall(name)))
             for name in names
+            if self._client.type(name) == "hash"  # anything else holds no rows
         )
         return [
             Kept(stage, key, value)

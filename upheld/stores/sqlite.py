@@ -8,7 +8,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from upheld.stores.layout import Kept, Written
 from upheld.supervisor.reaper import RunScope
@@ -31,6 +31,8 @@ CREATE TRIGGER no_{event} BEFORE {event} ON state BEGIN
 END;
 """
 _HELD_S: Final = 10.0  # how long a write of the design may hold the lock
+# What a design can make of its file: the table is gone, or the file is no database any more.
+_NO_ROWS: Final = {sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
 class Sqlite:
@@ -44,6 +46,7 @@ class Sqlite:
         self._db = sqlite3.connect(
             self.address, isolation_level=None, timeout=_HELD_S, check_same_thread=False
         )
+        self._db.text_factory = _decoded
         self._db.execute("PRAGMA journal_mode = WAL")  # readers wait for no writer
         self._db.executescript(
             _TABLES + _TRIGGER.format(event="INSERT") + _TRIGGER.format(event="UPDATE")
@@ -51,18 +54,30 @@ class Sqlite:
         self._known = 0
 
     def rows(self) -> list[Kept]:
-        """Return all rows that are kept."""
-        found = self._db.execute("SELECT stage, key, value FROM state ORDER BY stage, key")
-        return [Kept(*row) for row in found]
+        """Return all rows that are kept; what a design wrote is read as text, whatever it is."""
+        found = self._found("SELECT stage, key, value FROM state ORDER BY stage, key")
+        return [Kept(*map(_text, row)) for row in found]
+
+    def _found(self, statement: str, *values: int) -> list[tuple[Any, ...]]:
+        """Return the rows of a statement, and none where the design has left no such table."""
+        try:
+            return self._db.execute(statement, values).fetchall()
+        except sqlite3.DatabaseError as error:
+            if error.sqlite_errorcode not in _NO_ROWS:
+                raise
+            return []
 
     def writes(self) -> list[Written]:
         """Return the writes since the last call."""
-        found = self._db.execute(
+        found = self._found(
             "SELECT number, at_ms, stage, key FROM writes WHERE number > ? ORDER BY number",
-            [self._known],
-        ).fetchall()
+            self._known,
+        )
         self._known = found[-1][0] if found else self._known
-        return [Written(time.time() - at_ms / 1000, stage, key) for _, at_ms, stage, key in found]
+        return [
+            Written(time.time() - at_ms / 1000, _text(stage), _text(key))
+            for _, at_ms, stage, key in found
+        ]
 
     def version(self) -> int:
         """Return a number that changes when another client has written."""
@@ -96,3 +111,14 @@ class Sqlite:
     def close(self) -> None:
         """Close the file."""
         self._db.close()
+
+
+def _text(cell: object) -> str:
+    """Return a cell as text; NULL is empty."""
+    if isinstance(cell, bytes):
+        return _decoded(cell)
+    return "" if cell is None else str(cell)
+
+
+def _decoded(data: bytes) -> str:
+    return data.decode(errors="replace")

@@ -20,7 +20,7 @@ from upheld.protocol.messages import (
     Unsupported,
 )
 from upheld.supervisor.costs import peak_bytes
-from upheld.supervisor.instance import Instance, Silence
+from upheld.supervisor.instance import Instance, Overdue, Silence
 from upheld.trial.application import Application
 from upheld.trial.probes import Probes
 from upheld.trial.recorder import Recorder
@@ -256,18 +256,35 @@ class Instances:
             application: The application that it runs.
             name: The name of the instance.
             twice: Whether a reusable instance, which still runs after its stop, is stopped again.
+
+        Raises:
+            Violated: It is not closed in time, or fails beside others.
+            AdapterBreach: It answers at once that it does not close.
         """
         instance = application.running.pop(name)
         self._weigh(instance)
         for _ in range(1 + (twice and "reusable" in self.manifest.capabilities)):
-            reply = instance.stop(STOP_MS)
+            began_ms = self.recorder.now_ms
+            try:
+                reply = instance.stop(STOP_MS)
+            except Overdue as overdue:
+                raise self._not_closed(str(overdue)) from None
             if not isinstance(reply, Stopped):
                 text = f"{self.manifest.name} answered stop with {reply.type}: {reply.message}"
+                if isinstance(reply, Error) and self.recorder.now_ms - began_ms >= STOP_MS:
+                    raise self._not_closed(text)
                 if twice or application.running:
                     raise Violated.one("stuck", text)
                 raise AdapterBreach(text)
             self.recorder.happened(application, name, "stopped")
         self.rig.pool(self.manifest).give_back(instance)
+
+    def _not_closed(self, said: str) -> Violated:
+        """Return the verdict on an instance that does not finish its work by a stop's deadline."""
+        design = self.manifest.name
+        return Violated.one(
+            "late", f"{design} is not closed {STOP_MS / 1000:g} s after stop: {said}"
+        )
 
     def gave_up(self, application: Application, name: str) -> None:
         """Record that an instance has failed, and take it away."""

@@ -41,6 +41,45 @@ def test_every_write_to_the_file_leaves_a_line(tmp_path: Path) -> None:
         store.close()
 
 
+def test_a_file_that_holds_no_row_is_read_all_the_same(tmp_path: Path) -> None:
+    """Cells of any type are text, and a table that the design has dropped has no rows.
+
+    What is wrong with them is the design's, and a check says it.
+    """
+    with RunScope() as run:
+        store = Sqlite(run, tmp_path, "app")
+        design = sqlite3.connect(store.address, timeout=0, isolation_level=None)
+        design.execute("INSERT INTO state VALUES ('balances', 'ada', NULL)")
+        design.execute("INSERT INTO state VALUES ('balances', 'bob', X'FF')")
+        design.execute("INSERT INTO state VALUES ('balances', 'eve', 7)")
+
+        assert store.rows() == [
+            ("balances", "ada", ""),
+            ("balances", "bob", "\ufffd"),
+            ("balances", "eve", "7"),
+        ]
+        assert [write[2] for write in store.writes()] == ["ada", "bob", "eve"]
+        design.execute("DROP TABLE state")
+        design.execute("DROP TABLE writes")
+        assert (store.rows(), store.writes()) == ([], [])
+        design.close()
+        store.close()
+
+
+@pytest.mark.skipif(shutil.which("redis-server") is None, reason="there is no redis-server on PATH")
+def test_a_server_that_holds_no_row_is_read_all_the_same(tmp_path: Path) -> None:
+    """A key that is no hash holds no rows, and bytes that are no text are read as text."""
+    with RunScope() as run:
+        store = Redis(run, tmp_path, "app")
+        design = redis.Redis.from_url(store.address, socket_timeout=0.2, retry=None)
+        design.set("app:balances", "1")
+        design.hset("app:totals", "ada", b"\xff")
+
+        assert store.rows() == [("totals", "ada", "\ufffd")]
+        design.close()
+        store.close()
+
+
 @pytest.mark.skipif(shutil.which("redis-server") is None, reason="there is no redis-server on PATH")
 def test_every_write_to_the_server_is_told(tmp_path: Path) -> None:
     """One command may write many fields, whatever their values hold.

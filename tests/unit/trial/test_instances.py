@@ -19,6 +19,7 @@ from upheld.protocol.messages import (
     Stopped,
     Unsupported,
 )
+from upheld.supervisor.instance import Overdue
 from upheld.trial.instances import Instances, Launch
 from upheld.verdicts import AdapterBreach, NotOffered, Violated
 
@@ -180,6 +181,49 @@ def test_only_what_still_runs_is_stopped_twice(
     assert len(instance.asked) == stops
     assert attempt.given_back == [instance]
     assert application.running == {}
+
+
+@pytest.mark.parametrize("others", [False, True], ids=["alone", "beside others"])
+@pytest.mark.parametrize("says_so", [False, True], ids=["silent", "says so"])
+def test_an_instance_that_is_not_closed_in_time_is_late(
+    attempt: Attempt,
+    instances: Instances,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    others: bool,
+    says_so: bool,
+) -> None:
+    """Its work is not done by the deadline, and the adapter is not to blame for that."""
+
+    def stop(deadline_ms: int) -> Message:
+        attempt.recorder.wait(deadline_ms / 1000, lambda: False)
+        if says_so:
+            return Error(definite=False, message="not flushed yet")
+        raise Overdue("no answer to stop")
+
+    application = attempt.application()
+    application.running["a"] = instance = as_running(Stopped())
+    if others:
+        application.running["b"] = as_running(Stopped())
+    monkeypatch.setattr(instance, "stop", stop)
+
+    with pytest.raises(Violated) as violated:
+        instances.stop(application)
+
+    (anomaly,) = violated.value.anomalies
+    assert anomaly.name == "late"
+    assert "is not closed 10 s after stop" in anomaly.text
+
+
+def test_an_adapter_that_refuses_a_stop_at_once_is_to_blame(
+    attempt: Attempt, instances: Instances
+) -> None:
+    """It has not tried to finish its work."""
+    application = attempt.application()
+    application.running["a"] = as_running(Error(definite=True, message="no"))
+
+    with pytest.raises(AdapterBreach, match="answered stop with error: no"):
+        instances.stop(application)
 
 
 def test_a_kill_is_counted(attempt: Attempt, instances: Instances) -> None:
