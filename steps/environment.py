@@ -94,9 +94,12 @@ def befallen(scene: Scene, fate: str) -> None:
                 disks.run_full(scene.trial, application)
 
 
-@when(parsers.parse("the file that it wrote last is torn"))
+@when(parsers.parse("the newest file that it reads back is torn"))
 def torn(scene: Scene) -> None:
-    """Leave the first half of one file while the application is down."""
+    """Leave the first half of one file while the application is down.
+
+    The starts of earlier attempts tell which files it reads back.
+    """
     for application in scene.subjects():
         disks.tear(scene.trial, application)
 

@@ -38,7 +38,7 @@ Headers = tuple[tuple[str, bytes | None], ...]
 
 
 class Ending(NamedTuple):
-    """What the last headers of a dead letter say."""
+    """The reason and the place of a dead letter, by its last headers."""
 
     reason: bytes | None
     place: str  # topic-partition@offset
@@ -46,7 +46,7 @@ class Ending(NamedTuple):
 
 
 def ending_of(letter: Record) -> Ending | None:
-    """Return what the last headers of a dead letter say; None if they are of neither set."""
+    """Read the last headers of a dead letter; None if they are of neither set."""
     before, last = letter.headers[: -len(ADDED)], letter.headers[-len(ADDED) :]
     if tuple(name for name, _ in last) == ADDED:
         return _ending(before, "reason", dict(last))

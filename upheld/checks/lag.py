@@ -149,7 +149,8 @@ def gap_named(history: History, application: str) -> list[Anomaly]:
 def file_named(history: History, application: str) -> list[Anomaly]:
     """Check that a design that stopped after one of its files was torn named the file.
 
-    A file whose name is a number is named by its folder.
+    A file whose name is a number is named by its folder. Inconclusive if the design went on, and
+    was not seen to read the file.
     """
     view = view_of(history, application)
     events = history.events
@@ -160,6 +161,11 @@ def file_named(history: History, application: str) -> list[Anomaly]:
     )
     failed = (e for e in events[at:] if isinstance(e, Instance) and e.application == application)
     said = next((e.detail for e in failed if e.event == "failed"), None)
+    is_read = any(
+        isinstance(e, Mark) and e.happening is Happening.TORN_FILE_READ for e in events[at:]
+    )
+    if said is None and not is_read:
+        raise Inconclusive(f"{torn} is torn, and no start was seen to read it")
     if said is None or names_file(said, torn):
         return view.foreign
     return [

@@ -127,6 +127,7 @@ class Happening(StrEnum):
     START_REFUSED = "start-refused", None, "refused to start"
     INPUT_SHARED = "input-shared", None, "the input is shared"
     INPUT_LEFT = "input-left", None, "stopped in the middle of its input"
+    TORN_FILE_READ = "torn-file-read", None, "the torn file was read"
     RECOVERED = "recovered", None, "recovered"
     ROWS_GONE_SOON = "rows-gone-soon", None, "rows have gone right after they came"
     ROWS_MOVED = "rows-moved", None, "rows have moved across the partitions of their partners"

@@ -6,12 +6,15 @@ A disk that can be filled is a small file system in memory. The kernel lets root
 import ctypes
 import os
 
+from upheld.history.events import Mark
+from upheld.history.evidence import TornFile
 from upheld.history.marks import Happening
 from upheld.supervisor.folders import Folder
+from upheld.supervisor.reads import KnownReads, Reads
 from upheld.trial.application import Application
 from upheld.trial.instances import Launch
 from upheld.trial.trial import Trial
-from upheld.verdicts import MachineLacks, MarkMissed, NotOffered
+from upheld.verdicts import Inconclusive, MachineLacks, MarkMissed, NotOffered
 
 FULL_S = 3.0
 PIECE_BYTES = 1 << 16
@@ -59,24 +62,64 @@ def run_full(trial: Trial, application: Application) -> None:
 
 
 def tear(trial: Trial, application: Application) -> None:
-    """Cut off the second half of the file that was written last, and mark which it is.
+    """Cut off the second half of the newest file that a start reads, and mark which it is.
 
-    The application is down.
+    The application is down. Which files a start reads is known from the starts before, of other
+    attempts at this design and program. Before the first one it is the newest file.
 
     Raises:
         NotOffered: The design keeps no file with anything in it.
     """
     disks = application.disks
-    files = [(changed_ns, file) for file, size_bytes, changed_ns in files_of(disks) if size_bytes]
+    known = _known_reads(trial, application)
+    files = [
+        (known.rank(file), changed_ns, file)
+        for file, size_bytes, changed_ns in files_of(disks)
+        if size_bytes
+    ]
     if not files:
         raise NotOffered(f"{trial.manifest.name} keeps no file that could be torn")
-    _, torn = max(files)
+    *_, torn = max(files)
     size_bytes, left_bytes = disks.halve(torn)
     trial.mark(Happening.FILE_TORN, file=torn, size_bytes=size_bytes, left_bytes=left_bytes)
 
 
 def start_torn(trial: Trial, application: Application) -> None:
-    """Start instance a on torn disks; if it stops loudly, start it on their copy."""
+    """Start instance a on torn disks; if it stops loudly, start it on their copy.
+
+    Raises:
+        MarkMissed: It goes on, and has read other files than the torn one.
+        Inconclusive: It goes on, and has read no file that was there.
+    """
+    torn = next(
+        TornFile.of(mark).file
+        for mark in reversed(list(trial.history.of(Mark)))
+        if mark.happening is Happening.FILE_TORN
+    )
+    with Reads(application.disks, torn) as reads:
+        goes_on = _goes_on(trial, application)
+        read = reads.names()
+    _known_reads(trial, application).learn(read, torn)
+    if torn in read:
+        trial.mark(Happening.TORN_FILE_READ, file=torn)
+    elif goes_on:
+        how = f"{trial.manifest.name} did not read {torn}, which was torn"
+        if not read:
+            raise Inconclusive(f"{how}, nor any other file that was on its disks")
+        raise MarkMissed(how)
+    if not goes_on:
+        set_back(trial, application)
+        trial.instances.start(application)
+
+
+def _known_reads(trial: Trial, application: Application) -> KnownReads:
+    """Return what starts of this design were seen to read in this program."""
+    key = trial.manifest.name, application.program.name
+    return trial.rig.known_reads.setdefault(key, KnownReads())
+
+
+def _goes_on(trial: Trial, application: Application) -> bool:
+    """Start instance a, and return whether it drains its input without a loud stop."""
     instance = trial.instances.start(application, launch=Launch(may_refuse=True))
     if instance is not None:
         trial.recorder.wait(
@@ -84,12 +127,11 @@ def start_torn(trial: Trial, application: Application) -> None:
         )
         if not instance.failed:
             trial.monitor.tick(application)
-            return
+            return True
         trial.instances.gave_up(application, "a")
     else:
         trial.instances.let_go(application, "a")
-    set_back(trial, application)
-    trial.instances.start(application)
+    return False
 
 
 def files_of(folder: Folder) -> set[tuple[str, int, int]]:

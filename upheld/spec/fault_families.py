@@ -25,7 +25,7 @@ SENTENCES: Final[dict[str, Family]] = {
     r"\bits store is (locked|slow|down|full)\b": Family.STORE,
     r"\bits local state is wiped\b": Family.DISK,
     r"\bits disks (are set back|run full)\b": Family.DISK,
-    r"\bthe file that it wrote last is torn\b": Family.DISK,
+    r"\bthe newest file that it reads back is torn\b": Family.DISK,
     r"\bits wall clock jumps\b": Family.CLOCK,
     r"\b(republished|rehomed|aborted) records\b": Family.INPUT,
     r"\bsome records of its input cannot be read\b": Family.INPUT,

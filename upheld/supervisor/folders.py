@@ -8,6 +8,7 @@ holds folders and regular files; anything else there is the design's breach.
 import contextlib
 import errno
 import os
+import re
 import shutil
 import stat
 from collections import Counter
@@ -23,6 +24,7 @@ from upheld.verdicts import AdapterBreach
 
 MOST_DEPTH: Final = 64
 CHUNK_BYTES: Final = 1 << 20
+UNIQUE: Final = re.compile(r"[0-9a-f]{8}(?:-?[0-9a-f]{4}){3}-?[0-9a-f]{12}|\d+")
 _SHOWN_CHARS: Final = 200
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _CHANGE: Final = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -37,6 +39,11 @@ _KINDS: Final = {
     stat.S_IFREG: "a file",
     stat.S_IFDIR: "a folder",
 }
+
+
+def kind_of(name: str) -> str:
+    """Return the kind of a file: its name with N for each number and unique id."""
+    return UNIQUE.sub("N", name)
 
 
 class File(NamedTuple):
@@ -181,6 +188,12 @@ class Folder:
         if len(content) > most_bytes:
             raise self._odd(self._path(name), f"has more than {most_bytes} bytes")
         return content
+
+    @contextlib.contextmanager
+    def opened(self, name: str) -> Iterator[int]:
+        """Yield the descriptor of a file, which is not read."""
+        with self._at(name, _READ) as file:
+            yield file.fileno()
 
     def keep(self, name: str, copies: "Folder", copy: str) -> None:
         """Copy a file to a new one in a folder of copies."""

@@ -19,6 +19,7 @@ from upheld.kafka.reading import Reading
 from upheld.protocol.manifest import Manifest
 from upheld.supervisor.instance import Instance
 from upheld.supervisor.pool import Pool
+from upheld.supervisor.reads import KnownReads
 from upheld.supervisor.reaper import RunScope
 from upheld.ui.console import waiting
 from upheld.verdicts import AdapterBreach, HarnessError, MachineLacks
@@ -46,6 +47,8 @@ class Rig:
     proxy: Proxy | None = None
     pools: dict[str, Pool] = field(default_factory=dict)
     disk: Disk | None = None  # where designs are watched
+    # (design, program) -> what its starts were seen to read
+    known_reads: dict[tuple[str, str], KnownReads] = field(default_factory=dict)
     cluster: "Rig | None" = None  # the same on three brokers, while rows want them
 
     def on_a_cluster(self) -> "Rig":

@@ -170,20 +170,36 @@ class TestFileNamed:
                 "storage: batch 3 cannot be read",
                 ["stuck"],
             ),  # a number says nothing
-            ("durable/waiting-7.json", None, []),
         ],
     )
-    def test_what_is_said(self, torn: str, said: str | None, found: list[str]) -> None:
+    def test_what_is_said(self, torn: str, said: str, found: list[str]) -> None:
         """A word before the file was torn is about something else."""
+        story = self.torn(torn)
+        story.history.add(
+            Instance(at_ms=3, application="app", name="a", event="failed", detail=said)
+        )
+
+        assert [name for name, _, _ in story.found("file-named")] == found
+
+    def test_read_and_survived(self) -> None:
+        """A design may go on if the file was read; then its outputs tell whether it is right."""
+        story = self.torn("durable/waiting-7.json")
+        story.history.add(Mark(at_ms=3, fault="", happening=Happening.TORN_FILE_READ, evidence={}))
+
+        assert story.found("file-named") == []
+
+    def test_read_by_nobody(self) -> None:
+        """That a design goes on shows nothing if it did not read the file."""
+        with pytest.raises(Inconclusive, match="no start was seen to read it"):
+            self.torn("state/OPTIONS-7").found("file-named")
+
+    @staticmethod
+    def torn(file: str) -> Story:
+        """Tell a batcher that has stopped once before this file was torn."""
         story = Story("batcher")
         story.start()
         story.history.add(
             Instance(at_ms=1, application="app", name="a", event="failed", detail="storage: 3")
         )
-        story.history.add(Mark(at_ms=2, fault=Happening.FILE_TORN.text, evidence={"file": torn}))
-        if said:
-            story.history.add(
-                Instance(at_ms=3, application="app", name="a", event="failed", detail=said)
-            )
-
-        assert [name for name, _, _ in story.found("file-named")] == found
+        story.history.add(Mark(at_ms=2, fault=Happening.FILE_TORN.text, evidence={"file": file}))
+        return story

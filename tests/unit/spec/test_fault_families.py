@@ -41,7 +41,7 @@ QUIET = (  # lines that do something and strike nothing, by how they begin
         ("the response to its next Produce is lost with its connection", {Family.REQUEST}),
         ("the broker restarts after a crash with a transaction open", {Family.BROKER}),
         ("its store is slow for 3 seconds", {Family.STORE}),
-        ("the file that it wrote last is torn", {Family.DISK}),
+        ("the newest file that it reads back is torn", {Family.DISK}),
         ("its wall clock jumps 60 seconds back", {Family.CLOCK}),
         ("4000 republished records over 64 keys are in its input", {Family.INPUT}),
         ("a record that is no JSON arrives in its input", {Family.INPUT}),

@@ -28,7 +28,7 @@ from typing import Final, NamedTuple
 
 from upheld import commands
 from upheld.injectors.disk.shim import MACHINES
-from upheld.supervisor.folders import Folder
+from upheld.supervisor.folders import Folder, kind_of
 from upheld.supervisor.guarded import Child, Guarded, Spawn
 from upheld.text import escaped
 from upheld.threads import Heard
@@ -70,7 +70,6 @@ EFFECTS: Final = {
 WRITABLE: Final = os.O_WRONLY | os.O_RDWR
 PATH_BYTES: Final = 4096
 KEPT: Final = "durable"  # stands for shared storage; all other folders are an instance's own
-UNIQUE: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\d+")
 LISTENER_S: Final = 10.0
 NO_LISTENER: Final = "this kernel asks nobody about system calls; Linux 5.5 or later does"
 
@@ -96,7 +95,7 @@ class Effect:
         Numbers and unique ids are written as N, so that files of a kind are alike.
         """
         name = escaped(str(self.path.relative_to(self.folder)))
-        return f"{self.call}:{UNIQUE.sub('N', name)}"
+        return f"{self.call}:{kind_of(name)}"
 
 
 @dataclass

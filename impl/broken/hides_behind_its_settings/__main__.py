@@ -1,0 +1,32 @@
+"""Takes a file that it cannot read for one that is not there, and notes its settings after it.
+
+The mistake is that of `takes_half_a_file_for_none`. It shows only where the file is torn that the
+next start reads: the newest file on its disk holds the settings, and nobody reads them. RocksDB's
+OPTIONS are such a file.
+"""
+
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from upheld.adapter import Failed, serve
+from upheld.impl.plain import Plain
+
+
+class HidesBehindItsSettings(Plain):
+    hello = Plain.hello | {"name": "broken/hides_behind_its_settings"}
+
+    def kept_as(self, name: str) -> dict[str, Any]:
+        with suppress(Failed):
+            return super().kept_as(name)
+        return {}
+
+    def keep(self) -> str:
+        name = super().keep()
+        settings = Path(self.start["durable_dir"], "OPTIONS")
+        settings.write_text(json.dumps(self.start["parameters"]), encoding="utf-8")
+        return name
+
+
+serve(HidesBehindItsSettings())

@@ -1,0 +1,119 @@
+"""A file is torn that the next start reads; where it was not read, nothing is shown."""
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from upheld.history import History
+from upheld.history.events import Mark
+from upheld.history.marks import Happening
+from upheld.nemesis import disks
+from upheld.supervisor.folders import Folder
+from upheld.verdicts import Inconclusive, MarkMissed
+
+CONTENT = "0123456789"
+
+
+class Torn:
+    """A trial of a design that keeps its states, and writes its settings last."""
+
+    def __init__(self, folder: Path, reads: Callable[[Path], object], *, stops: bool = False):
+        self.folder = folder
+        self.history = History()
+        self.instance = SimpleNamespace(is_over=True, failed=None)
+        self.starts = 0
+        self.reads = reads
+        self.stops = stops
+        self.known: dict[tuple[str, str], Any] = {}
+
+    def attempt(self) -> list[Happening]:
+        """Tear a file and start; return the marks."""
+        self.history = History()
+        self.starts = 0
+        disk = Folder(self.folder, f"disk-{len(list(self.folder.iterdir()))}")
+        disk.make()
+        for name in ("state-7", "settings"):
+            (disk.path / name).write_text(CONTENT)
+        application: Any = SimpleNamespace(
+            disks=disk,
+            kept=Folder(self.folder, f"{disk.name}-kept"),
+            program=SimpleNamespace(name="ledger"),
+        )
+        disks.keep(application)
+        trial: Any = SimpleNamespace(
+            manifest=SimpleNamespace(name="design", local_state=True),
+            history=self.history,
+            mark=lambda happening, **evidence: self.history.add(
+                Mark(at_ms=1, fault="", happening=happening, evidence=evidence)
+            ),
+            rig=SimpleNamespace(known_reads=self.known, progress_s=1),
+            recorder=SimpleNamespace(wait=lambda _, condition: condition()),
+            monitor=SimpleNamespace(tick=lambda _: None, is_drained=lambda _: True),
+            instances=SimpleNamespace(start=self.start, let_go=lambda *_: None),
+        )
+        disks.tear(trial, application)
+        disks.start_torn(trial, application)
+        return [mark.happening for mark in self.history.of(Mark) if mark.happening]
+
+    def start(self, application: Any, **_: object) -> Any:
+        """Start, and stop at the first half of a file if the design does that."""
+        self.starts += 1
+        self.reads(application.disks.path)
+        return None if self.stops and self.starts == 1 else self.instance
+
+    @property
+    def file(self) -> str:
+        """The file that was torn."""
+        return str(next(mark for mark in self.history.of(Mark)).evidence["file"])
+
+
+def states(disk: Path) -> str:
+    """Read the states alone."""
+    return (disk / "state-7").read_text()
+
+
+def everything(disk: Path) -> list[str]:
+    """Read all files."""
+    return [file.read_text() for file in disk.iterdir()]
+
+
+def nothing(_: Path) -> None:
+    """Read no file."""
+
+
+def test_the_newest(tmp_path: Path) -> None:
+    """Of all files that are read the newest one is torn, and read in half."""
+    torn = Torn(tmp_path, everything)
+
+    assert torn.attempt() == [Happening.FILE_TORN, Happening.TORN_FILE_READ]
+    assert torn.file == "settings"
+
+
+def test_the_next_attempt_knows(tmp_path: Path) -> None:
+    """The first start shows which file is read, and the next attempt tears that one."""
+    torn = Torn(tmp_path, states)
+
+    with pytest.raises(MarkMissed, match="design did not read settings, which was torn"):
+        torn.attempt()
+
+    assert torn.attempt() == [Happening.FILE_TORN, Happening.TORN_FILE_READ]
+    assert torn.file == "state-7"
+
+
+def test_nothing_is_read(tmp_path: Path) -> None:
+    """A design that reads no file would not read the next one."""
+    with pytest.raises(Inconclusive, match="nor any other file") as ended:
+        Torn(tmp_path, nothing).attempt()
+
+    assert not isinstance(ended.value, MarkMissed)
+
+
+def test_a_loud_stop(tmp_path: Path) -> None:
+    """A design that stops is judged by its words, whether or not the read was seen."""
+    torn = Torn(tmp_path, nothing, stops=True)
+
+    assert torn.attempt() == [Happening.FILE_TORN, Happening.DISK_SET_BACK]
+    assert torn.starts == 2
