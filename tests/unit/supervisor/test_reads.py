@@ -1,4 +1,4 @@
-"""What a start reads back is seen, by the file and not by its name."""
+"""The files that a start reads back are seen, by the file and not by its name."""
 
 import os
 from pathlib import Path
@@ -38,7 +38,7 @@ class TestReads:
             assert reads.names() == {"a/CURRENT", TORN}
 
     def test_written_first(self, disk: Folder) -> None:
-        """What a design has written itself says nothing of what lay there."""
+        """A design that has written a file itself has not read what lay there."""
         with Reads(disk, TORN) as reads:
             log = disk.path / "a/4.log"
             log.write_text("anew")
@@ -86,7 +86,7 @@ class TestKnownReads:
         assert known.rank(f"waiting-{uuid4().hex}") == known.rank(f"state-{uuid4()}") == 2
 
     def test_spared(self) -> None:
-        """A kind of which one file was torn and not read goes after other kinds that are read."""
+        """A kind of which a torn file was not read goes after other kinds."""
         known = KnownReads()
         known.learn(frozenset({"state/1.zip", "offsets/1"}), torn="state/2.zip")
 
