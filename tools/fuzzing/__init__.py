@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from upheld.errors import ExitCode, UsageProblem
+from upheld.text import escaped
 
 ROOT: Final = Path(__file__).parents[2]
 MOST_SENTENCE: Final = 2_000  # characters of a refusal
@@ -48,10 +49,15 @@ def refused() -> Iterator[None]:
         _demand_sentence(problem)
 
 
+def is_plain(said: str) -> bool:
+    """Return whether a text is one line without control characters; it may have any space."""
+    return escaped(said) == said
+
+
 def _demand_sentence(problem: UsageProblem) -> None:
     said = str(problem)
     assert problem.exit_code == ExitCode.USAGE
-    assert said.isprintable(), repr(said)
+    assert is_plain(said), repr(said)
     assert 0 < len(said) <= MOST_SENTENCE
 
 

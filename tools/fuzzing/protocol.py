@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any, Final
 from unittest import mock
 
-from fuzzing import MOST_SENTENCE, folder
+from fuzzing import MOST_SENTENCE, folder, is_plain
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import (
     Activate,
@@ -108,7 +108,7 @@ def protocol(data: bytes) -> None:
     raise_failure()
     if instance.breach:
         said = str(instance.breach)
-        assert said.isprintable(), repr(said)
+        assert is_plain(said), repr(said)
         assert len(said) <= MOST_SENTENCE
     if instance.failed:
         assert instance.failed.message.encode()

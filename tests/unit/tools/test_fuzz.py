@@ -12,6 +12,12 @@ from fuzzing.outputs import outputs
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+HANGING = """
+import signal, time
+signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+print("ready", flush=True)
+time.sleep(60)
+"""
 TARGETS = [path.stem for path in (fuzz.TOOLS / "fuzzing").glob("*.py") if path.stem[0] != "_"]
 
 
@@ -39,6 +45,11 @@ def test_each_target_takes_changed_inputs(name: str, seed: int) -> None:
     chance = random.Random(seed)
 
     target.read(fuzz.changed(chance.choice(target.seeds), chance, target))
+
+
+def test_a_refusal_may_have_the_spaces_of_any_language() -> None:
+    """A space of another width, as in the name of a design, is no control character."""
+    fuzz.target_of("manifest").read('extends = "\u2000"'.encode())
 
 
 @pytest.mark.parametrize("value", [b"", b"\xff", b"null", b"{}", b"[]", b"1", b"[" * 10_000])
@@ -85,8 +96,9 @@ def test_an_input_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(fuzz, "HANG_S", 0.3)
     current = fuzz.Current(tmp_path / "current")
     current.put(b"slow")
-    wait = "import signal, time; signal.signal(signal.SIGUSR1, signal.SIG_IGN); time.sleep(60)"
-    worker = subprocess.Popen([sys.executable, "-c", wait])
+    with subprocess.Popen([sys.executable, "-c", HANGING], stdout=subprocess.PIPE) as worker:
+        assert worker.stdout is not None
+        worker.stdout.readline()  # from now on it ignores the signal
 
-    assert fuzz._watched(worker, current) == -9
+        assert fuzz._watched(worker, current) == -9
     assert current.data == b"slow"
