@@ -6,7 +6,7 @@ A step, a fault or the supervisor raises them.
 from collections import Counter
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Annotated, NamedTuple
+from typing import Annotated, NamedTuple, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
@@ -14,6 +14,7 @@ from upheld.errors import Problem
 from upheld.text import encodable, visible
 
 ATTEMPTS = 5  # at a row, if its fault missed its moment
+CLIENT_ATTEMPTS = 3  # at a row, if the harness's own Kafka client failed
 
 
 class Verdict(StrEnum):
@@ -39,6 +40,7 @@ class Reason(StrEnum):
     MACHINE_LACKS = "machine-lacks"
     ADAPTER_BREACH = "adapter-breach"
     HARNESS_FAILED = "harness-failed"
+    CLIENT_FAILED = "client-failed"
 
 
 _Text = Annotated[str, BeforeValidator(encodable)]  # a history has to hold it
@@ -142,6 +144,23 @@ class HarnessError(Outcome):
 
     verdict = Verdict.HARNESS_ERROR
     code = Reason.HARNESS_FAILED
+
+
+class ClientFailed(HarnessError):
+    """The Kafka client of the harness itself failed.
+
+    Nothing is known of the design. The scenario is tried again with other clients.
+    """
+
+    code = Reason.CLIENT_FAILED
+
+    @classmethod
+    def of(cls, error: BaseException) -> Self:
+        """Return the outcome for what a client raised."""
+        said = " ".join(f"{type(error).__name__}: {error}".split())
+        return cls(
+            f"the harness's own Kafka client failed ({said}), which is no fault of the design"
+        )
 
 
 class AdapterBreach(HarnessError):

@@ -22,6 +22,7 @@ from upheld.history.narrowed import narrowed
 from upheld.judging import prerequisites
 from upheld.judging.claims import sentences_of
 from upheld.judging.evidence import illustrate
+from upheld.kafka.failures import foreseen
 from upheld.protocol.manifest import Manifest
 from upheld.report import Cost, RowResult, Summary
 from upheld.runner.account import RunAccount
@@ -39,6 +40,8 @@ from upheld.trial.trial import Asked, Trial
 from upheld.ui.timeleft import RowKey
 from upheld.verdicts import (
     ATTEMPTS,
+    CLIENT_ATTEMPTS,
+    ClientFailed,
     Judged,
     MarkMissed,
     Reason,
@@ -191,6 +194,7 @@ class Plugin(RunAccount):
     def pytest_runtest_protocol(self, item: pytest.Function, nextitem: pytest.Item | None) -> bool:
         """Try until a mark was left, at most five times; then report."""
         began = time.monotonic()
+        failures = 0  # of the harness's own clients
         self.row_started(self.key(item))
         self.looked = self.looked or self._look()
         for attempt in range(ATTEMPTS):
@@ -198,9 +202,11 @@ class Plugin(RunAccount):
             item.stash[ENDED] = None
             last = attempt == ATTEMPTS - 1
             reports = runtestprotocol(item, log=False, nextitem=nextitem)
-            if last or not isinstance(item.stash[ENDED], MarkMissed):
+            failures += isinstance(item.stash[ENDED], ClientFailed)
+            if last or not self._is_tried_again(item, failures):
                 break
-            item.stash[TRIAL].history.close()  # the next attempt writes over the file
+            if trial := item.stash.get(TRIAL, None):
+                trial.history.close()  # the next attempt writes over the file
         result = self.result(item, time.monotonic() - began)
         self.report(result)
         if self.is_last_word(result):
@@ -208,6 +214,24 @@ class Plugin(RunAccount):
                 item.ihook.pytest_runtest_logreport(report=plain(report))
         if why := self.why_to_stop(result):
             item.session.shouldstop = self.stopped = why
+        return True
+
+    def _is_tried_again(self, item: pytest.Function, failures: int) -> bool:
+        """Return whether an attempt is made again; after a failure of a client, by other clients.
+
+        Args:
+            item: The row, with the end of its attempt.
+            failures: How many attempts at the row a client of the harness has ended.
+        """
+        ended = item.stash[ENDED]
+        if isinstance(ended, MarkMissed):
+            return True
+        if not isinstance(ended, ClientFailed) or failures >= CLIENT_ATTEMPTS:
+            return False
+        if trouble(self.rig, ended):
+            return False
+        self.rig.renew_clients()
+        self.progress.message(f"{self.row(item)[1].id} is tried again: {ended}", "magenta")
         return True
 
     def is_last_word(self, _: RowResult) -> bool:
@@ -234,7 +258,7 @@ class Plugin(RunAccount):
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
         """Keep the first exception that ended the attempt."""
         if call.excinfo is not None and item.stash[ENDED] is None:
-            item.stash[ENDED] = call.excinfo.value
+            item.stash[ENDED] = foreseen(call.excinfo.value)
 
     def result(self, item: pytest.Function, seconds: float) -> RowResult:
         """Return the result of a row, and record it in the row's history too."""

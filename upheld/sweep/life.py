@@ -13,6 +13,7 @@ from upheld.history.marks import Happening
 from upheld.injectors.disk.watcher import Hold
 from upheld.injectors.proxy.errors import Moment
 from upheld.injectors.proxy.rules import Rule
+from upheld.kafka.failures import foreseen
 from upheld.nemesis import disks
 from upheld.nemesis.requests import arrive, evidence_of
 from upheld.protocol.manifest import Manifest
@@ -35,7 +36,7 @@ from upheld.trial.instances import Launch
 from upheld.trial.rig import Rig
 from upheld.trial.trial import Asked, Trial
 from upheld.trial.waits import SETTLE_S
-from upheld.verdicts import MarkMissed, Violated, judged
+from upheld.verdicts import ClientFailed, MarkMissed, Violated, judged
 
 OWN: Final = "a"  # the name of the instance, and of its own folder
 SUCCESSOR: Final = "b"
@@ -142,15 +143,18 @@ class Life:
 
     def result(self, point: CrashPoint) -> Result:
         """Run, close the trial, and return the result under that point's name."""
-        ended: Exception | None = None
+        ended: BaseException | None = None
         try:
             self._live()
         except Exception as error:  # noqa: BLE001 - each error is a verdict
-            ended = error
+            ended = foreseen(error)
         finally:
             self.trial.close()
         found = judged(self.trial.outcome(ended))
-        is_missed = isinstance(ended, MarkMissed)
+        # A failure of the harness's own client proves nothing: the crash point is met again.
+        is_missed = isinstance(ended, MarkMissed) or (
+            self.point is not None and isinstance(ended, ClientFailed)
+        )
         reason = str(ended) if is_missed else found.reason
         seconds = self.trial.now_ms / 1000
         self.trial.history.add(

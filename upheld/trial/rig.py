@@ -81,6 +81,12 @@ class Rig:
         """Whether the broker's connections are, so that the proxy can read no request on them."""
         return self.broker.client.get("security.protocol", "plaintext") != "plaintext"
 
+    def renew_clients(self) -> None:
+        """Replace the harness's own clients, one of which failed."""
+        for rig in filter(None, (self, self.cluster)):
+            rig.reading.reconnect()
+            rig.feed = Feed(rig.reading.settings, rig.run.run_id)
+
     @cached_property
     def pace(self) -> Pace:
         """Return how long the broker makes its clients wait.

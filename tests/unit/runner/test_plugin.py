@@ -16,6 +16,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 from hostile import HOSTILE, is_plain
 from rich.console import Console
 
@@ -39,6 +40,7 @@ from upheld.verdicts import (
     Inconclusive,
     MarkMissed,
     NotOffered,
+    Reason,
     Verdict,
     Violated,
 )
@@ -112,6 +114,7 @@ class Run:
         )
         self.found = catalogue.load(features)
         self.broker_ends = False
+        self.renewed: list[int] = []  # attempts made before the clients were replaced
         self.delete: Callable[[object], None] = lambda _: None
         self.said = io.StringIO()
         self.gate: Plugin
@@ -145,6 +148,7 @@ class Run:
             cluster=None,
             is_secured=False,
             end_cluster=lambda: None,
+            renew_clients=lambda: self.renewed.append(len(SEEN)),
             out=self.out,
             seed=7,
             time_scale=1.0,
@@ -169,6 +173,53 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     COMING.clear()
     SEEN.clear()
     return Run(tmp_path)
+
+
+NULL = SystemError("<method 'flush' of 'Producer'> returned NULL without setting an exception")
+TIMED_OUT = KafkaException(KafkaError(KafkaError._TIMED_OUT))
+
+
+@pytest.mark.parametrize("failure", [NULL, TIMED_OUT])
+def test_a_client_of_the_harness_that_fails_costs_an_attempt(
+    run: Run, failure: BaseException
+) -> None:
+    """The next attempt has other clients and another application id, and is judged."""
+    COMING["G1.first"] = [failure, None]
+
+    verdicts, summary = run.judge()
+
+    rows, _ = read(run.out / "report.jsonl")
+    assert verdicts == {FIRST: "upheld", SECOND: "upheld"}
+    assert (rows[0].attempts, run.renewed, summary.exit_code) == (2, [1], 0)
+    assert len({application_id for _, application_id in SEEN}) == 3
+    assert f"{FIRST} is tried again: the harness's own Kafka client failed" in run.said.getvalue()
+
+
+def test_a_client_of_the_harness_that_always_fails_is_one_sentence(run: Run) -> None:
+    """After three attempts nothing is proved, and no fault is to be reported."""
+    COMING["G1.first"] = [NULL]
+
+    verdicts, summary = run.judge()
+
+    rows, _ = read(run.out / "report.jsonl")
+    assert verdicts == {FIRST: "harness-error", SECOND: "upheld"}
+    assert (rows[0].attempts, rows[0].code, summary.exit_code) == (3, Reason.CLIENT_FAILED, 3)
+    assert rows[0].reason == (
+        f"the harness's own Kafka client failed (SystemError: {NULL}), "
+        "which is no fault of the design"
+    )
+
+
+def test_a_client_is_not_tried_again_without_its_broker(run: Run) -> None:
+    """The broker's end is the reason then."""
+    COMING["G1.first"] = [TIMED_OUT]
+    run.broker_ends = True
+
+    run.judge()
+
+    rows, _ = read(run.out / "report.jsonl")
+    assert rows[0].attempts == 1
+    assert "The broker ended by itself" in rows[0].reason
 
 
 def test_a_mark_that_is_never_left_is_inconclusive_after_five_attempts(run: Run) -> None:
