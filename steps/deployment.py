@@ -42,6 +42,7 @@ SETTINGS: Final[dict[str, Callable[[Scene, str], None]]] = {
     "transaction timeout": lambda scene, value: scene.describe(
         transaction_timeout_ms=milliseconds(value)
     ),
+    "session timeout": lambda scene, value: scene.describe(session_timeout_ms=milliseconds(value)),
     "batch size": lambda scene, value: _parameter(scene, "threshold", amount(value, "records")),
     "batch interval": _duration("interval_ms"),
     "delete retention": _duration("delete_retention_ms"),

@@ -13,6 +13,7 @@ from upheld.trial.application import Application
 from upheld.trial.instances import Launch
 
 STANDBY = "green"
+FIRST = "the first cluster"
 TAKEN_OVER_WITHIN_MS = (
     5_000  # from the order on: half of the 10 seconds that the article's service level allows
 )
@@ -153,18 +154,24 @@ def deployed_twice(scene: Scene) -> None:
         membership.start_another(scene.trial, application)
 
 
-@when(parsers.parse("a second cluster stands by"))
-def stands_by(scene: Scene) -> None:
-    """Start an instance of another cluster beside the first."""
-    for application in scene.subjects():
-        scene.trial.instances.start(application, STANDBY, Launch(apart=True, cluster=STANDBY))
+@when(parsers.parse("{cluster:Cluster} stands by", extra_types=TYPES))
+def stands_by(scene: Scene, cluster: str) -> None:
+    """Start an instance of a cluster beside the other one.
 
-
-@when(parsers.parse("the second cluster takes over"))
-def taken_over(scene: Scene) -> None:
-    """Tell the first cluster to hand over, and the second to go on from there.
-
-    The first cluster is ended then.
+    The first cluster has the disks that it had before.
     """
+    is_first = cluster == FIRST
+    launch = Launch(apart=not is_first, cluster="" if is_first else STANDBY, stands_by=True)
     for application in scene.subjects():
-        membership.switch_clusters(scene.trial, application, TAKEN_OVER_WITHIN_MS)
+        scene.trial.instances.start(application, "a" if is_first else STANDBY, launch)
+
+
+@when(parsers.parse("{cluster:Cluster} takes over", extra_types=TYPES))
+def taken_over(scene: Scene, cluster: str) -> None:
+    """Tell the cluster that works to hand over, and the other one to go on from there.
+
+    The one that handed over is ended then. The first cluster is back within its session.
+    """
+    switch = membership.switch_back if cluster == FIRST else membership.switch_clusters
+    for application in scene.subjects():
+        switch(scene.trial, application, TAKEN_OVER_WITHIN_MS)

@@ -49,6 +49,7 @@ class Deployment:
     partitions: int = PARTITIONS
     second_partitions: int = 0  # of the second input; 0: as many as the first
     transaction_timeout_ms: int = 0  # 0: as usual
+    session_timeout_ms: int = 0  # 0: as usual
     parameters: Mapping[str, int | str] = field(default_factory=dict)
     disk_mb: int = 0  # 0: the disk of this machine
     is_rolled: bool = False  # whether its table is kept in segments of a second
@@ -140,6 +141,7 @@ class Scene:
         )
         application.several = said.is_several
         application.workers = said.workers
+        application.session_timeout_ms = said.session_timeout_ms
         application.through_proxy = THROUGH_PROXY in trial.tags
         application.lag_due_ms = 0 if said.reports_lag else None
         if said.disk_mb:

@@ -47,6 +47,36 @@ Feature: A release switches between two clusters, and no reader notices
       | ledger  | at_least_once |
       | ledger  | exactly_once  |
 
+  @G31.and-back
+  Scenario Outline: a switch back within the session of the first cluster loses nothing and repeats nothing
+    Given <program> in mode <mode>
+    And it runs in two clusters
+    And its configuration is:
+      | session timeout | 20000 ms |
+    # small waves: the records that arrive meanwhile count
+    And 400 records over 64 keys are in its input
+    When the application starts
+    And the application drains its input
+    And a second cluster stands by
+    And records keep arriving
+    And the second cluster takes over
+    And the first cluster stands by
+    And the first cluster takes over
+    And the arrivals end
+    And the application drains its input
+    Then the outputs match the model in order and count under <mode>
+    And nothing else changes on the broker
+
+    @core
+    Examples:
+      | program | mode          |
+      | ledger  | at_least_once |
+
+    @full
+    Examples:
+      | program | mode         |
+      | ledger  | exactly_once |
+
   @G62.silent-first
   Scenario Outline: the old cluster is silent before the new one emits
     Given <program> in mode <mode>

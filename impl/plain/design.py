@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer
 
 from upheld.adapter import Failed
 from upheld.impl.common.clients import ONE_IN_FLIGHT, forward_errors
@@ -13,7 +13,7 @@ from upheld.impl.common.lag import lag
 from upheld.impl.common.parameters import check_parameters
 from upheld.impl.common.stores import loudly, open_store
 from upheld.impl.common.table import Table
-from upheld.impl.plain.group import CHUNK
+from upheld.impl.plain.group import CHUNK, Place
 from upheld.impl.plain.loop import Loop
 from upheld.impl.plain.programs import PROGRAMS, Branches, Ledger
 
@@ -52,6 +52,14 @@ class Plain(Loop):
         if start.get("standing_by"):
             self.start = start
             return {"type": "standing_by"}
+        self.after = {}
+        try:
+            return self.take_hold(start)
+        except KafkaException as error:
+            self.give_up(error.args[0])
+
+    def take_hold(self, start: dict[str, Any]) -> dict[str, Any]:
+        """Open all clients, and return the fields of `ready` once partitions are held."""
         check_parameters(start["parameters"])
         self.start = start
         self.program = self.programs[start["program"]]()
@@ -138,21 +146,17 @@ class Plain(Loop):
             self.pending = self.consumer.consume(CHUNK, 0.05)
 
     def activate(self, after: dict[str, int]) -> dict[str, Any]:
-        """Begin where another cluster ended."""
-        start = self.start | {"standing_by": False}
-        client = {
-            "bootstrap.servers": start["bootstrap"],
-            "group.id": f"{start['application_id']}-group",
-            **start["client"],
-        }
+        """Begin where another cluster ended.
+
+        The group of this cluster may still have a member, if it worked here before. So these
+        positions are committed by the successor of that member, once it is assigned partitions.
+        """
         places = ((*place.rpartition("-")[::2], offset) for place, offset in after.items())
-        Consumer(client).commit(
-            offsets=[
-                TopicPartition(topic, int(number), offset) for topic, number, offset in places
-            ],
-            asynchronous=False,
-        )
-        return self.open(start)
+        self.after = {Place(topic, int(number)): offset for topic, number, offset in places}
+        try:
+            return self.take_hold(self.start | {"standing_by": False})
+        except KafkaException as error:
+            self.give_up(error.args[0])
 
     def deactivate(self) -> dict[str, Any]:
         """Say where another cluster may begin: what this one read is committed."""

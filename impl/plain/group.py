@@ -50,6 +50,7 @@ class Group(Design):
     exactly_once: bool
     consumer: Consumer
     producer: Producer
+    after: dict[Place, int]  # where another cluster has ended, if nothing was committed there yet
     assigned: bool  # since the start, at least once
     in_transaction: bool
     dirty: bool  # something is to be committed
@@ -66,6 +67,7 @@ class Group(Design):
         self.program = self.programs[self.start["program"]]()
         self.program.parameters = self.start["parameters"]
         self.program.topic_ids = self.topic_ids()
+        self.begin_after(consumer, partitions)
         self.committed = consumer.committed(partitions, 30)
         self.settled = offsets_of(self.committed)
         self.look_for_a_gap(consumer)
@@ -81,6 +83,15 @@ class Group(Design):
             self.program.load(self.kept_as(name))
         self.kept = next(iter(kept), "")
         self.assigned = True
+
+    def begin_after(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        """Commit where another cluster has ended, of partitions that are assigned since."""
+        places = [Place(each.topic, each.partition) for each in partitions]
+        offsets = [
+            TopicPartition(*place, self.after.pop(place)) for place in places if place in self.after
+        ]
+        if offsets:
+            consumer.commit(offsets=offsets, asynchronous=False)
 
     def on_revoke(self, _: Consumer, __: list[TopicPartition]) -> None:
         """Leave nothing half done to the next owner.

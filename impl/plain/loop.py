@@ -13,7 +13,7 @@ import json
 import threading
 import time
 import uuid
-from typing import Final, cast
+from typing import Final, NoReturn, cast
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
@@ -219,7 +219,7 @@ class Loop(Group):
         (self.folder / name).write_text(json.dumps(waiting))
         return name
 
-    def give_up(self, error: KafkaError) -> None:
+    def give_up(self, error: KafkaError) -> NoReturn:
         """Stop loudly, leaving no open transaction."""
         if self.in_transaction and error.code() not in FENCED:
             try:

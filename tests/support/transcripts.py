@@ -201,6 +201,7 @@ class StubTrial(Stub):
             reads=played.reads,
             event=Stub(self._log, "event", parameters=parameters, topics=topics),
             several=False,
+            session_timeout_ms=0,
             workers=0,
             through_proxy=False,
             lag_due_ms=None,

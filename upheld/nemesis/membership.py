@@ -11,12 +11,12 @@ from upheld.history.marks import Happening, Look
 from upheld.kafka.groups import Member
 from upheld.protocol.capabilities import Capability
 from upheld.protocol.messages import Deactivated, Message, Ready, WorkersReply
-from upheld.supervisor.instance import Instance, Overdue
+from upheld.supervisor.instance import Instance, Overdue, Silence
 from upheld.supervisor.stat import DEAD, stats
 from upheld.trial.application import Application
 from upheld.trial.instances import Launch
 from upheld.trial.trial import Trial
-from upheld.verdicts import AdapterBreach, Violated
+from upheld.verdicts import AdapterBreach, MarkMissed, Violated
 
 MOVES = 3  # how often all of a shared input is seen to move on
 NOTICED_S = 10.0  # two deployments under the same ids have noticed by then
@@ -218,26 +218,60 @@ def switch_clusters(trial: Trial, application: Application, within_ms: int) -> N
         within_ms: The time that is promised, from the order on.
 
     Raises:
-        Violated: The new cluster has no output, or a cluster does not answer the order in time.
-        AdapterBreach: A cluster answers the order with an error.
+        Violated: The new cluster has no output or does not take over, or a cluster does not answer
+            the order.
+        AdapterBreach: The old cluster answers the order with an error.
     """
-    old = application.running["a"]
-    new = application.running["green"]
     trial.waits.watch(application, trial.now_ms + BESIDE_MS)
+    _switch(trial, application, "a", "green", within_ms)
+
+
+def switch_back(trial: Trial, application: Application, within_ms: int) -> None:
+    """Let the first cluster take over again, while its last member's session lasts.
+
+    Args:
+        trial: The attempt.
+        application: The application; instance green runs it, and instance a stands by.
+        within_ms: The time that is promised, from the order on.
+
+    Raises:
+        MarkMissed: The session was over before the order.
+        Violated: The first cluster has no output, or does not take over.
+        AdapterBreach: The second cluster answers the order with an error.
+    """
+    left_ms = max(
+        each.at_ms
+        for each in trial.history.of(events.Instance)
+        if (each.name, each.event) == ("a", "inactive")
+    )
+    away_ms = trial.now_ms - left_ms
+    if away_ms >= (application.session_timeout_ms or trial.rig.session_timeout_ms):
+        raise MarkMissed(f"the first cluster was away for {away_ms} ms, longer than its session")
+    _switch(trial, application, "green", "a", within_ms)
+
+
+def _switch(
+    trial: Trial, application: Application, old_name: str, new_name: str, within_ms: int
+) -> None:
+    old = application.running[old_name]
+    new = application.running[new_name]
     trial.mark(Happening.CLUSTERS_SWITCHED)
     handed_over = _in_time(trial, old.deactivate)
     if not isinstance(handed_over, Deactivated):
         raise AdapterBreach(
             f"{trial.manifest.name} answered deactivate with an error: {handed_over}"
         )
-    trial.recorder.happened(application, "a", "inactive", str(handed_over.emitted_through))
+    trial.recorder.happened(application, old_name, "inactive", str(handed_over.emitted_through))
     trial.probes.ends(application, Look.HANDED_OVER)
     trial.probes.observe(application)
     known = trial.probes.outputs_seen(application)
     ready = _in_time(trial, partial(new.activate, handed_over.emitted_through))
     if not isinstance(ready, Ready):
-        raise AdapterBreach(f"{trial.manifest.name} answered activate with an error: {ready}")
-    trial.recorder.happened(application, "green", "active", ready=ready)
+        raise Violated.one(
+            "stuck",
+            f"another cluster of {trial.manifest.name} does not take over, and answers: {ready}",
+        )
+    trial.recorder.happened(application, new_name, "active", ready=ready)
     application.group = ready.consumer_group
     trial.waits.first_output(application, within_ms, known)
 
@@ -252,19 +286,21 @@ def switch_clusters(trial: Trial, application: Application, within_ms: int) -> N
             f"no output is visible since another cluster of {trial.manifest.name} took over",
         )
     trial.waits.watch(application, trial.now_ms + BESIDE_MS)
-    trial.instances.stop(application, "a")
+    trial.instances.stop(application, old_name)
 
 
 def _in_time(trial: Trial, order: Callable[[], Message]) -> Message:
     """Give a cluster an order, and return its answer.
 
     Raises:
-        Violated: It does not answer by the deadline.
+        Violated: It does not answer by the deadline, or ends.
     """
     try:
         return order()
     except Overdue as overdue:
         raise Violated.one("late", f"{trial.manifest.name} is late: {overdue}") from None
+    except Silence as silence:
+        raise Violated.one("stuck", f"{trial.manifest.name} does not switch: {silence}") from None
 
 
 def _position(

@@ -18,7 +18,7 @@ SENTENCES: Final[dict[str, Family]] = {
     r"\b[a-d] (joins|leaves|is killed)\b": Family.MEMBERSHIP,
     r"\bworker is killed\b": Family.MEMBERSHIP,
     r"\btwo deployments run under the same ids\b": Family.MEMBERSHIP,
-    r"\bthe second cluster takes over\b": Family.MEMBERSHIP,
+    r"\bthe (first|second) cluster takes over\b": Family.MEMBERSHIP,
     r"\bits next \w+": Family.REQUEST,
     r"\bthe broker (restarts after a crash|rejects|is out of its reach)\b": Family.BROKER,
     r"\bits transaction coordinator fails over\b": Family.BROKER,

@@ -79,6 +79,7 @@ class Application:
     inputs: dict[str, int] = field(init=False)  # topic -> partitions
     several: bool = False  # whether instances are to run beside each other
     workers: int = 0  # how many processes share the work of an instance; 0: the design chooses
+    session_timeout_ms: int = 0  # of its members; 0: as usual
     through_proxy: bool = False  # whether its instances reach the broker through the proxy
     wall_clock: WallClock | None = None  # of its instances, if it can be set
     tables: Tables | None = None  # of a join: what its inputs say

@@ -38,7 +38,8 @@ class Launch:
 
     in_place_of: str = ""  # the instance that it replaces, whose name it is given
     apart: bool = False  # it shares no storage with the others
-    cluster: str = ""  # a part of its application id; an instance of another cluster stands by
+    cluster: str = ""  # a part of its application id
+    stands_by: bool = False  # until it is told to take over from another cluster
     cold: bool = False  # it boots in view, after everything else has booted
     default_mode: bool = False  # its request names no mode
     may_refuse: bool = False  # a refusal is recorded, and no failure
@@ -120,7 +121,7 @@ class Instances:
         return Start(
             program=application.program.name,
             application_id="-".join(filter(None, (event.application_id, launch.cluster))),
-            standing_by=bool(launch.cluster),
+            standing_by=launch.stands_by,
             instance=launch.in_place_of or name,
             mode=None if launch.default_mode else application.mode,
             bootstrap=bootstrap,
@@ -129,7 +130,7 @@ class Instances:
             parameters=event.parameters,
             workers=application.workers,
             several=application.several,
-            session_timeout_ms=self.rig.session_timeout_ms,
+            session_timeout_ms=application.session_timeout_ms or self.rig.session_timeout_ms,
             transaction_timeout_ms=event.transaction_timeout_ms,
             state_dir=str(state.path),
             durable_dir=str(durable.path),

@@ -4,6 +4,8 @@ The broker has to wait for the transaction's timeout, and every reader with it. 
 exit where an error is caught. It shows where the broker refuses an output.
 """
 
+from typing import NoReturn
+
 from confluent_kafka import KafkaError
 
 from upheld.adapter import serve
@@ -13,7 +15,7 @@ from upheld.impl.plain import Plain
 class LeavesItsTransactionOpen(Plain):
     hello = Plain.hello | {"name": "broken/leaves_its_transaction_open"}
 
-    def give_up(self, error: KafkaError) -> None:
+    def give_up(self, error: KafkaError) -> NoReturn:
         self.in_transaction = False
         super().give_up(error)
 
