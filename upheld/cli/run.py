@@ -43,7 +43,7 @@ from upheld.runner.plugin import arguments as pytest_arguments
 from upheld.runner.shards import merge, shard
 from upheld.spec import catalogue, durations
 from upheld.spec.depths import share_of
-from upheld.spec.selection import chosen_rows, demand_known
+from upheld.spec.selection import Request, chosen_rows, demand_known
 from upheld.text import visible, visible_data
 from upheld.ui.console import PlainConsole, console
 from upheld.verdicts import Verdict
@@ -92,6 +92,7 @@ def run_designs(arguments: argparse.Namespace) -> int:
         max_seconds=arguments.max_seconds,
         max_memory_mb=arguments.max_memory_mb,
         new_limits=new_limits(designs, arguments.strict) if arguments.strict else [],
+        narrowed=narrowed(request),
         specs={design.name: spec for design, spec in zip(designs, given(arguments), strict=True)},
         durations=known,
     )
@@ -113,6 +114,18 @@ def run_designs(arguments: argparse.Namespace) -> int:
             account.problem or f"The run ended early; what was judged is in {out / 'report.jsonl'}."
         )
     return ending(account, account.summary, found, out, as_json=arguments.json)
+
+
+def narrowed(request: Request) -> str:
+    """Return the options on programs and modes, each after a space, as they are typed.
+
+    A row of a scenario that is judged on one program, or in one mode, may be chosen by them alone.
+    """
+    options = [
+        *(f" --program {name}" for name in request.programs),
+        *(f" --mode {name}" for name in request.modes),
+    ]
+    return "".join(options)
 
 
 def new_limits(designs: Iterable[Manifest], baseline: Path) -> list[str]:

@@ -114,7 +114,7 @@ class RunAccount:
             spec = self.choice.specs.get(result.design, result.design)
             scenario = result.id.partition("[")[0]
             again = f"{self.choice.again} --design {quote(spec)} --only '@{scenario}'"
-            again += f" --seed {self.seed}"
+            again += f"{self.choice.narrowed} --seed {self.seed}"
             self.progress.message(card(result, again))
 
     def why_to_stop(self, result: RowResult) -> str | None:

@@ -29,6 +29,7 @@ class Choice:
     max_memory_mb: int | None = None
     new_limits: list[str] = field(default_factory=list)  # that --strict does not accept
     again: str = "upheld run"
+    narrowed: str = ""  # the options on programs and modes, as they are typed
     specs: dict[str, str] = field(default_factory=dict)  # design -> how the user named it
     results: list[RowResult] = field(default_factory=list)
     durations: Durations = field(default_factory=durations.load)

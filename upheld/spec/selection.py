@@ -62,17 +62,22 @@ def promised(
     design: Manifest,
     chosen: Chosen = is_usual,
     modes: Collection[str] = MODES,
+    programs: Collection[str] = PROGRAMS,
 ) -> tuple[Row, ...]:
     """Return the chosen rows that a design has promised, of its programs and modes.
 
     A scenario that is judged in one mode, or on one program, has one row of those that differ in
-    nothing else.
+    nothing else: one of the modes and programs that are asked for.
     """
     kept: list[Row] = []
     has = [mode for mode in MODES if mode in modes and mode in design.modes]
     order = list(PROGRAMS)
     for scenario in found.scenarios:
-        offered = [row for row in scenario.rows if row.offered(design.programs, has)]
+        offered = [
+            row
+            for row in scenario.rows
+            if row.offered(design.programs, has) and row.program in programs
+        ]
         if ONE_MODE_TAG in scenario.tags:
             offered.sort(key=lambda row: MODES.index(row.mode or ""))
             offered = list({row.program: row for row in offered}.values())
@@ -190,10 +195,19 @@ class Request:
     def chooser(self, found: Catalogue) -> Chosen:
         """Turn all of it, the file aside, into one question to a row."""
         by_tag = chooser(found, only=self.only, guarantees=self.guarantees)
-        if self.depth_asked == "full":
-            return by_tag
         by_depth = within(self.depth_asked, self.share)
-        return lambda scenario, row: by_tag(scenario, row) and by_depth(scenario, row)
+
+        def chosen(scenario: Scenario, row: Row) -> bool:
+            is_asked = _is_among(row.program, self.programs) and _is_among(row.mode, self.modes)
+            is_deep = self.depth_asked == "full" or by_depth(scenario, row)
+            return is_asked and is_deep and by_tag(scenario, row)
+
+        return chosen
+
+
+def _is_among(name: str | None, asked: Collection[str]) -> bool:
+    """Return whether a name is asked for; each one is if none is."""
+    return not asked or name in asked
 
 
 def chosen_rows(request: Request, found: Catalogue, designs: Iterable[Manifest]) -> Rows:
@@ -233,11 +247,9 @@ def _rows_of(request: Request, found: Catalogue, design: Manifest, by_request: C
     own = own_rows(found, design, request)
     if own is not None:
         return own
-    return {
-        row.id
-        for row in promised(found, design, by_request, request.modes or MODES)
-        if not request.programs or row.program in request.programs
-    }
+    modes = request.modes or MODES
+    programs = request.programs or PROGRAMS
+    return {row.id for row in promised(found, design, by_request, modes, programs)}
 
 
 def own_rows(found: Catalogue, design: Manifest, request: Request) -> set[str] | None:
@@ -260,9 +272,7 @@ def rows_of_the_file(path: Path, found: Catalogue, designs: Iterable[Manifest]) 
         UsageProblem: The file cannot be read, or names a row that its design has not promised.
     """
     lines = read_text(path).split("\n")
-    offered: Rows = {}
-    for design in designs:
-        offered[design.name] = {row.id for row in promised(found, design)}
+    offered = {design.name: _offered(found, design) for design in designs}
     chosen: Rows = {name: set() for name in offered}
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -276,6 +286,20 @@ def rows_of_the_file(path: Path, found: Catalogue, designs: Iterable[Manifest]) 
             raise UsageProblem(said)
         chosen[name].add(row_id.strip())
     return chosen
+
+
+def _offered(found: Catalogue, design: Manifest) -> set[str]:
+    """Return the ids of all rows that some request may choose of a design.
+
+    A row of a scenario that is judged on one program is among them, whichever that is.
+    """
+    return {
+        row.id
+        for scenario in found.scenarios
+        if scenario.is_usual
+        for row in scenario.rows
+        if row.offered(design.programs, design.modes)
+    }
 
 
 def rows_of_the_mutant(found: Catalogue, design: Manifest, depth: Depth = "full") -> set[str]:

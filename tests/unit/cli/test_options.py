@@ -86,6 +86,14 @@ def summary(**fields: Any) -> Summary:
     )
 
 
+def test_a_card_repeats_what_narrowed_the_run(chosen: list[Choice]) -> None:
+    """Without it a scenario of one program would be repeated on another one."""
+    assert cli.main(["run", "--design", "plain", "--program", "relay"]) == 130
+    assert cli.main(["run", "--design", "plain"]) == 130
+
+    assert [choice.narrowed for choice in chosen] == [" --program relay", ""]
+
+
 LIMITED = """
 name = "mine"
 version = "1"

@@ -7,6 +7,7 @@ from upheld.protocol.manifest import load
 from upheld.spec import catalogue
 from upheld.spec.depths import Share
 from upheld.spec.selection import (
+    ONE_PROGRAM_TAG,
     Request,
     chooser,
     chosen_rows,
@@ -54,10 +55,47 @@ def test_a_depth_narrows_what_is_named() -> None:
 
 
 def test_a_program_narrows_the_usual_depth() -> None:
-    """A program and a mode choose among the rows of core."""
+    """A program and a mode choose rows of core, and those of scenarios on one program."""
     rows = chosen(Request(programs=["relay"], modes=["exactly_once"]))
+    usual = {row for row in chosen(Request()) if "[relay-exactly_once" in row}
 
-    assert rows == {row for row in chosen(Request()) if "[relay-exactly_once" in row}
+    assert usual < rows
+    assert all("[relay-exactly_once" in row for row in rows)
+    assert all(ONE_PROGRAM_TAG in FOUND.by_row[row].tags for row in rows - usual)
+
+
+def test_a_program_is_chosen_before_one_is_kept() -> None:
+    """A scenario that is judged on one program is judged on the one that is asked for."""
+    scenario = FOUND.by_id["G24.zombie"]
+    relay = "G24.zombie[relay-exactly_once]"
+
+    assert ONE_PROGRAM_TAG in scenario.tags
+    assert relay not in PROMISED
+    for request in (
+        Request(only="@G24.zombie", programs=["relay"]),
+        Request(guarantees=["G24"], programs=["relay"]),
+    ):
+        assert relay in chosen(request)
+    both = chosen(Request(only="@G24.zombie", programs=["relay", "ledger"]))
+    assert both == {"G24.zombie[ledger-exactly_once]"}
+
+
+def test_a_file_may_name_the_other_program(tmp_path: Path) -> None:
+    """A report of a run with --program holds such rows."""
+    row = "G24.zombie[relay-exactly_once]"
+    file = tmp_path / "rows.txt"
+    file.write_text(f"plain {row}\n")
+
+    assert chosen(Request(file=file)) == {row}
+
+
+def test_a_list_is_narrowed_too() -> None:
+    """Rows of the catalogue are chosen by program and mode without a design."""
+    by_request = Request(programs=["relay"], modes=["exactly_once"], depth="full").chooser(FOUND)
+
+    found = {(row.program, row.mode) for row in rows(FOUND, by_request)}
+
+    assert found == {("relay", "exactly_once")}
 
 
 def test_the_tag_of_a_depth_counts_per_row() -> None:
