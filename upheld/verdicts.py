@@ -87,18 +87,27 @@ class Outcome(Exception):
 
 
 class Violated(Outcome):
-    """The guarantee did not hold; carries the anomalies, at least one."""
+    """The guarantee did not hold; carries the anomalies, at least one.
+
+    Attributes:
+        anomalies: The anomalies, worst first.
+        is_judged: Whether the log was judged; else it may show something worse.
+    """
 
     verdict = Verdict.VIOLATED
 
-    def __init__(self, anomalies: list[Anomaly]) -> None:
+    def __init__(self, anomalies: list[Anomaly], *, is_judged: bool = True) -> None:
         super().__init__(*(f"{a.name}: {a.text}" for a in anomalies[:5]))
         self.anomalies = anomalies
+        self.is_judged = is_judged
 
     @classmethod
     def one(cls, name: str, text: str) -> "Violated":
-        """Return a violation with one anomaly that concerns no single record."""
-        return cls([Anomaly(name=name, text=text)])
+        """Return a violation with one anomaly that concerns no single record.
+
+        The harness saw it without a look at the log.
+        """
+        return cls([Anomaly(name=name, text=text)], is_judged=False)
 
 
 class Inconclusive(Outcome):

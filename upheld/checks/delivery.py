@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from upheld.checks.merged import cut_off, progressed
+from upheld.checks.merged import cut_off, progressed, went_back
 from upheld.checks.needs import Need
 from upheld.checks.prefix import Prefix, prefix_of
 from upheld.checks.registry import NO_STATE, OUTPUTS, RELATION, check
@@ -42,13 +42,35 @@ def relation(history: History, application: str) -> list[Anomaly]:
     view = view_of(history, application)
     if view.merged:
         return view.foreign + progressed(view)
-    found = []
-    for stage in view.stages:
-        found += stage.foreign
-        for key, states in stage.states.items():
-            outputs = [output for output in stage.outputs.get(key, []) if not output.anomaly]
-            found += _Shown(stage, key, states, outputs).anomalies()
-    return found
+    return [
+        anomaly
+        for stage in view.stages
+        for anomaly in (
+            *stage.foreign,
+            *(anomaly for each in _each_shown(stage) for anomaly in each.anomalies()),
+        )
+    ]
+
+
+def so_far(history: History, application: str) -> list[Anomaly]:
+    """Return what is wrong with the outputs so far: nothing that may still come mends it."""
+    view = view_of(history, application)
+    if view.merged:
+        return view.foreign + went_back(view)
+    return [
+        anomaly
+        for stage in view.stages
+        for anomaly in (
+            *stage.foreign,
+            *(anomaly for each in _each_shown(stage) for anomaly in each.so_far()),
+        )
+    ]
+
+
+def _each_shown(view: View) -> "Iterator[_Shown]":
+    for key, states in view.states.items():
+        outputs = [output for output in view.outputs.get(key, []) if not output.anomaly]
+        yield _Shown(view, key, states, outputs)
 
 
 @dataclass(frozen=True)
@@ -64,8 +86,14 @@ class _Shown:
         """Compare the outputs with the states, from the first output to the last."""
         if not self.outputs:
             return list(self._silence())
-        found = [*self._partitions(), *self._beginning(), *self._steps()]
+        found = self.so_far()
         return [*found, *self._ending(is_sound=not found)]
+
+    def so_far(self) -> list[Anomaly]:
+        """Compare each output with the one before it."""
+        if not self.outputs:
+            return []
+        return [*self._partitions(), *self._beginning(), *self._steps()]
 
     def _silence(self) -> Iterator[Anomaly]:
         if not self.view.shows(None, self.states[-1]):

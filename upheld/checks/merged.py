@@ -19,7 +19,12 @@ def is_ahead(progress: Iterable[int], other: Iterable[int]) -> bool:
 
 
 def progressed(view: View) -> list[Anomaly]:
-    """Return where a row goes back in a topic, or the last row is not complete.
+    """Return where a row goes back in a topic, or the last row is not complete."""
+    return [*went_back(view), *_incomplete(view)]
+
+
+def went_back(view: View) -> list[Anomaly]:
+    """Return where a row goes back in a topic.
 
     Each mode allows what `relation` says. A row may come again right after itself in either mode.
     """
@@ -35,6 +40,14 @@ def progressed(view: View) -> list[Anomaly]:
                 steps_back += 1
                 if view.exactly_once or steps_back > after.interruptions:
                     found.append(view.anomaly("reordered", said, key, states[-1], after.record))
+    return found
+
+
+def _incomplete(view: View) -> list[Anomaly]:
+    """Return the keys whose last row is not complete."""
+    found = []
+    for key, states in view.states.items():
+        outputs = [o for o in view.outputs.get(key, []) if not o.anomaly]
         if not outputs or not outputs[-1].index:
             have = outputs[-1] if outputs else None
             said = (

@@ -46,6 +46,7 @@ from upheld.verdicts import (
     MarkMissed,
     Reason,
     Verdict,
+    Violated,
     is_unforeseen,
     judged,
 )
@@ -186,6 +187,9 @@ class Plugin(RunAccount):
         else:  # an instance for the next fault boots while this row is judged
             pool.prepare()
         yield trial
+        ended = item.stash[ENDED]
+        if isinstance(ended, Violated):
+            item.stash[ENDED] = trial.looked_at(ended)
         trial.close(gently=not self.interrupted)
 
     # --- attempts and verdicts

@@ -148,6 +148,8 @@ class Life:
             self._live()
         except Exception as error:  # noqa: BLE001 - each error is a verdict
             ended = foreseen(error)
+            if isinstance(ended, Violated):
+                ended = self.trial.looked_at(ended)
         finally:
             self.trial.close()
         found = judged(self.trial.outcome(ended))

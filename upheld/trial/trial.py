@@ -17,12 +17,13 @@ from upheld.checks.delivery import Shown, shown_of
 from upheld.checks.registry import demand
 from upheld.errors import MachineProblem
 from upheld.history import History, events
-from upheld.judging.scenario import struck_before
+from upheld.judging.scenario import UPSTREAM, struck_before
 from upheld.protocol.manifest import Manifest
 from upheld.spec.gherkin import Row
 from upheld.supervisor.reaper import unmount
 from upheld.trial.application import Application
 from upheld.trial.deployment import Declaration, Deployments
+from upheld.trial.ending import Ending
 from upheld.trial.instances import Instances
 from upheld.trial.monitor import Monitor
 from upheld.trial.probes import Probes, waits_ms
@@ -84,6 +85,7 @@ class Trial:
         self.instances = Instances(self.recorder, rig, manifest, self.probes)
         self.monitor = Monitor(self.recorder, self.probes, self.instances)
         self.waits = Waits(self.recorder, rig, manifest, self.probes, self.instances, self.monitor)
+        self.ending = Ending(self.recorder, self.probes, self.workload)
         self._begin()
 
     def _begin(self) -> None:
@@ -176,6 +178,11 @@ class Trial:
     def states_shown(self) -> Shown:
         """Return how many states were due and shown, if the design may skip some."""
         return shown_of(self.history, self.applications)
+
+    def looked_at(self, ended: Violated) -> Violated:
+        """Return a violation as the log shows it, before the topics are gone."""
+        judged = (each for name, each in self.applications.items() if name != UPSTREAM)
+        return self.ending.judged(ended, judged)
 
     def close(self, *, gently: bool = True) -> None:
         """End all instances, and delete disks and topics.

@@ -46,7 +46,7 @@ class Workload:
             HarnessError: A transaction of the harness's own stays open.
         """
         self._write(application)
-        if not self.recorder.wait(self.rig.progress_s, partial(self._is_decided, application)):
+        if not self.recorder.wait(self.rig.progress_s, partial(self.is_decided, application)):
             raise HarnessError(
                 f"a transaction that ends in the input of {application.name} is still open on the "
                 "broker"
@@ -132,7 +132,8 @@ class Workload:
             raise MarkMissed(f"{self.manifest.name} had drained its input before it was stopped")
         self.recorder.mark(Happening.INPUT_LEFT, offsets_left=left)
 
-    def _is_decided(self, application: Application) -> bool:
+    def is_decided(self, application: Application) -> bool:
+        """Return whether no transaction is open on the inputs."""
         ends = (
             self.rig.reading.ends(topic, partitions)
             for topic, partitions in application.inputs.items()

@@ -1,0 +1,91 @@
+"""What the log of an application shows that does not go on.
+
+No sentence claims this. An attempt that ends as stuck asks for it, so that a worse fault is named,
+or the key that waits.
+"""
+
+from typing import NamedTuple
+
+from upheld.checks.delivery import cut, so_far
+from upheld.checks.view import Output, View, show, text, view_of
+from upheld.history import History
+from upheld.history.events import Offsets
+from upheld.programs import State
+from upheld.verdicts import Anomaly
+
+
+class Due(NamedTuple):
+    """A state of a key that is not visible, and what is visible of the key instead."""
+
+    key: bytes
+    state: State
+    last: Output | None
+
+
+def worse(history: History, application: str, committed: Offsets | None) -> list[Anomaly]:
+    """Return what is wrong already, whatever the application would still write.
+
+    Args:
+        history: The history, with all of the input and the visible outputs.
+        application: The application's name.
+        committed: Its committed offsets, if they say that outputs are done to there, and if no
+            transaction is open. Then an output below them never comes.
+    """
+    found = so_far(history, application)
+    view = view_of(history, application)
+    if committed is None or view.merged or view.program.holds_back:
+        return found
+    for key, states in view.states.items():
+        last = _last(view, key)
+        want = cut(committed, states)
+        if want and not any(view.shows(last, state) for state in states[want - 1 :]):
+            due = states[want - 1]
+            said = (
+                f"{text(key)} shows {_shown(view, last)}, and not {show(due.value)}: the group has "
+                f"committed {due.source.at}"
+            )
+            found.append(view.anomaly("lost", said, key, due, last.record if last else None))
+    return found
+
+
+def stuck_at(history: History, application: str, said: str) -> Anomaly | None:
+    """Return the anomaly of the first key whose last state is not visible; None if each is.
+
+    Args:
+        history: The history, with all of the input and the visible outputs.
+        application: The application's name.
+        said: How the harness saw that the application does not go on.
+    """
+    view = view_of(history, application)
+    due = _first_due(view)
+    if due is None:
+        return None
+    what = f"{text(due.key)} shows {_shown(view, due.last)}, and {show(due.state.value)} is due"
+    got = due.last.record if due.last else None
+    return view.anomaly("stuck", f"{said}; {what}", due.key, due.state, got)
+
+
+def behind(committed: Offsets, ends: Offsets) -> str:
+    """Return the partitions whose committed offset is below the visible input, for a person."""
+    places = [place for place in sorted(ends) if committed.get(place, 0) < ends[place]]
+    return ", ".join(f"{place} at {committed.get(place, 0)} of {ends[place]}" for place in places)
+
+
+def _first_due(view: View) -> Due | None:
+    """Return the key that waits for the earliest input."""
+    waiting = [
+        Due(key, states[-1], last)
+        for stage in view.stages
+        for key, states in stage.states.items()
+        if not stage.shows(last := _last(stage, key), states[-1])
+    ]
+    return min(waiting, key=lambda due: (due.state.source.offset, due.key), default=None)
+
+
+def _last(view: View, key: bytes) -> Output | None:
+    outputs = view.outputs.get(key, [])
+    return outputs[-1] if outputs else None
+
+
+def _shown(view: View, last: Output | None) -> str:
+    return "nothing" if last is None else show(view.content(last.record))
