@@ -219,9 +219,9 @@ def record_is_named(scene: Scene) -> None:
         scene.claim_of(application)
 
 
-@then(parsers.parse("its loud stop names a partition with a gap"))
+@then(parsers.parse("its loud stop or its notices name the gap"))
 def gap_is_named(scene: Scene) -> None:
-    """Wait for `failed` of any kind, with the topic and partition of a gap."""
+    """Wait for `failed` with the partition of a gap, or for a notice for each of them."""
     for application in scene.subjects():
         topics.expect_gap(scene.trial, application)
         scene.claim_of(application)

@@ -28,14 +28,16 @@ _FIELDS: dict[str, dict[str, type]] = {
 
 
 class Failed(Exception):
-    """A loud stop: fenced, poison, offset-lost, conflict or storage.
+    """A loud stop: fenced, poison, offset-lost, conflict, storage, denied or refused.
 
-    Abort what is open, then raise it.
+    Abort what is open, then raise it. `where` has the fields of `failed` that say what it concerns:
+    topic, partition, offset, file, right (of denied) or output (of refused).
     """
 
-    def __init__(self, kind: str, message: str) -> None:
+    def __init__(self, kind: str, message: str, **where: Any) -> None:
         super().__init__(message)
         self.kind = kind
+        self.where = where
 
 
 class Design:
@@ -48,6 +50,14 @@ class Design:
     """
 
     hello: Message  # name, version, language, programs, modes, capabilities
+    say: Callable[[Message], None]  # writes a message; `serve` sets it
+
+    def notice(self, kind: str, **where: Any) -> None:
+        """Say, unasked, what the design did by itself: `offset-reset` or `recovered`.
+
+        `where` has the fields topic, partition, `from` and `to`.
+        """
+        self.say({"type": "notice", "kind": kind, **where})
 
     def boot(self) -> None:
         """Start a runtime that is slow to start; called before `hello` is answered."""
@@ -121,6 +131,7 @@ class Server:
 
     def __init__(self, design: Design, out: TextIO, *, on_main_thread: bool = False) -> None:
         self.design = design
+        design.say = self.say
         self.stopping = threading.Event()
         self.idle = threading.Event()  # nothing takes hold of the input, and nothing runs
         self.idle.set()
@@ -160,7 +171,7 @@ class Server:
     def greet(self) -> None:
         """Boot the design, and say who it is."""
         self.design.boot()
-        self.say({"type": "hello", "protocol": 1, **self.design.hello})
+        self.say({"type": "hello", "protocol": 2, **self.design.hello})
 
     def _do(self, act: Callable[[], None]) -> None:
         """Do something at once, or let the main thread do it."""
@@ -224,9 +235,8 @@ class Server:
         try:
             again = self.design.release(failure)
         finally:
-            self.say(
-                {"type": "failed", "kind": failure.kind, "message": str(failure), "again": again}
-            )
+            said = {"type": "failed", "kind": failure.kind, "message": str(failure)}
+            self.say(said | failure.where | {"again": again})
             if not again:
                 os._exit(1)
 

@@ -18,9 +18,38 @@ from confluent_kafka import KafkaError, KafkaException
 
 from upheld.adapter import Failed
 
+# The right that a client lacks, by the error of the broker that says so.
+RIGHTS: Final = {
+    KafkaError.TOPIC_AUTHORIZATION_FAILED: "READ of an input or WRITE of an output",
+    KafkaError.GROUP_AUTHORIZATION_FAILED: "READ of the consumer group",
+    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "WRITE of the transactional id",
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED: "IDEMPOTENT_WRITE of the cluster",
+}
+# The errors of a broker that takes a record at no try.
+REFUSALS: Final = {
+    KafkaError.MSG_SIZE_TOO_LARGE,
+    KafkaError.RECORD_LIST_TOO_LARGE,
+    KafkaError.INVALID_RECORD,
+    KafkaError.INVALID_TIMESTAMP,
+}
 ONE_IN_FLIGHT: Final = {"max.in.flight.requests.per.connection": 1}
 
 P = ParamSpec("P")
+
+
+def failure_of(error: KafkaError, output: str, message: str) -> Failed:
+    """Return the loud stop after an error of Kafka's that is no fencing.
+
+    Args:
+        error: What the client or the broker said.
+        output: The topic of the outputs, which may be what does not take one.
+        message: The text of the loud stop.
+    """
+    if right := RIGHTS.get(error.code()):
+        return Failed("denied", message, right=right)
+    if error.code() in REFUSALS:
+        return Failed("refused", message, output=output)
+    return Failed("storage", message)
 
 
 def with_timeout(

@@ -120,9 +120,8 @@ class Group(Design):
         try:
             waiting: Waiting = json.loads((self.folder / name).read_text())
         except (OSError, ValueError) as error:
-            raise Failed(
-                "storage", f"{name} cannot be read, and a commit names it: {error}"
-            ) from None
+            said = f"{name} cannot be read, and a commit names it: {error}"
+            raise Failed("storage", said, file=name) from None
         return waiting
 
     def look_for_a_gap(self, consumer: Consumer) -> None:
@@ -134,7 +133,13 @@ class Group(Design):
             first, _ = consumer.get_watermark_offsets(place, 10)
             if place.offset < first:
                 at = f"{place.topic}-{place.partition}@{place.offset}"
-                raise Failed("offset-lost", f"{at} is not in the log, which begins at {first}")
+                raise Failed(
+                    "offset-lost",
+                    f"{at} is not in the log, which begins at {first}",
+                    topic=place.topic,
+                    partition=place.partition,
+                    offset=place.offset,
+                )
 
     def table(self, role: str) -> list[Message]:
         """Return every committed row of a topic up to its end now.

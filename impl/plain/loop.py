@@ -18,7 +18,7 @@ from typing import Final, NoReturn, cast
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from upheld.adapter import Failed
-from upheld.impl.common.clients import with_timeout
+from upheld.impl.common.clients import failure_of, with_timeout
 from upheld.impl.common.effects import Effects
 from upheld.impl.common.stores import loudly
 from upheld.impl.common.table import Table
@@ -226,6 +226,9 @@ class Loop(Group):
                 self.producer.abort_transaction(10)
             except KafkaException as failure:  # fenced, and the first error came of it
                 error = failure.args[0]
-        raise Failed(
-            "fenced" if error.code() in FENCED else "storage", f"{error.name()}: {error.str()}"
+        said = f"{error.name()}: {error.str()}"
+        raise (
+            Failed("fenced", said)
+            if error.code() in FENCED
+            else failure_of(error, self.output, said)
         )

@@ -43,6 +43,9 @@ def poison(message: Message, error: Exception) -> Failed:
     return Failed(
         "poison",
         f"{message.topic()}-{message.partition()}@{message.offset()} cannot be read: {error!r}",
+        topic=message.topic(),
+        partition=message.partition(),
+        offset=message.offset(),
     )
 
 

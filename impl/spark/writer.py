@@ -17,7 +17,7 @@ import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from upheld.adapter import Failed
-from upheld.impl.common.clients import ONE_IN_FLIGHT, with_timeout
+from upheld.impl.common.clients import ONE_IN_FLIGHT, failure_of, with_timeout
 from upheld.impl.common.effects import Effects
 from upheld.impl.spark.checkpoint import Positions
 
@@ -83,7 +83,9 @@ class Writer:
                 self.producer.list_topics(self.topic, BROKER_DEADLINE_S)
                 self.producer.init_transactions(BROKER_DEADLINE_S)
         except KafkaException as error:
-            raise Failed("storage", f"Kafka grants no transactional id: {error.args[0]}") from error
+            why = error.args[0]
+            said = f"Kafka grants no transactional id: {why}"
+            raise failure_of(why, self.topic, said) from error
 
     def committed(self, topics: list[str]) -> tuple[Positions, Token]:
         """Return the group's offsets in these topics, and the token beside them."""
@@ -176,7 +178,7 @@ class Writer:
         if self.exactly_once:
             with contextlib.suppress(KafkaException):  # the broker aborts it at its timeout
                 self.producer.abort_transaction(BROKER_DEADLINE_S)
-        return Failed("storage", f"Kafka refuses the batch: {why}")
+        return failure_of(why, self.topic, f"Kafka refuses the batch: {why}")
 
     def _delivered(self, error: KafkaError | None, _: Message) -> None:
         self.refused = self.refused or error

@@ -1,6 +1,7 @@
 """One attempt on a rig where nothing is real; time passes by sleeps alone."""
 
 from pathlib import Path
+from queue import SimpleQueue
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +11,7 @@ from upheld.history import History
 from upheld.programs import PROGRAMS
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import Failed, Message, Ready
+from upheld.supervisor.instance import Noticed
 from upheld.trial import recorder, waits
 from upheld.trial.application import Application
 from upheld.trial.deployment import Declaration, Deployments
@@ -42,6 +44,7 @@ class FakeInstance:
         self.replies = list(replies)
         self.asked: list[Any] = []
         self.failed: Failed | None = None
+        self.notices: SimpleQueue[Noticed] = SimpleQueue()
         self.exit_code: int | None = None
 
     @property

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from upheld.protocol.messages import (
     Unsupported,
 )
 from upheld.supervisor.instance import Instance
+from upheld.verdicts import AdapterBreach
 
 
 @pytest.fixture(params=["own", "main"])
@@ -206,3 +208,35 @@ def test_a_line_that_is_no_request(line: bytes) -> None:
     assert refused["message"] == f"this line is no request: {shown}"
     assert stopped == {"type": "stopped"}
     assert b"Traceback" not in ended.stderr
+
+
+def test_a_notice_answers_nothing(spawn: Spawn) -> None:
+    """A notice may come before the answer to start, and the instance goes on."""
+    instance = spawn("resets")
+
+    assert isinstance(instance.start(START), Ready)
+    said, at_s = instance.notices.get(timeout=5)
+    assert (said.kind, said.topic, said.partition) == ("offset-reset", "a-input", 1)
+    assert (said.begin, said.end) == (2, 5)
+    assert at_s <= time.monotonic()
+    assert instance.stop(1000) == Stopped()
+
+
+def test_a_refusal_names_the_output(spawn: Spawn) -> None:
+    """The fields of a loud stop go over the wire beside its message."""
+    instance = spawn("refused")
+    instance.start(START)
+
+    until(lambda: instance.failed is not None)
+
+    assert instance.failed == Failed(
+        kind="refused", message="an output is too large", output="a-output"
+    )
+
+
+def test_protocol_1_has_no_notice(spawn: Spawn) -> None:
+    """A design that says protocol 1 at hello may not use what version 2 has added."""
+    instance = spawn("resets_in_protocol_1")
+
+    with pytest.raises(AdapterBreach, match="Expected it to say protocol 2 at hello"):
+        until(lambda: instance.start(START) is None)

@@ -58,6 +58,7 @@ LINES: Final = (
     {"type": "hello", "protocol": 1, "name": "d", "version": "1", "language": "x"},
     {"type": "ready", "consumer_group": "app", "internal_topics": ["app-changelog"], "table": "t"},
     {"type": "failed", "kind": "poison", "message": "at app-input-0@7", "again": True},
+    {"type": "notice", "kind": "offset-reset", "topic": "t", "partition": 0, "from": 1, "to": 2},
     {"type": "unsupported", "reason": "no"},
     {"type": "error", "definite": True, "message": "no"},
     {"type": "value", "value": "1"},

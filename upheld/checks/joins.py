@@ -8,7 +8,7 @@ from collections import Counter
 
 from upheld.checks.delivery import relation
 from upheld.checks.needs import Need
-from upheld.checks.places import names_record
+from upheld.checks.places import stop_names_record
 from upheld.checks.registry import NO_STATE, OUTPUTS, RELATION, check
 from upheld.checks.view import text, view_of
 from upheld.history import History
@@ -185,17 +185,16 @@ def named(history: History, application: str) -> list[Anomaly]:
     Nothing that comes of it is visible.
     """
     view = view_of(history, application)
-    said = next(
-        e.detail
-        for e in history.of(Instance)
-        if e.application == application and e.event == "failed"
+    stop = next(
+        e for e in history.of(Instance) if e.application == application and e.event == "failed"
     )
     unreadable = [record for record in view.unreadable if record.visible]
     found = list(view.foreign)
-    if not any(names_record(said, record.at) for record in unreadable):
+    if not any(stop_names_record(stop, record.at) for record in unreadable):
         found.append(
             Anomaly(
-                name="stuck", text=f"it stopped and named no record that cannot be read: {said}"
+                name="stuck",
+                text=f"it stopped and named no record that cannot be read: {stop.detail}",
             )
         )
     return found

@@ -3,13 +3,15 @@
 It also has to name what it lacks: input, or half a file.
 """
 
+from collections.abc import Iterator, Mapping
+
 from upheld.checks.needs import Need
-from upheld.checks.places import names_file, names_partition
+from upheld.checks.places import stop_names_file, stop_names_partition
 from upheld.checks.registry import NO_STATE, OUTPUTS, check
-from upheld.checks.view import view_of
+from upheld.checks.view import resets_of, view_of
 from upheld.history import History
 from upheld.history.events import Committed, Instance, Lag, Mark
-from upheld.history.evidence import TornFile, Truncation
+from upheld.history.evidence import Gap, TornFile, Truncation
 from upheld.history.marks import Happening
 from upheld.verdicts import Anomaly, Inconclusive, NotOffered
 
@@ -105,10 +107,11 @@ def caught_up(history: History, application: str) -> list[Anomaly]:
     needs=OUTPUTS | {Need.GAP},
 )
 def gap_named(history: History, application: str) -> list[Anomaly]:
-    """Check that a design with a gap in its input stopped and said where.
+    """Check that a design with a gap in its input said where: in a loud stop or in notices.
 
-    It has to name a partition, in any words. ``lost``: the design went on, and nobody knows that
-    records are missing.
+    A loud stop names a partition with a gap, in fields or in any words. A design that goes on says
+    `offset-reset` for each of these partitions, and goes on at the first record that is left.
+    ``lost``: it went on, and nobody knows that records are missing.
     """
     view = view_of(history, application)
     gaps = next(
@@ -116,29 +119,34 @@ def gap_named(history: History, application: str) -> list[Anomaly]:
         for mark in reversed(list(history.of(Mark)))
         if mark.happening is Happening.INPUT_TRUNCATED
     )
-    said = [
-        e.detail
-        for e in history.of(Instance)
-        if e.application == application and e.event == "failed"
+    stops = [
+        e for e in history.of(Instance) if e.application == application and e.event == "failed"
     ]
-    if not said:
-        text = (
-            "{0}: what lay from {1} to {2} was deleted before it was read, and it went on without "
-            "a word"
-        )
-        return [
-            *view.foreign,
-            *(
-                Anomaly(name="lost", text=text.format(place, gap.begin, gap.end - 1))
-                for place, gap in gaps.items()
-            ),
-        ]
-    if not any(names_partition(said[-1], place) for place in gaps):
-        return [
-            *view.foreign,
-            Anomaly(name="stuck", text=f"it stopped and did not say where: {said[-1]}"),
-        ]
+    if not stops:
+        told = resets_of(history, application)
+        return [*view.foreign, *_not_told(gaps, told)]
+    if not any(stop_names_partition(stops[-1], place) for place in gaps):
+        said = f"it stopped and did not say where: {stops[-1].detail}"
+        return [*view.foreign, Anomaly(name="stuck", text=said)]
     return view.foreign
+
+
+def _not_told(gaps: Mapping[str, Gap], told: Mapping[str, Gap]) -> Iterator[Anomaly]:
+    """Go through the gaps that a design passed over in silence, or after which it left more out."""
+    for place, gap in gaps.items():
+        reset = told.get(place)
+        if reset is None:
+            text = (
+                f"{place}: what lay from {gap.begin} to {gap.end - 1} was deleted before it was "
+                "read, and it went on without a word"
+            )
+            yield Anomaly(name="lost", text=text)
+        elif reset.end > gap.end or reset.begin > gap.begin:
+            text = (
+                f"{place}: what lay from {gap.begin} to {gap.end - 1} was deleted before it was "
+                f"read, and it said that it went on at {reset.end} after {reset.begin}"
+            )
+            yield Anomaly(name="lost", text=text)
 
 
 @check(
@@ -160,15 +168,13 @@ def file_named(history: History, application: str) -> list[Anomaly]:
         if isinstance(e, Mark) and e.happening is Happening.FILE_TORN
     )
     failed = (e for e in events[at:] if isinstance(e, Instance) and e.application == application)
-    said = next((e.detail for e in failed if e.event == "failed"), None)
+    stop = next((e for e in failed if e.event == "failed"), None)
     is_read = any(
         isinstance(e, Mark) and e.happening is Happening.TORN_FILE_READ for e in events[at:]
     )
-    if said is None and not is_read:
+    if stop is None and not is_read:
         raise Inconclusive(f"{torn} is torn, and no start was seen to read it")
-    if said is None or names_file(said, torn):
+    if stop is None or stop_names_file(stop, torn):
         return view.foreign
-    return [
-        *view.foreign,
-        Anomaly(name="stuck", text=f"{torn} is torn, and it stopped without naming it: {said}"),
-    ]
+    said = f"{torn} is torn, and it stopped without naming it: {stop.detail}"
+    return [*view.foreign, Anomaly(name="stuck", text=said)]

@@ -89,7 +89,7 @@ class _Look(NamedTuple):
 
 def _has_input(look: _Look) -> bool:
     """Return whether all records that were fed are there, and at least one."""
-    inputs = view_of(look.history, look.application).inputs
+    inputs = view_of(look.history, look.application).log
     fed = [e for e in look.history.of(Fed) if e.application == look.application]
     if not fed:  # by a version that did not count them
         return bool(inputs)

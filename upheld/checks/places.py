@@ -1,6 +1,7 @@
-"""Places that a message names: a partition, a record or a file, in any usual form.
+"""Places that a loud stop names: a partition, a record or a file.
 
-Each client library and each language writes a place in a way of its own. A check asks whether the
+A `failed` has fields for them. Without the fields its message counts, in any usual form: each
+client library and each language writes a place in a way of its own. A check asks whether the
 message has the place, and never how the sentence around it reads.
 """
 
@@ -8,9 +9,33 @@ import re
 from pathlib import PurePath
 from typing import Final
 
+from upheld.history.events import Instance
+
 _QUOTES: Final = r"[\s'\"\]})>,;:=]*"  # between two words of a place
 _PARTITION: Final = r"(?:partition|part|p)(?![a-z])"
 _GAP: Final = r"[\s'\"({\[:=#]*"  # between a word and its number
+
+
+def stop_names_partition(stop: Instance, place: str) -> bool:
+    """Return whether a loud stop names a partition, in its fields or in its message."""
+    said = stop.failure
+    if said and said.topic is not None and said.partition is not None:
+        return f"{said.topic}-{said.partition}" == place
+    return names_partition(stop.detail, place)
+
+
+def stop_names_record(stop: Instance, at: str) -> bool:
+    """Return whether a loud stop names a record, in its fields or in its message."""
+    said = stop.failure
+    if said and said.topic is not None and None not in {said.partition, said.offset}:
+        return f"{said.topic}-{said.partition}@{said.offset}" == at
+    return names_record(stop.detail, at)
+
+
+def stop_names_file(stop: Instance, file: str) -> bool:
+    """Return whether a loud stop names a file, in its field or in its message."""
+    said = stop.failure
+    return names_file(said.file if said and said.file is not None else stop.detail, file)
 
 
 def names_partition(message: str, place: str) -> bool:

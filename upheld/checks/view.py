@@ -12,7 +12,9 @@ from itertools import takewhile
 from typing import Final, NamedTuple, TypeVar, cast
 
 from upheld.history import History
-from upheld.history.events import Application, Instance, Record
+from upheld.history.events import Application, Instance, Mark, Notice, Record
+from upheld.history.evidence import Gap, Truncation
+from upheld.history.marks import Happening
 from upheld.programs import (
     DEAD_LETTERS,
     GONE,
@@ -125,7 +127,33 @@ class View:
 
     @cached_property
     def inputs(self) -> list[Record]:
-        """Every input record of the log in its order, aborted ones too.
+        """Every input record in the order of the log, aborted ones too.
+
+        Records that retention deleted before they were read are left out if the design said that it
+        goes on after them.
+        """
+        passed = self._passed_over
+        if not passed:
+            return self.log
+        return [r for r in self.log if r.offset not in passed.get(f"{r.topic}-{r.partition}", ())]
+
+    @cached_property
+    def _passed_over(self) -> dict[str, range]:
+        """The deleted offsets of each partition of which a notice says that they are left out."""
+        gaps: dict[str, Gap] = {}
+        for mark in self.history.of(Mark):
+            if mark.happening is Happening.INPUT_TRUNCATED:
+                gaps |= Truncation.of(mark).gaps
+        told = resets_of(self.history, self.application.name)
+        return {
+            place: range(max(gap.begin, told[place].begin), min(gap.end, told[place].end))
+            for place, gap in gaps.items()
+            if place in told
+        }
+
+    @cached_property
+    def log(self) -> list[Record]:
+        """Every input record that was fed, in the order of the log.
 
         An upstream's outputs are recorded twice, and stand here once.
         """
@@ -178,10 +206,10 @@ class View:
     def _derived(self, what: str, fold: Callable[[], Derived]) -> Derived:
         """Return a result that follows from the input alone, folded once.
 
-        A log only grows, so its length says which log it is.
+        A log only grows, so its length says which log it is, with the places that are left out.
         """
         visible = sum(record.visible for record in self.inputs)
-        log = (self.application.name, what, len(self.inputs), visible)
+        log = (self.application.name, what, len(self.inputs), visible, len(self._passed_over))
         if log not in self.history.derived:
             self.history.derived[log] = fold()
         return cast(Derived, self.history.derived[log])
@@ -394,13 +422,25 @@ def view_of(history: History, application: str) -> View:
 
     It is the same view until there are more of the events that it is derived from.
     """
-    count = history.count(Record, Instance)
+    count = history.count(Record, Instance, Notice)
     known = history.derived.get(application)
     if isinstance(known, _Known) and known.events == count:
         return known.view
     view = View(history, application)
     history.derived[application] = _Known(count, view)
     return view
+
+
+def resets_of(history: History, application: str) -> dict[str, Gap]:
+    """Return the positions between which a design says that it reads nothing, by partition.
+
+    The last notice of a partition counts.
+    """
+    return {
+        f"{said.topic}-{said.partition}": Gap(said.begin or 0, said.end or 0)
+        for said in history.of(Notice)
+        if said.application == application and said.code == "offset-reset"
+    }
 
 
 class _Known(NamedTuple):

@@ -251,6 +251,20 @@ class Batch(Event):
         return self
 
 
+class Failure(BaseModel):
+    """What a loud stop says in fields: its kind, and the place that it concerns."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: str
+    topic: str | None = None
+    partition: int | None = None
+    offset: int | None = None
+    file: str | None = None
+    right: str | None = None
+    output: str | None = None
+
+
 class Instance(Event):
     """An event in the life of an instance of the design."""
 
@@ -263,6 +277,27 @@ class Instance(Event):
     consumer_group: str | None = None
     internal_topics: tuple[str, ...] = ()
     table: str | None = None
+    failure: Failure | None = Field(
+        default=None, description="of a loud stop: what it said in fields; `detail` is its text"
+    )
+
+
+class Notice(Event):
+    """What an instance said that it did by itself, and went on.
+
+    ``begin`` and ``end`` are the position before and after, of a partition of its input.
+    """
+
+    kind: Literal["notice"] = "notice"
+    at_ms: int
+    application: str
+    name: str
+    code: Literal["offset-reset", "recovered"]
+    topic: str | None = None
+    partition: int | None = None
+    begin: int | None = None
+    end: int | None = None
+    message: str = ""
 
 
 def _with_code(
@@ -536,6 +571,7 @@ AnyEvent = Annotated[
     | Record
     | Batch
     | Instance
+    | Notice
     | Mark
     | InputRested
     | Committed

@@ -115,7 +115,7 @@ CLAIMS: Final = (
     Claim("the result is:", "result", has_table=True),
     Claim("it refuses to start or its outputs match the model", "refused-or-right"),
     Claim("its loud stop names the unreadable record", "named"),
-    Claim("its loud stop names a partition with a gap", "gap-named"),
+    Claim("its loud stop or its notices name the gap", "gap-named"),
     Claim(
         "its state is at most twice its first size within {duration:Duration}",
         "forgotten",

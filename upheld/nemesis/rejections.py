@@ -38,8 +38,11 @@ def refuse_outputs(trial: Trial, application: Application) -> None:
         if instance.failed
         else f"exit {instance.exit_code}"
     )
-    trial.instances.let_go(application, "a")
-    trial.recorder.happened(application, "a", "failed", end)
+    if instance.failed:
+        trial.instances.gave_up(application, "a")
+    else:
+        trial.instances.let_go(application, "a")
+        trial.recorder.happened(application, "a", "failed", end)
     trial.waits.settle(application, since_ms=ended_ms)
     if fate_of(trial, application, evidence) != "abort":
         raise MarkMissed(

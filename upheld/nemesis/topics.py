@@ -67,9 +67,10 @@ def cut(trial: Trial, application: Application) -> None:
 
 
 def expect_gap(trial: Trial, application: Application) -> None:
-    """Wait until instance a says that some of its input is gone, or goes on silently.
+    """Wait until instance a says that some of its input is gone, or goes on.
 
-    It may have refused to start.
+    It may have refused to start. If it said that it goes on elsewhere, it is stopped when all is
+    read.
 
     Raises:
         Violated: It neither says so nor goes on.
@@ -88,5 +89,5 @@ def expect_gap(trial: Trial, application: Application) -> None:
     elif instance.failed:
         trial.instances.gave_up(application, "a")
     else:
-        return
+        trial.instances.stop(application)
     trial.waits.settle(application)

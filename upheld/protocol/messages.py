@@ -1,24 +1,28 @@
-"""The adapter protocol, version 1, between the harness and a design's instance.
+"""The adapter protocol, version 2, between the harness and a design's instance.
 
 The messages are JSON lines. The harness writes one request a line to the instance's standard input.
 The instance answers with one line on its standard output, before the next request comes. ``failed``
-alone may come unasked. Standard error is the design's log.
+and ``notice`` alone may come unasked. Standard error is the design's log. A design may speak
+version 1, which has no ``notice`` and fewer kinds of ``failed``.
 
 The JSON Schema of these models (``upheld schema``) is the documentation of the wire format. Times
 are in milliseconds, and a design never sees an expected answer.
 """
 
-from typing import Annotated, Final, Literal, get_args
+from typing import Annotated, Final, Literal, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION: Final = 2
+SPOKEN: Final = (1, 2)  # the versions that a design may speak
 
 Mode = Literal["at_least_once", "exactly_once"]
 MODES: Final[tuple[Mode, ...]] = get_args(Mode)
 # What the committed offsets of a design's consumer group say, by its design.toml.
 OffsetsMean = Literal["group", "group-leads", "none"]
 Parameter = int | str
+FailureKind = Literal["fenced", "poison", "offset-lost", "conflict", "storage", "denied", "refused"]
+NoticeKind = Literal["offset-reset", "recovered"]
 
 
 class Message(BaseModel):
@@ -34,7 +38,9 @@ class Hello(Message):
     """First request: boot the runtime and introduce yourself. Deadline 60 s."""
 
     type: Literal["hello"] = "hello"
-    protocol: int = PROTOCOL_VERSION
+    protocol: int = Field(
+        default=PROTOCOL_VERSION, description="the latest that the harness speaks"
+    )
 
 
 class HelloReply(Message):
@@ -256,13 +262,56 @@ class Failed(Message):
     """A loud stop, unasked: the instance gives up, and exits after this line.
 
     It leaves no open transaction. ``again``: a reusable design stays instead, has let go of
-    everything, and takes another start.
+    everything, and takes another start. Where the failure concerns a place, the fields name it;
+    without them the message has to.
     """
 
     type: Literal["failed"] = "failed"
-    kind: Literal["fenced", "poison", "offset-lost", "conflict", "storage"]
+    kind: FailureKind
     message: str
     again: bool = False
+    topic: str | None = Field(default=None, description="the topic that it concerns")
+    partition: int | None = Field(default=None, ge=0)
+    offset: int | None = Field(default=None, ge=0)
+    file: str | None = Field(default=None, description="the file that it concerns")
+    right: str | None = Field(
+        default=None, description="of the kind denied: the right that is missing, WRITE on a topic"
+    )
+    output: str | None = Field(
+        default=None, description="of the kind refused: the topic that does not take an output"
+    )
+
+    @model_validator(mode="after")
+    def _says_what(self) -> Self:
+        if self.kind == "denied" and not self.right:
+            raise ValueError("a failure of the kind denied names the right")
+        if self.kind == "refused" and not self.output:
+            raise ValueError("a failure of the kind refused names the output")
+        return self
+
+
+class Notice(Message):
+    """What the design did by itself, unasked; it goes on. Since version 2.
+
+    ``offset-reset``: a position was gone from the log, and reading goes on elsewhere; one line for
+    each partition. ``recovered``: the engine failed and began again inside its process; ``from`` is
+    where a partition was read to, ``to`` where it is read again from.
+    """
+
+    type: Literal["notice"] = "notice"
+    kind: NoticeKind
+    topic: str | None = None
+    partition: int | None = Field(default=None, ge=0)
+    begin: int | None = Field(default=None, ge=0, alias="from", description="the position before")
+    end: int | None = Field(default=None, ge=0, alias="to", description="the position after")
+    message: str = ""
+
+    @model_validator(mode="after")
+    def _says_where(self) -> Self:
+        place = (self.topic, self.partition, self.begin, self.end)
+        if self.kind == "offset-reset" and None in place:
+            raise ValueError("a notice of the kind offset-reset has topic, partition, from and to")
+        return self
 
 
 Request = Annotated[
@@ -282,13 +331,14 @@ Reply = Annotated[
     | WorkersReply
     | Deactivated
     | Stopped
-    | Failed,
+    | Failed
+    | Notice,
     Field(discriminator="type"),
 ]
 REQUEST: TypeAdapter[Request] = TypeAdapter(Request)
 REPLY: TypeAdapter[Reply] = TypeAdapter(Reply)
 
-# The replies that a request may have; ``failed`` may answer each request.
+# The replies that a request may have; ``failed`` may answer each request, and ``notice`` none.
 REPLIES_TO: dict[type[Message], tuple[type[Message], ...]] = {
     Hello: (HelloReply,),
     Start: (Ready, StandingBy, Unsupported, Error),
@@ -300,3 +350,12 @@ REPLIES_TO: dict[type[Message], tuple[type[Message], ...]] = {
     Deactivate: (Deactivated, Error),
     Stop: (Stopped, Error),
 }
+
+
+def version_of(reply: Message) -> int:
+    """Return the version of the protocol in which a reply can be said first."""
+    if isinstance(reply, Failed):
+        fields = (reply.topic, reply.partition, reply.offset, reply.file, reply.right, reply.output)
+        is_new = reply.kind in {"denied", "refused"} or any(field is not None for field in fields)
+        return 2 if is_new else 1
+    return 2 if isinstance(reply, Notice) else 1

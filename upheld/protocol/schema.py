@@ -2,7 +2,15 @@
 
 from collections.abc import Mapping
 
-from upheld.protocol.messages import PROTOCOL_VERSION, REPLIES_TO, REPLY, REQUEST, Message
+from upheld.protocol.messages import (
+    PROTOCOL_VERSION,
+    REPLIES_TO,
+    REPLY,
+    REQUEST,
+    Failed,
+    Message,
+    Notice,
+)
 
 
 def schema() -> Mapping[str, object]:
@@ -15,6 +23,7 @@ def schema() -> Mapping[str, object]:
         "protocol": PROTOCOL_VERSION,
         "request": REQUEST.json_schema(),
         "reply": REPLY.json_schema(),
+        "unasked": [_name(Failed), _name(Notice)],
         "replies_to": {
             _name(request): [*map(_name, replies), "failed"]
             for request, replies in REPLIES_TO.items()

@@ -19,7 +19,7 @@ def type_of(message: Message | type[Message]) -> str:
 def expected(request: Message | None) -> str:
     """Return which replies a request allows."""
     if request is None:
-        return "Expected nothing unasked but failed"
+        return "Expected nothing unasked but failed or notice"
     return f"Expected {', '.join(type_of(reply) for reply in REPLIES_TO[type(request)])} or failed"
 
 

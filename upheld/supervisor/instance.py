@@ -14,15 +14,16 @@ import time
 import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from queue import SimpleQueue
+from typing import Final, NamedTuple
 
 from pydantic import ValidationError
 
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import (
-    PROTOCOL_VERSION,
     REPLIES_TO,
     REPLY,
+    SPOKEN,
     Activate,
     Deactivate,
     Error,
@@ -33,6 +34,7 @@ from upheld.protocol.messages import (
     Measure,
     Measured,
     Message,
+    Notice,
     Query,
     Ready,
     StandingBy,
@@ -41,6 +43,7 @@ from upheld.protocol.messages import (
     Stopped,
     Unsupported,
     Workers,
+    version_of,
 )
 from upheld.supervisor import breaches, secrets
 from upheld.supervisor.environment import Scope, environment_of, file_name
@@ -58,6 +61,7 @@ MEASURE_S: Final = 30.0
 STOP_GRACE_S: Final = 5.0
 MAX_LINE_BYTES: Final = 1 << 20
 MAX_UNASKED_LINES: Final = 1000
+MAX_NOTICES: Final = 10_000  # that are not recorded yet
 CHUNK_BYTES: Final = 1 << 16
 CLOSED_S: Final = 3.0  # after the end of its stdout, an instance ends soon
 _DRAIN_S: Final = 2.0  # at most, to read what an instance wrote before it exited
@@ -74,6 +78,13 @@ class Silence(AdapterBreach):
 
 class Overdue(Silence):
     """No answer within the deadline, from a process that still runs."""
+
+
+class Noticed(NamedTuple):
+    """A notice, and when it was read (seconds of the monotonic clock)."""
+
+    notice: Notice
+    at_s: float
 
 
 @dataclass(frozen=True)
@@ -104,6 +115,7 @@ class Instance:
         self.time_scale = options.time_scale
         self.hello: HelloReply | None = None
         self.failed: Failed | None = None
+        self.notices: SimpleQueue[Noticed] = SimpleQueue()
         self.breach: AdapterBreach | None = None
         self.survivors: list[int] = []
         self.stderr_path = log_dir / f"{self.name}.stderr"
@@ -146,10 +158,9 @@ class Instance:
                 f"failed at hello: {reply.kind}, {reply.message}. Expected an answer to hello"
             )
         assert isinstance(reply, HelloReply)
-        if reply.protocol != PROTOCOL_VERSION:
-            raise self._broken(
-                f"speaks protocol {reply.protocol}. Expected protocol {PROTOCOL_VERSION}"
-            )
+        if reply.protocol not in SPOKEN:
+            spoken = " or ".join(map(str, SPOKEN))
+            raise self._broken(f"speaks protocol {reply.protocol}. Expected protocol {spoken}")
         for name in ("name", "version", "programs", "modes", "capabilities"):
             said = getattr(reply, name)
             declared = getattr(self.manifest, name)
@@ -386,18 +397,34 @@ class Instance:
             if not self.breach:
                 self._broken(breaches.garbled(self._asked, line, secrets.shown(line), error))
             return
-        if isinstance(message, Failed):
-            self.failed = self.failed or message
-            self._is_free = message.again
-            # To these requests it is the answer. Any other request has one of its own.
-            if isinstance(self._asked, Start | Activate):
-                self._asked = None
-        elif self._asked is None:
+        if self.hello and version_of(message) > self.hello.protocol:
+            self._broken(
+                f"said {secrets.shown(line)}, and it speaks protocol {self.hello.protocol}. "
+                f"Expected it to say protocol {version_of(message)} at hello"
+            )
+        elif isinstance(message, Notice):
+            self._take_notice(message)
+        elif isinstance(message, Failed):
+            self._take_failure(message)
+        else:
+            self._take_answer(message, line)
+
+    def _take_failure(self, failed: Failed) -> None:
+        """Keep the first loud stop; it answers a request that makes an instance work."""
+        self.failed = self.failed or failed
+        self._is_free = failed.again
+        # To these requests it is the answer. Any other request has one of its own.
+        if isinstance(self._asked, Start | Activate):
+            self._asked = None
+
+    def _take_answer(self, message: Message, line: bytes) -> None:
+        """Take the answer to what was asked; any other one is a breach."""
+        if self._asked is None:
             self._unasked += 1
             if self._unasked > MAX_UNASKED_LINES or not self.breach:
                 self._broken(
                     f"said {secrets.shown(line)} though nothing was asked. "
-                    "Expected one answer to each request, and nothing unasked but failed"
+                    "Expected one answer to each request, and nothing unasked but failed or notice"
                 )
         elif not isinstance(message, REPLIES_TO[type(self._asked)]):
             self._broken(
@@ -410,6 +437,15 @@ class Instance:
             self._is_free = self._is_free or isinstance(message, Stopped)
             self._asked = None
             self._answer = message
+
+    def _take_notice(self, notice: Notice) -> None:
+        """Keep a notice until the harness records it; a flood of them is a breach."""
+        if self.notices.qsize() < MAX_NOTICES:
+            self.notices.put(Noticed(notice, time.monotonic()))
+        else:
+            self._broken(
+                f"said more than {MAX_NOTICES} notices at once. Expected one for each partition"
+            )
 
     # --- what a breach says
 

@@ -3,7 +3,7 @@
 from typing import Final
 
 from upheld.masking import KNOWN
-from upheld.protocol.messages import Error, Failed, Message, Start, Unsupported
+from upheld.protocol.messages import Error, Failed, Message, Notice, Start, Unsupported
 
 SHOWN_CHARS: Final = 160
 
@@ -20,7 +20,7 @@ def masked(message: Message) -> Message:
     An error may quote the settings. Names and values are left alone, since a verdict rests on them.
     """
     match message:
-        case Failed() | Error():
+        case Failed() | Error() | Notice():
             return message.model_copy(update={"message": KNOWN.masked(message.message)})
         case Unsupported():
             return message.model_copy(update={"reason": KNOWN.masked(message.reason)})

@@ -78,20 +78,20 @@ class Instances:
         request = self._request(application, name, launch)
         self.recorder.happened(application, name, "started", str(instance.stderr_path.name))
         reply = self._reply(instance, request)
+        self._record_notices(application, name, instance)
         match reply:
             case Ready():
                 self._is_ready(application, name, reply)
             case StandingBy():
                 self.recorder.happened(application, name, "standing-by")
             case Unsupported() | Failed() | Error() if launch.may_refuse:
-                reason = reply.reason if isinstance(reply, Unsupported) else reply.message
-                self.recorder.happened(application, name, "failed", reason)
-                self.recorder.mark(Happening.START_REFUSED, said=reason)
+                self._did_not_start(application, name, reply)
+                self.recorder.mark(Happening.START_REFUSED, said=_words(reply))
                 return None
             case Unsupported():
                 raise NotOffered(f"{self.manifest.name} does not offer this: {reply.reason}")
             case Failed() | Error():
-                self.recorder.happened(application, name, "failed", reply.message)
+                self._did_not_start(application, name, reply)
                 raise self._failure(application, reply)
         return instance
 
@@ -179,6 +179,20 @@ class Instances:
         for key in application.keys[:ASKED_AT_ONCE]:
             self.probes.query(application, key)
 
+    def _did_not_start(
+        self, application: Application, name: str, reply: Unsupported | Failed | Error
+    ) -> None:
+        """Record that an instance was asked to start and refused."""
+        if isinstance(reply, Failed):
+            self.recorder.gave_up(application, name, reply)
+        else:
+            self.recorder.happened(application, name, "failed", _words(reply))
+
+    def _record_notices(self, application: Application, name: str, instance: Instance) -> None:
+        """Record what an instance has said unasked since the last look."""
+        while not instance.notices.empty():
+            self.recorder.noticed(application, name, instance.notices.get())
+
     def _partitions(self, table: str) -> int:
         """Return how many partitions the topic has that a design calls its table.
 
@@ -214,10 +228,11 @@ class Instances:
         """Raise Violated if an instance gave up or vanished by itself."""
         for name, instance in application.running.items():
             exit_code = instance.exit_code  # first: by then its last words are heard
+            self._record_notices(application, name, instance)
             if instance.failed:
                 kind = instance.failed.kind
                 message = instance.failed.message
-                self.recorder.happened(application, name, "failed", f"{kind}: {message}")
+                self.recorder.gave_up(application, name, instance.failed)
                 raise Violated.one("stuck", f"{instance.name} gave up: {kind}, {message}")
             instance.check()
             if exit_code is not None:
@@ -246,6 +261,7 @@ class Instances:
         instance = application.running.pop(name)
         self._weigh(instance)
         pids = instance.kill()
+        self._record_notices(application, name, instance)
         self.kills += 1
         self.recorder.happened(application, name, "killed", f"{len(pids)} processes")
         return pids
@@ -270,6 +286,7 @@ class Instances:
                 reply = instance.stop(STOP_MS)
             except Overdue as overdue:
                 raise self._not_closed(str(overdue)) from None
+            self._record_notices(application, name, instance)
             if not isinstance(reply, Stopped):
                 text = f"{self.manifest.name} answered stop with {reply.type}: {reply.message}"
                 if isinstance(reply, Error) and self.recorder.now_ms - began_ms >= STOP_MS:
@@ -289,9 +306,10 @@ class Instances:
 
     def gave_up(self, application: Application, name: str) -> None:
         """Record that an instance has failed, and take it away."""
-        failed = application.running[name].failed
-        assert failed
-        self.recorder.happened(application, name, "failed", f"{failed.kind}: {failed.message}")
+        instance = application.running[name]
+        assert instance.failed
+        self._record_notices(application, name, instance)
+        self.recorder.gave_up(application, name, instance.failed)
         self.let_go(application, name)
 
     def let_go(self, application: Application, name: str) -> None:
@@ -359,3 +377,8 @@ class Instances:
     def _weigh(self, instance: Instance) -> None:
         """Remember the most that its processes had in memory, before they may be gone."""
         self.peak_bytes = max(self.peak_bytes, peak_bytes(instance.pids()))
+
+
+def _words(reply: Unsupported | Failed | Error) -> str:
+    """Return why an instance did not start, in its own words."""
+    return reply.reason if isinstance(reply, Unsupported) else reply.message

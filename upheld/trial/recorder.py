@@ -6,7 +6,8 @@ from typing import Protocol
 
 from upheld.history import History, events
 from upheld.history.marks import Happening
-from upheld.protocol.messages import Ready
+from upheld.protocol.messages import Failed, Ready
+from upheld.supervisor.instance import Noticed
 from upheld.text import encodable
 from upheld.threads import raise_failure
 
@@ -69,6 +70,37 @@ class Recorder:
                 happening=happening,
                 fault=text or happening.text,
                 evidence={name: encodable(value) for name, value in evidence.items()},
+            )
+        )
+
+    def gave_up(self, application: Named, name: str, failed: Failed) -> None:
+        """Record the loud stop of an instance: its words, and what it says in fields."""
+        fields = {name: getattr(failed, name) for name in events.Failure.model_fields}
+        self.history.add(
+            events.Instance(
+                at_ms=self.now_ms,
+                application=application.name,
+                name=name,
+                event="failed",
+                detail=f"{failed.kind}: {failed.message}",
+                failure=events.Failure(**fields),
+            )
+        )
+
+    def noticed(self, application: Named, name: str, noticed: Noticed) -> None:
+        """Record what an instance said that it did by itself."""
+        said = noticed.notice
+        self.history.add(
+            events.Notice(
+                at_ms=self.ms_of(noticed.at_s),
+                application=application.name,
+                name=name,
+                code=said.kind,
+                topic=said.topic,
+                partition=said.partition,
+                begin=said.begin,
+                end=said.end,
+                message=said.message,
             )
         )
 

@@ -76,7 +76,7 @@ HABITS = {
     "quits_at_hello": {"hello": quit_early},
     "writes_prose": {"hello": lambda: say("Booting the engine, please wait")},
     "misspells_a_field": {"hello": lambda: say({**HELLO, "capabilites": []})},
-    "comes_from_the_future": {"hello": lambda: say({**HELLO, "protocol": 2})},
+    "comes_from_the_future": {"hello": lambda: say({**HELLO, "protocol": 3})},
     "boasts_of_a_program": {"hello": lambda: say({**HELLO, "programs": ["relay", "ledger"]})},
     "boasts_of_a_capability": {"hello": lambda: say({**HELLO, "capabilities": ["query"]})},
     "never_ends_its_line": {"hello": endless_line},

@@ -23,6 +23,9 @@ class Miniature(Design):
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
         """Refuse, fail or begin."""
         print("a stray line")
+        if sys.argv[1] in {"resets", "resets_in_protocol_1"}:
+            where = {"topic": "a-input", "partition": 1, "from": 2, "to": 5}
+            self.notice("offset-reset", **where)
         if sys.argv[1] == "breaks_at_start":
             raise ZeroDivisionError("no input to hold")
         if sys.argv[1] in {"offset-lost", "storage"}:
@@ -56,6 +59,8 @@ class Miniature(Design):
             raise ZeroDivisionError("the engine broke")
         if sys.argv[1] in {"poison", "fenced"}:
             raise Failed(sys.argv[1], "it cannot go on")
+        if sys.argv[1] == "refused":
+            raise Failed("refused", "an output is too large", output="a-output")
         # As a client does whose callback failed: what it raises is no exception.
         if sys.argv[1] == "breaks_in_c":
             broke = [ctypes.py_object(each) for each in (str, "the engine broke")]
@@ -65,4 +70,6 @@ class Miniature(Design):
         (threading.Event() if sys.argv[1] == "hears_no_stop" else stopping).wait()
 
 
+if sys.argv[1] == "resets_in_protocol_1":
+    Miniature.hello |= {"protocol": 1}
 serve(Miniature(), on_main_thread=sys.argv[2] == "main")

@@ -6,7 +6,8 @@ It is known by the design's own word and by its commits.
 import pytest
 from histories import Story
 
-from upheld.history.events import Committed, Instance, Lag, Mark
+from upheld.checks.view import view_of
+from upheld.history.events import Committed, Instance, Lag, Mark, Notice
 from upheld.history.marks import Happening
 from upheld.verdicts import Inconclusive, NotOffered
 
@@ -149,6 +150,67 @@ class TestGapNamed:
             )
 
         assert [name for name, _, _ in story.found("gap-named")] == found
+
+
+class TestGapNamedInNotices:
+    """A design may go on after a gap, as it was told to at the start, if it says so."""
+
+    @staticmethod
+    def after_a_gap(*resets: tuple[int, int]) -> Story:
+        """Tell five entries of which the third is deleted before it is read, and the notices.
+
+        The rows are those of an instance that read the others.
+        """
+        story = Story("ledger", "exactly_once")
+        story.start()
+        place = f"{story.reads}-0"
+        entries = [story.entry(ada=1) for _ in range(2)]
+        for count, entry in enumerate(entries, 1):
+            story.row("ada", count, count, entry)
+        story.stop()
+        lost, *others = [story.entry(ada=10), story.entry(ada=1), story.entry(ada=1)]
+        gap = {"gaps": {place: [lost.offset, lost.offset + 1]}}
+        story.history.add(Mark(at_ms=1, fault=Happening.INPUT_TRUNCATED.text, evidence=gap))
+        story.start()
+        for begin, end in resets:
+            story.history.add(
+                Notice(
+                    at_ms=2,
+                    application="app",
+                    name="a",
+                    code="offset-reset",
+                    topic=story.reads,
+                    partition=0,
+                    begin=begin,
+                    end=end,
+                )
+            )
+        for count, entry in enumerate(others, 3):
+            story.row("ada", count, count, entry)
+        story.stop()
+        story.settled(others[-1].offset + 1)
+        return story
+
+    def test_in_a_notice(self) -> None:
+        """What was deleted and named is no part of the input that the outputs are the fold of."""
+        story = self.after_a_gap((2, 3))
+
+        assert story.found("gap-named") == []
+        assert story.found("fold") == []
+        assert story.found("relation") == []
+
+    @pytest.mark.parametrize("resets", [(), ((2, 4),), ((3, 3),)])
+    def test_in_none(self, resets: tuple[tuple[int, int], ...]) -> None:
+        """Silence is a loss, and so are records that were left out though they are there."""
+        story = self.after_a_gap(*resets)
+
+        assert [name for name, _, _ in story.found("gap-named")][-1] == "lost"
+
+    def test_no_notice_excuses_a_record_that_is_there(self) -> None:
+        """Records that nothing deleted stay a part of the input, whatever a notice says."""
+        story = self.after_a_gap((2, 5))
+
+        assert [r.offset for r in view_of(story.history, "app").inputs] == [0, 1, 3, 4]
 
 
 class TestFileNamed:

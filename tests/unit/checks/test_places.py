@@ -2,7 +2,15 @@
 
 import pytest
 
-from upheld.checks.places import names_file, names_partition, names_record
+from upheld.checks.places import (
+    names_file,
+    names_partition,
+    names_record,
+    stop_names_file,
+    stop_names_partition,
+    stop_names_record,
+)
+from upheld.history.events import Failure, Instance
 
 PLACE = "app-entries-1"
 AT = "app-entries-1@7"
@@ -103,3 +111,26 @@ def test_names_another_record(message: str) -> None:
 def test_names_a_file(file: str, message: str, is_named: bool) -> None:
     """A file whose name is a number is named by its folder too."""
     assert names_file(message, file) is is_named
+
+
+@pytest.mark.parametrize(("partition", "is_named"), [(1, True), (2, False)])
+def test_fields_come_before_the_message(partition: int, is_named: bool) -> None:
+    """A loud stop that has fields for the place may say what it likes beside them."""
+    where = {"topic": "app-entries", "partition": partition, "offset": 7}
+    failure = Failure(kind="offset-lost", **where)
+    stop = Instance(
+        at_ms=1, application="app", name="a", event="failed", detail=AT, failure=failure
+    )
+
+    assert stop_names_partition(stop, PLACE) is is_named
+    assert stop_names_record(stop, AT) is is_named
+
+
+def test_a_file_in_its_field() -> None:
+    """The field `file` names the file alone, as the message may do."""
+    failure = Failure(kind="storage", file="waiting-7.json")
+    said = {"event": "failed", "detail": "storage: no state", "failure": failure}
+    stop = Instance(at_ms=1, application="app", name="a", **said)
+
+    assert stop_names_file(stop, "durable/waiting-7.json")
+    assert not stop_names_file(stop, "durable/waiting-8.json")

@@ -8,18 +8,20 @@ from typing import Any
 import pytest
 from attempts import Attempt, FakeInstance, timeless
 
+from upheld.history import events
 from upheld.history.events import Instance, Mark
 from upheld.history.marks import Happening
 from upheld.protocol.messages import (
     Error,
     Failed,
     Message,
+    Notice,
     Ready,
     StandingBy,
     Stopped,
     Unsupported,
 )
-from upheld.supervisor.instance import Overdue
+from upheld.supervisor.instance import Noticed, Overdue
 from upheld.trial.instances import Instances, Launch
 from upheld.verdicts import AdapterBreach, NotOffered, Violated
 
@@ -121,6 +123,24 @@ def test_a_refusal_that_is_allowed_is_marked(
 
     (mark,) = attempt.history.of(Mark)
     assert (mark.happening, mark.evidence) == (Happening.START_REFUSED, {"said": "no"})
+
+
+def test_what_is_said_unasked_is_recorded(attempt: Attempt, instances: Instances) -> None:
+    """A notice has the time at which it was read, and a loud stop its fields."""
+    where = {"topic": "app-input", "partition": 0}
+    notice = Notice.model_validate({"kind": "offset-reset", **where, "from": 1, "to": 5})
+    attempt.instance.notices.put(Noticed(notice, attempt.recorder.began + 0.25))
+    attempt.instance.replies = [Failed(kind="offset-lost", message="it is gone", **where)]
+    application = attempt.application()
+
+    instances.start(application, launch=Launch(may_refuse=True))
+
+    (said,) = attempt.history.of(events.Notice)
+    assert (said.at_ms, said.name, said.code) == (250, "a", "offset-reset")
+    assert (said.topic, said.partition, said.begin, said.end) == ("app-input", 0, 1, 5)
+    *_, stop = attempt.history.of(events.Instance)
+    assert stop.detail == "offset-lost: it is gone"
+    assert stop.failure == events.Failure(kind="offset-lost", **where)
 
 
 @pytest.mark.parametrize("reply", REFUSALS[:2])
