@@ -6,7 +6,7 @@ from pytest_bdd import parsers, when
 
 from upheld.history.marks import Look
 from upheld.injectors.proxy.errors import Moment as Side
-from upheld.nemesis import membership, pauses
+from upheld.nemesis import disks, membership, pauses
 from upheld.nemesis.moments import MOMENTS, pause_at
 from upheld.nemesis.requests import Strike, arrive, strike_at
 from upheld.steps.lifecycle import WENT_ON_WITHIN_MS
@@ -54,7 +54,9 @@ def _after_the_death(scene: Scene, application: Application) -> None:
     """
     trial = scene.trial
     restarts = scene.deployment.restarts
-    if restarts is Restarts.AFTER_DEATH:
+    if restarts in {Restarts.AFTER_DEATH, Restarts.AFTER_DEATH_ON_EMPTY_DISK}:
+        if restarts is Restarts.AFTER_DEATH_ON_EMPTY_DISK:
+            disks.wipe(trial, application)
         released_ms = trial.waits.watch_release(application)
         trial.instances.start(application)
         trial.waits.settle(application, waited_ms=released_ms.result())

@@ -11,6 +11,8 @@ from upheld.steps.scene import Restarts, Scene
 from upheld.verdicts import HarnessError
 
 SEGMENT_MS: Final = 1_000  # of a table that rolls
+# How long a transaction lasts if an instance that comes back is to find it open.
+TWICE_ITS_START: Final = "twice its start"
 
 
 def _parameter(scene: Scene, name: str, value: int | str) -> None:
@@ -30,6 +32,13 @@ def _rolled(scene: Scene, value: str) -> None:
     scene.describe(is_rolled=True)
 
 
+def _timeout(scene: Scene, value: str) -> None:
+    if value == TWICE_ITS_START:
+        scene.describe(outlives_start=True)
+    else:
+        scene.describe(transaction_timeout_ms=milliseconds(value))
+
+
 def _number(field: str) -> Callable[[Scene, str], None]:
     return lambda scene, value: scene.describe(**{field: int(value)})
 
@@ -39,9 +48,7 @@ SETTINGS: Final[dict[str, Callable[[Scene, str], None]]] = {
     "partitions": _number("partitions"),
     "partitions of the second input": _number("second_partitions"),
     "commit interval": _duration("commit_interval_ms"),
-    "transaction timeout": lambda scene, value: scene.describe(
-        transaction_timeout_ms=milliseconds(value)
-    ),
+    "transaction timeout": _timeout,
     "session timeout": lambda scene, value: scene.describe(session_timeout_ms=milliseconds(value)),
     "batch size": lambda scene, value: _parameter(scene, "threshold", amount(value, "records")),
     "batch interval": _duration("interval_ms"),
@@ -55,6 +62,7 @@ SETTINGS: Final[dict[str, Callable[[Scene, str], None]]] = {
 RESTARTS: Final = {
     "once if it stops loudly while it drains": Restarts.AFTER_LOUD_STOP,
     "as soon as it is killed": Restarts.AFTER_DEATH,
+    "on an empty disk as soon as it is killed": Restarts.AFTER_DEATH_ON_EMPTY_DISK,
 }
 
 
@@ -132,7 +140,8 @@ def has_settable_clock(scene: Scene) -> None:
 def restarted(scene: Scene, restart: str) -> None:
     """Start it again by itself.
 
-    That happens if it gives up while it drains its input, or as soon as it is killed.
+    That happens if it gives up while it drains its input, or as soon as it is killed. The disk that
+    may be empty then is its own.
     """
     scene.describe(restarts=RESTARTS[restart])
 

@@ -112,7 +112,8 @@ parameter_type(name="change:Change", regexp="joins|leaves|is killed")
 parameter_type(name="how:Start", regexp="with nothing prepared|with no mode set|unless it refuses")
 parameter_type(name="layout:Layout", regexp="several instances|two clusters")
 parameter_type(
-    name="restart:Restart", regexp="once if it stops loudly while it drains|as soon as it is killed"
+    name="restart:Restart",
+    regexp="once if it stops loudly while it drains|(?:on an empty disk )?as soon as it is killed",
 )
 
 # What its input holds.

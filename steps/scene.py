@@ -37,6 +37,7 @@ class Restarts(Enum):
     BY_LINES = auto()  # where a line says so
     AFTER_LOUD_STOP = auto()
     AFTER_DEATH = auto()
+    AFTER_DEATH_ON_EMPTY_DISK = auto()
     NEVER = auto()
 
 
@@ -50,6 +51,7 @@ class Deployment:
     second_partitions: int = 0  # of the second input; 0: as many as the first
     transaction_timeout_ms: int = 0  # 0: as usual
     session_timeout_ms: int = 0  # 0: as usual
+    outlives_start: bool = False  # a transaction lasts twice as long as a start
     parameters: Mapping[str, int | str] = field(default_factory=dict)
     disk_mb: int = 0  # 0: the disk of this machine
     is_rolled: bool = False  # whether its table is kept in segments of a second
@@ -134,6 +136,7 @@ class Scene:
                 beside=said.second_partitions,
                 upstream=UPSTREAM if said.relay_mode else "",
                 timeout_ms=said.transaction_timeout_ms,
+                outlives_start=said.outlives_start,
                 parameters=dict(said.parameters),
                 rolls=said.is_rolled,
                 has_dead_letters=said.has_dead_letters,

@@ -8,11 +8,13 @@ Feature: No reader waits for a design that is dead for good
   @G39.dead-for-good @wire @one-program
   Scenario Outline: readers pass the transaction of a design that never comes back
     Given <program> in mode <mode>
+    And its configuration is:
+      | transaction timeout | 3000 ms |
     And it never comes back
     And 4000 records over 64 keys are in its input
     When the application starts
     And the application is killed after its next Produce
-    # the transaction timeout of 3000 ms, and the broker's sweep
+    # the transaction timeout, and the broker's sweep
     Then readers wait at most 4500 ms for the transaction that it left
     And the visible outputs are the fold of the committed input
     And nothing else changes on the broker

@@ -56,11 +56,13 @@ Feature: A restart settles the old transaction and fences the zombie
   @G24.readers-pass
   Scenario Outline: readers pass the transaction of a dead instance within its timeout
     Given <program> in mode <mode>
+    And its configuration is:
+      | transaction timeout | 3000 ms |
     And its supervisor restarts it as soon as it is killed
     And 20000 records over 20000 keys are in its input
     When the application starts
     And the application is killed with a transaction open
-    # the transaction timeout of 3000 ms, and the broker's sweep
+    # the transaction timeout, and the broker's sweep
     Then readers wait at most 4500 ms for the transaction that it left
     And nothing else changes on the broker
 

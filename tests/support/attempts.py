@@ -46,6 +46,7 @@ class FakeInstance:
         self.failed: Failed | None = None
         self.notices: SimpleQueue[Noticed] = SimpleQueue()
         self.exit_code: int | None = None
+        self.boot_s = 1.0
 
     @property
     def is_over(self) -> bool:
@@ -91,6 +92,7 @@ class Attempt:
         self.partitions = {"changelog": 8}  # of topics that the design has made
         self.given_back: list[Any] = []
         self.instance = FakeInstance(Ready(consumer_group="group"))
+        self.starts_s: list[float] = []  # as they were measured
         self.manifest = self.manifest_with()
         pool = SimpleNamespace(give_back=self.given_back.append, rest=lambda: None)
         reading = SimpleNamespace(
@@ -108,6 +110,8 @@ class Attempt:
             session_timeout_ms=2_000,
             pool=lambda _: pool,
             take=lambda *_: self.instance,
+            measured=lambda _, start_s: self.starts_s.append(start_s),
+            start_s=lambda _: max(self.starts_s),
         )
 
     def manifest_with(self, *capabilities: str) -> Manifest:

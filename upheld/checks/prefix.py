@@ -40,9 +40,9 @@ def prefix_of(view: View, committed: Committed) -> Prefix:
 
 
 def reached(view: View) -> Offsets:
-    """Return the offsets after the last input whose outcome is visible (topic-partition -> offset).
+    """Return the offsets after the last input whose outcome is visible.
 
-    A partition of which nothing is visible is left out.
+    They are topic-partition -> offset. A partition of which nothing is visible is left out.
     """
     furthest = defaultdict[str, int](int)
     for key, outputs in view.outputs.items():

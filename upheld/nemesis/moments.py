@@ -133,10 +133,6 @@ def _passed_unseen(trial: Trial, application: Application, moment: Moment) -> No
     )
 
 
-def _demand_group(trial: Trial, application: Application) -> None:
-    trial.probes.demand_group(application, "when it commits")
-
-
 def transaction_open(trial: Trial, application: Application) -> Moment:
     """Return the moment when output records stay above the last stable offset.
 
@@ -213,7 +209,9 @@ def before_its_offsets(trial: Trial, application: Application) -> Moment:
 
     def evidence() -> Evidence | None:
         found = first.evidence()
-        pending = application.group is not None and trial.probes.committed(application) is None
+        pending = (
+            application.progress_group is not None and trial.probes.committed(application) is None
+        )
         return None if pending else found
 
     return Moment(first.happening, first.glimpse, evidence)
@@ -222,9 +220,11 @@ def before_its_offsets(trial: Trial, application: Application) -> Moment:
 def outputs_beyond_the_commit(trial: Trial, application: Application) -> Moment:
     """Return the moment between output and commit.
 
-    An output is visible whose input lies at or above the committed offset.
+    An output is visible whose input lies at or above the committed offset. If no offset says how
+    far the outputs are, it is the moment when new outputs are visible.
     """
-    _demand_group(trial, application)
+    if application.progress_group is None:
+        return _new_outputs(trial, application, Happening.BETWEEN_OUTPUT_AND_COMMIT)
     visible = Visible(trial, application)
 
     def evidence() -> Evidence | None:
@@ -284,10 +284,30 @@ def just_committed(trial: Trial, application: Application) -> Moment:
 
     Under at_least_once a commit may come before its outputs, for a moment. Several commits are
     looked at. The first one that is ahead of the outputs is the moment to strike.
+
+    If no offset says how far the outputs are, it is the moment when new outputs are visible.
     """
-    _demand_group(trial, application)
+    if application.progress_group is None:
+        return _new_outputs(trial, application, Happening.AFTER_COMMIT)
     commits = _Commits(trial, application)
     return Moment(Happening.AFTER_COMMIT, commits.glimpse, commits.evidence)
+
+
+def _new_outputs(trial: Trial, application: Application, happening: Happening) -> Moment:
+    """Return the moment when there are new outputs, and each one is visible."""
+    _, known = trial.probes.ends(application)
+
+    def glimpse() -> bool:
+        stable, end = trial.probes.ends(application)
+        return stable == end != known
+
+    def evidence() -> Evidence | None:
+        stable, end = trial.probes.ends(application)
+        if stable != end:
+            return None
+        return {"outputs": sum(end.values()), "new": sum(end.values()) - sum(known.values())}
+
+    return Moment(happening, glimpse, evidence)
 
 
 class _Commits:
@@ -374,7 +394,9 @@ def events_waiting(trial: Trial, application: Application) -> Moment:
     visible = Visible(trial, application)
 
     def glimpse() -> bool:
-        committed = trial.probes.committed(application) if application.group else None
+        committed = None
+        if application.progress != "none":
+            committed = trial.probes.offsets(application)
         read = committed is not None and all(
             offset >= application.input.ends.get(place, 0) for place, offset in committed.items()
         )
@@ -408,9 +430,9 @@ def _applied(program: Program, rows: Iterable[tuple[str, str, str]]) -> Iterator
 def stored_before_the_commit(trial: Trial, application: Application) -> Moment:
     """Return the moment between store and commit.
 
-    A state is in the store whose input lies at or above the committed offset.
+    A state is in the store whose input lies at or above the committed offset. If no offset says how
+    far the outputs are, it is the moment after a write to the store.
     """
-    _demand_group(trial, application)
     store = application.store
     assert store
     known = store.version()
@@ -429,11 +451,14 @@ def stored_before_the_commit(trial: Trial, application: Application) -> Moment:
         return changed
 
     def evidence() -> Evidence | None:
+        rows = store.rows()
+        if application.progress_group is None:
+            return {"stored": len(rows)} if rows else None
         committed = trial.probes.committed(application)
         if committed is None:
             return None
         beyond: dict[str, int] = {}
-        for place, offset in _applied(application.program, store.rows()):
+        for place, offset in _applied(application.program, rows):
             if offset >= committed.get(place, offset + 1):
                 beyond[place] = max(beyond.get(place, -1), offset)
         return {"beyond": beyond, "committed": committed} if beyond else None

@@ -24,6 +24,7 @@ SENTENCES: Final[dict[str, Family]] = {
     r"\bits transaction coordinator fails over\b": Family.BROKER,
     r"\bits store is (locked|slow|down|full)\b": Family.STORE,
     r"\bits local state is wiped\b": Family.DISK,
+    r"\bon an empty disk\b": Family.DISK,
     r"\bits disks (are set back|run full)\b": Family.DISK,
     r"\bthe newest file that it reads back is torn\b": Family.DISK,
     r"\bits wall clock jumps\b": Family.CLOCK,

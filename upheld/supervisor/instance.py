@@ -128,6 +128,8 @@ class Instance:
         self._started: Start | None = None  # the last start, by which names in `ready` are checked
         self._gone = False
         self._closed_s = 0.0  # when its stdout ended
+        self.boot_s = 0.0  # from its spawn to its answer to hello
+        self._spawned_s = time.monotonic()
         tag = uuid.uuid4().hex
         environment = environment_of(manifest, run) | self.environment
         log_dir.mkdir(parents=True, exist_ok=True)
@@ -153,6 +155,7 @@ class Instance:
     def greet(self) -> HelloReply:
         """Ask `hello`, and compare the answer with the manifest."""
         reply = self._ask(Hello(), HELLO_S)
+        self.boot_s = time.monotonic() - self._spawned_s
         if isinstance(reply, Failed):
             raise self._broken(
                 f"failed at hello: {reply.kind}, {reply.message}. Expected an answer to hello"

@@ -253,14 +253,9 @@ class Life:
         self._drain()
 
     def _claim_fold(self) -> None:
-        """Claim the fold of what is visible while no instance runs.
-
-        A design without a group says only when it has drained its input how far it came, so there
-        is no claim for it.
-        """
-        if self.application.group:
-            self.trial.waits.settle(self.application, until_decided=False)
-            self.trial.claim("fold", self.application, CLAIMS["fold"])
+        """Claim the fold of what is visible while no instance runs."""
+        self.trial.waits.settle(self.application, until_decided=False)
+        self.trial.claim("fold", self.application, CLAIMS["fold"])
 
     def _arm(self, point: CrashPoint) -> Rule | Hold:
         """Have the disk's watcher or the proxy hold the effect of a crash point."""

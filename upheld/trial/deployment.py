@@ -27,6 +27,7 @@ class Declaration:
     name: str = ""  # if there is none, the program's
     upstream: str = ""  # the name of the application whose output is the input
     timeout_ms: int = 0  # of transactions; 0: the usual one
+    outlives_start: bool = False  # a transaction lasts twice as long as a start of the design
     parameters: Mapping[str, int | str] = field(default_factory=dict)  # beyond the program's own
     rolls: bool = False  # the table has a new segment every second
     has_dead_letters: bool = False  # a topic takes the records that cannot be read
@@ -81,7 +82,7 @@ class Deployments:
             mode=declaration.mode,
             topics=topics,
             parameters={**program.parameters, **declaration.parameters},
-            transaction_timeout_ms=declaration.timeout_ms or TRANSACTION_TIMEOUT_MS,
+            transaction_timeout_ms=self._timeout_ms(declaration),
         )
         self.recorder.history.add(event)
         directory = self.rig.run.scratch / identity
@@ -100,6 +101,18 @@ class Deployments:
         return Deployment(
             name, program, event, outputs, inputs, directory, store, rolls=declaration.rolls
         )
+
+    def _timeout_ms(self, declaration: Declaration) -> int:
+        """Return the transaction timeout of an application.
+
+        The usual one is short. A design whose truth is not in the offsets of its group may have to
+        commit after a restart what it had prepared before, so the broker aborts that later.
+        """
+        if declaration.timeout_ms:
+            return declaration.timeout_ms
+        if not declaration.outlives_start and self.manifest.progress == "group":
+            return TRANSACTION_TIMEOUT_MS
+        return max(TRANSACTION_TIMEOUT_MS, round(2000 * self.rig.start_s(self.manifest)))
 
     def _open_store(self, event: events.Application, directory: Path) -> Store | None:
         """Open the store that the parameters name, if they name one."""

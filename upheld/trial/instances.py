@@ -1,6 +1,7 @@
 """Instances of the design: started, stopped, killed, paused, and let go of."""
 
 import contextlib
+import time
 from collections import Counter
 from dataclasses import dataclass
 from typing import Final
@@ -77,10 +78,13 @@ class Instances:
         application.running[name] = instance
         request = self._request(application, name, launch)
         self.recorder.happened(application, name, "started", str(instance.stderr_path.name))
+        asked_s = time.monotonic()
         reply = self._reply(instance, request)
         self._record_notices(application, name, instance)
         match reply:
             case Ready():
+                start_s = instance.boot_s + time.monotonic() - asked_s
+                self.rig.measured(self.manifest, start_s)
                 self._is_ready(application, name, reply)
             case StandingBy():
                 self.recorder.happened(application, name, "standing-by")

@@ -17,7 +17,7 @@ from upheld.kafka.admin import Pace
 from upheld.kafka.feed import Feed
 from upheld.kafka.reading import Reading
 from upheld.protocol.manifest import Manifest
-from upheld.supervisor.instance import Instance
+from upheld.supervisor.instance import START_S, Instance
 from upheld.supervisor.pool import Pool
 from upheld.supervisor.reads import KnownReads
 from upheld.supervisor.reaper import RunScope
@@ -49,6 +49,8 @@ class Rig:
     disk: Disk | None = None  # where designs are watched
     # (design, program) -> what its starts were seen to read
     known_reads: dict[tuple[str, str], KnownReads] = field(default_factory=dict)
+    # Design -> the longest that a start of it took, from its process to `ready`.
+    starts_s: dict[str, float] = field(default_factory=dict)
     cluster: "Rig | None" = None  # the same on three brokers, while rows want them
 
     def on_a_cluster(self) -> "Rig":
@@ -132,6 +134,18 @@ class Rig:
             self.pools.clear()
             self.pools[manifest.name] = pool
         return self.pools[manifest.name]
+
+    def measured(self, manifest: Manifest, start_s: float) -> None:
+        """Remember how long a start of a design took, from its process to `ready`."""
+        known_s = self.starts_s.get(manifest.name, 0.0)
+        self.starts_s[manifest.name] = max(known_s, start_s)
+
+    def start_s(self, manifest: Manifest) -> float:
+        """Return the longest that a start of a design took.
+
+        Until one was measured, it is half of the time that a design has for a start.
+        """
+        return self.starts_s.get(manifest.name, START_S * self.time_scale / 2)
 
     def take(self, manifest: Manifest, environment: dict[str, str] | None = None) -> Instance:
         """Take a warm instance, or boot one with this environment.

@@ -137,7 +137,7 @@ class Waits:
         self,
         application: Application,
         *,
-        until_decided: bool = True,
+        until_decided: bool | None = None,
         since_ms: int | None = None,
         waited_ms: int | None = None,
     ) -> None:
@@ -146,13 +146,16 @@ class Waits:
         Args:
             application: The application whose outputs are looked at.
             until_decided: If false, a transaction that a dead instance left open stays so, and
-                readers stop before it.
+                readers stop before it. If it is not said, so it is for a design that is down and
+                whose truth is not in the offsets of its group: its next start decides.
             since_ms: When readers began to wait for the outputs, if not now.
             waited_ms: How long readers waited, if it was measured already.
 
         Raises:
             Violated: A transaction stays open long after its timeout.
         """
+        if until_decided is None:
+            until_decided = application.progress_group is not None or bool(application.running)
         began_ms = self.recorder.now_ms if since_ms is None else since_ms
         committed: events.Offsets | None = None
         stable_ms: int | None = None

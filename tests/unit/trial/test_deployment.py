@@ -7,6 +7,7 @@ import pytest
 from attempts import Attempt, timeless
 
 from upheld.history.events import Application
+from upheld.protocol.messages import OffsetsMean
 from upheld.trial.deployment import Declaration, Deployments
 from upheld.verdicts import NotOffered
 
@@ -77,3 +78,22 @@ def test_a_store_that_is_not_offered_is_said_after_the_application(attempt: Atte
     (event,) = attempt.history.of(Application)
     assert event.parameters == {"persistence_interval_ms": 500, "store": "sqlite"}
     assert attempt.created == []
+
+
+@pytest.mark.parametrize(
+    ("progress", "said", "timeout_ms"),
+    [
+        ("group", {}, 3_000),
+        ("group", {"outlives_start": True}, 18_000),
+        ("none", {}, 18_000),
+        ("none", {"timeout_ms": 1_500}, 1_500),
+    ],
+)
+def test_a_transaction_outlives_a_start(
+    attempt: Attempt, progress: OffsetsMean, said: dict[str, Any], timeout_ms: int
+) -> None:
+    """It lasts twice as long as the longest start if the design has to decide it."""
+    attempt.manifest = attempt.manifest.model_copy(update={"progress": progress})
+    attempt.starts_s += [2.0, 9.0]
+
+    assert attempt.application(**said).event.transaction_timeout_ms == timeout_ms

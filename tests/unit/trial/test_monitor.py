@@ -101,7 +101,7 @@ def test_without_a_group_the_outputs_say_it(attempt: Attempt, asked: Asked) -> N
 
 
 class Told(NamedTuple):
-    """What an application's group and outputs say of an input that ends at 5."""
+    """The word of a group and of outputs on an input that ends at 5."""
 
     progress: OffsetsMean
     is_settled: bool

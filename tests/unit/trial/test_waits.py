@@ -10,6 +10,7 @@ from attempts import Attempt, timeless
 
 from upheld.history.events import Committed, InputRested, Mark, Measured, Offsets
 from upheld.history.marks import Happening
+from upheld.protocol.messages import OffsetsMean
 from upheld.trial.application import Application
 from upheld.trial.waits import Waits
 from upheld.verdicts import NotOffered, Violated
@@ -162,6 +163,21 @@ def test_a_transaction_that_the_dead_left_open_may_stay(attempt: Attempt, world:
 
     (cut,) = attempt.history.of(Committed)
     assert cut.offsets == {"trial-relay-input-0": 5}
+    assert attempt.recorder.now_ms == 0
+
+
+@pytest.mark.parametrize("progress", ["group-leads", "none"])
+def test_no_abort_is_waited_for_if_the_truth_is_elsewhere(
+    attempt: Attempt, world: World, progress: OffsetsMean
+) -> None:
+    """The next start decides what the dead one has prepared for a commit."""
+    world.decided = lambda: False
+    world.left_open = True
+    application = grouped(attempt)
+    application.progress = progress
+
+    world.waits().settle(application)
+
     assert attempt.recorder.now_ms == 0
 
 
