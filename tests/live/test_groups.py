@@ -18,7 +18,7 @@ from kio.schema.types import GroupId, TopicName
 from kio.static.primitive import i32, i32Timedelta
 
 from upheld.brokers import Broker
-from upheld.kafka.groups import Member
+from upheld.kafka.groups import Member, Session
 from upheld.kafka.reading import Reading
 
 DEADLINE_S = 30.0
@@ -50,6 +50,15 @@ def members_once(
     return found
 
 
+def is_set(reading: Reading, group: str, session: Session) -> bool:
+    """Set the session of a group, and return whether the broker says so by a deadline."""
+    reading.groups.set_session(group, session)
+    deadline = time.monotonic() + DEADLINE_S
+    while reading.groups.session(group) != session and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return reading.groups.session(group) == session
+
+
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_a_group_says_who_holds_what(reading: Reading, protocol: str) -> None:
     """A group names each member with the inputs it holds once the members agree.
@@ -71,6 +80,10 @@ def test_a_group_says_who_holds_what(reading: Reading, protocol: str) -> None:
         reading, group, poll, lambda held: len(held) == 2 and all(each.inputs for each in held)
     )
     assert reading.groups.committed(group, {"held": 3}, stable=True) == dict.fromkeys(INPUTS, 0)
+    if protocol == "consumer":
+        assert is_set(reading, group, Session("consumer", 2_000, 400))
+    else:
+        assert reading.groups.session(group) == Session("classic", 0, 0)
     for member in members:
         member.close()
 
@@ -141,6 +154,7 @@ def test_a_group_of_kafka_streams_says_who_holds_what(reading: Reading) -> None:
         reading, group, beat, lambda held: len(held) == 2 and all(each.inputs for each in held)
     )
 
+    assert is_set(reading, group, Session("streams", 2_000, 400))
     assert found is not None
     assert sorted(place for member in found for place in member.inputs) == INPUTS
     assert not any(member.others for member in found)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from upheld.history import History
+from upheld.kafka.groups import Session
 from upheld.programs import PROGRAMS
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import Failed, Message, Ready
@@ -82,6 +83,23 @@ class FakeInstance:
         return [1, 2]
 
 
+class FakeGroups:
+    """The groups of a broker, of which all have one session."""
+
+    def __init__(self) -> None:
+        self.has: Session | None = Session("classic", 0, 0)
+        self.obeys = True
+
+    def session(self, _: str) -> Session | None:
+        """Return the session; None while it is not known."""
+        return self.has
+
+    def set_session(self, _: str, session: Session) -> None:
+        """Set the session, unless the broker does not obey."""
+        if self.obeys:
+            self.has = session
+
+
 class Attempt:
     """The recorder, the rig and one application of an attempt."""
 
@@ -91,6 +109,7 @@ class Attempt:
         self.created: list[Any] = []
         self.partitions = {"changelog": 8}  # of topics that the design has made
         self.given_back: list[Any] = []
+        self.groups = FakeGroups()
         self.instance = FakeInstance(Ready(consumer_group="group"))
         self.starts_s: list[float] = []  # as they were measured
         self.manifest = self.manifest_with()
@@ -99,6 +118,7 @@ class Attempt:
             create=lambda topics, **cleanup: self.created.append((topics, cleanup)),
             partitions=lambda topic, _within_s: self.partitions.get(topic, 0),
             canary_ms=lambda: 3,
+            groups=self.groups,
         )
         self.rig: Any = SimpleNamespace(
             run=SimpleNamespace(scratch=folder),

@@ -202,6 +202,7 @@ class StubTrial(Stub):
             event=Stub(self._log, "event", parameters=parameters, topics=topics),
             several=False,
             session_timeout_ms=0,
+            group_protocol=None,
             workers=0,
             through_proxy=False,
             lag_due_ms=None,

@@ -38,8 +38,10 @@ SETTINGS: Final[dict[str, str | int]] = {
     "group.min.session.timeout.ms": 500,
     "group.consumer.min.session.timeout.ms": 500,
     "group.consumer.min.heartbeat.interval.ms": 100,
+    "group.consumer.heartbeat.interval.ms": 500,
     "group.streams.min.session.timeout.ms": 500,
     "group.streams.min.heartbeat.interval.ms": 100,
+    "group.streams.heartbeat.interval.ms": 500,
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": 500,
     "log.cleaner.backoff.ms": 500,
     "log.cleaner.dedupe.buffer.size": 16 << 20,  # the default takes 128 MB of the heap at once

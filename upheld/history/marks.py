@@ -126,6 +126,7 @@ class Happening(StrEnum):
     STARTED_COLD = "started-cold", None, "started with nothing prepared"
     START_REFUSED = "start-refused", None, "refused to start"
     INPUT_SHARED = "input-shared", None, "the input is shared"
+    SESSION_SET = "session-set", None, "the session of the group was set"
     INPUT_LEFT = "input-left", None, "stopped in the middle of its input"
     TORN_FILE_READ = "torn-file-read", None, "the torn file was read"
     RECOVERED = "recovered", None, "recovered"

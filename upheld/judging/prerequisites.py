@@ -16,6 +16,7 @@ from upheld.spec.gherkin import ON_A_CLUSTER, THROUGH_PROXY, Row, Step
 from upheld.verdicts import Cannot, MachineLacks, NotOffered
 
 STORE: Final = "state store"  # the setting of that name
+PROTOCOL: Final = "group protocol"  # another one
 STORES: Final = (Capability.SQLITE, Capability.REDIS, Capability.CASSANDRA)
 
 
@@ -128,14 +129,20 @@ def lacking(row: Row, design: Manifest) -> Iterator[str]:
     for offer in offers:
         if offer.capability not in design.capabilities:
             yield f"{design.name} {offer.otherwise} (capability {offer.capability})"
-    for kind in _stores(row):
+    if Capability.GROUP_PROTOCOL not in design.capabilities:
+        for protocol in _settings(row, PROTOCOL):
+            yield (
+                f"{design.name} cannot be told to join its group by the protocol {protocol} "
+                f"(capability {Capability.GROUP_PROTOCOL})"
+            )
+    for kind in _settings(row, STORE):
         if kind not in design.capabilities:
             yield f"{design.name} keeps no state in {kind} (capability {kind})"
 
 
-def _stores(row: Row) -> Iterator[str]:
-    """Go through the kinds of stores that the configuration of a row names."""
-    return (cells[1] for step in row.steps for cells in step.table if cells[0] == STORE)
+def _settings(row: Row, name: str) -> Iterator[str]:
+    """Go through the values that the configuration of a row has for a setting."""
+    return (cells[1] for step in row.steps for cells in step.table if cells[0] == name)
 
 
 def limited(row: Row, design: Manifest) -> Iterator[str]:

@@ -13,22 +13,27 @@ There are three protocols of groups, and each has its own request:
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from kio.schema.api_versions.v0.request import ApiVersionsRequest
 from kio.schema.api_versions.v0.response import ApiVersionsResponse
 from kio.schema.consumer_group_describe.v0 import request as consumer_request
 from kio.schema.consumer_group_describe.v0 import response as consumer_response
 from kio.schema.consumer_protocol_assignment.v0.data import ConsumerProtocolAssignment
+from kio.schema.describe_configs.v4 import request as read_request
+from kio.schema.describe_configs.v4 import response as read_response
 from kio.schema.describe_groups.v5 import request as classic_request
 from kio.schema.describe_groups.v5 import response as classic_response
 from kio.schema.errors import ErrorCode
+from kio.schema.incremental_alter_configs.v1 import request as alter_request
+from kio.schema.incremental_alter_configs.v1 import response as alter_response
 from kio.schema.list_groups.v4.request import ListGroupsRequest
 from kio.schema.list_groups.v4.response import ListGroupsResponse
 from kio.schema.streams_group_describe.v0 import request as streams_request
 from kio.schema.streams_group_describe.v0 import response as streams_response
 from kio.schema.types import GroupId
 from kio.serial import entity_reader
+from kio.static.primitive import i8
 
 from upheld.errors import MachineProblem
 from upheld.kafka.connection import RawConnection
@@ -41,7 +46,28 @@ MOVED: Final = {int(ErrorCode.coordinator_not_available), int(ErrorCode.not_coor
 AGREED: Final = {"Stable", "Empty"}
 # What members of the classic protocol call it if they share partitions of topics.
 SHARES_PARTITIONS: Final = "consumer"
+_GROUP: Final = i8(32)  # the type of a resource that has settings
+_SET: Final = i8(0)  # an operation on a setting
 _VERSION_BYTES: Final = 2  # before an assignment of the classic protocol
+
+
+Protocol = Literal["classic", "consumer", "streams"]
+
+
+class Session(NamedTuple):
+    """A group's protocol and session in milliseconds; both are 0 if each member has its own."""
+
+    protocol: Protocol
+    session_ms: int
+    heartbeat_ms: int
+
+    @property
+    def as_settings(self) -> dict[str, str]:
+        """Return the settings of the group."""
+        return {
+            f"{self.protocol}.session.timeout.ms": str(self.session_ms),
+            f"{self.protocol}.heartbeat.interval.ms": str(self.heartbeat_ms),
+        }
 
 
 class Member(NamedTuple):
@@ -52,8 +78,9 @@ class Member(NamedTuple):
 
 
 class Described(NamedTuple):
-    """A group's state, and the partitions that each of its members holds."""
+    """A group's protocol and state, and the partitions that each of its members holds."""
 
+    protocol: Protocol
     error_code: int
     state: str
     held: tuple[tuple[str, ...], ...]
@@ -118,6 +145,52 @@ class Groups:
             for found in connection.ask(ListGroupsRequest(), ListGroupsResponse).groups
         }
 
+    def session(self, group: str) -> Session | None:
+        """Return the protocol of a group, and the session that it gives its members.
+
+        It is None while the coordinator does not tell.
+        """
+        try:
+            node = self._raw.coordinator_of(group)
+            found = self._described(node, group)
+            if not self._is_known(group, found.error_code):
+                return None
+            if found.protocol == "classic":
+                return Session("classic", 0, 0)
+            settings = _settings(node, group)
+        except (OSError, MachineProblem):
+            self._raw.leave_coordinator(group)
+            return None
+        return Session(
+            found.protocol,
+            int(settings[f"{found.protocol}.session.timeout.ms"]),
+            int(settings[f"{found.protocol}.heartbeat.interval.ms"]),
+        )
+
+    def set_session(self, group: str, session: Session) -> None:
+        """Set the session of a group's members; each learns it by its next heartbeat.
+
+        Raises:
+            MachineProblem: The broker refuses it.
+        """
+        changes = tuple(
+            alter_request.AlterableConfig(name=name, config_operation=_SET, value=value)
+            for name, value in session.as_settings.items()
+        )
+        resource = alter_request.AlterConfigsResource(
+            resource_type=_GROUP, resource_name=group, configs=changes
+        )
+        request = alter_request.IncrementalAlterConfigsRequest(
+            resources=(resource,), validate_only=False
+        )
+        node = self._raw.coordinator_of(group)
+        (answer,) = node.ask(request, alter_response.IncrementalAlterConfigsResponse).responses
+        if answer.error_code != NO_ERROR:
+            raise MachineProblem(
+                f"the broker does not set a session of {session.session_ms} ms for the group "
+                f"{group}: {named(answer.error_code)}"
+            )
+
     def _is_known(self, group: str, error_code: int) -> bool:
         """Return whether the coordinator could answer.
 
@@ -156,6 +229,19 @@ class Groups:
         return self._offered[node.address]
 
 
+def _settings(node: RawConnection, group: str) -> dict[str, str]:
+    resource = read_request.DescribeConfigsResource(
+        resource_type=_GROUP, resource_name=group, configuration_keys=None
+    )
+    request = read_request.DescribeConfigsRequest(resources=(resource,))
+    (found,) = node.ask(request, read_response.DescribeConfigsResponse).results
+    if found.error_code != NO_ERROR:
+        raise MachineProblem(
+            f"the broker does not tell the settings of the group {group}: {named(found.error_code)}"
+        )
+    return {each.name: each.value or "" for each in found.configs}
+
+
 def _by_the_classic_protocol(node: RawConnection, group: str) -> Described:
     request = classic_request.DescribeGroupsRequest(
         groups=(GroupId(group),), include_authorized_operations=False
@@ -163,6 +249,7 @@ def _by_the_classic_protocol(node: RawConnection, group: str) -> Described:
     (found,) = node.ask(request, classic_response.DescribeGroupsResponse).groups
     members = found.members if found.protocol_type == SHARES_PARTITIONS else ()
     return Described(
+        "classic",
         int(found.error_code),
         "Empty" if found.group_state == "Dead" else found.group_state,
         tuple(_assigned(member.member_assignment) for member in members),
@@ -184,6 +271,7 @@ def _by_the_consumer_protocol(node: RawConnection, group: str) -> Described:
     )
     (found,) = node.ask(request, consumer_response.ConsumerGroupDescribeResponse).groups
     return Described(
+        "consumer",
         int(found.error_code),
         found.group_state,
         tuple(
@@ -209,6 +297,7 @@ def _by_the_streams_protocol(node: RawConnection, group: str) -> Described:
         for each in subtopologies
     }
     return Described(
+        "streams",
         int(found.error_code),
         found.group_state,
         tuple(

@@ -29,6 +29,10 @@ class Capability(StrEnum):
         "scale",
         "several instances share the input, or one works and the others take over",
     )
+    GROUP_PROTOCOL = (
+        "group-protocol",
+        "joins its group by the protocol that a start names, such as consumer (KIP-848)",
+    )
     WORKERS = "workers", "processes that may be killed one by one share the work of an instance"
     STANDBY = "standby", "a second cluster takes over"
     SQLITE = "sqlite", "keeps state in SQLite"

@@ -23,6 +23,7 @@ OffsetsMean = Literal["group", "group-leads", "none"]
 Parameter = int | str
 FailureKind = Literal["fenced", "poison", "offset-lost", "conflict", "storage", "denied", "refused"]
 NoticeKind = Literal["offset-reset", "recovered"]
+GroupProtocol = Literal["classic", "consumer", "streams"]
 
 
 class Message(BaseModel):
@@ -84,6 +85,11 @@ class Start(Message):
     topics: dict[str, str] = Field(description="role in the program's contract -> topic name")
     parameters: dict[str, Parameter] = Field(
         default={}, description="the program's parameters, such as commit_interval_ms"
+    )
+    group_protocol: GroupProtocol | None = Field(
+        default=None,
+        description="Kafka's group.protocol; absent means as usual. With `consumer` the session is "
+        "the group's own, and the harness sets it",
     )
     session_timeout_ms: int
     transaction_timeout_ms: int

@@ -12,7 +12,7 @@ from upheld.history import events
 from upheld.injectors.clock import WallClock
 from upheld.kafka.consumers import Position
 from upheld.programs import DEAD_LETTERS, Program
-from upheld.protocol.messages import Mode, OffsetsMean
+from upheld.protocol.messages import GroupProtocol, Mode, OffsetsMean
 from upheld.stores import Store
 from upheld.supervisor.folders import Folder
 from upheld.supervisor.instance import Instance
@@ -78,6 +78,7 @@ class Application:
     partitions: int = field(init=False)  # of the outputs
     inputs: dict[str, int] = field(init=False)  # topic -> partitions
     several: bool = False  # whether instances are to run beside each other
+    group_protocol: GroupProtocol | None = None  # of its group, if not as usual
     workers: int = 0  # how many processes share the work of an instance; 0: the design chooses
     session_timeout_ms: int = 0  # of its members; 0: as usual
     through_proxy: bool = False  # whether its instances reach the broker through the proxy

@@ -6,10 +6,12 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
+from upheld.errors import MachineProblem
 from upheld.history import events
 from upheld.history.marks import Happening
 from upheld.injectors.proxy.offers import negotiated
 from upheld.injectors.proxy.rules import EFFECTS
+from upheld.kafka.groups import Session
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import (
     Error,
@@ -30,6 +32,8 @@ from upheld.verdicts import AdapterBreach, NotOffered, Violated
 
 STOP_MS = 10_000
 TABLE_S = 5.0  # a topic that a design has just made is known to every node by then
+HEARTBEATS = 4  # in a session
+SET_S = 5.0  # a broker has a new setting by then
 ASKED_AT_ONCE = 16  # keys of a table, when an instance has just said that it is ready
 
 
@@ -134,6 +138,7 @@ class Instances:
             parameters=event.parameters,
             workers=application.workers,
             several=application.several,
+            group_protocol=application.group_protocol,
             session_timeout_ms=application.session_timeout_ms or self.rig.session_timeout_ms,
             transaction_timeout_ms=event.transaction_timeout_ms,
             state_dir=str(state.path),
@@ -180,6 +185,7 @@ class Instances:
                 f"the table of {self.manifest.name} is a topic of its own, {application.writes}, "
                 "and its segments are the design's to set"
             )
+        self._fit_session(application)
         for key in application.keys[:ASKED_AT_ONCE]:
             self.probes.query(application, key)
 
@@ -196,6 +202,46 @@ class Instances:
         """Record what an instance has said unasked since the last look."""
         while not instance.notices.empty():
             self.recorder.noticed(application, name, instance.notices.get())
+
+    def _fit_session(self, application: Application) -> None:
+        """Give the group the session that its members were to have, if it is the group's own.
+
+        The members learn it by their next heartbeats, which are waited for.
+
+        Raises:
+            AdapterBreach: The group has not the protocol that it was to have.
+            MachineProblem: The broker does not set such a session.
+        """
+        if application.group is None:
+            return
+        group = application.group
+        groups = self.rig.reading.groups
+        found: Session | None = None
+
+        def is_known() -> bool:
+            nonlocal found
+            found = groups.session(group)
+            return found is not None
+
+        self.recorder.wait(SET_S, is_known)
+        wanted = application.group_protocol
+        if wanted and (found is None or found.protocol != wanted):
+            raise AdapterBreach(
+                f"{self.manifest.name} was to join its group by the protocol {wanted}. By the "
+                f"broker's word the group {group} has {found.protocol if found else 'none'}"
+            )
+        session_ms = application.session_timeout_ms or self.rig.session_timeout_ms
+        if found is None or found.protocol == "classic" or found.session_ms == session_ms:
+            return
+        fit = found._replace(session_ms=session_ms, heartbeat_ms=session_ms // HEARTBEATS)
+        groups.set_session(group, fit)
+        if not self.recorder.wait(SET_S, lambda: groups.session(group) == fit):
+            raise MachineProblem(
+                f"the broker was told a session of {session_ms} ms for the group {group}, and "
+                "still has another one"
+            )
+        self.recorder.wait(found.heartbeat_ms / 1000, lambda: False)
+        self.recorder.mark(Happening.SESSION_SET, protocol=fit.protocol, session_ms=session_ms)
 
     def _partitions(self, table: str) -> int:
         """Return how many partitions the topic has that a design calls its table.

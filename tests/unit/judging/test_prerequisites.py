@@ -54,7 +54,7 @@ def test_each_template_is_said() -> None:
 
 def test_each_capability_of_a_row_is_known_before() -> None:
     """Only what no row needs, or what an answer to `start` says, is not among them."""
-    known = {offer.capability for offer in OFFERS} | set(STORES)
+    known = {offer.capability for offer in OFFERS} | {*STORES, Capability.GROUP_PROTOCOL}
 
     assert set(Capability) - known == {Capability.REUSABLE, Capability.STAGES_AT_ONCE}
 

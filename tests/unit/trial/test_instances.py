@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 from attempts import Attempt, FakeInstance, timeless
 
+from upheld.errors import MachineProblem
 from upheld.history import events
 from upheld.history.events import Instance, Mark
 from upheld.history.marks import Happening
+from upheld.kafka.groups import Session
 from upheld.protocol.messages import (
     Error,
     Failed,
@@ -87,6 +89,55 @@ def test_small_segments_are_those_of_the_table_that_the_harness_made(
         instances.start(application)
 
     assert happened(attempt) == ["started", "ready"]
+
+
+def test_the_session_of_a_group_is_set_where_it_is_the_groups_own(
+    attempt: Attempt, instances: Instances
+) -> None:
+    """It is set once, read back, and marked; members learn it by their next heartbeats."""
+    attempt.groups.has = Session("consumer", 45_000, 5_000)
+    application = attempt.application()
+    application.group_protocol = "consumer"
+
+    instances.start(application)
+    began_ms = attempt.recorder.now_ms
+    instances.start(application, "b")
+
+    ((_, request), _) = attempt.instance.asked
+    assert request.group_protocol == "consumer"
+    assert attempt.groups.has == Session("consumer", 2_000, 500)
+    (mark,) = attempt.history.of(Mark)
+    assert (mark.happening, mark.evidence) == (
+        Happening.SESSION_SET,
+        {"protocol": "consumer", "session_ms": 2_000},
+    )
+    assert attempt.recorder.now_ms == began_ms >= 5_000
+
+
+def test_a_session_that_the_broker_does_not_set_is_the_machines(
+    attempt: Attempt, instances: Instances
+) -> None:
+    """A deadline that hangs on it would blame the design."""
+    attempt.groups.has = Session("streams", 45_000, 5_000)
+    attempt.groups.obeys = False
+
+    with pytest.raises(MachineProblem, match="still has another one"):
+        instances.start(attempt.application())
+
+
+@pytest.mark.parametrize("has", [Session("classic", 0, 0), None], ids=["classic", "unknown"])
+def test_a_design_joins_by_the_protocol_that_it_is_told(
+    attempt: Attempt, instances: Instances, has: Session | None
+) -> None:
+    """It has declared that it can; where it is told none, a session of its own is its own."""
+    attempt.groups.has = has
+    application = attempt.application()
+    instances.start(application)
+    application.group_protocol = "consumer"
+
+    with pytest.raises(AdapterBreach, match="was to join its group by the protocol consumer"):
+        instances.start(application, "b")
+    assert not list(attempt.history.of(Mark))
 
 
 def test_an_instance_is_told_how_it_is_launched(attempt: Attempt, instances: Instances) -> None:
