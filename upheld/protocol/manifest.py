@@ -196,6 +196,11 @@ class Manifest(BaseModel):
         """The design.toml that was read."""
         return self.folder / FILE_NAME
 
+    @property
+    def is_built(self) -> bool:
+        """Whether `prepare` may make the program that `command` starts."""
+        return bool(self.prepare) and "/" in self.command[0]
+
 
 # The tables of a manifest that only designs of this project have.
 TABLES: Final[dict[str, type[BaseModel]]] = {
@@ -235,7 +240,8 @@ def load(spec: str) -> Manifest:
     for field, command in (("command", manifest.command), ("prepare", manifest.prepare)):
         if command:
             _demand_size(manifest, field, command)
-            _demand_program(manifest, field, command)
+            if field == "prepare" or not manifest.is_built:
+                demand_program(manifest, field, command)
     return manifest
 
 
@@ -346,8 +352,12 @@ def _short(value: object) -> str:
     return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}…"
 
 
-def _demand_program(manifest: Manifest, field: str, command: tuple[str, ...]) -> None:
-    """Refuse a command that cannot be run, while the user still looks at the screen."""
+def demand_program(manifest: Manifest, field: str, command: tuple[str, ...]) -> None:
+    """Refuse a command that cannot be run, while the user still looks at the screen.
+
+    Raises:
+        UsageProblem: Its program, or the script that it runs, is not there.
+    """
     program, *arguments = command
     if "/" in program:
         file = manifest.folder / program

@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 from upheld.errors import UsageProblem
 from upheld.masking import KNOWN
-from upheld.protocol.manifest import Manifest
+from upheld.protocol.manifest import Manifest, demand_program
 from upheld.supervisor.guarded import Child, Guarded, Spawn
 from upheld.supervisor.log import Log
 from upheld.supervisor.session import Session
@@ -47,7 +47,7 @@ def prepare(manifest: Manifest, run: Scope, log_dir: Path) -> None:
     """Run a design's `prepare` to its end, if it has one.
 
     Raises:
-        UsageProblem: It fails, or takes too long.
+        UsageProblem: It fails, takes too long, or has not built the design's program.
     """
     if not manifest.prepare:
         return
@@ -68,6 +68,7 @@ def prepare(manifest: Manifest, run: Scope, log_dir: Path) -> None:
     log.close()
     if end:
         raise UsageProblem(f"{manifest.file}: `prepare` {end}; {log.path} says why.")
+    demand_program(manifest, "command", manifest.command)
 
 
 def _end_of(process: Guarded) -> str:

@@ -67,6 +67,21 @@ def test_prepare(folder: Path) -> None:
     assert "`prepare` starts with ./build, which cannot be run here." in refusal(folder)
 
 
+def test_prepare_may_build_the_program(folder: Path) -> None:
+    """The program is asked for when `prepare` has ended."""
+    built = GOOD.replace(command_of(GOOD), 'command = ["{dir}/relay"]')
+    (folder / "design.toml").write_text(built + 'prepare = ["{python}", "-c", ""]\n')
+    assert load(str(folder)).is_built
+
+    (folder / "design.toml").write_text(built)
+    assert "which cannot be run here." in refusal(folder)
+
+
+def command_of(manifest: str) -> str:
+    """Return the line of a manifest's command."""
+    return next(line for line in manifest.splitlines() if line.startswith("command"))
+
+
 def test_extends(folder: Path) -> None:
     """A field that a design leaves out is that of the design which it extends.
 

@@ -376,6 +376,16 @@ def test_prepare_runs_to_its_end(tmp_path: Path) -> None:
     assert (tmp_path / "miniature-prepare.txt").read_text() == "built\n"
 
 
+def test_prepare_has_to_build_the_program(tmp_path: Path) -> None:
+    """A program of the design's own folder that is missing afterwards is named."""
+    design = manifest("", prepare=[sys.executable, "-c", ""]).model_copy(
+        update={"command": ("./relay",)}
+    )
+
+    with pytest.raises(UsageProblem, match=r"`command` starts with \./relay, which"):
+        prepare(design, Run(), tmp_path)
+
+
 @pytest.mark.parametrize(
     "change",
     [
