@@ -1,0 +1,3 @@
+module upheld/relay
+
+go 1.25
