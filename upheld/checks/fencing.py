@@ -8,7 +8,7 @@ from itertools import groupby
 
 from upheld.checks.needs import Need
 from upheld.checks.registry import NO_STATE, OUTPUTS, check
-from upheld.checks.view import text, view_of
+from upheld.checks.view import recoveries, text, view_of
 from upheld.history import History
 from upheld.history.events import Batch, Committed, Ends, Instance, Mark, Record
 from upheld.history.evidence import OpenTransaction, Writer
@@ -220,6 +220,7 @@ def owners(history: History, application: str) -> list[Anomaly]:
         and e.event in {"started", "stopped", "killed", "failed", "exited"}
         for e in history.of(Instance)
     )
+    changes += sum(1 for _ in recoveries(history, application))
     # By input partition and output partition.
     came = defaultdict[tuple[str, int], list[Record]](list)
     for key, outputs in view.outputs.items():

@@ -5,7 +5,7 @@ It is derived from a history.
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
@@ -57,8 +57,8 @@ class Output:
 
     If several topics make the states, ``progress`` says how many of the key's records of each it
     holds. Then the index says only whether that is all. ``interruptions`` counts how often an
-    instance had begun, gone on again, or left its part to another one by then. Each of them may
-    have made an at_least_once design step back once.
+    instance had begun, gone on again, recovered within its process, or left its part to another one
+    by then. Each of them may have made an at_least_once design step back once.
     """
 
     record: Record
@@ -229,6 +229,11 @@ class View:
         return False
 
     @cached_property
+    def _recovered_ms(self) -> list[int]:
+        """When an instance said that it had recovered within its process, in order."""
+        return sorted(notice.at_ms for notice in recoveries(self.history, self.application.name))
+
+    @cached_property
     def outputs(self) -> dict[bytes, list[Output]]:
         """The visible outputs by key, in the order of the log.
 
@@ -245,7 +250,8 @@ class View:
                 if event.topic == topic and event.visible and place not in known:
                     known.add(place)
                     shown = outputs.setdefault(event.key or b"", [])
-                    self._place(event, max(0, interruptions), shown)
+                    recoveries = bisect_right(self._recovered_ms, event.seen_ms)
+                    self._place(event, max(0, interruptions) + recoveries, shown)
             elif isinstance(event, Instance) and event.application == self.application.name:
                 if event.event in BEGINNINGS:
                     running.add(event.name)
@@ -441,6 +447,15 @@ def resets_of(history: History, application: str) -> dict[str, Gap]:
         for said in history.of(Notice)
         if said.application == application and said.code == "offset-reset"
     }
+
+
+def recoveries(history: History, application: str) -> Iterator[Notice]:
+    """Go through the notices of an instance that it has recovered within its process.
+
+    Each is an interruption, as a new start is.
+    """
+    notices = (said for said in history.of(Notice) if said.application == application)
+    return (said for said in notices if said.code == "recovered")
 
 
 class _Known(NamedTuple):

@@ -15,7 +15,7 @@ from stories import (
     three_entries,
 )
 
-from upheld.history.events import Record
+from upheld.history.events import Notice, Record
 from upheld.programs import States, ledger
 from upheld.programs.ledger import LEDGER
 
@@ -565,3 +565,24 @@ class TestRelationOfSums:
 
         assert len(story.judged("relation")) >= 2000
         assert len(folds) <= 2
+
+
+@pytest.mark.parametrize(
+    ("mode", "told_ms", "found"),
+    [
+        ("at_least_once", 90, set()),
+        ("at_least_once", 110, {"reordered"}),
+        ("exactly_once", 90, {"duplicated"}),
+    ],
+)
+def test_a_step_back_after_a_recovery(mode: str, told_ms: int, found: set[str]) -> None:
+    """An engine that began again inside its process says so before it repeats an output."""
+    story = balances(mode, "012")
+    entries = list(story.history.of(Record))
+    story.row("ada", 11, 2, entries[1], seen_ms=100)
+    story.row("ada", 111, 3, entries[2], seen_ms=100)
+    story.row("ada", 1111, 4, entries[3], seen_ms=100)
+    # It may be recorded after the outputs.
+    story.history.add(Notice(at_ms=told_ms, application="app", name="a", code="recovered"))
+
+    assert {name for name, _, _ in story.found("relation")} == found
