@@ -118,7 +118,7 @@ def _rest(scene: Scene, interval: str, beyond_ms: int) -> None:
     """Look at the outputs while the input rests, for an interval and some more; then judge."""
     for application in scene.subjects():
         promised_ms = int(application.event.parameters[interval]) + beyond_ms
-        scene.trial.waits.rest(application, promised_ms)
+        scene.trial.waits.rest(application, promised_ms, may_look_on=True)
         scene.claim_of(application)
 
 

@@ -425,7 +425,9 @@ class _Lives(_Outputs):
         shared = Happening.INPUT_SHARED
         self._tell(Mark(at_ms=0, happening=shared, fault=shared.text, evidence={}))
 
-    def rests(self, looked_ms: int = 500, canary_ms: int = 10, others: float = 0.0) -> None:
+    def rests(
+        self, looked_ms: int = 500, canary_ms: int = 10, others: float = 0.0, **longer: int
+    ) -> None:
         """Pause the input, and look at the outputs."""
         self._tell(
             InputRested(
@@ -435,6 +437,7 @@ class _Lives(_Outputs):
                 tolerance_ms=2100,
                 canary_ms=canary_ms,
                 others=others,
+                **longer,
             )
         )
 

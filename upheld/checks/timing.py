@@ -48,9 +48,19 @@ def rest(history: History, application: str) -> InputRested:
 def timed(view: View, paused: InputRested, late: list[Anomaly]) -> list[Anomaly]:
     """Return the anomalies of outputs that are no state, and of those that are late.
 
+    If nothing moved for long after the promised time, an output that never came is late whatever
+    others took.
+
     Raises:
         Inconclusive: An output is late, and others took the cores meanwhile.
     """
+    if paused.still_ms:
+        return [*view.foreign, *late]
+    if paused.looked_on_ms and not view.foreign:
+        raise Inconclusive(
+            f"the last outputs came up to {paused.looked_on_ms} ms after the promised time, but "
+            f"others took {paused.others:.0%} of the cores meanwhile"
+        )
     if late and not view.foreign and paused.others > BUSY:
         raise Inconclusive(
             f"{late[0].text}, but others took {paused.others:.0%} of the cores meanwhile"

@@ -1,4 +1,4 @@
-"""What the log of an application shows that does not go on.
+"""Faults and waiting keys in the log of an application that does not go on.
 
 No sentence claims this. An attempt that ends as stuck asks for it, so that a worse fault is named,
 or the key that waits.
@@ -49,7 +49,9 @@ def worse(history: History, application: str, committed: Offsets | None) -> list
 
 
 def stuck_at(history: History, application: str, said: str) -> Anomaly | None:
-    """Return the anomaly of the first key whose last state is not visible; None if each is.
+    """Return the anomaly of a key whose last state is not visible; None if each is.
+
+    The key is the one that waits for the earliest input.
 
     Args:
         history: The history, with all of the input and the visible outputs.
@@ -66,7 +68,7 @@ def stuck_at(history: History, application: str, said: str) -> Anomaly | None:
 
 
 def behind(committed: Offsets, ends: Offsets) -> str:
-    """Return the partitions whose committed offset is below the visible input, for a person."""
+    """Return the partitions whose committed offset is below the visible input."""
     places = [place for place in sorted(ends) if committed.get(place, 0) < ends[place]]
     return ", ".join(f"{place} at {committed.get(place, 0)} of {ends[place]}" for place in places)
 

@@ -348,6 +348,13 @@ class InputRested(Event):
     harness: float = Field(
         default=0.0, description="the cores that the harness itself took since the pause before"
     )
+    looked_on_ms: int = Field(
+        default=0,
+        description="how long it was looked on after the promised time, if others took the cores",
+    )
+    still_ms: int = Field(
+        default=0, description="how long nothing had moved then; 0 if the outcome came"
+    )
 
 
 class Committed(Event):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, cast
 
 from upheld.checks.delivery import cut
+from upheld.checks.outside import outside
 from upheld.checks.view import view_of
 from upheld.history.events import Offsets
 from upheld.history.marks import Happening
@@ -37,6 +38,8 @@ SPIN_S = 0.02  # how long one glimpse at a store lasts
 # A small batch's transaction is open for some 20 ms; each look costs the broker and the harness a
 # millisecond.
 LOOK_S = 0.004
+# The moments that no design has that writes outside of transactions.
+TRANSACTIONS = {Happening.TRANSACTION_OPEN, Happening.SECOND_TRANSACTION_OPEN}
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,7 @@ class _Patience:
     looked_s: float  # when the application was looked after last
     moved_s: float  # when its outputs were seen to have moved last
     end: Position  # of the outputs then
+    began_s: float  # when the moment was waited for first
     waves: int = 0  # that were given beyond the first
 
 
@@ -70,14 +74,15 @@ def pause_at(trial: Trial, application: Application, moment: Moment) -> Evidence
 
     Raises:
         MarkMissed: The moment was never seen, though outputs came all along.
-        Violated: The moment was never seen, and outputs did not come.
+        Violated: The moment was never seen, and outputs did not come; or they came outside of any
+            transaction, and the moment is one of a transaction.
     """
     # Another instance will have to take over from the instance that is struck.
     trial.rig.pool(trial.manifest).prepare()
     began_s = time.monotonic()
     patience_s = trial.rig.progress_s * trial.rig.time_scale
     _, end = trial.probes.ends(application)
-    patience = _Patience(began_s + patience_s, began_s, began_s, end)
+    patience = _Patience(began_s + patience_s, began_s, began_s, end, began_s)
     instance = application.running["a"]
     while time.monotonic() < patience.deadline_s:
         if moment.glimpse():
@@ -88,10 +93,12 @@ def pause_at(trial: Trial, application: Application, moment: Moment) -> Evidence
                 trial.mark(moment.happening, processes=len(pids), **evidence)
                 return evidence
             instance.resume()
-        elif time.monotonic() - patience.looked_s > DRAINED_S:
+        # A moment may seem to have come all along, and all is drained.
+        if time.monotonic() - patience.looked_s > DRAINED_S:
             _look_after(trial, application, moment, patience)
         time.sleep(LOOK_S)
     trial.monitor.tick(application)
+    _demand_transactions(trial, application, moment)
     text = moment.happening.text
     if patience.moved_s > patience.deadline_s - patience_s / 2:
         raise MarkMissed(f"{trial.manifest.name} was not seen {text} in {trial.rig.progress_s:g} s")
@@ -109,6 +116,8 @@ def _look_after(
     trial.monitor.tick(application)
     _, end = trial.probes.ends(application)
     if end != patience.end:
+        if patience.moved_s == patience.began_s:
+            _demand_transactions(trial, application, moment)
         patience.end = end
         patience.moved_s = patience.looked_s
     is_fed = application.input.is_fed
@@ -125,12 +134,27 @@ def _look_after(
 def _passed_unseen(trial: Trial, application: Application, moment: Moment) -> NoReturn:
     """Say that a design drained its input without the moment, unless its outputs are wrong."""
     trial.probes.observe(application)
+    _demand_transactions(trial, application, moment)
     if foreign := view_of(trial.history, application.name).foreign:
         # A moment that is recognized by right outputs never comes with wrong ones.
         raise Violated(foreign)
     raise MarkMissed(
         f"{trial.manifest.name} drained its input, and was not seen {moment.happening.text}"
     )
+
+
+def _demand_transactions(trial: Trial, application: Application, moment: Moment) -> None:
+    """Raise Violated if a transaction is waited for, and outputs came outside of any."""
+    if moment.happening in TRANSACTIONS:
+        demand_transactions(trial, application)
+
+
+def demand_transactions(trial: Trial, application: Application) -> None:
+    """Raise Violated if outputs came outside of any transaction under exactly_once."""
+    if application.mode == "exactly_once":
+        trial.probes.observe(application)
+        if found := outside(trial.history, application.name):
+            raise Violated(found)
 
 
 def transaction_open(trial: Trial, application: Application) -> Moment:

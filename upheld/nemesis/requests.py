@@ -10,14 +10,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 from kio.schema.errors import ErrorCode
 
 from upheld.history.marks import Happening
 from upheld.injectors.proxy.errors import Moment
 from upheld.injectors.proxy.rules import Exchange, Fault, Rule
-from upheld.nemesis.moments import WAVES
+from upheld.nemesis.moments import WAVES, demand_transactions
 from upheld.trial.application import Application
 from upheld.trial.trial import Trial
 from upheld.verdicts import AdapterBreach, MarkMissed, NotOffered, Violated
@@ -34,6 +34,8 @@ AFTER: dict[Fault, Happening] = {
     "hold": Happening.ANSWER_HELD,
     "refuse": Happening.APPLIED_AND_REFUSED,
 }
+# The requests that every transaction with offsets is made of.
+OF_A_TRANSACTION = {"AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit", "EndTxn"}
 LOOK_S = 0.05
 ARRIVED_S = 5.0  # a request that was held is answered by then
 SILENT_S = 90.0  # half as much again as the longest request timeout that clients come with
@@ -89,11 +91,14 @@ def strike_at(trial: Trial, application: Application, strike: Strike) -> Rule:
 def _await_strike(trial: Trial, application: Application, rule: Rule, request: str) -> None:
     """Wait until the proxy has met a request, and feed the design if it has drained."""
     waves = 0
+    _, end = trial.probes.ends(application)
     until = time.monotonic() + trial.rig.progress_s * trial.rig.time_scale
     while not rule.struck.wait(LOOK_S):
         trial.monitor.tick(application)
         trial.rig.open_proxy()  # which says what it could not read
         if time.monotonic() > until:
+            if trial.probes.ends(application)[1] != end:
+                _demand_request(trial, application, rule, request)
             raise MarkMissed(
                 f"{trial.manifest.name} sent no {request} in {trial.rig.progress_s:g} s"
             )
@@ -101,7 +106,10 @@ def _await_strike(trial: Trial, application: Application, rule: Rule, request: s
             application, outputs_too=False
         ):
             if waves == WAVES:
-                _raise_unmet(trial, rule, request)
+                _demand_request(trial, application, rule, request)
+                raise MarkMissed(
+                    f"{trial.manifest.name} drained its input, and sent no further {request}"
+                )
             waves += 1
             trial.workload.feed_more(application)
 
@@ -171,8 +179,14 @@ def out_of_reach(trial: Trial, application: Application) -> Iterator[None]:
     trial.mark(Happening.BROKER_OUT_OF_REACH, connections=lost, turned_away=turned_away)
 
 
-def _raise_unmet(trial: Trial, rule: Rule, request: str) -> NoReturn:
-    """Say why no such request came, though the input was drained."""
+def _demand_request(trial: Trial, application: Application, rule: Rule, request: str) -> None:
+    """Say why no such request came from a design that works, if its clients never send one.
+
+    Raises:
+        AdapterBreach: The instance never went through the proxy.
+        Violated: The request is a transaction's, and outputs came outside of any.
+        NotOffered: The clients of the design never send such a request.
+    """
     seen = {
         exchange.api for exchange in trial.rig.open_proxy().exchanges if exchange.door == rule.door
     }
@@ -180,9 +194,11 @@ def _raise_unmet(trial: Trial, rule: Rule, request: str) -> NoReturn:
         raise AdapterBreach(
             f"{trial.manifest.name} never used the address that start gave it as bootstrap"
         )
-    if rule.api not in seen:
-        raise NotOffered(f"the clients of {trial.manifest.name} send no {request}")
-    raise MarkMissed(f"{trial.manifest.name} drained its input, and sent no further {request}")
+    if rule.api in seen:
+        return
+    if request in OF_A_TRANSACTION:
+        demand_transactions(trial, application)
+    raise NotOffered(f"the clients of {trial.manifest.name} send no {request}")
 
 
 def evidence_of(exchange: Exchange) -> dict[str, Any]:

@@ -9,7 +9,7 @@ MANY: Final = 50  # states of a row: fewer may all be shown by chance
 
 
 def hints(rows: Iterable[RowResult]) -> Iterator[str]:
-    """Go through the designs that showed every state of a row and declare nothing of it.
+    """Go through designs that showed every state of a row and declare nothing.
 
     Such a design may have lost the states that other rows do not show.
     """

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from upheld.checks import CHECKS
 from upheld.checks.stores import unsettled
+from upheld.checks.timing import BUSY
 from upheld.checks.view import view_of
 from upheld.history import events
 from upheld.history.marks import Happening
@@ -26,6 +27,7 @@ from upheld.verdicts import MarkMissed, NotOffered, Violated
 SETTLE_S = 1.5  # how long nothing may follow a recorded end
 # How often an input that is being drained is asked whether it moves, beside whether it is drained.
 PROGRESS_LOOK_S = 0.1
+STILL_MS = 15_000  # a loaded machine keeps no design from moving for so long
 CLEANED_MS = 500  # how often the cleaner has a look on our brokers
 
 
@@ -37,6 +39,22 @@ class Promise:
     tolerance_ms: int
     canary_ms: int  # from produce to read_committed, as the promise was looked at first
     cores: Cores  # since then
+
+
+@dataclass(frozen=True)
+class LookedOn:
+    """How long an outcome was looked for after its promised time.
+
+    Attributes:
+        looked_on_ms: The milliseconds beyond the promised time.
+        still_ms: For how many of them nothing had moved at the end; 0 if the outcome came.
+    """
+
+    looked_on_ms: int = 0
+    still_ms: int = 0
+
+
+NOT_LOOKED_ON = LookedOn()
 
 
 @dataclass
@@ -264,10 +282,18 @@ class Waits:
 
     # --- until a promise is kept, or its time is up
 
-    def rest(self, application: Application, promised_ms: int) -> None:
+    def rest(
+        self, application: Application, promised_ms: int, *, may_look_on: bool = False
+    ) -> None:
         """Let the input rest until its outcome is visible, or the promised time is up.
 
         If the application has a store, the outcome has to be there too.
+
+        Args:
+            application: The application whose outputs are looked at.
+            promised_ms: The time that is promised, from the last append or `ready` on.
+            may_look_on: Whether a late outcome is looked for longer, if others took the cores: it
+                comes, or nothing moves any more. Then the load is no excuse.
         """
         since_ms = max(application.input.fed_ms, application.ready_ms)
         promise = self._promise(since_ms, promised_ms)
@@ -276,10 +302,33 @@ class Waits:
             if self.monitor.is_drained(application) and self._is_out(application):
                 break
             time.sleep(POLL_S)
+        others = self._others(promise)
+        looked_on = NOT_LOOKED_ON
+        if may_look_on and others > BUSY and not self._is_out(application):
+            looked_on = self._look_on(application)
         self.probes.observe(application)
         if application.store:
             self.probes.look_at_store(application)
-        self._look_ends(application, promise, self.recorder.now_ms)
+        self._look_ends(application, promise, self.recorder.now_ms, others, looked_on)
+
+    def _look_on(self, application: Application) -> LookedOn:
+        """Look until the outcome is visible, or until nothing has moved for long enough."""
+        began_ms = self.recorder.now_ms
+        moved_ms = began_ms
+        most_ms = 1000 * self.rig.progress_s * self.rig.time_scale
+        seen: object = None
+        now_ms = began_ms
+        while now_ms < moved_ms + STILL_MS and now_ms < began_ms + most_ms:
+            self.monitor.tick(application)
+            if self._is_out(application):
+                return LookedOn(self.recorder.now_ms - began_ms)
+            now = self.probes.offsets(application), self.probes.ends(application)
+            now_ms = self.recorder.now_ms
+            if now != seen:
+                seen = now
+                moved_ms = now_ms
+            time.sleep(POLL_S)
+        return LookedOn(now_ms - began_ms, now_ms - moved_ms)
 
     def _is_out(self, application: Application) -> bool:
         """Return whether every last state is visible, and in the store if there is one."""
@@ -325,17 +374,27 @@ class Waits:
         looked_ms = self.recorder.now_ms
         if is_back:
             self.recorder.mark(Happening.RECOVERED, after_ms=looked_ms - since_ms)
-        self._look_ends(application, promise, looked_ms)
+        self._look_ends(application, promise, looked_ms, self._others(promise))
 
     def _promise(self, since_ms: int, tolerance_ms: int) -> Promise:
         cores = Cores()
         canary_ms = self.rig.reading.canary_ms()
         return Promise(since_ms, tolerance_ms, canary_ms, cores)
 
-    def _look_ends(self, application: Application, promise: Promise, looked_ms: int) -> None:
-        """Record when a promise was looked at last, and the share of the cores of others."""
+    def _others(self, promise: Promise) -> float:
+        """Return the share of the cores that others took, at most, since a promise."""
         now = cpu_s()
-        others = round(max(promise.cores.others(now), self.cores.others(now)), 2)
+        return round(max(promise.cores.others(now), self.cores.others(now)), 2)
+
+    def _look_ends(
+        self,
+        application: Application,
+        promise: Promise,
+        looked_ms: int,
+        others: float,
+        looked_on: LookedOn = NOT_LOOKED_ON,
+    ) -> None:
+        """Record when a promise was looked at last, and the share of the cores of others."""
         self.recorder.history.add(
             events.InputRested(
                 application=application.name,
@@ -345,9 +404,11 @@ class Waits:
                 canary_ms=promise.canary_ms,
                 others=others,
                 harness=round(self.cores.harness(), 2),
+                looked_on_ms=looked_on.looked_on_ms,
+                still_ms=looked_on.still_ms,
             )
         )
-        self.cores = Cores(now)
+        self.cores = Cores()
 
     # --- until the design answers as it should
 

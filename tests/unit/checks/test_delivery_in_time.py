@@ -86,6 +86,21 @@ class TestPromptly:
         with nullcontext() if on_time else pytest.raises(Inconclusive, match="26% of the cores"):
             assert story.found("promptly") == []
 
+    def test_nothing_moved_for_long(self) -> None:
+        """A state that never came, while nothing moved, is late whatever others took."""
+        story = balances("exactly_once", "012")
+        story.rests(others=0.9, looked_on_ms=15_000, still_ms=15_000)
+
+        assert [name for name, _, _ in story.found("promptly")] == ["late"]
+
+    def test_it_came_late(self) -> None:
+        """A state that came after the promised time proves nothing while others took the cores."""
+        story = balances("exactly_once", "0123")
+        story.rests(others=0.9, looked_on_ms=800)
+
+        with pytest.raises(Inconclusive, match="up to 800 ms after the promised time"):
+            story.judged("promptly")
+
     def test_the_last_pause_counts(self) -> None:
         """An earlier pause, slow or not, is over."""
         story = balances("exactly_once", "0123")

@@ -99,7 +99,7 @@ class TestSilent:
         assert [name for name, _, _ in story.found("silent")] == ["fenced-but-emitting"]
 
     def test_it_appends_outside_of_a_transaction(self) -> None:
-        """A record outside of any transaction is visible at once, whatever is aborted later."""
+        """A record outside of any transaction is visible at once, and never aborted."""
         story = self.taken_over()
         story.batch(6, 6, 9, transactional=False)
         story.batch(7, 7, 9, control="abort")

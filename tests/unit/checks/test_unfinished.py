@@ -1,4 +1,4 @@
-"""What a log shows that does not go on, on hand-written histories."""
+"""A log that does not go on shows faults or a key that waits."""
 
 import pytest
 from histories import Story
@@ -43,7 +43,7 @@ class TestWorse:
         assert faults(story) == [expected]
 
     def test_a_row_goes_back(self) -> None:
-        """A row that holds less than the one before it is wrong, and one that waits is not."""
+        """A row that holds less than the one before is wrong, and one that waits is not."""
         story, motor, gripper = two_signals()
         story.pulse("ada", motor)
         assert faults(story) == []
@@ -95,7 +95,7 @@ class TestStuckAt:
 
 
 def test_offsets_that_are_behind() -> None:
-    """Each partition is named with its committed offset and the end of its visible input."""
+    """Each partition is named with its committed offset and its visible end."""
     ends = {"in-0": 5, "in-1": 7, "in-2": 2}
 
     assert behind({"in-0": 5, "in-1": 6}, ends) == "in-1 at 6 of 7, in-2 at 0 of 2"

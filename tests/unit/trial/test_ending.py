@@ -47,7 +47,7 @@ class World:
 
 
 def test_a_fault_comes_first() -> None:
-    """What the log shows already is worse than that it does not go on."""
+    """A fault in the log is worse than that the design does not go on."""
     found = World(balances("exactly_once", "00"), {"app-entries-0": 1}).judged()
 
     assert [anomaly.name for anomaly in found] == ["duplicated", "stuck"]
@@ -88,7 +88,7 @@ def test_the_log_cannot_be_read() -> None:
 
 
 def test_a_check_has_judged() -> None:
-    """What a check found is not looked at again."""
+    """A violation that a check has found stands as it is."""
     ended = Violated([Anomaly(name="stuck", text="it named no record")])
 
     assert World(balances("exactly_once", "00"), None).judged(ended) == ended.anomalies

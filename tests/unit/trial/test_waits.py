@@ -11,6 +11,7 @@ from attempts import Attempt, timeless
 from upheld.history.events import Committed, InputRested, Mark, Measured, Offsets
 from upheld.history.marks import Happening
 from upheld.protocol.messages import OffsetsMean
+from upheld.trial import waits
 from upheld.trial.application import Application
 from upheld.trial.waits import Waits
 from upheld.verdicts import NotOffered, Violated
@@ -194,6 +195,37 @@ def test_an_input_rests_no_longer_than_promised(attempt: Attempt, world: World) 
     assert 200 <= early.looked_ms < 300
     assert 1_000 <= late.looked_ms - late.since_ms < 1_100
     assert (late.tolerance_ms, late.canary_ms) == (1_000, 3)
+
+
+@pytest.mark.parametrize(
+    ("others", "comes_ms", "expected"),
+    [
+        (0.5, 99_000, (1_000, 1_000)),
+        (0.5, 1_500, (500, 0)),
+        (0.5, 200, (0, 0)),
+        (0.2, 99_000, (0, 0)),
+    ],
+)
+def test_a_late_outcome_is_looked_for_longer(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    others: float,
+    comes_ms: int,
+    expected: tuple[int, int],
+) -> None:
+    """If others took the cores, the look ends when it comes or nothing moves."""
+    attempt = timeless(tmp_path, monkeypatch)
+    monkeypatch.setattr(waits, "STILL_MS", 1_000)
+    monkeypatch.setattr(Waits, "_others", lambda *_: others)
+    monkeypatch.setattr(Waits, "_is_out", lambda *_: attempt.recorder.now_ms >= comes_ms)
+    waiting = World(attempt).waits()
+
+    waiting.rest(grouped(attempt), 1_000, may_look_on=True)
+    waiting.rest(grouped(attempt), 1_000)
+
+    looked, never = attempt.history.of(InputRested)
+    assert (looked.looked_on_ms, looked.still_ms) == pytest.approx(expected, abs=100)
+    assert (never.looked_on_ms, never.still_ms) == (0, 0)
 
 
 def test_a_recovery_is_marked_if_there_was_one(attempt: Attempt, world: World) -> None:
