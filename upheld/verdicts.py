@@ -172,6 +172,13 @@ class ClientFailed(HarnessError):
         )
 
 
+class ProxyFailed(HarnessError):
+    """The proxy before the broker failed, or could not read what passed it.
+
+    Whatever else ended the attempt may be a consequence, so this end counts before any other.
+    """
+
+
 class AdapterBreach(HarnessError):
     """The adapter broke the protocol, and no fault was made.
 

@@ -44,6 +44,7 @@ from upheld.verdicts import (
     ClientFailed,
     Judged,
     MarkMissed,
+    ProxyFailed,
     Reason,
     Verdict,
     Violated,
@@ -260,8 +261,10 @@ class Plugin(RunAccount):
     pytest_runtest_setup = pytest_runtest_teardown = pytest_runtest_call
 
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
-        """Keep the first exception that ended the attempt."""
-        if call.excinfo is not None and item.stash[ENDED] is None:
+        """Keep the first exception that ended the attempt, or a failure of the proxy."""
+        if call.excinfo is None:
+            return
+        if item.stash[ENDED] is None or isinstance(call.excinfo.value, ProxyFailed):
             item.stash[ENDED] = foreseen(call.excinfo.value)
 
     def result(self, item: pytest.Function, seconds: float) -> RowResult:

@@ -22,7 +22,7 @@ from upheld.supervisor.pool import Pool
 from upheld.supervisor.reads import KnownReads
 from upheld.supervisor.reaper import RunScope
 from upheld.ui.console import waiting
-from upheld.verdicts import AdapterBreach, HarnessError, MachineLacks
+from upheld.verdicts import AdapterBreach, MachineLacks, ProxyFailed
 
 PROGRESS_S = 40.0  # an input that moves no further for so long is stuck
 SESSION_TIMEOUT_MS = 2_000
@@ -163,7 +163,7 @@ class Rig:
 
         Raises:
             MachineLacks: The broker's connections are secured, so no request on them can be read.
-            HarnessError: The proxy has failed.
+            ProxyFailed: The proxy has failed, or could not read a message.
             AdapterBreach: A client of the design sent what no broker takes.
         """
         if self.is_secured:
@@ -174,7 +174,7 @@ class Rig:
             self.proxy = Proxy(self.broker.bootstrap)
         trouble = self.proxy.look()
         if trouble.failure:
-            raise HarnessError(trouble.failure)
+            raise ProxyFailed(trouble.failure)
         if trouble.breach:
             raise AdapterBreach(f"{trouble.breach}, which no broker takes.")
         return self.proxy

@@ -269,6 +269,14 @@ def test_what_has_no_schema_is_refused(frame: bytes) -> None:
         parse(frame)
 
 
+def test_a_version_without_a_schema_is_named() -> None:
+    """The reader sees which API of which version the proxy does not know."""
+    with pytest.raises(UnreadableError, match="metadata v63, of which the proxy has no schema"):
+        parse(struct.pack(">hhi", METADATA, 63, 1))
+    with pytest.raises(UnreadableError, match="API 250 v1, of which the proxy has no schema"):
+        parse(struct.pack(">hhi", 250, 1, 1))
+
+
 @given(st.binary(max_size=64))
 def test_any_request_is_read_or_refused(frame: bytes) -> None:
     """No bytes make it fall over."""

@@ -159,8 +159,8 @@ def test_a_client_that_sends_no_request_is_the_one_to_blame(proxy: Proxy, sent: 
 @pytest.mark.parametrize(
     ("sent", "why"),
     [
-        (b"\0\3\0\x3f\0\0\0\7\xff\xff", "API 3 version 63, of which no schema is known"),
-        (b"\0\xc8\0\0\0\0\0\7\xff\xff", "API 200 version 0, of which no schema is known"),
+        (b"\0\3\0\x3f\0\0\0\7\xff\xff", "metadata v63, of which the proxy has no schema"),
+        (b"\0\xc8\0\0\0\0\0\7\xff\xff", "API 200 v0, of which the proxy has no schema"),
     ],
 )
 def test_a_request_of_a_newer_kafka_is_the_proxy_s_limit(

@@ -33,6 +33,7 @@ from upheld.spec import catalogue
 from upheld.spec.durations import Durations, Recorded
 from upheld.spec.gherkin import Row
 from upheld.supervisor.interrupts import heard
+from upheld.trial.trial import Trial
 from upheld.ui.progress import UNREAD
 from upheld.verdicts import (
     ATTEMPTS,
@@ -40,6 +41,7 @@ from upheld.verdicts import (
     Inconclusive,
     MarkMissed,
     NotOffered,
+    ProxyFailed,
     Reason,
     Verdict,
     Violated,
@@ -208,6 +210,26 @@ def test_a_client_of_the_harness_that_always_fails_is_one_sentence(run: Run) -> 
         f"the harness's own Kafka client failed (SystemError: {NULL}), "
         "which is no fault of the design"
     )
+
+
+@pytest.mark.parametrize("end", [AdapterBreach("no"), Violated.one("stuck", "x"), MarkMissed("x")])
+def test_what_the_proxy_cannot_read_counts_before_what_follows_from_it(
+    run: Run, monkeypatch: pytest.MonkeyPatch, end: BaseException
+) -> None:
+    """Its client fails then, and neither the adapter nor the design is to blame."""
+
+    def close(_: Trial, **__: bool) -> None:
+        raise ProxyFailed("the wire carries what the proxy cannot read: fetch v99")
+
+    monkeypatch.setattr(Trial, "close", close)
+    COMING["G1.first"] = [end]
+
+    run.judge()
+
+    rows, _ = read(run.out / "report.jsonl")
+    assert (rows[0].verdict, rows[0].code) == (Verdict.HARNESS_ERROR, Reason.HARNESS_FAILED)
+    assert rows[0].attempts == 1
+    assert "fetch v99" in rows[0].reason
 
 
 def test_a_client_is_not_tried_again_without_its_broker(run: Run) -> None:

@@ -346,9 +346,8 @@ def schemas(api_key: int, version: int) -> tuple[type[RequestPayload], type[Resp
     try:
         return load_request_schema(api_key, version), load_response_schema(api_key, version)
     except KioIndexError:
-        raise UnreadableError(
-            f"API {api_key} version {version}, of which no schema is known"
-        ) from None
+        api = api_key_map.get(api_key, f"API {api_key}")
+        raise UnreadableError(f"{api} v{version}, of which the proxy has no schema") from None
 
 
 def _read(reader: Reader[Read], what: str, frame: bytes, at: int) -> tuple[Read, int]:
