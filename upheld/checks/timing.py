@@ -58,7 +58,7 @@ def timed(view: View, paused: InputRested, late: list[Anomaly]) -> list[Anomaly]
         return [*view.foreign, *late]
     if paused.looked_on_ms and not view.foreign:
         raise Inconclusive(
-            f"the last outputs came up to {paused.looked_on_ms} ms after the promised time, but "
+            f"outputs still came in the {paused.looked_on_ms} ms after the promised time, but "
             f"others took {paused.others:.0%} of the cores meanwhile"
         )
     if late and not view.foreign and paused.others > BUSY:

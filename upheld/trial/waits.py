@@ -47,7 +47,8 @@ class LookedOn:
 
     Attributes:
         looked_on_ms: The milliseconds beyond the promised time.
-        still_ms: For how many of them nothing had moved at the end; 0 if the outcome came.
+        still_ms: For how many of them nothing had moved at the end; 0 if something had, or if the
+            outcome came.
     """
 
     looked_on_ms: int = 0
@@ -305,14 +306,14 @@ class Waits:
         others = self._others(promise)
         looked_on = NOT_LOOKED_ON
         if may_look_on and others > BUSY and not self._is_out(application):
-            looked_on = self._look_on(application)
+            looked_on = self._look_on(application, lambda: self._is_out(application))
         self.probes.observe(application)
         if application.store:
             self.probes.look_at_store(application)
         self._look_ends(application, promise, self.recorder.now_ms, others, looked_on)
 
-    def _look_on(self, application: Application) -> LookedOn:
-        """Look until the outcome is visible, or until nothing has moved for long enough."""
+    def _look_on(self, application: Application, reached: Callable[[], bool]) -> LookedOn:
+        """Look until the outcome is there, or until nothing has moved for long enough."""
         began_ms = self.recorder.now_ms
         moved_ms = began_ms
         most_ms = 1000 * self.rig.progress_s * self.rig.time_scale
@@ -320,7 +321,7 @@ class Waits:
         now_ms = began_ms
         while now_ms < moved_ms + STILL_MS and now_ms < began_ms + most_ms:
             self.monitor.tick(application)
-            if self._is_out(application):
+            if reached():
                 return LookedOn(self.recorder.now_ms - began_ms)
             now = self.probes.offsets(application), self.probes.ends(application)
             now_ms = self.recorder.now_ms
@@ -328,7 +329,8 @@ class Waits:
                 seen = now
                 moved_ms = now_ms
             time.sleep(POLL_S)
-        return LookedOn(now_ms - began_ms, now_ms - moved_ms)
+        still_ms = now_ms - moved_ms
+        return LookedOn(now_ms - began_ms, still_ms if still_ms >= STILL_MS else 0)
 
     def _is_out(self, application: Application) -> bool:
         """Return whether every last state is visible, and in the store if there is one."""
@@ -366,15 +368,20 @@ class Waits:
     ) -> None:
         """Look until the application has recovered, and mark after how many milliseconds.
 
-        There is no mark if the promised time is up before that.
+        There is no mark if the promised time is up before that. If others took the cores, a late
+        recovery is looked for longer.
         """
         promise = self._promise(since_ms, within_ms)
         while not (is_back := reached()) and self.recorder.now_ms < since_ms + within_ms:
             time.sleep(POLL_S)
+        others = self._others(promise)
+        looked_on = NOT_LOOKED_ON
+        if not is_back and others > BUSY:
+            looked_on = self._look_on(application, reached)
         looked_ms = self.recorder.now_ms
         if is_back:
             self.recorder.mark(Happening.RECOVERED, after_ms=looked_ms - since_ms)
-        self._look_ends(application, promise, looked_ms, self._others(promise))
+        self._look_ends(application, promise, looked_ms, others, looked_on)
 
     def _promise(self, since_ms: int, tolerance_ms: int) -> Promise:
         cores = Cores()

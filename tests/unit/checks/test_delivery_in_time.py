@@ -98,7 +98,7 @@ class TestPromptly:
         story = balances("exactly_once", "0123")
         story.rests(others=0.9, looked_on_ms=800)
 
-        with pytest.raises(Inconclusive, match="up to 800 ms after the promised time"):
+        with pytest.raises(Inconclusive, match="in the 800 ms after the promised time"):
             story.judged("promptly")
 
     def test_the_last_pause_counts(self) -> None:
@@ -156,6 +156,13 @@ class TestRecovered:
         story.rests(looked_ms=after_ms or 2150)
 
         assert [name for name, _, _ in story.found("recovered")] == found
+
+    def test_nothing_moved_for_long(self) -> None:
+        """A recovery that never came, while nothing moved, is late whatever others took."""
+        story = Story()
+        story.rests(looked_ms=17_000, others=0.5, looked_on_ms=15_000, still_ms=15_000)
+
+        assert [name for name, _, _ in story.found("recovered")] == ["late"]
 
     def test_others_had_the_cores(self) -> None:
         """A late state proves nothing while others took the cores."""
