@@ -80,7 +80,8 @@ def set_aside(history: History, application: str) -> list[Anomaly]:
     records below the committed offsets are, because outputs come before the commit.
 
     If no offsets say how far the outputs are, those below the last visible output take their place
-    under exactly_once, and letters may lead. Where outputs may lead too, nothing is due at rest.
+    under exactly_once, and letters may lead. Where outputs may lead too, or come by a hop, nothing
+    is due at rest.
 
     Inconclusive if all of the input can be read.
     """
@@ -90,7 +91,8 @@ def set_aside(history: History, application: str) -> list[Anomaly]:
     may_lead = not view.exactly_once or history.begun.atomic == "shard"
     offsets = None if rest is None else rest.offsets
     if rest and rest.offsets is None:
-        offsets = {} if may_lead else reached(view)
+        has_hop = history.begun.progress == "group-leads"
+        offsets = {} if may_lead or has_hop else reached(view)
         may_lead = True
     inputs = {record.at: record for record in view.inputs}
     unreadable = {record.at: record for record in view.unreadable if record.visible}

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from upheld.checks.merged import cut_off, progressed, went_back
 from upheld.checks.needs import Need
-from upheld.checks.prefix import Prefix, prefix_of
+from upheld.checks.prefix import Prefix, is_running, prefix_of, reached
 from upheld.checks.registry import NO_STATE, OUTPUTS, RELATION, check
 from upheld.checks.view import Output, View, show, text, view_of
 from upheld.history import History
@@ -252,7 +252,8 @@ def fold(history: History, application: str) -> list[Anomaly]:
 
     If no offsets in Kafka say how far the outputs are, they have to be the fold of some prefix of
     each input partition. The shortest prefix is compared that has all the input of what was ever
-    visible. If outputs may lead, there always is such a prefix.
+    visible. If outputs may lead, there always is such a prefix. With a hop in between, keys of one
+    partition come by several ways, so that each key has a prefix of its own.
     """
     view = view_of(history, application)
     committed = [c for c in history.of(Committed) if c.application == application and c.down][-1]
@@ -261,10 +262,13 @@ def fold(history: History, application: str) -> list[Anomaly]:
     if committed.offsets is None and may_lead:
         return found
     prefix = prefix_of(view, committed)
+    is_by_key = committed.offsets is None and history.begun.progress == "group-leads"
     if view.merged:
-        return found + cut_off(view, prefix, may_lead=may_lead)
+        return found if is_by_key else found + cut_off(view, prefix, may_lead=may_lead)
     for key, states in view.states.items():
         outputs = [output for output in view.outputs.get(key, []) if not output.anomaly]
+        if is_by_key:
+            prefix = Prefix(reached(view, key), is_committed=False)
         found += _Cut(view, key, states, outputs, prefix).anomalies(may_lead=may_lead)
     return found
 
@@ -372,9 +376,13 @@ def whole(history: History, application: str) -> list[Anomaly]:
 
     This is a settled point. A design that is atomic per shard makes an entry visible in several
     transactions. Then only accounts of one output partition have it together, because no shard is
-    smaller than that.
+    smaller than that. With a hop in between, a crash settles nothing.
     """
     view = view_of(history, application)
+    if history.begun.progress == "group-leads" and not is_running(history, application):
+        raise NotOffered(
+            "its input goes through a hop, so that a crash leaves entries on their way"
+        )
     found = [anomaly for anomaly in view.foreign if anomaly.name == "torn"]
     by_shard = history.begun.atomic == "shard"
     for collection in _collections(view, by_shard=by_shard):

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from upheld.checks.view import NOWHERE, Output, View
-from upheld.history.events import Committed, Offsets, Record
+from upheld.history import History
+from upheld.history.events import Committed, Instance, Offsets, Record
 from upheld.programs import Progress
 
 
@@ -29,6 +30,12 @@ class Prefix(NamedTuple):
         return f"{how} {want} entries of it, and the visible output holds {have}"
 
 
+def is_running(history: History, application: str) -> bool:
+    """Return whether an instance may still work, so that no crash has cut it off."""
+    lives = [life for life in history.of(Instance) if life.application == application]
+    return not lives or lives[-1].event not in {"killed", "failed", "exited"}
+
+
 def prefix_of(view: View, committed: Committed) -> Prefix:
     """Return the prefix that the outputs are to be the fold of.
 
@@ -39,14 +46,15 @@ def prefix_of(view: View, committed: Committed) -> Prefix:
     return Prefix(committed.offsets, is_committed=True)
 
 
-def reached(view: View) -> Offsets:
+def reached(view: View, *keys: bytes) -> Offsets:
     """Return the offsets after the last input whose outcome is visible.
 
-    They are topic-partition -> offset. A partition of which nothing is visible is left out.
+    They are topic-partition -> offset. A partition of which nothing is visible is left out. If keys
+    are given, only their outputs count.
     """
     furthest = defaultdict[str, int](int)
-    for key, outputs in view.outputs.items():
-        for output in outputs:
+    for key in keys or view.outputs:
+        for output in view.outputs.get(key, []):
             for source in _sources(view, key, output):
                 place = f"{source.topic}-{source.partition}"
                 furthest[place] = max(furthest[place], source.offset + 1)

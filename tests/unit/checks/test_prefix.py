@@ -8,6 +8,7 @@ from stories import BOTH_MODES, balances, relayed
 
 from upheld.checks.prefix import reached
 from upheld.checks.view import view_of
+from upheld.verdicts import NotOffered
 
 
 def at_rest(story: Story) -> list[tuple[str, Any, Any]]:
@@ -64,6 +65,32 @@ def test_not_below_what_was_seen() -> None:
 def test_outputs_that_may_lead(mode: str, atomic: str) -> None:
     """Every output is a later state than that of the empty prefix."""
     assert at_rest(two_accounts(mode, atomic)) == []
+
+
+def test_keys_that_come_by_a_hop() -> None:
+    """Each key has a prefix of its own, and never goes back in it."""
+    apart = two_accounts()
+    apart.declare(progress="group-leads")
+    back = balances("exactly_once", "010")
+    back.declare(progress="group-leads")
+
+    assert at_rest(apart) == []
+    assert at_rest(back) == [("torn", "ada", "app-entries-0@1")]
+
+
+def test_an_entry_on_its_way_through_a_hop() -> None:
+    """A crash leaves it in some of its accounts, and only a settled point says more."""
+    story = Story()
+    story.start()
+    entry = story.entry(ada=1, bob=1)
+    story.declare(progress="group-leads")
+    story.row("ada", 1, 1, entry)
+    assert story.found("whole") == [("torn", "bob", "app-entries-0@0")]
+
+    story.kill()
+
+    with pytest.raises(NotOffered, match="a hop"):
+        story.found("whole")
 
 
 @BOTH_MODES
