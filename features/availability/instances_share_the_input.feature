@@ -30,6 +30,36 @@ Feature: Instances share the partitions, and none of them is needed
       | ledger  | at_least_once |
       | ledger  | exactly_once  |
 
+  @G28.what-waits-moves-on
+  Scenario Outline: events that wait for their batch move on with their partition, and go once
+    Given <program> in mode <mode>
+    And it runs in several instances
+    And its configuration is:
+      | partitions      | 4          |
+      | commit interval | 500 ms     |
+      | batch size      | 50 records |
+      | batch interval  | 4000 ms    |
+    # small waves: some events always wait
+    And 400 records over 40 keys are in its input
+    When the application starts
+    And records keep arriving
+    And instance b joins
+    And instance a leaves
+    And the arrivals end
+    And the application drains its input
+    Then the outputs match the model in order and count under <mode>
+    And nothing else changes on the broker
+
+    @core
+    Examples:
+      | program | mode         |
+      | batcher | exactly_once |
+
+    @full
+    Examples:
+      | program | mode          |
+      | batcher | at_least_once |
+
   @G28.survives-a-death
   Scenario Outline: the others go on with the partitions of an instance that died
     Given <program> in mode <mode>

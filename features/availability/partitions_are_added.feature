@@ -29,6 +29,28 @@ Feature: The input may get more partitions while it is read
       | program | mode          |
       | ledger  | exactly_once  |
 
+  @G44.while-it-is-down
+  Scenario Outline: partitions that are added while it is down are read, even if it is back within its session
+    Given <program> in mode <mode>
+    And its configuration is:
+      | partitions      | 4       |
+      | session timeout | 6000 ms |
+    And 4000 records over 64 keys are in its input
+    When the application starts
+    And the application drains its input
+    And the application is stopped gracefully
+    And its input gets twice as many partitions
+    And 4000 records over 64 keys arrive
+    And the application starts
+    And the application drains its input
+    Then the outputs match the model in order and count under <mode>
+    And nothing else changes on the broker
+
+    @core
+    Examples:
+      | program | mode         |
+      | ledger  | exactly_once |
+
   @G44.state-stays-with-its-keys
   Scenario Outline: an account whose entries move to a new partition goes on from its balance, on whichever instance
     Given <program> in mode <mode>

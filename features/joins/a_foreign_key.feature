@@ -23,6 +23,30 @@ Feature: Two large tables are joined on a foreign key
       | holdings | at_least_once |
       | holdings | exactly_once  |
 
+  @G35.in-two-instances
+  Scenario Outline: every row finds its partner when two instances share the tables
+    Given <program> in mode <mode>
+    And it runs in several instances
+    And its configuration is:
+      | partitions      | 4      |
+      | commit interval | 500 ms |
+    And 400 changes of 60 rows and 20 partners are in its inputs
+    When the application starts
+    And the application drains its input
+    And records keep arriving
+    And instance b joins
+    And the arrivals end
+    And the application drains its input
+    And 400 changes of 60 rows and 20 partners arrive
+    And the application drains its input
+    Then the outputs match the model in order and count under <mode>
+    And nothing else changes on the broker
+
+    @quick
+    Examples:
+      | program  | mode         |
+      | holdings | exactly_once |
+
   @G35.the-articles-positions
   Scenario Outline: positions find the exchange of their ticker
     Given <program> in mode <mode>
@@ -49,7 +73,7 @@ Feature: Two large tables are joined on a foreign key
       | 6          | client3 |        | 7      |          |              |         |
     And nothing else changes on the broker
 
-    @quick
+    @core
     Examples:
       | program  | mode         |
       | holdings | exactly_once |

@@ -1,21 +1,22 @@
 """The plain design: the verbs of the protocol, around the loop at work."""
 
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from upheld.adapter import Failed
 from upheld.impl.common.clients import ONE_IN_FLIGHT, forward_errors
 from upheld.impl.common.effects import Effects
+from upheld.impl.common.election import LOOK_S, Election
 from upheld.impl.common.lag import lag
 from upheld.impl.common.parameters import check_parameters
 from upheld.impl.common.stores import loudly, open_store
 from upheld.impl.common.table import Table
-from upheld.impl.plain.group import CHUNK, Place
 from upheld.impl.plain.loop import Loop
-from upheld.impl.plain.programs import PROGRAMS, Branches, Ledger
+from upheld.impl.plain.programs import PROGRAMS, Branches, Ledger, Place
 
 HELLO: dict[str, Any] = {
     "name": "plain",
@@ -38,9 +39,12 @@ class Plain(Loop):
     def transactional_id(self) -> str:
         """Return the instance's own transactional id, which is stable over restarts.
 
-        The `init_transactions` of a successor fences the instance that held it.
+        The `init_transactions` of a successor fences the instance that held it. If one instance
+        works for all, its successor may be another instance.
         """
         topic = self.start["topics"][self.program.reads[0]]
+        if self.election:
+            return f"{self.start['application_id']}-{topic}"
         return f"{self.start['application_id']}-{topic}-{self.start['instance']}"
 
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
@@ -81,9 +85,43 @@ class Plain(Loop):
         self.rows = Table(self.client, queries, self.output) if self.program.is_asked else None
         self.refused = None
         self.effects = Effects(start)
+        # A second one for the lag: the first answers no other thread while it is polled.
+        self.monitor = Consumer(self.client | {"group.id": self.group})
+        self.committed = []
+        is_alone = start.get("several") and not self.program.is_divided
+        self.election = Election(start, self.client) if is_alone else None
+        self.is_working = False
+        if self.election is None or self.election.leads:
+            self.take_up_work()
+        return {
+            "consumer_group": self.group,
+            "transactional_id_prefix": self.transactional_id(),
+            "internal_topics": [self.election.topic] if self.election else [],
+        }
+
+    def take_up_work(self) -> None:
+        """Fence the predecessor, and take the partitions."""
         self.open_producer()
-        self.join_group()
-        return {"consumer_group": self.group, "transactional_id_prefix": self.transactional_id()}
+        self.open_consumer()
+        if self.election:
+            self.take_every_partition()
+        else:
+            self.join_group()
+        self.is_working = True
+
+    def run(self, stopping: threading.Event) -> None:
+        """Work until the stop; if another instance works, wait until that is over."""
+        while self.election and not (self.is_working or stopping.is_set()):
+            if self.election.look(LOOK_S):
+                try:
+                    self.take_up_work()
+                except KafkaException as error:
+                    self.give_up(error.args[0])
+        if self.is_working:
+            super().run(stopping)
+        self.monitor.close()
+        if self.election:
+            self.election.close()
 
     def is_supported(self) -> bool:
         """Whether the store that a start names, or none, suits the program and the mode."""
@@ -111,13 +149,13 @@ class Plain(Loop):
             self.producer.list_topics(self.output, 10)
             self.producer.init_transactions(30)
 
-    def join_group(self) -> None:
-        """Join the group, and wait until partitions are assigned."""
+    def open_consumer(self) -> None:
+        """Make the consumer; it holds no partition yet."""
         start = self.start
         settings = {
             "group.id": self.group,
             # A restart takes its own place at once, and fences the dead instance.
-            "group.instance.id": start["instance"],
+            "group.instance.id": self.member(),
             "isolation.level": self.isolation,
             "enable.auto.commit": False,
             "auto.offset.reset": start["offset_reset"],
@@ -129,13 +167,40 @@ class Plain(Loop):
             "enable.partition.eof": True,
         }
         self.consumer = Consumer(self.client | settings)
-        # A second one for the lag: the first answers no other thread while it is polled.
-        self.monitor = Consumer(self.client | {"group.id": self.group})
         self.in_transaction = False
         self.dirty = False
         self.assigned = False
+        self.chunk = []
+
+    def topics(self) -> list[str]:
+        """Return the topics that are read."""
+        return [self.start["topics"][role] for role in self.program.reads]
+
+    def places(self) -> list[TopicPartition]:
+        """Return every partition of the topics that are read."""
+        return [
+            TopicPartition(topic, partition)
+            for topic in self.topics()
+            for partition in self.producer.list_topics(topic, 10).topics[topic].partitions
+        ]
+
+    def member(self) -> str:
+        """Return the name of the group's member, which is another one if partitions were added.
+
+        A static member that is back within its session gets its old partitions, and nobody looks
+        for new ones (KAFKA-13435). Another member makes the group look: all is assigned anew once
+        the session of the old one is over.
+        """
+        return f"{self.start['instance']}-{len(self.places())}"
+
+    def take_every_partition(self) -> None:
+        """Take all partitions without the group, which has no member: nobody else works."""
+        self.on_assign(self.consumer, self.places())
+
+    def join_group(self) -> None:
+        """Join the group, and wait until partitions are assigned."""
         self.consumer.subscribe(
-            [start["topics"][role] for role in self.program.reads],
+            self.topics(),
             on_assign=forward_errors(self.on_assign, self.give_up),
             on_revoke=forward_errors(self.on_revoke, self.give_up),
         )
@@ -143,7 +208,7 @@ class Plain(Loop):
         while not self.assigned:
             if time.monotonic() > deadline:
                 raise Failed("conflict", f"group {self.group} gave no partitions within 50 s")
-            self.pending = self.consumer.consume(CHUNK, 0.05)
+            self.read_chunk(0.05)
 
     def activate(self, after: dict[str, int]) -> dict[str, Any]:
         """Begin where another cluster ended.

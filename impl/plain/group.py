@@ -4,9 +4,10 @@ State is read back from Kafka whenever partitions are assigned, at a start or la
 """
 
 import json
+import time
 from abc import abstractmethod
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -22,16 +23,10 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from upheld.adapter import Design, Failed
 from upheld.impl.common.stores import Store, loudly
 from upheld.impl.common.topics import topic_ids
-from upheld.impl.plain.programs import PROGRAMS, Program, Waiting
+from upheld.impl.plain.programs import PROGRAMS, Place, Program, Waiting
 
+SETTLED_S: Final = 30  # a transaction of another instance is decided by then
 CHUNK: Final = 500  # records applied together; what they change is sent once
-
-
-class Place(NamedTuple):
-    """A partition of a topic."""
-
-    topic: str
-    partition: int
 
 
 class Group(Design):
@@ -56,7 +51,12 @@ class Group(Design):
     dirty: bool  # something is to be committed
     committed: list[TopicPartition]  # of the partitions held, as it was when they were assigned
     settled: dict[Place, int]  # as it is now
-    kept: str  # the name under which the last commit left what waits, if anything does
+    kept: dict[Place, str]  # the names under which the last commit left what waits of a partition
+    chunk: list[Message]  # read and not applied yet
+
+    @abstractmethod
+    def apply_chunk(self) -> None:
+        """Apply what was read."""
 
     @abstractmethod
     def commit(self) -> None:
@@ -67,8 +67,9 @@ class Group(Design):
         self.program = self.programs[self.start["program"]]()
         self.program.parameters = self.start["parameters"]
         self.program.topic_ids = self.topic_ids()
+        self.chunk = []
         self.begin_after(consumer, partitions)
-        self.committed = consumer.committed(partitions, 30)
+        self.committed = settled(consumer, partitions)
         self.settled = offsets_of(self.committed)
         self.look_for_a_gap(consumer)
         if self.store:
@@ -78,10 +79,15 @@ class Group(Design):
                     part.unsaved = {}
         else:
             self.program.restore([row for role in self.program.tables for row in self.table(role)])
-        kept = {p.metadata for p in self.committed if p.metadata}
-        for name in kept:
-            self.program.load(self.kept_as(name))
-        self.kept = next(iter(kept), "")
+        self.kept = {
+            Place(each.topic, each.partition): each.metadata
+            for each in self.committed
+            if each.metadata
+        }
+        for place, name in self.kept.items():
+            self.program.load(place, self.kept_as(name))
+        # From these offsets and no others: what waits belongs to them.
+        consumer.assign(self.committed)
         self.assigned = True
 
     def begin_after(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
@@ -96,14 +102,17 @@ class Group(Design):
     def on_revoke(self, _: Consumer, __: list[TopicPartition]) -> None:
         """Leave nothing half done to the next owner.
 
-        An open transaction is aborted. Without transactions what was applied is committed.
+        An open transaction is aborted. Without transactions what was read is applied and committed.
         """
         if self.in_transaction:
             # librdkafka may end one that the broker has yet to begin, which is fatal.
             self.producer.flush(10)
             self.producer.abort_transaction(10)
         else:
+            if not self.exactly_once:
+                self.apply_chunk()
             self.commit()
+        self.chunk = []
         self.in_transaction = False
         self.dirty = False
 
@@ -144,7 +153,7 @@ class Group(Design):
     def table(self, role: str) -> list[Message]:
         """Return every committed row of a topic up to its end now.
 
-        Of an input these are only the rows that were applied.
+        Of an input these are only the rows that were applied. It is held whole, or not at all.
         """
         topic = self.start["topics"][role]
         applied = {p.partition: max(0, p.offset) for p in self.committed if p.topic == topic}
@@ -192,7 +201,10 @@ class Group(Design):
         }
         read = offsets_of(self.consumer.position(self.committed))
         positions |= {place: offset for place, offset in read.items() if offset >= 0}
-        return [TopicPartition(*place, offset, self.kept) for place, offset in positions.items()]
+        return [
+            TopicPartition(*place, offset, self.kept.get(place, ""))
+            for place, offset in positions.items()
+        ]
 
     def membership(self) -> object:
         """Return the member that sends offsets into a transaction.
@@ -200,6 +212,24 @@ class Group(Design):
         The broker refuses a member that has lost its place in the group.
         """
         return self.consumer.consumer_group_metadata()
+
+
+def settled(consumer: Consumer, places: list[TopicPartition]) -> list[TopicPartition]:
+    """Return the committed offsets, once no open transaction holds any of them.
+
+    The instance that had a partition before may have committed a moment ago. Its offsets are
+    pending until the broker has written the end of its transaction.
+    """
+    deadline = time.monotonic() + SETTLED_S
+    while True:
+        committed = consumer.committed(places, SETTLED_S)
+        errors = [place.error for place in committed if place.error]
+        if not errors:
+            return committed
+        is_pending = all(each.code() == KafkaError.UNSTABLE_OFFSET_COMMIT for each in errors)
+        if not is_pending or time.monotonic() > deadline:
+            raise KafkaException(errors[0])
+        time.sleep(0.02)
 
 
 def offsets_of(places: list[TopicPartition]) -> dict[Place, int]:

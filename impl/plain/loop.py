@@ -5,8 +5,9 @@ exactly_once, outputs and input offsets are one Kafka transaction, fenced by an 
 transactional id and by the group's generation. Under at_least_once, every output is acknowledged
 before the offsets are committed.
 
-Records that wait for a batch are written to the shared disk before each commit. The commit holds
-the name of that file as the offsets' metadata.
+Records that wait for a batch are written to the shared disk before each commit, a file for each
+partition. The commit holds the name of that file as the offset's metadata, so that what waits moves
+on with its partition.
 """
 
 import json
@@ -20,10 +21,11 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from upheld.adapter import Failed
 from upheld.impl.common.clients import failure_of, with_timeout
 from upheld.impl.common.effects import Effects
+from upheld.impl.common.election import Election
 from upheld.impl.common.stores import loudly
 from upheld.impl.common.table import Table
-from upheld.impl.plain.group import CHUNK, Group, Place, offsets_of
-from upheld.impl.plain.programs import HeaderValue, OutputRecord
+from upheld.impl.plain.group import CHUNK, Group, offsets_of
+from upheld.impl.plain.programs import HeaderValue, OutputRecord, Place
 
 FENCED: Final = {
     KafkaError._FENCED,
@@ -42,7 +44,7 @@ class Loop(Group):
     effects: Effects
     rows: Table | None  # queries are answered from here
     monitor: Consumer  # of the lag
-    pending: list[Message]  # read while the partitions were waited for
+    election: Election | None  # of the one instance that works, if the program is not divided
     refused: KafkaError | None  # why the first output was not taken, if one was not
     through: dict[str, int]  # where the last run ended
 
@@ -57,7 +59,6 @@ class Loop(Group):
                 f"{place.topic}-{place.partition}": place.offset for place in self.positions()
             }
             self.consumer.close()
-            self.monitor.close()
             if self.rows:
                 self.rows.close()
         except KafkaException as error:
@@ -71,13 +72,33 @@ class Loop(Group):
         interval_s = int(self.start["parameters"].get(name, 100)) / 1000
         due = time.monotonic() + interval_s
         while not stopping.is_set():
-            wait_s = max(0.005, min(0.05, due - time.monotonic()))
-            read = self.pending or self.consumer.consume(CHUNK, wait_s)
-            self.process([each for each in read if not self.is_end(each)])
-            self.pending = []
+            if self.election and not self.election.look(0):
+                raise Failed("fenced", f"another instance leads {self.election.topic}")
+            self.read_chunk(max(0.005, min(0.05, due - time.monotonic())))
+            self.apply_chunk()
             if time.monotonic() >= due:
                 self.commit()
                 due = time.monotonic() + interval_s
+
+    def read_chunk(self, wait_s: float) -> None:
+        """Read until a chunk is full or nothing more is there, and wait for the first message.
+
+        A rebalance may come before any message. Then those read before it are dropped or applied by
+        its callbacks: so they are read one by one into `chunk`, and never by `consume`, which would
+        return them beside those of the new assignment.
+        """
+        message = self.consumer.poll(wait_s)
+        while message is not None:
+            self.chunk.append(message)
+            if len(self.chunk) >= CHUNK:
+                break
+            message = self.consumer.poll(0)
+
+    def apply_chunk(self) -> None:
+        """Apply what was read, and send what is due."""
+        read = self.chunk
+        self.chunk = []
+        self.process([each for each in read if not self.is_end(each)])
 
     def is_end(self, message: Message) -> bool:
         """Whether a message only tells the end of a partition.
@@ -198,8 +219,8 @@ class Loop(Group):
         self.settled |= offsets_of(positions)
         self.in_transaction = False
         self.dirty = False
-        if before:
-            (self.folder / before).unlink(missing_ok=True)
+        for name in before.values():
+            (self.folder / name).unlink(missing_ok=True)
 
     def commit_offsets(self, positions: list[TopicPartition]) -> None:
         """Commit these offsets, and under exactly_once the transaction with them."""
@@ -211,13 +232,16 @@ class Loop(Group):
         else:
             self.consumer.commit(offsets=positions, asynchronous=False)
 
-    def keep(self) -> str:
-        """Write down what waits; return its name, which no other commit has."""
-        if not (waiting := self.program.waiting()):
-            return ""
-        name = f"waiting-{uuid.uuid4().hex}.json"
-        (self.folder / name).write_text(json.dumps(waiting))
-        return name
+    def keep(self) -> dict[Place, str]:
+        """Write down what waits of each partition, which another instance may take over alone.
+
+        Return the names of the files, which no other commit has.
+        """
+        names = dict[Place, str]()
+        for place, waiting in self.program.waiting().items():
+            names[place] = f"waiting-{uuid.uuid4().hex}.json"
+            (self.folder / names[place]).write_text(json.dumps(waiting))
+        return names
 
     def give_up(self, error: KafkaError) -> NoReturn:
         """Stop loudly, leaving no open transaction."""

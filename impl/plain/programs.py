@@ -34,8 +34,22 @@ class OutputRecord(NamedTuple):
 Fields = dict[str, tuple[type, ...]]
 
 
-# The events that wait, by customer.
+class Place(NamedTuple):
+    """A partition of a topic."""
+
+    topic: str
+    partition: int
+
+
+# The events of a partition that wait, by customer.
 Waiting = dict[str, list[dict[str, str]]]
+
+
+class Visit(NamedTuple):
+    """An event that waits, and where it was read: it stays with that partition."""
+
+    place: Place
+    event: dict[str, str]
 
 
 def poison(message: Message, error: Exception) -> Failed:
@@ -117,6 +131,7 @@ class Program:
     writes = "output"
     tables: tuple[str, ...] = ()  # the topics whose rows are its state
     is_asked = False  # by key, for the rows of its output
+    is_divided = True  # among instances, by partitions; else one of them works for all
     parameters: dict[str, int]
     topic_ids: dict[str, bytes]  # of the topics that are read
     unsaved: dict[str, str] | None = (
@@ -134,8 +149,8 @@ class Program:
     def restore(self, rows: list[Message]) -> None:
         """Load the state from its rows."""
 
-    def load(self, waiting: Waiting) -> None:
-        """Take up what waited at the last commit."""
+    def load(self, place: Place, waiting: Waiting) -> None:
+        """Take up what of a partition waited at its last commit."""
 
     def take(self, message: Message) -> None:
         """Apply a record."""
@@ -152,8 +167,8 @@ class Program:
         """Take the records that earlier stages have to send, by the role of their topic."""
         return {}
 
-    def waiting(self) -> Waiting:
-        """Return what was read and not yet sent, to be kept with the commit."""
+    def waiting(self) -> dict[Place, Waiting]:
+        """Return what was read and not yet sent, to be kept with the commit of its partition."""
         return {}
 
     def rest(self) -> list[OutputRecord]:
@@ -337,19 +352,24 @@ class Batcher(Program):
     now = staticmethod(time.monotonic)  # no jump of the wall clock moves it
 
     def __init__(self) -> None:
-        self.batches: Waiting = {}
+        self.batches: dict[str, list[Visit]] = {}
         # customer -> when its first event came, in seconds by `now`
         self.since: dict[str, float] = {}
         self.full: list[OutputRecord] = []
 
-    def load(self, waiting: Waiting) -> None:
+    def load(self, place: Place, waiting: Waiting) -> None:
         """Let what waited wait from now."""
-        self.batches |= waiting
-        self.since |= dict.fromkeys(waiting, self.now())
+        for customer, events in waiting.items():
+            self.since.setdefault(customer, self.now())
+            self.batches.setdefault(customer, []).extend(Visit(place, event) for event in events)
 
-    def waiting(self) -> Waiting:
-        """Every batch that is not full."""
-        return self.batches
+    def waiting(self) -> dict[Place, Waiting]:
+        """Every batch that is not full, by the partitions that its events were read from."""
+        waiting: defaultdict[Place, Waiting] = defaultdict(dict)
+        for customer, visits in self.batches.items():
+            for place, event in visits:
+                waiting[place].setdefault(customer, []).append(event)
+        return waiting
 
     def take(self, message: Message) -> None:
         """Put an event into its customer's batch; nulls are left out."""
@@ -358,15 +378,17 @@ class Batcher(Program):
         _, visit = row_of(message, VISIT)
         assert visit
         customer = visit.pop("customerId")
+        place = Place(message.topic() or "", message.partition() or 0)
         self.since.setdefault(customer, self.now())
-        self.batches.setdefault(customer, []).append(visit)
+        self.batches.setdefault(customer, []).append(Visit(place, visit))
         if len(self.batches[customer]) >= self.parameters["threshold"]:
             self.full.append(self.flush(customer))
 
     def flush(self, customer: str) -> OutputRecord:
         """Take a customer's batch; the next one begins empty."""
         del self.since[customer]
-        value = {"customerId": customer, "events": self.batches.pop(customer)}
+        events = [visit.event for visit in self.batches.pop(customer)]
+        value = {"customerId": customer, "events": events}
         return OutputRecord(customer.encode(), json.dumps(value).encode(), [], 0)
 
     def changed(self) -> list[OutputRecord]:
@@ -405,10 +427,12 @@ class Entry(NamedTuple):
 class Join(Program):
     """Two tables, the references from one to the other, and the visible results.
 
-    The last result of each key in a chunk is sent.
+    The last result of each key in a chunk is sent. A row may refer to a partner of any partition,
+    so an instance that joins has to read both tables whole.
     """
 
     writes = "joined"
+    is_divided = False
     on: str
     outer = False
     left_fields: Fields

@@ -6,11 +6,11 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from upheld.adapter import Design, Failed
+from upheld.impl.common.election import Election
 from upheld.impl.common.lag import lag
 from upheld.impl.common.parameters import check_parameters
 from upheld.impl.common.table import Table
 from upheld.impl.spark import dead_letters
-from upheld.impl.spark.election import Election
 from upheld.impl.spark.program import PROGRAMS, STORED
 from upheld.impl.spark.query import Query
 from upheld.impl.spark.session import can_have_workers, open_session, workers_of

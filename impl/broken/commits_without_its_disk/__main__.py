@@ -7,16 +7,16 @@ still full: what waited is gone then.
 from contextlib import suppress
 
 from upheld.adapter import serve
-from upheld.impl.plain import Plain
+from upheld.impl.plain import Place, Plain
 
 
 class CommitsWithoutItsDisk(Plain):
     hello = Plain.hello | {"name": "broken/commits_without_its_disk"}
 
-    def keep(self) -> str:
+    def keep(self) -> dict[Place, str]:
         with suppress(OSError):
             return super().keep()
-        return ""
+        return {}
 
 
 serve(CommitsWithoutItsDisk())

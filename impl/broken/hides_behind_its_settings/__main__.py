@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from upheld.adapter import Failed, serve
-from upheld.impl.plain import Plain
+from upheld.impl.plain import Place, Plain
 
 
 class HidesBehindItsSettings(Plain):
@@ -22,11 +22,11 @@ class HidesBehindItsSettings(Plain):
             return super().kept_as(name)
         return {}
 
-    def keep(self) -> str:
-        name = super().keep()
+    def keep(self) -> dict[Place, str]:
+        names = super().keep()
         settings = Path(self.start["durable_dir"], "OPTIONS")
         settings.write_text(json.dumps(self.start["parameters"]), encoding="utf-8")
-        return name
+        return names
 
 
 serve(HidesBehindItsSettings())

@@ -7,11 +7,11 @@ It shows where the moment is a crash: what waited never comes.
 from typing import Any
 
 from upheld.adapter import serve
-from upheld.impl.plain import Batcher, Plain
+from upheld.impl.plain import Batcher, Place, Plain
 
 
 class InMemory(Batcher):
-    def waiting(self) -> dict[str, Any]:
+    def waiting(self) -> dict[Place, Any]:
         return {}
 
 

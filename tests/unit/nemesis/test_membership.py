@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from miniatures import Run, manifest
 
-from upheld.nemesis.membership import _workers
+from upheld.history import events
+from upheld.nemesis.membership import _workers, switch_back
 from upheld.supervisor.instance import Instance
-from upheld.verdicts import AdapterBreach
+from upheld.verdicts import AdapterBreach, MarkMissed
 
 TRIAL: Any = SimpleNamespace(manifest=SimpleNamespace(name="liar"))
 
@@ -45,3 +46,13 @@ def test_the_guard_and_the_reaper_are_foreign(instance: Instance) -> None:
     for pid in (instance._process.guard, instance._process.family.reaper):
         with pytest.raises(AdapterBreach, match="no process of this instance"):
             _workers(TRIAL, instance, [pid])
+
+
+def test_a_cluster_that_is_back_after_its_session_meets_no_old_member() -> None:
+    """There is no mark, and no order."""
+    left = events.Instance(at_ms=100, application="ledger", name="a", event="inactive", detail="")
+    trial: Any = SimpleNamespace(now_ms=5_100, history=SimpleNamespace(of=lambda _: iter([left])))
+    application: Any = SimpleNamespace(session_timeout_ms=5_000)
+
+    with pytest.raises(MarkMissed, match="away for 5000 ms, longer than its session"):
+        switch_back(trial, application, within_ms=1_000)
