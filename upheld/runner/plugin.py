@@ -189,9 +189,11 @@ class Plugin(RunAccount):
             pool.prepare()
         yield trial
         ended = item.stash[ENDED]
-        if isinstance(ended, Violated):
-            item.stash[ENDED] = trial.looked_at(ended)
-        trial.close(gently=not self.interrupted)
+        try:
+            if isinstance(ended, Violated):
+                item.stash[ENDED] = trial.looked_at(ended)
+        finally:
+            trial.close(gently=not self.interrupted)
 
     # --- attempts and verdicts
 
