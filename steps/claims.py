@@ -38,6 +38,7 @@ from upheld.steps.scene import Scene
 @then(parsers.parse("its reported lag is one that Kafka had within the last second"))
 @then(parsers.parse("it goes on or names the torn file"))
 @then(parsers.parse("it refuses to start or its outputs match the model"))
+@then(parsers.parse("its outputs match the model, up to its commits if it refused to go on"))
 def holds(scene: Scene) -> None:
     """Judge the history as it stands."""
     scene.claim()

@@ -61,6 +61,7 @@ SETTINGS: Final[dict[str, Callable[[Scene, str], None]]] = {
 
 RESTARTS: Final = {
     "once if it stops loudly while it drains": Restarts.AFTER_LOUD_STOP,
+    "once if it stops loudly, unless it refuses": Restarts.UNLESS_IT_REFUSES,
     "as soon as it is killed": Restarts.AFTER_DEATH,
     "on an empty disk as soon as it is killed": Restarts.AFTER_DEATH_ON_EMPTY_DISK,
 }

@@ -19,6 +19,8 @@ TAKEN_OVER_WITHIN_MS = (
 )
 WENT_ON_WITHIN_MS = 10_000  # from the death on: half of what a start with nothing prepared may take
 
+RESTARTED_ONCE = {Restarts.AFTER_LOUD_STOP, Restarts.UNLESS_IT_REFUSES}
+
 Act = Callable[[Application, str], object]
 
 
@@ -59,6 +61,7 @@ def starts_torn(scene: Scene) -> None:
 
 
 def _prepare(scene: Scene, application: Application) -> None:
+    application.is_supervised = scene.deployment.restarts in RESTARTED_ONCE
     if scene.deployment.has_settable_clock and application.wall_clock is None:
         application.wall_clock = WallClock(application.directory)
     if not application.input.wave:  # what an instance upstream wrote meanwhile
@@ -72,10 +75,14 @@ def drains(scene: Scene, actor: str) -> None:
     There is nothing to wait for if the application refused to start.
     """
     trial = scene.trial
-    is_restarted = scene.deployment.restarts is Restarts.AFTER_LOUD_STOP
+    may_refuse = scene.deployment.restarts is Restarts.UNLESS_IT_REFUSES
     for application in scene.subjects(actor):
-        if application.name not in scene.refused:
-            (trial.waits.drain_again if is_restarted else trial.waits.drain)(application)
+        if application.name in scene.refused:
+            continue
+        if not application.is_supervised:
+            trial.waits.drain(application)
+        elif not trial.waits.drain_again(application, may_refuse=may_refuse):
+            scene.refused.add(application.name)
 
 
 @when(parsers.parse("the application stays idle for {duration:Duration}", extra_types=TYPES))

@@ -113,7 +113,8 @@ parameter_type(name="how:Start", regexp="with nothing prepared|with no mode set|
 parameter_type(name="layout:Layout", regexp="several instances|two clusters")
 parameter_type(
     name="restart:Restart",
-    regexp="once if it stops loudly while it drains|(?:on an empty disk )?as soon as it is killed",
+    regexp="once if it stops loudly(?: while it drains|, unless it refuses)"
+    "|(?:on an empty disk )?as soon as it is killed",
 )
 
 # What its input holds.

@@ -36,6 +36,7 @@ class Restarts(Enum):
 
     BY_LINES = auto()  # where a line says so
     AFTER_LOUD_STOP = auto()
+    UNLESS_IT_REFUSES = auto()  # after a loud stop, and it may refuse to start again
     AFTER_DEATH = auto()
     AFTER_DEATH_ON_EMPTY_DISK = auto()
     NEVER = auto()

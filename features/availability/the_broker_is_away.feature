@@ -9,6 +9,7 @@ Feature: A broker out of reach and an idle partition cost no memory and hold not
   Scenario Outline: five seconds without a broker are made up for, and memory hardly grows meanwhile
     # the timeout is longer than the outage: the open transaction outlives it
     Given <program> in mode <mode>
+    And its supervisor restarts it once if it stops loudly while it drains
     And its configuration is:
       | transaction timeout | 15000 ms |
     # small waves: there is always something to do

@@ -205,6 +205,7 @@ class StubTrial(Stub):
             group_protocol=None,
             workers=0,
             through_proxy=False,
+            is_supervised=False,
             lag_due_ms=None,
             running={},
             store=Stub(self._log, "store") if "store" in parameters else None,

@@ -6,13 +6,13 @@ refused.
 
 from collections import Counter
 
-from upheld.checks.delivery import relation
+from upheld.checks.delivery import fold, relation
 from upheld.checks.needs import Need
 from upheld.checks.places import stop_names_record
 from upheld.checks.registry import NO_STATE, OUTPUTS, RELATION, check
 from upheld.checks.view import text, view_of
 from upheld.history import History
-from upheld.history.events import Instance, Measured, Record
+from upheld.history.events import Instance, Mark, Measured, Record
 from upheld.history.marks import Happening
 from upheld.reading import loaded
 from upheld.verdicts import Anomaly, Inconclusive
@@ -140,6 +140,21 @@ def refused_or_right(history: History, application: str) -> list[Anomaly]:
         Anomaly(name="phantom", text=f"{refused} {r.at} is visible", key=text(r.key or b""))
         for r in outputs
     ]
+
+
+@check(
+    "whole-or-refused",
+    anomalies=(*RELATION, "ahead-of-commit", "behind-commit"),
+    needs=OUTPUTS,
+)
+def whole_or_refused(history: History, application: str) -> list[Anomaly]:
+    """Check that a design that stopped loudly and refused to go on left what it had committed.
+
+    A design that goes on has to be right to the end.
+    """
+    has_refused = any(mark.happening is Happening.START_REFUSED for mark in history.of(Mark))
+    judge = fold if has_refused else relation
+    return judge(history, application)
 
 
 @check(

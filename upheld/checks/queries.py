@@ -86,10 +86,11 @@ def committed_answers(history: History, application: str) -> list[Anomaly]:
     """
     view = view_of(history, application)
     given = _given(history, application)
-    judged = (_progress(view, answer) for answer in given if answer.ready)
+    ready = [answer for answer in given if answer.ready]
+    judged = (_progress(view, answer) for answer in ready)
     found = [each for each in judged if isinstance(each, Anomaly)]
-    if not found and len({(answer.key, answer.value) for answer in given}) == len(
-        {answer.key for answer in given}
+    if not found and len({(answer.key, answer.value) for answer in ready}) == len(
+        {answer.key for answer in ready}
     ):
         raise Inconclusive("no row changed while it was asked for")
     return found
@@ -97,40 +98,52 @@ def committed_answers(history: History, application: str) -> list[Anomaly]:
 
 @check(
     "answered",
-    anomalies=("behind-commit", *NO_STATE),
+    anomalies=("behind-commit", "stuck", *NO_STATE),
     needs=OUTPUTS,
 )
 def answered(history: History, application: str) -> list[Anomaly]:
     """Check that the last answer for every key is its last visible row (G61).
 
-    Each of the running instances has to give it.
+    Each of the running instances has to give it. An instance may say between that it is not ready:
+    its last row counts. ``stuck``: since its start it was never ready.
     """
     view = view_of(history, application)
     found = list[Anomaly]()
-    state = {e.name: e.event for e in history.of(Instance) if e.application == application}
-    runs = {
-        name
-        for name, event in state.items()
-        if event not in {"stopped", "killed", "failed", "exited"}
-    }
-    last = {
-        (answer.name, answer.key): answer
-        for answer in _given(history, application)
-        if answer.name in runs
-    }
-    if missing := view.states.keys() - {key for _, key in last}:
+    asked = _asked(history, application)
+    if missing := view.states.keys() - {key for _, key in asked}:
         raise Inconclusive(f"nobody was asked for {text(min(missing))}")
-    for (_, key), answer in last.items():
+    for (name, key), answer in asked.items():
+        if answer is None:
+            said = f"{name} was asked for {text(key)}, and was never ready"
+            found.append(view.anomaly("stuck", said, key))
+            continue
         rows = [o.record for o in view.outputs.get(key, [])]
         due = view.content(rows[-1]) if rows else None
         if _value(view, answer) != due:
-            said = (
-                f"{answer.name} answers {text(key)} with {_shown(answer)}, and its last visible "
-                "row is "
-            )
+            said = f"{name} answers {text(key)} with {_shown(answer)}, and its last visible row is "
             said += f"{show(due)} at {rows[-1].at}" if due else "none"
             found.append(view.anomaly("behind-commit", said, key))
     return [*view.foreign, *found]
+
+
+def _asked(history: History, application: str) -> dict[tuple[str, bytes], Answer | None]:
+    """Return the last row that each running instance gave for each key since its start.
+
+    It is None where the instance was asked, and said each time that it is not ready.
+    """
+    _given(history, application)
+    asked: dict[tuple[str, bytes], Answer | None] = {}
+    for event in history.events:
+        if isinstance(event, Answer) and event.application == application:
+            place = (event.name, event.key)
+            asked[place] = event if event.ready else asked.get(place)
+        elif (
+            isinstance(event, Instance)
+            and event.application == application
+            and event.event in {"started", "stopped", "killed", "failed", "exited"}
+        ):
+            asked = {place: said for place, said in asked.items() if place[0] != event.name}
+    return asked
 
 
 @check(
@@ -141,10 +154,11 @@ def answered(history: History, application: str) -> list[Anomaly]:
 def online(history: History, application: str) -> list[Anomaly]:
     """Check that the others went on answering after an instance was killed (G16).
 
-    Inconclusive if none was asked soon enough.
+    Here readiness has to stay: each time that the instances are asked for a key, one of those that
+    are left answers. Inconclusive if none was asked soon enough.
     """
     dead = None
-    later = list[Answer]()
+    rounds = list[list[Answer]]()  # the answers of all instances to one question
     for event in history.events:
         if isinstance(event, Instance) and (event.application, event.event) == (
             application,
@@ -152,22 +166,30 @@ def online(history: History, application: str) -> list[Anomaly]:
         ):
             dead = dead or event
         elif dead and isinstance(event, Answer) and event.application == application:
-            later.append(event)
-    if not dead or not later:
+            if not rounds or not _is_of_round(event, rounds[-1]):
+                rounds.append([])
+            rounds[-1].append(event)
+    if not dead or not rounds:
         _given(history, application)
         raise Inconclusive("nobody was asked after the kill")
     return [
         Anomaly(
             name="stuck",
             text=(
-                f"{answer.name} could not be asked {answer.at_ms - dead.at_ms} ms after another "
-                "died"
+                f"{', '.join(answer.name for answer in answers)} could not be asked "
+                f"{answers[0].at_ms - dead.at_ms} ms after another died"
             ),
-            key=text(answer.key),
+            key=text(answers[0].key),
         )
-        for answer in later
-        if not answer.ready
+        for answers in rounds
+        if not any(answer.ready for answer in answers)
     ]
+
+
+def _is_of_round(answer: Answer, answers: list[Answer]) -> bool:
+    """Return whether an answer is another instance's to the question of these answers."""
+    is_new = answer.name not in {each.name for each in answers}
+    return is_new and answer.key == answers[0].key
 
 
 def _given(history: History, application: str) -> list[Answer]:

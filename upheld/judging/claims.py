@@ -114,6 +114,9 @@ CLAIMS: Final = (
     ),
     Claim("the result is:", "result", has_table=True),
     Claim("it refuses to start or its outputs match the model", "refused-or-right"),
+    Claim(
+        "its outputs match the model, up to its commits if it refused to go on", "whole-or-refused"
+    ),
     Claim("its loud stop names the unreadable record", "named"),
     Claim("its loud stop or its notices name the gap", "gap-named"),
     Claim(

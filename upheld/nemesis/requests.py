@@ -171,6 +171,7 @@ def out_of_reach(trial: Trial, application: Application) -> Iterator[None]:
         raise AdapterBreach(
             f"{trial.manifest.name} never used the address that start gave it as bootstrap"
         )
+    application.is_struck = True
     try:
         yield
         trial.probes.weigh(application)

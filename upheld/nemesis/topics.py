@@ -13,6 +13,7 @@ def grow(trial: Trial, application: Application) -> None:
     A branch of the ledger stays where it is, or goes from partition p of n to p + n. That partition
     comes after it in the log, so the states of its accounts stay in order.
     """
+    application.is_struck = True
     topic = application.reads
     partitions = application.inputs[topic] = 2 * application.inputs[topic]
     trial.reading.grow(topic, partitions)

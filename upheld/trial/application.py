@@ -87,6 +87,10 @@ class Application:
     input: Input = field(default_factory=Input)
     sight: Sight = field(default_factory=Sight)
     running: dict[str, Instance] = field(default_factory=dict)
+    is_supervised: bool = False  # whether an instance that stops loudly is started once more
+    is_struck: bool = False  # whether a fault has begun, after which it may stop loudly
+    stopped: list[str] = field(default_factory=list)  # the instances that are to be started again
+    restarted: set[str] = field(default_factory=set)  # the instances that were, each once
     doors: set[str] = field(default_factory=set)  # instances that went through the proxy
     group: str | None = None  # that its instances are members of
     ready_ms: int = 0
@@ -94,6 +98,10 @@ class Application:
     keys: list[str] = field(default_factory=list)  # that its table is asked for
     asked: int = 0  # how often it was asked for a key
     lag_due_ms: int | None = None  # when it is asked next how far it is behind, if ever
+
+    def may_stop(self, name: str) -> bool:
+        """Return whether an instance may stop loudly now: its supervisor starts it once more."""
+        return self.is_supervised and self.is_struck and name not in self.restarted
 
     def __post_init__(self) -> None:
         self.partitions = self.deployment.partitions

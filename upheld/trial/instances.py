@@ -269,16 +269,26 @@ class Instances:
         return AdapterBreach(f"{design} answered start with {reply.type}: {reply.message}")
 
     def _is_after_a_fault(self) -> bool:
+        """Return whether the harness has struck the design, or anything around it."""
         happened = self.recorder.history.of(events.Instance)
-        return any(each.event in {"killed", "paused"} for each in happened)
+        marks = self.recorder.history.of(events.Mark)
+        is_struck = any(mark.happening and mark.happening.family for mark in marks)
+        return is_struck or any(each.event in {"killed", "paused"} for each in happened)
 
     # --- while they run
 
     def demand_alive(self, application: Application) -> None:
-        """Raise Violated if an instance gave up or vanished by itself."""
+        """Raise Violated if an instance gave up or vanished by itself.
+
+        An instance that its supervisor starts once more may have stopped loudly. It is taken away.
+        """
+        stopped = list[str]()
         for name, instance in application.running.items():
             exit_code = instance.exit_code  # first: by then its last words are heard
             self._record_notices(application, name, instance)
+            if instance.failed and application.may_stop(name):
+                stopped.append(name)
+                continue
             if instance.failed:
                 kind = instance.failed.kind
                 message = instance.failed.message
@@ -292,6 +302,9 @@ class Instances:
                     f"{instance.name} exited with {exit_code} and no `failed`; its log is "
                     f"{instance.stderr_path.name}",
                 )
+        for name in stopped:
+            self.gave_up(application, name)
+            application.stopped.append(name)
 
     def pause(self, application: Application, name: str = "a") -> list[int]:
         """Stop every process of an instance, and return their ids."""

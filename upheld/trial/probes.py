@@ -244,11 +244,14 @@ class Probes:
     def weigh(self, application: Application) -> None:
         """Record the bytes that the processes of instance a have in memory, and no others.
 
+        An instance that has stopped loudly has none.
+
         Raises:
             Inconclusive: There is nothing to measure, which would look like little memory.
         """
-        size_bytes = own_bytes(application.running["a"].pids())
-        if not size_bytes:
+        instance = application.running.get("a")
+        size_bytes = own_bytes(instance.pids()) if instance else 0
+        if instance and not size_bytes:
             raise Inconclusive(f"the memory of {self.manifest.name} cannot be measured")
         self.recorder.history.add(
             events.Memory(

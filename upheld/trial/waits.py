@@ -17,7 +17,7 @@ from upheld.protocol.manifest import Manifest
 from upheld.supervisor.host import Cores, cpu_s
 from upheld.threads import Heard
 from upheld.trial.application import Application
-from upheld.trial.instances import Instances
+from upheld.trial.instances import Instances, Launch
 from upheld.trial.monitor import Monitor
 from upheld.trial.probes import Probes
 from upheld.trial.recorder import POLL_S, Recorder
@@ -108,6 +108,8 @@ class Waits:
         progress = _Progress(looked_s=began_s, moved_s=began_s)
         while not self.monitor.is_drained(application, outputs_too=outputs_too):
             self.monitor.tick(application)
+            if application.stopped:  # an instance is to be started again
+                return
             if application.sight.observed_ms is not None:
                 self.probes.observe(application)
             now_s = time.monotonic()
@@ -135,20 +137,37 @@ class Waits:
                 f"{application.input.ends}",
             )
 
-    def drain_again(self, application: Application) -> None:
-        """Drain the input, and start instance a once more if it stops loudly.
+    def drain_again(self, application: Application, *, may_refuse: bool = False) -> bool:
+        """Drain the input, and start each instance once more that stops loudly.
 
         A supervisor of processes does that as well.
+
+        Args:
+            application: The application whose input is drained.
+            may_refuse: An instance may refuse to start again. Then all are stopped.
+
+        Returns:
+            Whether the input was drained: no instance has refused.
         """
-        instance = application.running["a"]
-        self.recorder.wait(
-            self.rig.progress_s,
-            lambda: instance.is_over or self.monitor.is_drained(application),
-        )
-        if instance.failed:
-            self.instances.gave_up(application, "a")
-            self.instances.start(application)
-        self.drain(application)
+        application.is_struck = True
+        launch = Launch(may_refuse=may_refuse)
+        while True:
+            for name in application.stopped:
+                application.restarted.add(name)
+                if self.instances.start(application, name, launch) is None:
+                    self._stop_the_others(application, name)
+                    return False
+            application.stopped.clear()
+            self.drain(application)
+            if not application.stopped:
+                return True
+
+    def _stop_the_others(self, application: Application, refused: str) -> None:
+        """Take away an instance that refused to start, and stop the others; look at the end."""
+        self.instances.let_go(application, refused)
+        for name in list(application.running):
+            self.instances.stop(application, name)
+        self.settle(application)
 
     # --- until offsets and outputs are what they stay
 

@@ -9,7 +9,7 @@ from joins_in_words import names, told
 
 from upheld.checks.joins import SOON, races
 from upheld.checks.view import view_of
-from upheld.history.events import Measured, Record
+from upheld.history.events import Mark, Measured, Record
 from upheld.history.marks import Happening
 from upheld.verdicts import Inconclusive
 
@@ -166,6 +166,30 @@ class TestRefusedOrRight:
         story.beside("at_least_once").failed("no")
 
         assert names(story, "refused-or-right") == ["lost"]
+
+
+class TestWholeOrRefused:
+    """A design goes on right to the end, or refuses and leaves what it had committed."""
+
+    def stopped(self, *, refused: bool, outputs: str) -> Story:
+        """Tell two pairs of rows of which the first is committed, and a loud stop."""
+        story = told("clients", "1 .1 2 .2", outputs)
+        story.failed("conflict: more partitions")
+        if refused:
+            said = {"fault": Happening.START_REFUSED.text, "evidence": {"said": "no"}}
+            story.history.add(Mark(at_ms=1, **said))
+        story.settled(1, second=[1])
+        return story
+
+    def test_goes_on(self) -> None:
+        """A loud stop alone excuses nothing: it was started again."""
+        assert names(self.stopped(refused=False, outputs="0+1"), "whole-or-refused") == ["lost"]
+        assert names(self.stopped(refused=False, outputs="0+1 2+3"), "whole-or-refused") == []
+
+    def test_refuses(self) -> None:
+        """After a refusal the outputs are those of the committed input."""
+        assert names(self.stopped(refused=True, outputs="0+1"), "whole-or-refused") == []
+        assert names(self.stopped(refused=True, outputs=""), "whole-or-refused") != []
 
 
 class TestNamed:

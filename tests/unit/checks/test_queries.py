@@ -117,6 +117,20 @@ class TestAnswered:
         story.kill("b")
         assert story.found("answered") == []
 
+    def test_not_ready_is_no_row(self) -> None:
+        """The last row of an instance counts, and one that was never ready is stuck."""
+        story, motor, gripper = two_signals()
+        row = story.pulse("ada", motor, gripper)
+        story.answers(None, key="ada", ready=False)
+        assert story.found("answered") == [("stuck", "ada", None)]
+        story.answers(row)
+        story.answers(None, key="ada", ready=False)
+        assert story.found("answered") == []
+        story.kill()
+        story.start()
+        story.answers(None, key="ada", ready=False)
+        assert story.found("answered") == [("stuck", "ada", None)]
+
     def test_nobody_asked(self) -> None:
         """A robot that nobody asked for shows nothing."""
         story, motor, gripper = two_signals()
@@ -145,3 +159,12 @@ class TestOnline:
         assert story.found("online") == []
         story.answers(None, key="ada", name="b", ready=False, at_ms=6)
         assert story.found("online") == [("stuck", "ada", None)]
+
+    def test_one_of_those_that_are_left_is_enough(self) -> None:
+        """An instance may be busy while another one answers for the dead."""
+        story, motor, gripper = two_signals()
+        row = story.pulse("ada", motor, gripper)
+        story.kill()
+        story.answers(None, key="ada", name="b", ready=False)
+        story.answers(row, name="c")
+        assert story.found("online") == []

@@ -194,6 +194,38 @@ def test_what_is_said_unasked_is_recorded(attempt: Attempt, instances: Instances
     assert stop.failure == events.Failure(kind="offset-lost", **where)
 
 
+@pytest.mark.parametrize("happening", [Happening.INPUT_REMADE, Happening.BROKER_OUT_OF_REACH])
+def test_a_failed_start_after_a_fault_is_the_designs(
+    attempt: Attempt, instances: Instances, happening: Happening
+) -> None:
+    """A topic that was made anew has been struck by the harness, and no adapter is broken."""
+    attempt.instance.replies = [Failed(kind="conflict", message="no")]
+    attempt.recorder.mark(happening)
+
+    with pytest.raises(Violated, match="does not start again after the fault: no"):
+        instances.start(attempt.application())
+
+
+def test_a_supervised_instance_may_stop_loudly_once(attempt: Attempt, instances: Instances) -> None:
+    """It is taken away until its supervisor starts it again; the second time it is stuck."""
+    application = attempt.application()
+    application.is_supervised = True
+    application.running["a"] = instance = attempt.instance  # type: ignore[assignment]
+    instance.failed = Failed(kind="storage", message="no broker")
+    with pytest.raises(Violated, match="gave up"):  # no fault has begun
+        instances.demand_alive(application)
+    application.is_struck = True
+    instance.exit_code = 1
+
+    instances.demand_alive(application)
+
+    assert (application.running, application.stopped) == ({}, ["a"])
+    application.restarted.add("a")
+    application.running["a"] = instance  # type: ignore[assignment]
+    with pytest.raises(Violated, match="gave up"):
+        instances.demand_alive(application)
+
+
 @pytest.mark.parametrize("reply", REFUSALS[:2])
 def test_a_failed_start_is_a_breach_unless_something_befell_it(
     attempt: Attempt, instances: Instances, reply: Message

@@ -13,6 +13,7 @@ from upheld.history.marks import Happening
 from upheld.protocol.messages import OffsetsMean
 from upheld.trial import waits
 from upheld.trial.application import Application
+from upheld.trial.instances import Launch
 from upheld.trial.waits import Waits
 from upheld.verdicts import NotOffered, Violated
 
@@ -35,6 +36,7 @@ class World:
         self.sizes = [1]
         self.observed = 0
         self.ended: list[str] = []
+        self.refuses = False
 
     def waits(self, *capabilities: str) -> Waits:
         """Return the waits for a design with these capabilities."""
@@ -55,7 +57,9 @@ class World:
         )
         instances: Any = SimpleNamespace(
             gave_up=lambda _, name: self.ended.append(f"{name} gave up"),
-            start=lambda _: self.ended.append("started"),
+            start=self._start,
+            stop=lambda _, name: self.ended.append(f"{name} stopped"),
+            let_go=lambda _, name: self.ended.append(f"{name} let go"),
         )
         manifest = attempt.manifest_with(*capabilities)
         return Waits(attempt.recorder, attempt.rig, manifest, probes, instances, monitor)
@@ -66,6 +70,11 @@ class World:
 
     def _observe(self, _: Application) -> None:
         self.observed += 1
+
+    def _start(self, _: Application, name: str, launch: Launch) -> Any:
+        is_refused = self.refuses and launch.may_refuse
+        self.ended.append(f"{name} refused" if is_refused else f"{name} started")
+        return None if is_refused else SimpleNamespace()
 
     def _size(self) -> int:
         return self.sizes.pop(0) if len(self.sizes) > 1 else self.sizes[0]
@@ -124,12 +133,29 @@ def test_an_input_that_moves_is_given_time(attempt: Attempt, world: World) -> No
 def test_an_instance_that_stops_loudly_is_started_once_more(attempt: Attempt, world: World) -> None:
     """As a supervisor of processes does."""
     application = grouped(attempt)
-    stopped: Any = SimpleNamespace(failed=True, is_over=True)
-    application.running["a"] = stopped
+    application.is_supervised = True
+    application.stopped = ["a"]
 
-    world.waits().drain_again(application)
+    assert world.waits().drain_again(application)
 
-    assert world.ended == ["a gave up", "started"]
+    assert world.ended == ["a started"]
+    assert (application.stopped, application.restarted) == ([], {"a"})
+    assert not application.may_stop("a")
+    assert application.may_stop("b")
+
+
+def test_an_instance_may_refuse_to_start_again(attempt: Attempt, world: World) -> None:
+    """Then the others are stopped, and what is committed is looked at."""
+    application = grouped(attempt)
+    application.is_supervised = True
+    application.stopped = ["a"]
+    application.running["b"] = SimpleNamespace()  # type: ignore[assignment]
+    world.refuses = True
+
+    assert not world.waits().drain_again(application, may_refuse=True)
+
+    assert world.ended == ["a refused", "a let go", "b stopped"]
+    assert len(list(attempt.history.of(Committed))) == 1
 
 
 def test_a_cut_says_how_long_readers_waited(attempt: Attempt, world: World) -> None:

@@ -1,0 +1,18 @@
+"""Answers every third question alone, and is not ready between: it answers no wrong row."""
+
+from itertools import count
+from typing import Any
+
+from upheld.adapter import serve
+from upheld.impl.plain import Plain
+
+
+class AsksForPatience(Plain):
+    hello = Plain.hello | {"name": "asks_for_patience"}
+    asked = count()
+
+    def query(self, table: str, key: str) -> dict[str, Any]:
+        return {"type": "not_ready"} if next(self.asked) % 3 else super().query(table, key)
+
+
+serve(AsksForPatience())
