@@ -68,7 +68,9 @@ class Run:
     def __init__(self, folder: Path, sin: Any = None, **options: Any) -> None:
         scenario = SimpleNamespace(rows=[SimpleNamespace(id=row) for row in ROWS])
         catalogue: Any = SimpleNamespace(by_id={"G1": scenario}, guarantees={})
-        designs: Any = [SimpleNamespace(name=name, version="1", sin=sin) for name in ("one", "two")]
+        designs: Any = [
+            SimpleNamespace(name=name, version="1", sin=sin, cannot=()) for name in ("one", "two")
+        ]
         self.out = folder
         self.said = io.StringIO()
         choice = Choice(designs, catalogue, {"one": set(ROWS), "two": set(ROWS)}, **options)
