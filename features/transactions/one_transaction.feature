@@ -51,6 +51,27 @@ Feature: Output, state and input offsets are one transaction
       | program | mode         |
       | ledger  | exactly_once |
 
+  @G22.restarts-at-once
+  Scenario Outline: an entry is counted once if the design is back before the broker has decided its transaction
+    # the broker aborts nothing before the restart: what was prepared for a commit is the design's to commit or to abort
+    Given <program> in mode <mode>
+    And its configuration is:
+      | transaction timeout | twice its start |
+    And its supervisor restarts it as soon as it is killed
+    And 20000 records over 20000 keys are in its input
+    When the application starts
+    And the application is killed <moment>
+    And the application drains its input
+    And the application stays idle for 1 second
+    Then the outputs match the model in order and count under <mode>
+    And nothing else changes on the broker
+
+    @full
+    Examples:
+      | program | mode         | moment                  |
+      | relay   | exactly_once | after a commit          |
+      | ledger  | exactly_once | with a transaction open |
+
   @G22.at-each-request @wire
   Scenario Outline: an entry is counted once, at whatever request of its transaction the design dies
     # before: the broker never receives the request; after: the broker has applied it, and the response is never read
@@ -193,6 +214,25 @@ Feature: Output, state and input offsets are one transaction
       | program | mode          | moment                    |
       | ledger  | at_least_once | between output and commit |
       | ledger  | exactly_once  | after a commit            |
+
+  @G25.restarts-at-once
+  Scenario Outline: state that is restored at once without the local disk is right at the end
+    Given <program> in mode <mode>
+    And its configuration is:
+      | transaction timeout | twice its start |
+    And its supervisor restarts it on an empty disk as soon as it is killed
+    And 4000 records over 64 keys are in its input
+    When the application starts
+    And the application is killed <moment>
+    And 1000 records over 64 keys arrive
+    And the application drains its input
+    Then the outputs match the model in order and count under <mode>
+    And nothing else changes on the broker
+
+    @full
+    Examples:
+      | program | mode         | moment         |
+      | ledger  | exactly_once | after a commit |
 
   @G69.orderly-failure @one-program
   Scenario Outline: a design that stops in order leaves no transaction open
