@@ -1,11 +1,13 @@
 """Changes of two tables that are joined.
 
-Rows come, change, refer to another partner, go and come again, in bursts. Aborted attempts stand
-between the changes that count, and end every partition. One seed, asked for the same changes in the
-same order, makes the same bytes in any process.
+Rows come, change, refer to another partner, go and come again, in bursts. Each row and each partner
+lies where Kafka's default partitioner puts its key. Aborted attempts stand between the changes that
+count, and end every partition. One seed, asked for the same changes in the same order, makes the
+same bytes in any process.
 """
 
 import json
+import math
 import random
 from collections.abc import Sequence
 from functools import lru_cache
@@ -15,17 +17,14 @@ from typing import Any, Final, NamedTuple, NotRequired, TypedDict, Unpack
 from faker import Faker
 
 from upheld.generators.ledger import EPOCH_MS, KEPT, Send, drawn, zipf
+from upheld.generators.placement import partition_of, placed
 
 EXCHANGES: Final = ("NASDAQ", "LON", "XETRA", "BME")
 _BURST: Final = 0.3  # how many changes of a row are followed at once by another one of it
 _RIGHT: Final = 0.1  # how many changes are the partner table's
 _AMOUNTS: Final = (0, -5, 2**53 + 1, *range(1, 500))
+_ANY: Final = 24  # a key in slot 0 lies in partition 0 of a topic of 3, 4 or 8
 _ABORTED: Final = 4  # transactions that come to nothing before the last one
-
-
-def position(row: int) -> str:
-    """Return the key of a row."""
-    return f"position-{row:05}"
 
 
 class Size(TypedDict):
@@ -72,12 +71,14 @@ class Tables:
         self._fake.seed_instance(seed)
         self._clock_ms = EPOCH_MS + seed % 500_000 * 60_000
         if self.is_same_key:
-            self._keys = [f"client-{number:05}" for number in range(rows)]
+            slots = math.lcm(*self.partitions)  # one key lies in two topics
+            self._keys = [placed(f"client-{number:05}", number, slots) for number in range(rows)]
             self._partners = self._keys
         else:
-            self._keys = [position(number) for number in range(rows)]
+            self._keys = [self._position(number) for number in range(rows)]
             self._partners = [
-                f"{self._fake.lexify('????').upper()}{number}" for number in range(partners)
+                placed(f"{self._fake.lexify('????').upper()}{number}", number, made_from.beside)
+                for number in range(partners)
             ]
         self._clients = [f"client-{number:03}" for number in range(max(1, rows // 8))]
         self._weights = zipf(len(self._partners), exponent=0.6)
@@ -144,7 +145,7 @@ class Tables:
     def more(self, count: int) -> list[Send]:
         """Insert `count` rows beyond the others."""
         rows = range(len(self._keys), len(self._keys) + count)
-        self._keys += map(position, rows)
+        self._keys += map(self._position, rows)
         self._passing = rows
         return [self._put(row, self._row(row)) for row in rows]
 
@@ -175,6 +176,10 @@ class Tables:
     def partner_deletions(self) -> list[Send]:
         """Delete every partner."""
         return [self._put_partner(number, gone=True) for number in sorted(self.right)]
+
+    def _position(self, row: int) -> str:
+        """Return the key of a row."""
+        return placed(f"position-{row:05}", row, self.partitions[0])
 
     def _draw(self) -> int:
         return drawn(self._rng, self._weights)
@@ -308,7 +313,7 @@ def written(role: str, table: Sequence[Sequence[str]], partitions: int) -> list[
         if any(cells):
             row = {name: _parsed(name, cell) for name, cell in zip(names[1:], cells, strict=True)}
             data = json.dumps({names[0]: key} | row).encode()
-        partition = sum(key.encode()) % partitions
+        partition = partition_of(key.encode(), partitions)
         sends.append(Send(key.encode(), data, (), EPOCH_MS + number, partition, role=role))
     return sends
 
@@ -323,13 +328,14 @@ def _parsed(name: str, cell: str) -> Any:
 
 
 def spoiled(role: str, flaw: str) -> Send:
-    """Return a record that no contract of JSON rows allows."""
+    """Return a record that no contract of JSON rows allows, for partition 0."""
+    name = placed("odd", 0, _ANY)
     rows: dict[str, dict[str, Any]] = {
-        "positions": {"positionId": "p", "client": "c", "ticker": None, "amount": 1},
-        "tickers": {"ticker": "T", "exchange": "LON", "name": "n", "founded": 1900},
-        "client-positions": {"client": "c", "positions": [1]},
-        "client-details": {"client": "c", "name": "n", "surname": "s", "email": "e"},
-        "visits": {"customerId": "c", "visitorId": "v", "action": "click"},
+        "positions": {"positionId": name, "client": "c", "ticker": None, "amount": 1},
+        "tickers": {"ticker": name, "exchange": "LON", "name": "n", "founded": 1900},
+        "client-positions": {"client": name, "positions": [1]},
+        "client-details": {"client": name, "name": "n", "surname": "s", "email": "e"},
+        "visits": {"customerId": name, "visitorId": "v", "action": "click"},
     }
     good = rows[role]
     first, *_, last = good

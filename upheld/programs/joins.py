@@ -13,6 +13,10 @@ All of it is read before the first position.
 `holdings`: the same two tables, left outer, both sides live. Its parameter delete_retention_ms is
 how long a design that filters late results remembers a deletion.
 
+The records of both tables lie where Kafka's default partitioner puts their keys (murmur2). So a
+ticker that a position names is found in one partition of `tickers`, if it is there. librdkafka's
+default partitioner is another one (CRC32), and so is that of clients built on it.
+
 All write `joined`, keyed as the left table: ``{"left": {…}, "right": {…} | null, "from": {"left":
 "role-p@o", "right": "role-p@o" | null}}``, with role names, and of each row the fields named above.
 Amount, founded and positions are integers, a ticker may be null, everything else is text.
