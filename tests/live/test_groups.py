@@ -18,6 +18,7 @@ from kio.schema.types import GroupId, TopicName
 from kio.static.primitive import i32, i32Timedelta
 
 from upheld.brokers import Broker
+from upheld.injectors.proxy.proxy import Proxy
 from upheld.kafka.groups import Member, Session
 from upheld.kafka.reading import Reading
 
@@ -159,3 +160,32 @@ def test_a_group_of_kafka_streams_says_who_holds_what(reading: Reading) -> None:
     assert sorted(place for member in found for place in member.inputs) == INPUTS
     assert not any(member.others for member in found)
     assert group in reading.names().groups
+
+
+def test_a_member_that_the_broker_assigns_passes_the_proxy(
+    broker: Broker, reading: Reading
+) -> None:
+    """The proxy reads its requests, and none is held back for their versions."""
+    proxy = Proxy(broker.bootstrap)
+    settings = reading.settings | {
+        "bootstrap.servers": proxy.door("a"),
+        "group.id": "held-behind-the-proxy",
+        "group.protocol": "consumer",
+    }
+    member = Consumer(settings)
+    member.subscribe(["held"])
+
+    found = members_once(
+        reading,
+        "held-behind-the-proxy",
+        lambda: member.poll(0.05),
+        lambda held: any(each.inputs for each in held),
+    )
+    member.close()
+    trouble = proxy.look()
+    asked = {exchange.api for exchange in proxy.shut("a")}
+    proxy.close()
+
+    assert found == [Member(tuple(INPUTS), ())]
+    assert "consumer_group_heartbeat" in asked
+    assert (trouble.failure, trouble.breach) == ("", "")
