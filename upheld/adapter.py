@@ -44,8 +44,8 @@ class Design:
     """The base class of a design.
 
     `open` and `run` are called once per start. `run` is called on a thread of its own, or on the
-    main thread with `boot`, `open` and `activate`; all others are called while it runs. An
-    exception in any of them but `boot` and `run` is answered with an error, and its traceback
+    main thread with `boot`, `open` and `activate`. All other methods are called while it runs. An
+    exception in any method but `boot` and `run` is answered with an error, and its traceback
     stands in the log.
     """
 

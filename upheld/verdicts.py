@@ -175,7 +175,7 @@ class ClientFailed(HarnessError):
 class ProxyFailed(HarnessError):
     """The proxy before the broker failed, or could not read what passed it.
 
-    Whatever else ended the attempt may be a consequence, so this end counts before any other.
+    Any other end of the attempt may be a consequence, so this end counts before all others.
     """
 
 

@@ -185,7 +185,7 @@ class Plain(Loop):
         ]
 
     def member(self) -> str:
-        """Return the name of the group's member, which is another one if partitions were added.
+        """Return the name of the group's member, another one if partitions were added.
 
         A static member that is back within its session gets its old partitions, and nobody looks
         for new ones (KAFKA-13435). Another member makes the group look: all is assigned anew once

@@ -81,11 +81,11 @@ class Loop(Group):
                 due = time.monotonic() + interval_s
 
     def read_chunk(self, wait_s: float) -> None:
-        """Read until a chunk is full or nothing more is there, and wait for the first message.
+        """Wait for a message, and read until a chunk is full or nothing more is there.
 
         A rebalance may come before any message. Then those read before it are dropped or applied by
-        its callbacks: so they are read one by one into `chunk`, and never by `consume`, which would
-        return them beside those of the new assignment.
+        its callbacks. So messages are read one by one into `chunk`, and never by `consume`. It
+        would return the old messages beside those of the new assignment.
         """
         message = self.consumer.poll(wait_s)
         while message is not None:
@@ -233,9 +233,10 @@ class Loop(Group):
             self.consumer.commit(offsets=positions, asynchronous=False)
 
     def keep(self) -> dict[Place, str]:
-        """Write down what waits of each partition, which another instance may take over alone.
+        """Write down what waits of each partition, in a file of its own.
 
-        Return the names of the files, which no other commit has.
+        Another instance may take over one partition alone. Return the names of the files, which no
+        other commit has.
         """
         names = dict[Place, str]()
         for place, waiting in self.program.waiting().items():

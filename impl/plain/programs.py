@@ -168,7 +168,7 @@ class Program:
         return {}
 
     def waiting(self) -> dict[Place, Waiting]:
-        """Return what was read and not yet sent, to be kept with the commit of its partition."""
+        """Return what was read and not yet sent, to keep with the partition's commit."""
         return {}
 
     def rest(self) -> list[OutputRecord]:

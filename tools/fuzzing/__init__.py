@@ -50,7 +50,10 @@ def refused() -> Iterator[None]:
 
 
 def is_plain(said: str) -> bool:
-    """Return whether a text is one line without control characters; it may have any space."""
+    """Return whether a text is one line without control characters.
+
+    It may have any space.
+    """
     return escaped(said) == said
 
 

@@ -37,7 +37,7 @@ def relation(history: History, application: str) -> list[Anomaly]:
 
     Outputs may skip states if the program says so, unless the design declares that it emits every
     state. If the contract does not say that each update emits once, an output may come again right
-    after itself in either mode; a tombstone may not. Each stage is judged by itself.
+    after itself in either mode. A tombstone may not. Each stage is judged by itself.
     """
     view = view_of(history, application)
     if view.merged:
@@ -53,7 +53,7 @@ def relation(history: History, application: str) -> list[Anomaly]:
 
 
 def so_far(history: History, application: str) -> list[Anomaly]:
-    """Return what is wrong with the outputs so far: nothing that may still come mends it."""
+    """Return what is wrong with the outputs so far and cannot be mended by later ones."""
     view = view_of(history, application)
     if view.merged:
         return view.foreign + went_back(view)
@@ -342,7 +342,7 @@ class Shown(NamedTuple):
 
 
 def shown_of(history: History, applications: Iterable[str]) -> Shown:
-    """Count the states of applications whose outputs may skip some, and those that they show.
+    """Count the due and the shown states of applications whose outputs may skip some.
 
     It is a hint whether a design means to emit every state. A verdict does not hang on it.
     """

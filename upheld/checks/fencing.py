@@ -96,10 +96,11 @@ def _aborted(history: History, topic: str) -> set[tuple[int, int]]:
     needs={Need.START, Need.MARK},
 )
 def noticed(history: History, application: str) -> list[Anomaly]:
-    """Check that two deployments under the same ids share the input, or that one notices (G55).
+    """Check that two deployments under the same ids share the input or notice (G55).
 
-    One notices if it stops loudly, or is refused at its start. If a design may scale, the second
-    deployment may be one more instance: then no partition has two owners.
+    It is enough that one of them notices: it stops loudly, or is refused at its start. If a
+    design may scale, the second deployment may be one more instance: then no partition has
+    two owners.
     """
     since = 0
     for number, event in enumerate(history.events):

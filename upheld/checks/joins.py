@@ -148,9 +148,9 @@ def refused_or_right(history: History, application: str) -> list[Anomaly]:
     needs=OUTPUTS,
 )
 def whole_or_refused(history: History, application: str) -> list[Anomaly]:
-    """Check that a design that stopped loudly and refused to go on left what it had committed.
+    """Check that a design that refused to go on left what it had committed.
 
-    A design that goes on has to be right to the end.
+    Such a design has stopped loudly before. A design that goes on has to be right to the end.
     """
     has_refused = any(mark.happening is Happening.START_REFUSED for mark in history.of(Mark))
     judge = fold if has_refused else relation

@@ -107,7 +107,7 @@ def caught_up(history: History, application: str) -> list[Anomaly]:
     needs=OUTPUTS | {Need.GAP},
 )
 def gap_named(history: History, application: str) -> list[Anomaly]:
-    """Check that a design with a gap in its input said where: in a loud stop or in notices.
+    """Check that a design with a gap in its input said where, by a stop or by notices.
 
     A loud stop names a partition with a gap, in fields or in any words. A design that goes on says
     `offset-reset` for each of these partitions, and goes on at the first record that is left.

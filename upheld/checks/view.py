@@ -438,9 +438,9 @@ def view_of(history: History, application: str) -> View:
 
 
 def resets_of(history: History, application: str) -> dict[str, Gap]:
-    """Return the positions between which a design says that it reads nothing, by partition.
+    """Return the gaps that a design says it does not read, by partition.
 
-    The last notice of a partition counts.
+    Each gap is the positions before and after it. The last notice of a partition counts.
     """
     return {
         f"{said.topic}-{said.partition}": Gap(said.begin or 0, said.end or 0)

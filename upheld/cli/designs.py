@@ -36,7 +36,10 @@ def new_design(arguments: argparse.Namespace) -> int:
 
 
 def smoke_design(arguments: argparse.Namespace) -> int:
-    """Hold a conversation with each design; return the exit code of an adapter that failed."""
+    """Hold a conversation with each design.
+
+    Return the exit code of an adapter that failed.
+    """
     designs = manifests(arguments)
     demand_listed(arguments.program or (), arguments.mode or ())
     asked = {

@@ -129,7 +129,9 @@ def narrowed(request: Request) -> str:
 
 
 def new_limits(designs: Iterable[Manifest], baseline: Path) -> list[str]:
-    """Return what `--strict` says of each limit that a design did not declare in an older report.
+    """Return what `--strict` says of each limit that is new since an older report.
+
+    A limit is new if the design did not declare it in that report.
 
     Args:
         designs: The designs as they are now.
@@ -233,7 +235,7 @@ def ending(
 
 
 def closing(summary: Summary, out: Path, rows: Sequence[RowResult] = ()) -> str:
-    """Return the last lines of a run: why rows are unsupported, counts, cost and folder."""
+    """Return a run's last lines: why rows are unsupported, counts, cost and folder."""
     counts = ", ".join(
         f"{number} {verdict}" for verdict, number in summary.verdicts.items() if number
     )
@@ -265,7 +267,7 @@ def closing(summary: Summary, out: Path, rows: Sequence[RowResult] = ()) -> str:
 
 
 def unsupported(rows: Iterable[RowResult]) -> Iterator[str]:
-    """Go through the reasons for which rows are unsupported, each with the rows that it has."""
+    """Go through the reasons why rows are unsupported, each with its rows."""
     ids = defaultdict[str, dict[str, None]](dict)
     for row in rows:
         if row.verdict is Verdict.UNSUPPORTED:

@@ -252,7 +252,7 @@ class Batch(Event):
 
 
 class Failure(BaseModel):
-    """What a loud stop says in fields: its kind, and the place that it concerns."""
+    """The fields of a loud stop: its kind, and the place that it concerns."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -283,7 +283,7 @@ class Instance(Event):
 
 
 class Notice(Event):
-    """What an instance said that it did by itself, and went on.
+    """A notice that an instance did something by itself, and went on.
 
     ``begin`` and ``end`` are the position before and after, of a partition of its input.
     """

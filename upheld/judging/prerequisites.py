@@ -1,7 +1,8 @@
 """Say what a row needs of a design and of a broker, by its sentences alone.
 
 A row that cannot be judged is unsupported at once: nothing boots for it, and nothing is written.
-What only a running design shows, such as a request that it never sends, is found by the row itself.
+If only a running design shows a lack, such as a request that it never sends, the row itself finds
+it.
 """
 
 from collections.abc import Iterator
@@ -146,7 +147,7 @@ def _settings(row: Row, name: str) -> Iterator[str]:
 
 
 def limited(row: Row, design: Manifest) -> Iterator[str]:
-    """Go through the reasons why a row cannot be judged on a design that declares limits."""
+    """Go through the reasons why a design's declared limits rule a row out."""
     for taken in TAKEN:
         limit = taken.limit
         if limit in design.cannot and taken.is_needed_by(row):

@@ -7,7 +7,7 @@ from upheld.verdicts import ClientFailed
 
 
 def foreseen(error: BaseException) -> BaseException:
-    """Return what ended an attempt, a failure of the harness's own client as ClientFailed.
+    """Return what ended an attempt: ClientFailed if the harness's own client failed.
 
     Where a call into librdkafka ends without a result and without an exception, Python raises a
     SystemError: `flush` returned NULL without setting an exception. No design takes part in it.

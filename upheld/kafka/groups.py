@@ -1,4 +1,4 @@
-"""Groups as their coordinators know them: who holds what, and which offsets are committed.
+"""Groups as their coordinators know them: assignments and committed offsets.
 
 Each reader of a group in the harness goes through here. A group may also hold topics of its own,
 such as changelogs and leader topics. So a reader names the inputs that it asks about, and what a
@@ -55,7 +55,10 @@ Protocol = Literal["classic", "consumer", "streams"]
 
 
 class Session(NamedTuple):
-    """A group's protocol and session in milliseconds; both are 0 if each member has its own."""
+    """A group's protocol, and its session and heartbeat in milliseconds.
+
+    Both times are 0 if each member has its own.
+    """
 
     protocol: Protocol
     session_ms: int

@@ -62,10 +62,11 @@ def run_full(trial: Trial, application: Application) -> None:
 
 
 def tear(trial: Trial, application: Application) -> None:
-    """Cut off the second half of the newest file that a start reads, and mark which it is.
+    """Cut off the second half of the newest file that a start reads.
 
-    The application is down. Which files a start reads is known from the starts before, of other
-    attempts at this design and program. Before the first one it is the newest file.
+    A mark says which file it is. The application is down. Which files a start reads is known from
+    the starts before, of other attempts at this design and program. Before the first one it is the
+    newest file.
 
     Raises:
         NotOffered: The design keeps no file with anything in it.

@@ -135,7 +135,10 @@ class _Sharing:
         return f"its members hold {self.held}"
 
     def is_reached(self) -> bool:
-        """Wait until they share the input and all of it has moved on, and return whether it has."""
+        """Wait until the members share the input and all of it has moved on.
+
+        Return whether it has.
+        """
         # A dead member may hold its part until the input that it held has moved on.
         steps = (self._is_agreed, *(self._has_moved for _ in range(MOVES)), self._is_agreed)
         within_s = self._trial.rig.progress_s

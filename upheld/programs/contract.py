@@ -154,7 +154,7 @@ class Merge(Protocol):
         ...
 
     def last(self, key: bytes, progress: Progress) -> Iterator[Record]:
-        """Go through the last of the key's records that such a row holds, one of each topic."""
+        """Go through the key's last records that such a row holds, one of each topic."""
         ...
 
     def progress(self, key: bytes, value: Value) -> Progress | Diagnosis:

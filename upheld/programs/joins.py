@@ -14,8 +14,8 @@ All of it is read before the first position.
 how long a design that filters late results remembers a deletion.
 
 The records of both tables lie where Kafka's default partitioner puts their keys (murmur2). So a
-ticker that a position names is found in one partition of `tickers`, if it is there. librdkafka's
-default partitioner is another one (CRC32), and so is that of clients built on it.
+ticker that a position names is found in one partition of `tickers`, if it is there. The default
+partitioner of librdkafka, and of clients built on it, is another one (CRC32).
 
 All write `joined`, keyed as the left table: ``{"left": {…}, "right": {…} | null, "from": {"left":
 "role-p@o", "right": "role-p@o" | null}}``, with role names, and of each row the fields named above.
@@ -25,9 +25,9 @@ A row that goes, or that has no result any more, leaves a tombstone: at most one
 None is needed if no result was visible. Results between two pauses of the input may be skipped,
 none may be invented. Per key no result follows one with a newer left record, and for one left
 record none follows one with a newer right record. A result may be written again as it is, under
-exactly_once too, if no other result or tombstone of its key stands between: an update need not emit
-just once. A tombstone for an unknown key changes nothing. A record with a null key, or that cannot
-be read, stops the design: `poison`.
+exactly_once too, if no other result or tombstone of its key stands between. So an update need not
+emit just once. A tombstone for an unknown key changes nothing. A record with a null key, or that
+cannot be read, stops the design: `poison`.
 
 Parameters: commit_interval_ms.
 """

@@ -1,7 +1,8 @@
-"""The limits that a design may declare: what its engine cannot do, whatever the adapter does.
+"""The limits that a design may declare of its engine.
 
-The list is closed. Each limit takes a promise away: its rows are unsupported, and no fault of the
-adapter. A limit is no excuse for anything else.
+A limit is something that the engine cannot do, whatever the adapter does. The list is closed. Each
+limit takes a promise away: its rows are unsupported, and no fault of the adapter. A limit is no
+excuse for anything else.
 """
 
 from enum import StrEnum
@@ -9,7 +10,10 @@ from typing import Self
 
 
 class Limit(StrEnum):
-    """What an engine cannot do, the promise that this takes away, and where to read about it."""
+    """A thing that an engine cannot do, and the promise that this takes away.
+
+    The link leads to where it is documented.
+    """
 
     cannot: str
     promise: str

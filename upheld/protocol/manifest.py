@@ -120,7 +120,7 @@ class ExpectedViolation(BaseModel):
 
 
 class Twin(BaseModel):
-    """A right design that was judged wrong once, and the wrong design that it is compared with.
+    """A right design once judged wrong, and the wrong design it is compared with.
 
     The two differ in the one line that is right. A twin is judged on its rows alone.
     """

@@ -297,7 +297,7 @@ class Failed(Message):
 
 
 class Notice(Message):
-    """What the design did by itself, unasked; it goes on. Since version 2.
+    """A notice that the design did something unasked, and goes on. Since version 2.
 
     ``offset-reset``: a position was gone from the log, and reading goes on elsewhere; one line for
     each partition. ``recovered``: the engine failed and began again inside its process; ``from`` is

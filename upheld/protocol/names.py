@@ -12,7 +12,7 @@ _UUID: Final = re.compile(
 
 
 def has_id_of(name: str, application_ids: Iterable[str]) -> bool:
-    """Return whether a name has one of these application ids in it, wherever it stands.
+    """Return whether a name has one of these application ids anywhere in it.
 
     An application id is random, so that no name has it by chance.
     """

@@ -119,9 +119,9 @@ def _head(text: str) -> tuple[str, str]:
 
 
 def last_lines(path: Path, count: int = LINES) -> Iterator[str]:
-    """Go through the last lines of a log, in columns and wrapped; none if there is no log.
+    """Go through the last lines of a log, in columns and wrapped.
 
-    A line of the log may take several of these.
+    There are none if there is no log. A line of the log may take several of these.
     """
     if not _is_file(path):
         return
@@ -140,7 +140,10 @@ def last_lines(path: Path, count: int = LINES) -> Iterator[str]:
 
 
 def wrapped(message: str) -> list[str]:
-    """Return a message in lines of at most `COLUMNS` characters; one empty line if it is empty."""
+    """Return a message in lines of at most `COLUMNS` characters.
+
+    An empty message is one empty line.
+    """
     text = visible(message, MOST_CHARS)
     return textwrap.wrap(text, COLUMNS, break_on_hyphens=False) or [""]
 

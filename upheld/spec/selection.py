@@ -67,7 +67,7 @@ def promised(
     """Return the chosen rows that a design has promised, of its programs and modes.
 
     A scenario that is judged in one mode, or on one program, has one row of those that differ in
-    nothing else: one of the modes and programs that are asked for.
+    nothing else. That row has one of the modes and programs that are asked for.
     """
     kept: list[Row] = []
     has = [mode for mode in MODES if mode in modes and mode in design.modes]

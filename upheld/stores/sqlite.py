@@ -54,7 +54,10 @@ class Sqlite:
         self._known = 0
 
     def rows(self) -> list[Kept]:
-        """Return all rows that are kept; what a design wrote is read as text, whatever it is."""
+        """Return all rows that are kept.
+
+        Every field that a design wrote is read as text, whatever it is.
+        """
         found = self._found("SELECT stage, key, value FROM state ORDER BY stage, key")
         return [Kept(*map(_text, row)) for row in found]
 

@@ -100,7 +100,10 @@ class Application:
     lag_due_ms: int | None = None  # when it is asked next how far it is behind, if ever
 
     def may_stop(self, name: str) -> bool:
-        """Return whether an instance may stop loudly now: its supervisor starts it once more."""
+        """Return whether an instance may stop loudly now.
+
+        It may if its supervisor starts it once more.
+        """
         return self.is_supervised and self.is_struck and name not in self.restarted
 
     def __post_init__(self) -> None:

@@ -37,7 +37,7 @@ class Monitor:
         """Return whether the committed input is the whole visible input.
 
         If no group says how far the outputs are, or records that were read may wait, the outputs
-        have to say it: every key shows the model's last state.
+        have to say it. Then every key has to show the model's last state.
 
         Args:
             application: The application whose input is looked at.

@@ -80,7 +80,10 @@ class Rig:
 
     @property
     def is_secured(self) -> bool:
-        """Whether the broker's connections are, so that the proxy can read no request on them."""
+        """Whether the broker's connections are secured.
+
+        The proxy can read no request on secured connections.
+        """
         return self.broker.client.get("security.protocol", "plaintext") != "plaintext"
 
     def renew_clients(self) -> None:

@@ -163,7 +163,7 @@ class Trial:
                 raise Violated(anomalies)
 
     def outcome(self, ended: BaseException | None) -> BaseException | None:
-        """Return what decides the verdict: the end of the attempt, or a claim without proof."""
+        """Return what decides the verdict: the attempt's end, or a claim without proof."""
         if ended is None or (isinstance(ended, NotOffered) and self.unproved):
             return self.unproved
         return ended

@@ -4,8 +4,8 @@ A reader such as `head` may go, a terminal may be closed, and the disk of a file
 verdict stays what it is, so a command goes on to its end and to its exit code. The loss is known
 afterwards.
 
-What is printed is text: a control character in it is visible, whoever printed it and wherever the
-text came from. A console alone moves the cursor, and guards its own texts.
+All output is text: a control character in it is visible, whoever printed it and wherever the text
+came from. A console alone moves the cursor, and guards its own texts.
 """
 
 import errno
@@ -127,7 +127,7 @@ class Stream(io.TextIOWrapper):
 
 
 class Printed(Stream):
-    """Text to an outlet, with all its control characters but the ends of lines visible."""
+    """Text to an outlet, with all control characters but the ends of lines visible."""
 
     def write(self, text: str, /) -> int:
         """Write a text as it may stand on a terminal; return the number of its characters."""

@@ -1,7 +1,7 @@
-"""Takes over from another cluster with a commit of nobody, before it joins its group.
+"""Takes over from another cluster by a commit of nobody, before joining its group.
 
 The mistake is to take the group for empty. It shows when a cluster comes back within the session of
-its last member: the coordinator knows that member, and takes no commit of another one.
+its last member. The coordinator knows that member, and takes no commit of another one.
 """
 
 from typing import Any

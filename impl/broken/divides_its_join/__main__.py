@@ -1,4 +1,4 @@
-"""Shares the partitions of both tables among its instances, and joins what each of them has.
+"""Shares the partitions of both tables among its instances, and joins each share.
 
 The mistake is to take a join for a fold. It shows when a second instance comes.
 """

@@ -1,4 +1,4 @@
-"""Sends a dead letter with the headers of Kafka Streams, and not with those of the record.
+"""Sends a dead letter with the headers of Kafka Streams, not those of the record.
 
 The mistake is to make a new record of the key and the value alone. It shows in a record that had
 headers.

@@ -1,4 +1,4 @@
-"""Keeps what waits of all its partitions in one file, and names it in every commit.
+"""Keeps what waits of all its partitions in one file, which every commit names.
 
 The mistake is to take an instance for the application. It shows where another instance takes some
 of the partitions over: both load the file, and send what waits in it.

@@ -1,7 +1,7 @@
-"""Takes a file that it cannot read for one that is not there, and notes its settings after it.
+"""Takes an unreadable file for an absent one, and notes its settings after it.
 
 The mistake is that of `takes_half_a_file_for_none`. It shows only where the file is torn that the
-next start reads: the newest file on its disk holds the settings, and nobody reads them. RocksDB's
+next start reads. The newest file on its disk holds the settings, and nobody reads them. RocksDB's
 OPTIONS are such a file.
 """
 

@@ -1,4 +1,4 @@
-"""Versions of APIs: a broker offers them, the proxy passes them on, clients use them.
+"""Versions of APIs: offered by brokers, passed on by the proxy, used by clients.
 
 A client picks the highest version that it knows itself and that is offered to it. The proxy offers
 no version that it cannot read. So a client may use an older version through the proxy than without
