@@ -1,4 +1,4 @@
-"""What the harness reads of a group on a broker, whatever the group's protocol is."""
+"""The harness reads a group on a broker, whatever the group's protocol is."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -42,7 +42,7 @@ def members_once(
     turn: Callable[[], object],
     reached: Callable[[list[Member]], bool],
 ) -> list[Member] | None:
-    """Return the members of a group as soon as they are as they should be, or at a deadline."""
+    """Return the members of a group once they are as expected, or at a deadline."""
     deadline = time.monotonic() + DEADLINE_S
     found: list[Member] | None = None
     while (found is None or not reached(found)) and time.monotonic() < deadline:
@@ -96,7 +96,7 @@ def test_a_group_says_who_holds_what(reading: Reading, protocol: str) -> None:
 
 
 class Streams:
-    """A member of a group of Kafka Streams, which says by hand that it has what it was given."""
+    """A member of a Kafka Streams group that confirms by hand the tasks it was given."""
 
     def __init__(self, reading: Reading, group: str) -> None:
         self._node = reading.raw.coordinator_of(group)

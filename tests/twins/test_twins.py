@@ -1,7 +1,8 @@
-"""Every twin is judged right: a design that keeps its contract in another way than ours do.
+"""Every twin is judged right.
 
-Each was called wrong before. It differs from its wrong design in the one line that is right. One
-run judges all of them. `pytest tests/twins -k NAME` judges one.
+A twin is a design that keeps its contract in another way than ours do. Each was called wrong
+before. It differs from its wrong design in the one line that is right. One run judges all of them.
+`pytest tests/twins -k NAME` judges one.
 """
 
 from collections import defaultdict

@@ -67,7 +67,10 @@ def test_the_thread_that_it_runs_on(spawn: Spawn, thread: str) -> None:
 
 
 def test_an_exception_at_the_start_is_answered(spawn: Spawn) -> None:
-    """The message is in the answer, the traceback in the log, and a stop is answered after it."""
+    """The message is in the answer, and the traceback in the log.
+
+    A stop is answered after the exception.
+    """
     instance = spawn("breaks_at_start")
 
     assert instance.start(START) == Error(

@@ -249,7 +249,7 @@ class TestDeadLetters:
         [("exactly_once", [("lost", "north", "app-entries-0@0")]), ("at_least_once", [])],
     )
     def test_without_a_group(self, mode: str, found: list[Found]) -> None:
-        """Outputs say how far it had come, where they are one transaction with the letters."""
+        """Outputs in one transaction with the letters say how far the design had come."""
         story, records = spoiled(mode)
         story.letter(records[1])
         story.kill()

@@ -106,7 +106,7 @@ class TestFold:
         assert story.emitting_every_state().found("fold") == [("lost", "ada", "app-entries-0@2")]
 
     def test_no_consumer_group(self) -> None:
-        """Nobody knows what came again below the commit, so this rule alone is unsupported."""
+        """Repeats below the commit cannot be known, so this rule alone is unsupported."""
         story = balances("at_least_once", "0123")
         story.settled(group=False)
 
@@ -229,7 +229,7 @@ class TestWhole:
         assert story.found("whole") == [("torn", "bob", "app-entries-0@0")]
 
     def test_shards(self) -> None:
-        """A shard holds whole output partitions, so accounts of one have an entry together."""
+        """A shard holds whole output partitions: accounts of one have an entry together."""
         for partition, found in ((1, []), (0, [("torn", "bob", "app-entries-0@1")])):
             story = Story("ledger", atomic="shard")
             story.start()

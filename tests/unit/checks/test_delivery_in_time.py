@@ -94,7 +94,7 @@ class TestPromptly:
         assert [name for name, _, _ in story.found("promptly")] == ["late"]
 
     def test_it_came_late(self) -> None:
-        """A state that came after the promised time proves nothing while others took the cores."""
+        """A state that came too late proves nothing while other processes took the cores."""
         story = balances("exactly_once", "0123")
         story.rests(others=0.9, looked_on_ms=800)
 

@@ -51,7 +51,7 @@ class TestRelation:
         assert balances(mode, outputs).emitting_every_state().found("relation") == expected
 
     def test_every_state_comes_again_after_a_crash(self) -> None:
-        """Under at_least_once such a design may step back, and skips nothing from there on."""
+        """Under at_least_once the design may step back, and skips nothing from there on."""
         whole = balances("at_least_once", "012", "123").emitting_every_state()
         holed = balances("at_least_once", "01", "13").emitting_every_state()
 
@@ -576,7 +576,7 @@ class TestRelationOfSums:
     ],
 )
 def test_a_step_back_after_a_recovery(mode: str, told_ms: int, found: set[str]) -> None:
-    """An engine that began again inside its process says so before it repeats an output."""
+    """An engine that began again in its process says so before it repeats an output."""
     story = balances(mode, "012")
     entries = list(story.history.of(Record))
     story.row("ada", 11, 2, entries[1], seen_ms=100)

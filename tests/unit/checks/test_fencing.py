@@ -81,7 +81,7 @@ class TestSilent:
         ("end", "expected"), [("abort", []), ("commit", ["fenced-but-emitting"])]
     )
     def test_what_it_appends_ends(self, end: str, expected: list[str]) -> None:
-        """A record that a zombie appended was never visible if its transaction was aborted."""
+        """A record appended by a zombie was never visible if its transaction was aborted."""
         story = self.taken_over()
         story.batch(6, 7, 9)
         story.batch(8, 8, 9, epoch=1, control=end)
@@ -273,10 +273,13 @@ class TestHandedOver:
 
 
 class TestNoticed:
-    """Of two deployments under the same ids one stops loudly or is refused, or both share."""
+    """Two deployments under the same ids share, or one stops loudly or is refused."""
 
     def shared(self, *producers: int) -> Story:
-        """Tell that two deployments share the input, and who wrote the rows of one partition."""
+        """Tell that two deployments share the input.
+
+        The producers wrote the rows of one partition in this order.
+        """
         story = Story()
         story.start()
         story.start("b")
@@ -287,7 +290,10 @@ class TestNoticed:
         return story
 
     def test_one_more_instance(self) -> None:
-        """A design that may scale takes the second one as an instance: each part has one owner."""
+        """A design that may scale takes the second deployment as an instance.
+
+        Each partition has one owner at a time.
+        """
         assert self.shared(7, 7, 8).found("noticed") == []
 
     def test_two_owners(self) -> None:

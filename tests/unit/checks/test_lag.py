@@ -157,7 +157,7 @@ class TestGapNamedInNotices:
 
     @staticmethod
     def after_a_gap(*resets: tuple[int, int]) -> Story:
-        """Tell five entries of which the third is deleted before it is read, and the notices.
+        """Tell five entries, of which the third is deleted unread, and the notices.
 
         The rows are those of an instance that read the others.
         """
@@ -192,7 +192,7 @@ class TestGapNamedInNotices:
         return story
 
     def test_in_a_notice(self) -> None:
-        """What was deleted and named is no part of the input that the outputs are the fold of."""
+        """The outputs are the fold of an input without the deleted and named records."""
         story = self.after_a_gap((2, 3))
 
         assert story.found("gap-named") == []
@@ -244,7 +244,7 @@ class TestFileNamed:
         assert [name for name, _, _ in story.found("file-named")] == found
 
     def test_read_and_survived(self) -> None:
-        """A design may go on if the file was read; then its outputs tell whether it is right."""
+        """If the file was read, a design may go on; its outputs tell whether it is right."""
         story = self.torn("durable/waiting-7.json")
         story.history.add(Mark(at_ms=3, fault="", happening=Happening.TORN_FILE_READ, evidence={}))
 

@@ -139,7 +139,7 @@ class TestSideEffects:
         assert "strange" in anomaly.text
 
     def test_a_leaked_transactional_id(self) -> None:
-        """A transactional id without the application id is leaked, unless it was drawn at random.
+        """A transactional id without the application id is leaked unless it is random.
 
         An id that was there before is not new.
         """
@@ -153,7 +153,7 @@ class TestSideEffects:
         assert "transactional id host-1" in anomaly.text
 
     def test_a_leaked_group(self) -> None:
-        """A group that was not named is leaked unless it has the application id in its name."""
+        """A group that was not named is leaked unless its name has the application id."""
         assert self.appeared(groups=("foreign",)).found("side-effects") == [
             ("leaked-topic", None, None)
         ]

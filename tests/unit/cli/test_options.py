@@ -105,7 +105,10 @@ cannot = ["name-topics", "follow-new-partitions"]
 
 
 def test_strict_tells_the_limits_that_are_new(chosen: list[Choice], tmp_path: Path) -> None:
-    """Those that the baseline had too are accepted; a folder and its report are one baseline."""
+    """Limits that the baseline had too are accepted.
+
+    A folder and its report are one baseline.
+    """
     (tmp_path / "design.toml").write_text(LIMITED)
     (tmp_path / "old").mkdir()
     writer = Writer(tmp_path / "old")

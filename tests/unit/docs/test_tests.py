@@ -48,7 +48,7 @@ def test_no_test_imports_another_test() -> None:
 
 
 def test_every_test_stands_with_its_kind() -> None:
-    """Tests are unit, live, of the mutants or of the twins; support and data hold none."""
+    """Tests are unit, live, of mutants or of twins; support and data hold none."""
     designs = TESTS / "twins/designs"
     files = {path.relative_to(TESTS) for path in modules(TESTS) if designs not in path.parents}
     strays = {

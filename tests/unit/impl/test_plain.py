@@ -1,4 +1,4 @@
-"""The plain design: starts that it refuses, and what it hands over with a partition."""
+"""The plain design: starts it refuses, and what it hands over with a partition."""
 
 from types import SimpleNamespace
 from typing import Any

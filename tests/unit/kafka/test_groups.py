@@ -90,7 +90,7 @@ def groups_of(answers: dict[Asked, Any]) -> Groups:
 
 
 def test_a_member_of_the_classic_protocol_holds_what_it_was_assigned() -> None:
-    """What is none of the inputs stands apart, and a member may hold nothing."""
+    """A partition of none of the inputs stands apart, and a member may hold nothing."""
     held = ({"in": [0], "own": [3]}, {"in": [1]}, {})
     groups = groups_of({CLASSIC: classic(held=held)})
 

@@ -1,4 +1,4 @@
-"""A file is torn that the next start reads; where it was not read, nothing is shown."""
+"""A file that the next start reads is torn; if it was not read, nothing is shown."""
 
 from collections.abc import Callable
 from pathlib import Path

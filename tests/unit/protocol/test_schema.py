@@ -48,7 +48,7 @@ def test_every_message_is_explained() -> None:
     ],
 )
 def test_what_says_too_little(said: dict[str, object]) -> None:
-    """`denied` names the right, `refused` the output, and a reset both of its positions."""
+    """`denied` names the right, `refused` the output, and a reset both its positions."""
     with pytest.raises(ValidationError):
         REPLY.validate_python(said)
 

@@ -44,7 +44,7 @@ def test_every_write_to_the_file_leaves_a_line(tmp_path: Path) -> None:
 def test_a_file_that_holds_no_row_is_read_all_the_same(tmp_path: Path) -> None:
     """Cells of any type are text, and a table that the design has dropped has no rows.
 
-    What is wrong with them is the design's, and a check says it.
+    Faults in either are the design's, and a check names them.
     """
     with RunScope() as run:
         store = Sqlite(run, tmp_path, "app")
@@ -68,7 +68,7 @@ def test_a_file_that_holds_no_row_is_read_all_the_same(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("redis-server") is None, reason="there is no redis-server on PATH")
 def test_a_server_that_holds_no_row_is_read_all_the_same(tmp_path: Path) -> None:
-    """A key that is no hash holds no rows, and bytes that are no text are read as text."""
+    """A key that is no hash holds no rows, and bytes that are no text become text."""
     with RunScope() as run:
         store = Redis(run, tmp_path, "app")
         design = redis.Redis.from_url(store.address, socket_timeout=0.2, retry=None)

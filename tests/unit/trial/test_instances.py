@@ -81,7 +81,10 @@ def test_a_ready_instance_is_asked_for_the_first_keys(
 def test_small_segments_are_those_of_the_table_that_the_harness_made(
     attempt: Attempt, instances: Instances, table: str | None
 ) -> None:
-    """A design whose table is a topic of its own does not offer the row, as soon as it says so."""
+    """A design whose table is a topic of its own does not offer the row.
+
+    The row is given up as soon as the design says so.
+    """
     application = attempt.application("pulse", rolls=True)
     attempt.instance.replies = [Ready(consumer_group="group", table=table)]
 
@@ -94,7 +97,10 @@ def test_small_segments_are_those_of_the_table_that_the_harness_made(
 def test_the_session_of_a_group_is_set_where_it_is_the_groups_own(
     attempt: Attempt, instances: Instances
 ) -> None:
-    """It is set once, read back, and marked; members learn it by their next heartbeats."""
+    """The session is set once, read back, and marked.
+
+    Members learn it by their next heartbeats.
+    """
     attempt.groups.has = Session("consumer", 45_000, 5_000)
     application = attempt.application()
     application.group_protocol = "consumer"
@@ -129,7 +135,10 @@ def test_a_session_that_the_broker_does_not_set_is_the_machines(
 def test_a_design_joins_by_the_protocol_that_it_is_told(
     attempt: Attempt, instances: Instances, has: Session | None
 ) -> None:
-    """It has declared that it can; where it is told none, a session of its own is its own."""
+    """The design has declared that it can join by this protocol.
+
+    If the design is told no protocol, its session is its own affair.
+    """
     attempt.groups.has = has
     application = attempt.application()
     instances.start(application)
@@ -198,7 +207,7 @@ def test_what_is_said_unasked_is_recorded(attempt: Attempt, instances: Instances
 def test_a_failed_start_after_a_fault_is_the_designs(
     attempt: Attempt, instances: Instances, happening: Happening
 ) -> None:
-    """A topic that was made anew has been struck by the harness, and no adapter is broken."""
+    """The harness has struck a topic that was made anew, and no adapter is broken."""
     attempt.instance.replies = [Failed(kind="conflict", message="no")]
     attempt.recorder.mark(happening)
 
@@ -207,7 +216,10 @@ def test_a_failed_start_after_a_fault_is_the_designs(
 
 
 def test_a_supervised_instance_may_stop_loudly_once(attempt: Attempt, instances: Instances) -> None:
-    """It is taken away until its supervisor starts it again; the second time it is stuck."""
+    """The instance is taken away until its supervisor starts it again.
+
+    The second time, the instance is stuck.
+    """
     application = attempt.application()
     application.is_supervised = True
     application.running["a"] = instance = attempt.instance  # type: ignore[assignment]

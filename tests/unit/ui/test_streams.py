@@ -1,4 +1,4 @@
-"""What is printed reaches the terminal as text, whoever prints it."""
+"""Everything that is printed reaches the terminal as text, whoever prints it."""
 
 import ast
 import json
@@ -55,7 +55,7 @@ def test_each_way_to_print() -> None:
 
 
 def test_a_console_keeps_its_colours_and_its_place() -> None:
-    """What was printed before stands before, though one stream is buffered."""
+    """Text that was printed earlier stands earlier, though one stream is buffered."""
     source, sink = os.pipe()
     stream = Printed(Outlet(sink), None)
     print("\x1b[2J first", file=stream)
@@ -82,7 +82,10 @@ def test_a_plain_console_on_it_guards_its_own_texts() -> None:
 
 
 def test_nothing_goes_around_the_streams() -> None:
-    """A print names no file but standard error, and nobody writes to a descriptor of a terminal."""
+    """A print names no file but standard error.
+
+    No call writes to a descriptor of a terminal.
+    """
     found = []
     for path in sorted(PACKAGE.rglob("*.py")):
         if path.relative_to(PACKAGE).parts[0] in BESIDE:

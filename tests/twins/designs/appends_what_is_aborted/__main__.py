@@ -1,7 +1,8 @@
-"""Takes a new transactional id on every start, and sends its offsets as a member of the group.
+"""Takes a new transactional id on every start.
 
-No successor fences its producer. So it goes on to append after a pause, and its transaction is
-aborted, because the group has another generation.
+The design sends its offsets as a member of the group. No successor fences its producer. So it
+goes on to append after a pause, and its transaction is aborted, because the group has another
+generation.
 """
 
 from typing import Any

@@ -1,4 +1,7 @@
-"""Answers every third question alone, and is not ready between: it answers no wrong row."""
+"""Answers every third question alone, and is not ready between.
+
+The design answers no wrong row.
+"""
 
 from itertools import count
 from typing import Any

@@ -1,4 +1,4 @@
-"""Sends a dead letter with the headers of Kafka Streams (KIP-1034) after those of the record."""
+"""Sends dead letters with the record's headers, then Kafka Streams' (KIP-1034)."""
 
 from confluent_kafka import Message
 

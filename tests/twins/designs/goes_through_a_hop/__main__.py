@@ -1,4 +1,4 @@
-"""Commits its input with records of a topic of its own, and copies that to the output."""
+"""Commits its input with records of its own topic, and copies these to the output."""
 
 from threading import Thread
 from typing import Any

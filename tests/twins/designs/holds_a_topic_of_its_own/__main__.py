@@ -1,4 +1,4 @@
-"""Reads a topic of its own in the group, as engines do with changelogs and leader topics."""
+"""Reads its own topic in the group, as engines read changelogs and leader topics."""
 
 from typing import Any
 

@@ -1,4 +1,7 @@
-"""Has other ids at every start, and may scale: a second deployment is one more instance."""
+"""Has other ids at every start, and may scale.
+
+A second deployment is one more instance.
+"""
 
 import uuid
 from typing import Any

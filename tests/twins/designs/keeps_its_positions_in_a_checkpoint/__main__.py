@@ -1,6 +1,7 @@
-"""Keeps its positions in a checkpoint: offsets of another group, in the transaction of the outputs.
+"""Keeps its positions in a checkpoint.
 
-The offsets of its own group tell a monitor what was read. They come before the outputs.
+The checkpoint is offsets of another group, in the transaction of the outputs. The offsets of the
+design's own group tell a monitor what was read. They come before the outputs.
 """
 
 from confluent_kafka import Consumer, Message, TopicPartition

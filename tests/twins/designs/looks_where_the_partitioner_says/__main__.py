@@ -1,4 +1,4 @@
-"""Looks for a ticker in one partition: where Kafka's default partitioner puts its name."""
+"""Looks for a ticker in one partition: where Kafka's default partitioner puts it."""
 
 from confluent_kafka import Message
 

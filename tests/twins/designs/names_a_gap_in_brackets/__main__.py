@@ -1,4 +1,7 @@
-"""Stops loudly at a gap in its input, and says where as librdkafka's tools do: `topic [0]`."""
+"""Stops loudly at a gap in its input, and says where: `topic [0]`.
+
+The tools of librdkafka name a partition in this way.
+"""
 
 from confluent_kafka import Consumer
 

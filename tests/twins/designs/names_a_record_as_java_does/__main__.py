@@ -1,4 +1,4 @@
-"""Stops loudly at a record that it cannot read, and names it as Kafka's Java client does."""
+"""Stops loudly at an unreadable record, and names it as Kafka's Java client does."""
 
 from confluent_kafka import Message
 

@@ -1,4 +1,4 @@
-"""Has the application's id inside of a topic's name, and a UUID as its transactional id."""
+"""Has the application's id inside a topic's name, and a UUID as transactional id."""
 
 from typing import Any
 from uuid import NAMESPACE_OID, uuid5

@@ -1,4 +1,4 @@
-"""Goes on with the earliest record left if what it had not read is gone, and says so.
+"""If unread records are gone, goes on with the earliest record left, and says so.
 
 The request to start says `offset_reset: earliest`, and each partition gets a notice.
 """

@@ -1,6 +1,7 @@
-"""Begins at the end of a partition that is new, and declares that its engine cannot do better.
+"""Begins at the end of a partition that is new.
 
-The right line stands in its design.toml: `cannot`. The row is unsupported before it begins.
+The design declares that its engine cannot do better. The right line stands in its design.toml:
+`cannot`. The row is unsupported before it begins.
 """
 
 import time

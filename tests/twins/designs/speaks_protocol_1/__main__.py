@@ -1,4 +1,7 @@
-"""Speaks protocol 1, whose `failed` has no fields: its message alone says where the gap is."""
+"""Speaks protocol 1, whose `failed` has no fields.
+
+The message alone says where the gap is.
+"""
 
 from confluent_kafka import Consumer
 

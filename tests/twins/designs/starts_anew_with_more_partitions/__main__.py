@@ -1,4 +1,7 @@
-"""Stops loudly when its input has got partitions, and reads all of them after its next start."""
+"""Stops loudly when its input has got partitions.
+
+The design reads all of them after its next start.
+"""
 
 from typing import Any
 

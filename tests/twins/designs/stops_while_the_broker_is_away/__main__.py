@@ -1,4 +1,7 @@
-"""Stops loudly when the broker has been away for two seconds: its supervisor starts it again."""
+"""Stops loudly when the broker has been away for two seconds.
+
+The supervisor starts the design again.
+"""
 
 import os
 import threading
