@@ -5,7 +5,7 @@ Feature: One setting chooses the guarantee, and changes nothing else
   Broken by: a second code path, a second topic, or a default that promises more than it keeps.
   Costs: nothing where the setting is left alone.
 
-  @G26.default-is-at-least-once @one-program @timed
+  @G26.default-is-at-least-once @timed
   Scenario Outline: a design with no mode set keeps at_least_once
     Given <program> in mode <mode>
     And its configuration is:
@@ -21,8 +21,12 @@ Feature: One setting chooses the guarantee, and changes nothing else
     @quick
     Examples:
       | program | mode          |
-      | relay   | at_least_once |
       | ledger  | at_least_once |
+
+    @core
+    Examples:
+      | program | mode          |
+      | relay   | at_least_once |
 
   @G63.nothing-else @one-program
   Scenario Outline: the setting changes what it promises and no row

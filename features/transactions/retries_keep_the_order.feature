@@ -25,3 +25,9 @@ Feature: Retries leave the outputs of each key in order
       | program | mode          |
       | relay   | at_least_once |
       | ledger  | exactly_once  |
+
+    @full
+    Examples:
+      | program | mode          |
+      | relay   | exactly_once  |
+      | ledger  | at_least_once |

@@ -98,6 +98,14 @@ def test_a_list_is_narrowed_too() -> None:
     assert found == {("relay", "exactly_once")}
 
 
+@pytest.mark.parametrize("guarantee", ["G26", "G42", "G45"])
+def test_what_differs_by_program_is_judged_on_both(guarantee: str) -> None:
+    """A relay and a ledger send, and lose their input, in ways of their own."""
+    programs = {row.program for row in PROMISED.values() if row.id.startswith(f"{guarantee}.")}
+
+    assert programs == {"relay", "ledger"}
+
+
 def test_the_tag_of_a_depth_counts_per_row() -> None:
     """A tag expression sees the tags above a row's own Examples table."""
     assert chosen(Request(only="@quick")) == chosen(Request(depth="quick"))
