@@ -43,7 +43,7 @@ def table(
     for design in designs:
         grid.add_column(design, no_wrap=True)
     if limits:
-        grid.add_column("cannot")
+        grid.add_column("cannot", overflow="fold")
     found = defaultdict[tuple[str, str], list[Verdict]](list)
     for row in rows:
         found[row.guarantee, row.design].append(row.verdict)
