@@ -859,6 +859,7 @@ def test_a_transaction_whose_connection_the_client_let_go_of(
     producer = LettingGo(times)
     group = SimpleNamespace(consumer_group_metadata=lambda: None)
     mine = SimpleNamespace(producer=producer, offsets=group, exactly_once=True, refused=None)
+    mine.topic = "outputs"
     for name in ("_write", "_failed"):
         setattr(mine, name, partial(getattr(Writer, name), mine))
 
