@@ -337,20 +337,18 @@ class TestBelowTheCommit:
         assert story.found("below-the-commit") == []
 
 
-class TestShown:
-    """The states that were shown are a hint at what a design means to emit."""
+@pytest.mark.parametrize(("outputs", "shown"), [("0123", 4), ("03", 2), ("0033", 2), ("", 0)])
+def test_shown_states_of_a_ledger(outputs: str, shown: int) -> None:
+    """Each state counts once, however often it came."""
+    story = balances("at_least_once", outputs)
 
-    @pytest.mark.parametrize(("outputs", "shown"), [("0123", 4), ("03", 2), ("0033", 2), ("", 0)])
-    def test_a_ledger(self, outputs: str, shown: int) -> None:
-        """Each state counts once, however often it came."""
-        story = balances("at_least_once", outputs)
+    assert shown_of(story.history, ["app"]) == (4, shown)
 
-        assert shown_of(story.history, ["app"]) == (4, shown)
 
-    def test_nothing_to_hint_at(self) -> None:
-        """A design that declares it needs no hint; a join has no order of states."""
-        declared = balances("exactly_once", "0123").emitting_every_state()
-        join = told("holdings", "1A .A .A", "0+2")
+def test_nothing_to_hint_at() -> None:
+    """A design that declares it needs no hint; a join has no order of states."""
+    declared = balances("exactly_once", "0123").emitting_every_state()
+    join = told("holdings", "1A .A .A", "0+2")
 
-        assert shown_of(declared.history, ["app"]) == (0, 0)
-        assert shown_of(join.history, ["app"]) == (0, 0)
+    assert shown_of(declared.history, ["app"]) == (0, 0)
+    assert shown_of(join.history, ["app"]) == (0, 0)
