@@ -311,7 +311,8 @@ class View:
     def _index(self, states: list[State], indexes: list[int], shown: list[Output]) -> int:
         """Choose among the states that say the same.
 
-        It is the first one after the state that was shown last. From there on a repeat is legal.
+        It is the first one after the state that was shown last. From there on a repeat is legal. If
+        rows may be written again, it is the state that was shown last, where that says the same.
         """
         if shown and not shown[-1].anomaly:
             last = shown[-1].index
@@ -325,7 +326,8 @@ class View:
             return indexes[bisect_left(indexes, last) % len(indexes)]
         if is_after_tombstone:
             return self._after_tombstones(states, indexes, shown, last)
-        return indexes[min(bisect_right(indexes, last), len(indexes) - 1)]
+        after = bisect_left if self.program.repeats else bisect_right
+        return indexes[min(after(indexes, last), len(indexes) - 1)]
 
     def _after_tombstones(
         self, states: list[State], indexes: list[int], shown: list[Output], last: int

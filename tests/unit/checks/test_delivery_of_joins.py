@@ -101,6 +101,8 @@ class TestRelation:
             ("holdings", "1A .A .A", "0+1 0+1 0+2"),
             ("holdings", "1A .A", "0 0 0+1 0+1"),
             ("holdings", "1A .A -.A", "0+1 0 0 0"),
+            ("holdings", "1A .A -.A", "0 0 0+1 0+1 0 0"),
+            ("holdings", "1A .A -.A .A -.A", "0 0 0+1 0+1 0 0+3 0+3 0"),
             ("clients", "1 .1", "0+1 0+1 0+1"),
             ("tickers", ".A 1A", "1+0 1+0"),
         ],
