@@ -165,7 +165,7 @@ def test_an_instance_of_another_cluster_stands_by(attempt: Attempt, instances: I
     """The cluster is in its application id."""
     attempt.instance.replies = [StandingBy()]
 
-    instances.start(attempt.application(), "green", Launch(cluster="green"))
+    instances.start(attempt.application(), "green", Launch(cluster="green", stands_by=True))
 
     ((_, request),) = attempt.instance.asked
     assert (request.application_id, request.standing_by) == ("trial-relay-green", True)
