@@ -175,13 +175,14 @@ def test_a_secured_connection_is_not_read() -> None:
     That makes a row unsupported and says why.
     """
     rig: Any = SimpleNamespace(
-        broker=SimpleNamespace(client={"security.protocol": "SASL_SSL"}, bootstrap="b:1")
+        broker=SimpleNamespace(client={"security.protocol": "SASL_SSL"}, bootstrap="b:1"),
+        is_secured=True,
     )
     rig.proxy = None
 
     with pytest.raises(NotOffered, match="what a secured connection carries cannot be read"):
         Rig.open_proxy(rig)
-    rig.broker.client = {}
+    rig.is_secured = False
     rig.proxy = SimpleNamespace(look=lambda: Trouble("", ""))
 
     assert Rig.open_proxy(rig) is rig.proxy
