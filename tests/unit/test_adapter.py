@@ -76,8 +76,8 @@ def test_an_exception_at_the_start_is_answered(spawn: Spawn) -> None:
     assert instance.start(START) == Error(
         definite=True, message="ZeroDivisionError: no input to hold"
     )
+    assert instance.stop(1000) == Stopped()  # and the log is read to its end
     assert "Traceback (most recent call last)" in instance.stderr_path.read_text()
-    assert instance.stop(1000) == Stopped()
 
 
 def test_an_exception_in_an_answer_is_answered(spawn: Spawn) -> None:

@@ -69,6 +69,11 @@ class RawConnection:
         if protocol.startswith("SASL"):
             self._authenticate(client)
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing can be asked any more."""
+        return self._socket.fileno() < 0
+
     def close(self) -> None:
         """Close the connection."""
         self._socket.close()
@@ -90,10 +95,18 @@ class RawConnection:
         return entity_reader(response_type)(reply, offset)[0]
 
     def _exchange(self, body: bytes) -> bytes:
-        """Send a request, and return its answer from the correlation id on."""
-        self._socket.sendall(_LENGTH.pack(len(body)) + body)
-        (size,) = _LENGTH.unpack(self._receive(_LENGTH.size))
-        return self._receive(size)
+        """Send a request, and return its answer from the correlation id on.
+
+        An exception in the middle, such as that of Ctrl-C, ends the connection. The rest of the
+        answer would be read as that of the next request.
+        """
+        try:
+            self._socket.sendall(_LENGTH.pack(len(body)) + body)
+            (size,) = _LENGTH.unpack(self._receive(_LENGTH.size))
+            return self._receive(size)
+        except BaseException:
+            self.close()
+            raise
 
     def _receive(self, size: int) -> bytes:
         parts = []

@@ -47,9 +47,10 @@ class RawClient:
             connection.close()
 
     def _connection(self, address: str) -> RawConnection:
-        if address not in self._open:
-            self._open[address] = RawConnection(address, self._client)
-        return self._open[address]
+        connection = self._open.get(address)
+        if connection is None or connection.is_closed:
+            connection = self._open[address] = RawConnection(address, self._client)
+        return connection
 
     def _leave(self, address: str) -> None:
         if connection := self._open.pop(address, None):

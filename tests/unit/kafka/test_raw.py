@@ -187,6 +187,8 @@ class Nodes:
 
 
 class _Node:
+    is_closed = False
+
     def __init__(self, nodes: Nodes, number: int) -> None:
         self._nodes = nodes
         self._number = number
@@ -329,6 +331,17 @@ def test_a_group_that_moves_is_found_again(monkeypatch: pytest.MonkeyPatch, has_
         assert Groups(nodes.wires).committed("group", {"topic": 1}, stable=True) is None
     nodes.coordinator = 3
     assert Groups(nodes.wires).committed("group", {"topic": 1}, stable=True) == {"topic-0": 0}
+
+
+def test_a_connection_that_was_cut_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupt in the middle of an answer has closed it."""
+    nodes = Nodes(monkeypatch)
+    cut = nodes.wires.coordinator_of("group")
+    assert nodes.wires.coordinator_of("group") is cut
+
+    monkeypatch.setattr(cut, "is_closed", True)
+
+    assert nodes.wires.coordinator_of("group") is not cut
 
 
 def test_a_group_that_is_being_loaded_is_waited_for_and_another_refusal_is_told(
