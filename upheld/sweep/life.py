@@ -253,7 +253,12 @@ class Life:
         self._drain()
 
     def _claim_fold(self) -> None:
-        """Claim the fold of what is visible while no instance runs."""
+        """Claim the fold of what is visible while no instance runs.
+
+        Before the first wave there is no input to fold, and the claim could prove nothing.
+        """
+        if not self.application.input.ends:
+            return
         self.trial.waits.settle(self.application, until_decided=False)
         self.trial.claim("fold", self.application, CLAIMS["fold"])
 
