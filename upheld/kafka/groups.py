@@ -44,6 +44,7 @@ NOT_FOUND: Final = int(ErrorCode.group_id_not_found)
 NOT_LOADED: Final = int(ErrorCode.coordinator_load_in_progress)
 MOVED: Final = {int(ErrorCode.coordinator_not_available), int(ErrorCode.not_coordinator)}
 AGREED: Final = {"Stable", "Empty"}
+DEAD: Final = "Dead"  # the state of a group that the classic protocol does not know
 # What members of the classic protocol call it if they share partitions of topics.
 SHARES_PARTITIONS: Final = "consumer"
 _GROUP: Final = i8(32)  # the type of a resource that has settings
@@ -209,10 +210,15 @@ class Groups:
         return True
 
     def _described(self, coordinator: RawConnection, group: str) -> Described:
-        """Ask by each protocol until one knows the group.
+        """Ask by each protocol until one knows the group, and by the classic one first.
 
-        A group that nobody has joined yet is one of the classic protocol without members.
+        Most groups are of that, and each look costs one request then. To it, a group of another
+        protocol is dead, and so is one that nobody has joined yet. The latter is one of the classic
+        protocol without members.
         """
+        classic = _by_the_classic_protocol(coordinator, group)
+        if classic.state != DEAD:
+            return classic
         offered = self._apis(coordinator)
         if consumer_request.ConsumerGroupDescribeRequest.__api_key__ in offered:
             found = _by_the_consumer_protocol(coordinator, group)
@@ -222,7 +228,7 @@ class Groups:
             found = _by_the_streams_protocol(coordinator, group)
             if found.error_code != NOT_FOUND:
                 return found
-        return _by_the_classic_protocol(coordinator, group)
+        return classic._replace(state="Empty")
 
     def _apis(self, node: RawConnection) -> frozenset[int]:
         """Return the APIs that a node has; an older broker lacks those of newer protocols."""
@@ -254,7 +260,7 @@ def _by_the_classic_protocol(node: RawConnection, group: str) -> Described:
     return Described(
         "classic",
         int(found.error_code),
-        "Empty" if found.group_state == "Dead" else found.group_state,
+        found.group_state,
         tuple(_assigned(member.member_assignment) for member in members),
     )
 

@@ -73,12 +73,14 @@ class Node:
             apis_request.ApiVersionsRequest: APIS,
             CONSUMER: described(error=NOT_FOUND),
             STREAMS: described(error=NOT_FOUND, topology=None),
-            CLASSIC: classic(),
+            CLASSIC: classic(state="Dead"),  # as a broker says of groups of other protocols
             **answers,
         }
+        self.asked = list[Asked]()
 
     def ask(self, request: object, _: object) -> Any:
         """Answer."""
+        self.asked.append(type(request))
         return self._answers[type(request)]
 
 
@@ -100,6 +102,16 @@ def test_a_member_of_the_classic_protocol_holds_what_it_was_assigned() -> None:
         Member(("in-1",), ()),
     ]
     assert groups.session("group") == Session("classic", 0, 0)
+
+
+def test_a_look_at_a_group_of_the_classic_protocol_costs_one_request() -> None:
+    """Each start and each look at members asks, and most groups are of that protocol."""
+    node = Node({CLASSIC: classic(held=({"in": [0]},))})
+    raw: Any = SimpleNamespace(coordinator_of=lambda _: node)
+
+    Groups(raw).members("group", INPUTS)
+
+    assert node.asked == [CLASSIC]
 
 
 @pytest.mark.parametrize(
