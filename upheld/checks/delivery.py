@@ -4,7 +4,7 @@ It comes as often as the mode allows.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -42,14 +42,7 @@ def relation(history: History, application: str) -> list[Anomaly]:
     view = view_of(history, application)
     if view.merged:
         return view.foreign + progressed(view)
-    return [
-        anomaly
-        for stage in view.stages
-        for anomaly in (
-            *stage.foreign,
-            *(anomaly for each in _each_shown(stage) for anomaly in each.anomalies()),
-        )
-    ]
+    return _by_stage(view, _Shown.anomalies)
 
 
 def so_far(history: History, application: str) -> list[Anomaly]:
@@ -57,20 +50,18 @@ def so_far(history: History, application: str) -> list[Anomaly]:
     view = view_of(history, application)
     if view.merged:
         return view.foreign + went_back(view)
-    return [
-        anomaly
-        for stage in view.stages
-        for anomaly in (
-            *stage.foreign,
-            *(anomaly for each in _each_shown(stage) for anomaly in each.so_far()),
-        )
-    ]
+    return _by_stage(view, _Shown.so_far)
 
 
-def _each_shown(view: View) -> "Iterator[_Shown]":
-    for key, states in view.states.items():
-        outputs = [output for output in view.outputs.get(key, []) if not output.anomaly]
-        yield _Shown(view, key, states, outputs)
+def _by_stage(view: View, judged: "Callable[[_Shown], list[Anomaly]]") -> list[Anomaly]:
+    """Return what is foreign to each stage, and what is wrong with each of its keys."""
+    found = list[Anomaly]()
+    for stage in view.stages:
+        found += stage.foreign
+        for key, states in stage.states.items():
+            outputs = [output for output in stage.outputs.get(key, []) if not output.anomaly]
+            found += judged(_Shown(stage, key, states, outputs))
+    return found
 
 
 @dataclass(frozen=True)
