@@ -116,6 +116,7 @@ TAKEN: Final = (
         mode="at_least_once",  # in the other mode the transactional ids show it
     ),
 )
+SECURED: Final = "what a secured connection carries cannot be read, and no request on it can be met"
 KILLS_THE_BROKER: Final = "the broker restarts after a crash with a transaction open"
 
 
@@ -177,6 +178,4 @@ def demand(row: Row, design: Manifest, *, broker_is_ours: bool, is_secured: bool
     if not broker_is_ours and any(step.text == KILLS_THE_BROKER for step in row.steps):
         raise MachineLacks("a cluster of somebody else is not killed")
     if is_secured and THROUGH_PROXY in row.tags:
-        raise MachineLacks(
-            "what a secured connection carries cannot be read, and no request on it can be met"
-        )
+        raise MachineLacks(SECURED)

@@ -6,7 +6,8 @@ from typing import Final
 
 _HEX: Final = "0-9a-f"
 _UUID: Final = re.compile(
-    rf"(?<![{_HEX}])[{_HEX}]{{8}}(-?)[{_HEX}]{{4}}\1[{_HEX}]{{4}}\1[{_HEX}]{{4}}\1[{_HEX}]{{12}}(?![{_HEX}])",
+    rf"(?<![{_HEX}])[{_HEX}]{{8}}(-?)[{_HEX}]{{4}}\1[{_HEX}]{{4}}"
+    rf"\1[{_HEX}]{{4}}\1[{_HEX}]{{12}}(?![{_HEX}])",
     re.IGNORECASE,
 )
 

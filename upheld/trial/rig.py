@@ -13,6 +13,7 @@ from upheld.brokers import Broker
 from upheld.brokers.cluster import open_cluster
 from upheld.injectors.disk.watcher import Disk
 from upheld.injectors.proxy.proxy import Proxy
+from upheld.judging.prerequisites import SECURED
 from upheld.kafka.admin import Pace
 from upheld.kafka.feed import Feed
 from upheld.kafka.reading import Reading
@@ -170,9 +171,7 @@ class Rig:
             AdapterBreach: A client of the design sent what no broker takes.
         """
         if self.is_secured:
-            raise MachineLacks(
-                "what a secured connection carries cannot be read, and no request on it can be met"
-            )
+            raise MachineLacks(SECURED)
         if self.proxy is None:
             self.proxy = Proxy(self.broker.bootstrap)
         trouble = self.proxy.look()

@@ -21,8 +21,8 @@ LATER = "trial.rig.later_abort_ms+"  # what a foreign broker adds to a bound
 # The calls that leave a mark, or wait for what leaves one.
 MARKING = re.compile(
     r"pause_at|meet\(|membership\.(lose|kill_worker|switch_clusters|switch_back|start_another)"
-    r"|stores\.disturb|disks\.(run_full|tear|wipe|set_back)|brokers\.|rejections\.|pauses\.|out_of_reach\("
-    r"|topics\.|trial\.await_cleaner|trial\.mark\(<Happening\.CLOCK"
+    r"|stores\.disturb|disks\.(run_full|tear|wipe|set_back)|brokers\.|rejections\.|pauses\."
+    r"|out_of_reach\(|topics\.|trial\.await_cleaner|trial\.mark\(<Happening\.CLOCK"
 )
 
 
