@@ -136,8 +136,7 @@ def goes_on(scene: Scene) -> None:
 def _let_the_zombie_go_on(trial: Trial, application: Application) -> None:
     zombie = application.running["a"]
     trial.probes.ends(application, Look.BEFORE_ZOMBIE)
-    trial.instances.resume(application)
-    trial.recorder.wait(SETTLE_S, lambda: zombie.is_over)
+    trial.waits.zombie(application, zombie)
     # Nothing may follow within the settle time, whether it lives or not.
     trial.recorder.wait(SETTLE_S, lambda: False)
     del application.running["a"]

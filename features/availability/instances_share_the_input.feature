@@ -43,6 +43,8 @@ Feature: Instances share the partitions, and none of them is needed
     And 400 records over 40 keys are in its input
     When the application starts
     And records keep arriving
+    # several commits are made while events wait
+    And 2 seconds pass
     And instance b joins
     And instance a leaves
     And the arrivals end

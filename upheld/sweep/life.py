@@ -35,7 +35,6 @@ from upheld.trial.deployment import Declaration
 from upheld.trial.instances import Launch
 from upheld.trial.rig import Rig
 from upheld.trial.trial import Asked, Trial
-from upheld.trial.waits import SETTLE_S
 from upheld.verdicts import ClientFailed, MarkMissed, Violated, judged
 
 OWN: Final = "a"  # the name of the instance, and of its own folder
@@ -49,6 +48,7 @@ ACCOUNTS: Final = 8
 BRANCHES: Final = 4
 PARTITIONS: Final = 2
 LOOK_S: Final = 0.02
+MARKERS_S: Final = 1  # not every design commits what follows the last record
 OUTLIVING_TAKEOVER_MS: Final = 15_000
 KEPT_ANOMALIES: Final = 20  # of a result; its history has all of them
 CLAIMS: Final = {
@@ -68,10 +68,10 @@ class Subject:
     mode: Mode
 
 
-def _wave(seed: int, *, wave: int) -> list[Send]:
-    """Return the records of a wave, those of its aborted transaction first.
+def _half(seed: int, *, wave: int) -> list[Send]:
+    """Return half a wave: the records of its aborted transaction, or those that follow.
 
-    The committed records follow in one piece, so that no design reads them in two batches.
+    The committed records are in one piece, so that no design reads them in two batches.
     """
     sends = ledger(
         seed,
@@ -80,9 +80,9 @@ def _wave(seed: int, *, wave: int) -> list[Send]:
         branches=BRANCHES,
         partitions=PARTITIONS,
         aborted_transactions=1,
-        wave=wave,
+        wave=wave // 2,
     )
-    return sorted(sends, key=lambda send: not send.aborted)
+    return [send for send in sends if send.aborted == (wave % 2 == 0)]
 
 
 class _PhaseThread:
@@ -139,7 +139,7 @@ class Life:
             Declaration(subject.program, subject.mode, PARTITIONS, timeout_ms=_timeout_ms(point))
         )
         self.application.through_proxy = True
-        self.application.input.wave = partial(_wave, self.trial.seed)
+        self.application.input.wave = partial(_half, self.trial.seed)
 
     def result(self, point: CrashPoint) -> Result:
         """Run, close the trial, and return the result under that point's name."""
@@ -186,6 +186,7 @@ class Life:
         application = self.application
         self._phase(START, partial(trial.instances.start, application))
         for number in range(1, WAVES + 1):
+            self._roll_back_upstream()
             self._phase(f"{WAVE}{number}", self._wave)
         self._phase(SHUTDOWN, partial(trial.instances.stop, application))
         if self.point and not self.evidence:
@@ -193,6 +194,23 @@ class Life:
         trial.waits.settle(application)
         for check, sentence in CLAIMS.items():
             trial.claim(check, application, sentence)
+
+    def _roll_back_upstream(self) -> None:
+        """Have an aborted transaction in the input, and let the design commit what follows it.
+
+        It may do so in a transaction without outputs, which would else be the first of the phase.
+        """
+        application = self.application
+        self.trial.workload.feed_more(application)
+        if application.progress_group is None:
+            return
+
+        def passed() -> bool:
+            self.trial.monitor.tick(application)
+            probes = self.trial.probes
+            return probes.offsets(application) == probes.input_ends(application)
+
+        self.trial.recorder.wait(MARKERS_S, passed)
 
     def _wave(self) -> None:
         self.trial.workload.feed_more(self.application)
@@ -330,8 +348,7 @@ class Life:
         arrive(trial, rule)
         if zombie:
             application.running[OWN] = zombie
-            trial.instances.resume(application)
-            trial.recorder.wait(SETTLE_S, lambda: zombie.is_over)
+            trial.waits.zombie(application, zombie)
             trial.instances.kill(application)
         application.running[OWN] = application.running.pop(SUCCESSOR)
 

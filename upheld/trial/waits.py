@@ -15,6 +15,7 @@ from upheld.kafka.consumers import ReadMessage
 from upheld.kafka.raw import RawClient
 from upheld.protocol.manifest import Manifest
 from upheld.supervisor.host import Cores, cpu_s
+from upheld.supervisor.instance import Instance
 from upheld.threads import Heard
 from upheld.trial.application import Application
 from upheld.trial.instances import Instances, Launch
@@ -230,6 +231,16 @@ class Waits:
         )
         if application.store:
             self.probes.look_at_store(application)
+
+    def zombie(self, application: Application, zombie: Instance) -> None:
+        """Let a paused instance go on, until it has ended or decided its transaction.
+
+        The settle time begins after that. On a loaded machine a commit may take longer.
+        """
+        self.instances.resume(application)
+        within_s = self.decided_s(application)
+        self.recorder.wait(within_s, lambda: zombie.is_over or self.probes.all_decided(application))
+        self.recorder.wait(SETTLE_S, lambda: zombie.is_over)
 
     def catch_up(self, application: Application, within_ms: int) -> None:
         """Wait until the committed offsets are the ends of the input's log; record both.
