@@ -26,7 +26,7 @@ from upheld.verdicts import Verdict
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 PAGE: Final = ROOT / "docs" / "stability.md"
-BEGIN: Final = "<!-- written by `python tools/stability.py` -->\n"
+BEGIN: Final = "<!-- written by `tox run -e stability` -->\n"
 END: Final = "<!-- until here -->\n"
 TWINS: Final = ROOT / "tests" / "twins" / "designs"
 SLICES: Final = 8
