@@ -23,6 +23,8 @@ from upheld.supervisor.guard import STARTED, STATUS, Request
 from upheld.supervisor.stat import DEAD, Stat
 
 BOOT_S: Final = 30.0  # at most, for the reaper to fork a guard, and the guard to start the process
+LATE: Final = f"does not answer within {BOOT_S:.0f} s; the machine is overloaded"
+GONE: Final = "was killed, or the machine is out of memory or of processes"
 _TOLD_S: Final = 5.0  # at most, from the end of a process to its status
 
 
@@ -49,6 +51,8 @@ class Family:
         self.reaper = reaper
         self.guards: set[int] = set()
         self._ask = ask
+        # Held until a guard is known: until then it looks like a stray, and would be killed as one.
+        self._births = threading.Lock()
 
     def spawn(self, child: Child) -> "Guarded":
         """Start a process under a guard.
@@ -58,9 +62,10 @@ class Family:
             MachineProblem: The reaper or the guard does not answer.
         """
         ours, theirs = socket.socketpair()
-        with theirs:
-            self._ask(theirs)
-        return Guarded(self, ours, child)
+        with self._births:
+            with theirs:
+                self._ask(theirs)
+            return Guarded(self, ours, child)
 
     def members(self, guard: int, table: Mapping[int, Stat]) -> set[int] | None:
         """Return the processes right below a guard; None if the guard has ended.
@@ -75,11 +80,17 @@ class Family:
         return {pid for pid, row in table.items() if row.parent == guard}
 
     def strays(self, table: Mapping[int, Stat]) -> set[int]:
-        """Return the processes of designs that have ended their guards."""
+        """Return the processes of designs that have ended their guards.
+
+        If a process is being started, this waits until its guard is known.
+
+        Args:
+            table: All processes of the machine, as they were before this call.
+        """
+        with self._births:
+            guards = set(self.guards)
         return {
-            pid
-            for pid, row in table.items()
-            if row.parent == self.reaper and pid not in self.guards
+            pid for pid, row in table.items() if row.parent == self.reaper and pid not in guards
         }
 
 
@@ -106,6 +117,7 @@ class Guarded:
         own_stdout, for_stdout = os.pipe()
         self.stdin: IO[bytes] | None = io.BufferedWriter(io.FileIO(own_stdin, "w"))
         self.stdout: IO[bytes] | None = io.BufferedReader(io.FileIO(own_stdout, "r"))
+        is_late = False
         try:
             channel.settimeout(BOOT_S)
             request = Request(
@@ -113,9 +125,10 @@ class Guarded:
             )
             stdout = for_stdout if child.stdout is None else child.stdout
             request.send(channel, [for_stdin, stdout, child.stderr, *child.inherited])
-            answer = channel.recv(STARTED.size, socket.MSG_WAITALL)
-        except OSError:
+            answer = _answer(channel)
+        except OSError as error:
             answer = b""
+            is_late = isinstance(error, TimeoutError)
         finally:
             os.close(for_stdin)
             os.close(for_stdout)
@@ -127,10 +140,7 @@ class Guarded:
             self._discard()
             if number:
                 raise OSError(number, os.strerror(number))
-            raise MachineProblem(
-                "The process that starts designs does not answer; it was killed, or the machine "
-                "is out of memory or of processes."
-            )
+            raise MachineProblem(f"The process that starts designs {LATE if is_late else GONE}.")
         family.guards.add(self.guard)
         self._pidfd = _descriptor_of(self.pid)
 
@@ -201,6 +211,11 @@ class Guarded:
         for stream in (self.stdin, self.stdout, self._channel):
             assert stream
             stream.close()
+
+
+def _answer(channel: socket.socket) -> bytes:
+    """Return what a guard answers to a request; nothing if the guard ends first."""
+    return channel.recv(STARTED.size, socket.MSG_WAITALL)
 
 
 def _descriptor_of(pid: int) -> int | None:

@@ -1,13 +1,17 @@
 """No process of a design leaves its guard, whatever it does to its family."""
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import textwrap
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -15,6 +19,7 @@ from children import child, scope, started
 from miniatures import Run, manifest, until
 
 from upheld.errors import MachineProblem
+from upheld.supervisor import guarded
 from upheld.supervisor.environment import prepare
 from upheld.supervisor.guarded import Guarded
 from upheld.supervisor.host import cpu_s
@@ -141,6 +146,11 @@ def lives(pid: int) -> bool:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+def children_of(pid: int) -> set[int]:
+    """Return the processes right below another one."""
+    return {each.pid for each in psutil.Process(pid).children()}
 
 
 @pytest.mark.parametrize("how", ESCAPES)
@@ -303,8 +313,66 @@ def test_without_a_reaper_nothing_is_started() -> None:
         os.kill(run._reaper.pid, signal.SIGKILL)
         run._reaper.wait()
 
-        with pytest.raises(MachineProblem, match=r"reaper|does not answer"):
+        with pytest.raises(MachineProblem, match=r"reaper|was killed"):
             run.spawn(child(["true"]))
+
+
+def test_a_kill_spares_the_guard_of_a_process_that_is_being_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A guard that has not answered yet is no orphan of another design."""
+    asked = threading.Event()
+    send = guarded.Request.send
+
+    def send_later(request: guarded.Request, *arguments: Any) -> None:
+        assert asked.wait(10)
+        send(request, *arguments)
+
+    with started("true") as ended:
+        ended.wait(10)
+        until(lambda: not lives(ended.guard))
+        before = children_of(ended.family.reaper)
+        monkeypatch.setattr(guarded.Request, "send", send_later)
+        with ThreadPoolExecutor(2) as threads:
+            starting = threads.submit(scope().spawn, child(["sleep", "600"]))
+            until(lambda: children_of(ended.family.reaper) - before)
+            killing = threads.submit(Session.of(ended, "nobody else's").kill)
+            with contextlib.suppress(TimeoutError):  # a kill may wait until the guard is known
+                killing.result(0.5)
+            asked.set()
+            process = starting.result(10)
+            taken = killing.result(10)
+
+    assert process.guard not in taken
+    assert process.poll() is None
+    process.kill()
+    process.wait(10)
+    process.close()
+
+
+@pytest.mark.parametrize(
+    ("answers", "reason"),
+    [
+        (TimeoutError(), "does not answer within 30 s"),
+        (ConnectionResetError(), "was killed"),
+        (b"", "was killed"),
+    ],
+    ids=["late", "reset", "ended"],
+)
+def test_a_guard_without_an_answer_says_why(
+    answers: OSError | bytes, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An overloaded machine is not taken for a guard that was killed."""
+
+    def answer(*_: object) -> bytes:
+        if isinstance(answers, OSError):
+            raise answers
+        return answers
+
+    monkeypatch.setattr(guarded, "_answer", answer)
+
+    with pytest.raises(MachineProblem, match=reason):
+        scope().spawn(child(["true"]))
 
 
 def test_a_guard_ends_with_its_last_process() -> None:
