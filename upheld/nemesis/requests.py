@@ -107,6 +107,11 @@ def _await_strike(trial: Trial, application: Application, rule: Rule, request: s
         ):
             if waves == WAVES:
                 _demand_request(trial, application, rule, request)
+                if rule.passed_over:
+                    raise MarkMissed(
+                        f"a broker gives {rule.error.name.upper()} to none of the "
+                        f"{rule.passed_over} {request} requests of {trial.manifest.name}"
+                    )
                 raise MarkMissed(
                     f"{trial.manifest.name} drained its input, and sent no further {request}"
                 )

@@ -18,7 +18,14 @@ from kio.schema.types import BrokerId, ProducerId
 from kio.serial import entity_writer
 from kio.static.primitive import i16, i32, i32Timedelta, i64, i64Timedelta
 
-from upheld.injectors.proxy.errors import FIRST, GIVEN, LAST, Moment, is_given, refusal
+from upheld.injectors.proxy.errors import (
+    GIVEN,
+    LAST,
+    Moment,
+    is_given,
+    refusal,
+    translated,
+)
 from upheld.injectors.proxy.frames import (
     ADDRESSED,
     API_VERSIONS,
@@ -365,7 +372,7 @@ REFUSALS = [
     for version in sorted(schema_name_map[api])
     for moment, errors in moments.items()
     for error in sorted(errors)
-    if FIRST.get((api, error), 0) <= version <= LAST.get(api, version)
+    if version <= LAST.get(api, version)
 ]
 
 
@@ -384,6 +391,7 @@ def test_a_refusal_repeats_what_it_refuses(
     header, message = decode(asked, refusal(asked, moment, error))
 
     assert header.correlation_id == asked.correlation_id
+    error = translated(asked, error)
     assert error_of(message) == error
     expected = [(topic, number, error) for topic, numbers in where.items() for number in numbers]
     assert told_of(message) == (expected if api in PLACED else [])
@@ -432,7 +440,6 @@ def test_no_error_that_no_broker_gives(api: str, moment: Moment, error: ErrorCod
         (asking("produce", 9, acks=i16(0)), "before", ErrorCode.not_leader_or_follower),
         (asking("produce", 9, acks=i16(1)), "before", ErrorCode.not_enough_replicas),
         (asking("produce", 9, acks=i16(1)), "after", ErrorCode.not_enough_replicas_after_append),
-        (asking("txn_offset_commit", 1), "before", ErrorCode.coordinator_load_in_progress),
         (asking("init_producer_id", 4, transactional_id=None), "before", ErrorCode.not_coordinator),
         (asking("add_partitions_to_txn", 4), "before", ErrorCode.not_coordinator),
     ],
@@ -442,12 +449,31 @@ def test_no_error_that_no_broker_gives_there(
 ) -> None:
     """No error is given that no broker gives there.
 
-    It is none where the version lacks it, no client waits for replicas, no coordinator is asked,
-    or a broker asks another.
+    It is none where no client waits for replicas, no coordinator is asked, or a broker asks
+    another.
     """
     assert not is_given(asked, moment, error)
     with pytest.raises(ValueError, match="no broker could make this"):
         refusal(asked, moment, error)
+
+
+@pytest.mark.parametrize(
+    ("version", "told"),
+    [
+        (0, ErrorCode.coordinator_not_available),
+        (1, ErrorCode.coordinator_not_available),
+        (2, ErrorCode.coordinator_load_in_progress),
+    ],
+)
+def test_an_old_version_is_refused_as_a_broker_refuses_it(version: int, told: ErrorCode) -> None:
+    """A TxnOffsetCommit below version 2 knows no coordinator that loads."""
+    asked = asking("txn_offset_commit", version, {"t": [0, 3]})
+    loading = ErrorCode.coordinator_load_in_progress
+
+    assert is_given(asked, "before", loading)
+    assert translated(asked, loading) is told
+    _, message = decode(asked, refusal(asked, "before", loading))
+    assert {error for _, _, error in told_of(message)} == {told}
 
 
 def test_where_all_is_well_there_is_no_error() -> None:
@@ -525,6 +551,17 @@ def test_a_rule_names_a_transaction() -> None:
     assert meets(Rule("a", "produce", "close", number=2, transaction=2), *asked) == [5]
     assert meets(Rule("a", "end_txn", "close", transaction=2), *asked) == [6]
     assert meets(Rule("a", "produce", "close", transaction=3), *asked) == [7]
+
+
+def test_a_rule_counts_the_requests_that_no_broker_refuses_so() -> None:
+    """Without them, a row would say that the design sent none."""
+    rule = Rule("a", "produce", "refuse", error=ErrorCode.not_enough_replicas)
+    for number, acks in enumerate((0, 1, -1, 1), 1):
+        asked = asking("produce", 3, acks=i16(acks))
+        rule.count(Exchange("a", 1, "produce", 3, "x", number, 0.0), asked, {})
+
+    assert rule.exchange
+    assert (rule.exchange.number, rule.passed_over) == (3, 3)
 
 
 def test_what_names_no_topic_has_no_rule_for_one() -> None:

@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 from histories import Story
+from kio.schema.errors import ErrorCode
 from stories import balances
 
 from upheld.history.marks import Happening
+from upheld.injectors.proxy.rules import Fault
 from upheld.nemesis import moments, requests
 from upheld.nemesis.moments import Moment, pause_at
 from upheld.nemesis.requests import Strike, strike_at
@@ -65,10 +67,13 @@ class World:
             pause_at(self.trial, self.application, Moment(happening, lambda: glimpse, lambda: None))
         return ended.value
 
-    def struck(self, request: str) -> Outcome:
+    def struck(
+        self, request: str, fault: Fault = "hold", error: ErrorCode = ErrorCode.none
+    ) -> Outcome:
         """Wait for a request that never comes; return what ends the attempt."""
+        strike = Strike(fault, "before", request, error)
         with pytest.raises(Outcome) as ended:
-            strike_at(self.trial, self.application, Strike("hold", "before", request))
+            strike_at(self.trial, self.application, strike)
         return ended.value
 
 
@@ -143,6 +148,19 @@ def test_nothing_moves() -> None:
 def test_a_request_that_is_sent_no_more() -> None:
     """A request that came before is tried again."""
     assert isinstance(World().struck("Produce"), MarkMissed)
+
+
+def test_a_request_that_no_broker_refuses_so() -> None:
+    """The reason is not that the request was never sent again."""
+    world = World()
+    proxy = world.trial.rig.open_proxy()
+    proxy.arm = lambda rule: setattr(rule, "passed_over", 3)
+    ended = world.struck("Produce", fault="refuse", error=ErrorCode.not_enough_replicas)
+
+    assert isinstance(ended, MarkMissed)
+    assert (
+        str(ended) == "a broker gives NOT_ENOUGH_REPLICAS to none of the 3 Produce requests of mine"
+    )
 
 
 def test_no_transaction_is_ended() -> None:

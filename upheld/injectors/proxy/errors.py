@@ -12,7 +12,7 @@ the source of Kafka 4:
 
 from dataclasses import MISSING, fields
 from datetime import timedelta
-from typing import Any, Final, Literal, get_args, get_type_hints
+from typing import Any, Final, Literal, NamedTuple, get_args, get_type_hints
 
 from kio.schema.errors import ErrorCode
 from kio.static.primitive import i32, i32Timedelta
@@ -48,8 +48,18 @@ GIVEN: dict[str, dict[Moment, set[ErrorCode]]] = {  # API -> moment -> errors
     "end_txn": OF_A_TRANSACTION,
     "offset_commit": {"before": {*MOVED, LOADING}, "after": MOVED},
 }
-# The first version with an error: before it, clients are told that there is no coordinator.
-FIRST: Final = {("txn_offset_commit", LOADING): 2}
+
+
+class Newer(NamedTuple):
+    """An error that older versions of a request do not know."""
+
+    first_version: int
+    before_it: ErrorCode  # what a broker says to an older one
+
+
+NEWER: Final = {
+    ("txn_offset_commit", LOADING): Newer(2, ErrorCode.coordinator_not_available),
+}
 # The last version that clients send: brokers send later ones to each other.
 LAST: Final = {"add_partitions_to_txn": 3}
 # The fields of an answer that repeat what was asked.
@@ -73,13 +83,10 @@ def demand(api: str, moment: Moment, error: ErrorCode) -> None:
 def is_given(request: Request, moment: Moment, error: ErrorCode) -> bool:
     """Return whether Kafka might answer this request with the error.
 
-    It depends on the request's version, and on what it asks for.
+    It depends on the request's version, and on what it asks for. To an old version a broker may say
+    it by another error, which is `translated`.
     """
-    if (
-        not FIRST.get((request.api, error), 0)
-        <= request.version
-        <= LAST.get(request.api, request.version)
-    ):
+    if request.version > LAST.get(request.api, request.version):
         return False
     # With acks=1 the answer comes before the replicas have the records.
     if request.api == "produce":
@@ -90,6 +97,12 @@ def is_given(request: Request, moment: Moment, error: ErrorCode) -> bool:
     if request.api == "init_producer_id" and _has_no_id(request):
         return (moment, error) == ("before", LOADING)
     return True
+
+
+def translated(request: Request, error: ErrorCode) -> ErrorCode:
+    """Return the error by which a broker says this one to a request of that version."""
+    newer = NEWER.get((request.api, error))
+    return newer.before_it if newer and request.version < newer.first_version else error
 
 
 def _has_no_id(request: Request) -> bool:
@@ -114,7 +127,8 @@ def refusal(request: Request, moment: Moment, error: ErrorCode, own: Entity | No
         )
     schema = schemas(request.api_key, request.version)[1]
     header = schema.__header_schema__(correlation_id=i32(request.correlation_id))
-    return encode(header, _refusing(schema, own or request.decoded(), error))
+    said = translated(request, error)
+    return encode(header, _refusing(schema, own or request.decoded(), said))
 
 
 def _refusing(schema: type[Entity], asked: Any, error: ErrorCode) -> Entity:

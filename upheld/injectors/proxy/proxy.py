@@ -21,7 +21,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeVar
 from kio.schema.errors import ErrorCode
 from kio.static.protocol import Entity
 
-from upheld.injectors.proxy.errors import Moment, refusal
+from upheld.injectors.proxy.errors import Moment, refusal, translated
 from upheld.injectors.proxy.frames import (
     API_VERSIONS,
     METADATA,
@@ -350,7 +350,7 @@ class _Connection:
 
     def _note_refusal(self, request: Request, exchange: Exchange, error: ErrorCode) -> None:
         """Note that the broker is not to have a request, and what its client is to get."""
-        exchange.refusal = error, refusal(request, "before", error)
+        exchange.refusal = translated(request, error), refusal(request, "before", error)
         if request.api_key == PRODUCE:
             self.refused.append((places(request), exchange))
 
@@ -412,9 +412,9 @@ class _Connection:
             if self.is_silent:
                 continue
             if rule and rule.fault == "refuse":
-                await _send_refusal(
-                    writer, exchange, rule.error, refusal(request, "after", rule.error, own)
-                )
+                said = translated(request, rule.error)
+                answer = refusal(request, "after", rule.error, own)
+                await _send_refusal(writer, exchange, said, answer)
                 continue
             answer = rewrite(
                 request, frame, lambda _, *node: self.proxy.address_of(self.door, node)

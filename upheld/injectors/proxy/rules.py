@@ -84,6 +84,7 @@ class Rule:
     topic: str = ""
     transaction: int = 0
     counted: int = 0
+    passed_over: int = 0  # requests that a broker does not refuse with that error
     ended: int = 0  # transactions
     is_open: bool = False
     exchange: Exchange | None = None
@@ -116,16 +117,21 @@ class Rule:
     def _is_meant(
         self, exchange: Exchange, request: Request, topics: Mapping[TopicKey, str]
     ) -> bool:
-        return (
+        is_named = (
             exchange.api == self.api
             and self.client_id in (None, exchange.client_id)
             and self.transaction in (0, self.ended + (self.is_open or exchange.api != "end_txn"))
-            and (self.fault != "refuse" or is_given(request, self.moment, self.error))
             and (
                 not self.topic
                 or self.topic in {topics.get(topic, topic) for topic, _ in places(request)}
             )
         )
+        if not is_named:
+            return False
+        if self.fault == "refuse" and not is_given(request, self.moment, self.error):
+            self.passed_over += 1
+            return False
+        return True
 
     def pass_over(self) -> None:
         """Leave an exchange that the broker did not apply: the next one counts."""
