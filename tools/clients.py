@@ -5,6 +5,7 @@ python tools/clients.py --read-only [CLIENT…]   write the table of what was ju
 
 A client whose relay cannot be built on this machine stands in the table with the reason. A client
 that is not judged now keeps what was found about it last, if the folder of the runs is kept.
+A failure that is the client's own stands in the relay's file of known failures, with a link.
 """
 
 import argparse
@@ -13,10 +14,11 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import confluent_kafka
 from kio.schema.index import api_key_map
 
 from upheld.errors import UsageProblem
@@ -34,7 +36,7 @@ ROWS: Final = "@wire"  # the rows behind the proxy
 RUN_S: Final = 1_800
 # client -> the design that uses it
 DESIGNS: Final = {
-    "librdkafka": "plain",
+    "librdkafka": "examples/librdkafka",
     "Java 3.9": "examples/java-3.9",
     "Java 4.3": "examples/java-4.3",
     "franz-go": "examples/franz-go",
@@ -69,13 +71,15 @@ class Judged(NamedTuple):
     rows: Sequence[RowResult] = ()
     # API -> its versions through the proxy, and those that it might have without it
     versions: Mapping[str, tuple[int, int]] = {}
+    date: str = "-"
+    seed: int | None = None
     why_not: str = ""
 
 
 def judge(designs: Sequence[str], out: Path) -> str:
     """Judge relays behind the proxy; return why they could not be, or nothing."""
-    command = ["upheld", "run", "--program", "relay", "--only", ROWS, "--broker", "embedded"]
-    command += ["--lanes", "2", "--out", str(out)]
+    command = [sys.executable, "-m", "upheld", "run", "--program", "relay", "--only", ROWS]
+    command += ["--broker", "embedded", "--lanes", "2", "--out", str(out)]
     for design in designs:
         command += ["--design", design]
     ended = subprocess.run(
@@ -89,7 +93,7 @@ def judge(designs: Sequence[str], out: Path) -> str:
 def lacking(design: str) -> str:
     """Return why this machine cannot build a design, or nothing."""
     try:
-        load_manifest(_spec(design))
+        load_manifest(str(ROOT / design))
     except UsageProblem as problem:
         return str(problem).partition("design.toml: ")[2]
     return ""
@@ -99,14 +103,21 @@ def judged(client: str, out: Path) -> Judged:
     """Read what the last run that judged a client found about it."""
     if why_not := lacking(DESIGNS[client]):
         return Judged("-", why_not=f"not judged: {why_not}")
-    design = load_manifest(_spec(DESIGNS[client]))
-    version = confluent_kafka.libversion()[0] if design.name == "plain" else design.version
-    reports = sorted(out.glob("*/report.jsonl"), key=lambda path: path.stat().st_mtime)
-    for report in reversed(reports):
-        rows = [row for row in read(report)[0] if row.design == design.name]
-        if rows:
-            return Judged(version, rows, _versions(report.parent, rows))
-    return Judged(version, why_not="not judged yet")
+    design = load_manifest(str(ROOT / DESIGNS[client]))
+    reports = sorted(out.glob("*/report.jsonl"), key=_end, reverse=True)
+    for report in reports:
+        with suppress(UsageProblem):  # a run that was cut
+            rows, summary = read(report)
+            if own := [row for row in rows if row.design == design.name]:
+                versions = _versions(report.parent, own)
+                day = datetime.fromtimestamp(_end(report), UTC).date().isoformat()
+                return Judged(design.version, own, versions, day, summary.seed)
+    return Judged(design.version, why_not="not judged yet")
+
+
+def _end(report: Path) -> float:
+    """Return when a report was ended, in seconds since 1970."""
+    return report.stat().st_mtime
 
 
 def _versions(out: Path, rows: Iterable[RowResult]) -> dict[str, tuple[int, int]]:
@@ -120,17 +131,13 @@ def _versions(out: Path, rows: Iterable[RowResult]) -> dict[str, tuple[int, int]
     return found
 
 
-def _spec(design: str) -> str:
-    """Return the path of an example, or the name of a design that ships."""
-    return str(ROOT / design) if "/" in design else design
-
-
 def table(found: Mapping[str, Judged]) -> str:
     """Return the tables of the page: what was judged, and the versions of each API."""
-    lines = ["| client | version | rows behind the proxy |", "|---|---|---|"]
-    lines += [
-        f"| {client} | {each.version} | {_verdicts(each)} |" for client, each in found.items()
-    ]
+    lines = ["| client | version | judged | seed | rows behind the proxy |"]
+    lines.append("|---|---|---|---|---|")
+    for client, each in found.items():
+        seed = "-" if each.seed is None else each.seed
+        lines.append(f"| {client} | {each.version} | {each.date} | {seed} | {_verdicts(each)} |")
     with_rows = {client: each for client, each in found.items() if each.versions}
     lines += ["", f"| API | {' | '.join(with_rows)} |", f"|---|{'---|' * len(with_rows)}"]
     for api in APIS:
@@ -146,11 +153,21 @@ def _verdicts(found: Judged) -> str:
     counts = Counter(row.verdict for row in found.rows)
     said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict])
     others = [
-        f"{row.id} is {row.verdict}{_anomaly(row)}"
+        f"{row.id} is {row.verdict}{_anomaly(row)}{_known(row)}"
         for row in found.rows
         if row.verdict is not Verdict.UPHELD
     ]
     return "; ".join([said, *others])
+
+
+def _known(row: RowResult) -> str:
+    """Return the reason and the link of a known failure."""
+    return f", which is known: {row.known}" if row.known else ""
+
+
+def is_bad(row: RowResult) -> bool:
+    """Return whether a row is red, or is upheld though it is a known failure."""
+    return row.fails or row.verdict is Verdict.HARNESS_ERROR
 
 
 def _anomaly(row: RowResult) -> str:
@@ -173,7 +190,7 @@ def write(text: str) -> None:
 
 
 def main(arguments: Iterable[str] | None = None) -> int:
-    """Judge clients and write the tables; return 1 if a row is violated or failed."""
+    """Judge clients and write the tables; return 1 if a row is bad or missing."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("client", nargs="*", help=f"any of {', '.join(DESIGNS)}")
     parser.add_argument("--read-only", action="store_true", help="judge nothing")
@@ -190,8 +207,7 @@ def main(arguments: Iterable[str] | None = None) -> int:
     write(table(found))
     if why:
         print(f"nothing was judged: {why}", file=sys.stderr)
-    bad = {Verdict.VIOLATED, Verdict.HARNESS_ERROR}
-    return int(bool(why) or any(row.verdict in bad for each in found.values() for row in each.rows))
+    return int(bool(why) or any(is_bad(row) for each in found.values() for row in each.rows))
 
 
 if __name__ == "__main__":

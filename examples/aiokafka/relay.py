@@ -11,7 +11,12 @@ from typing import Any, ClassVar
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.abc import ConsumerRebalanceListener
-from aiokafka.errors import InvalidProducerEpoch, KafkaError, ProducerFenced
+from aiokafka.errors import (
+    InvalidProducerEpoch,
+    KafkaError,
+    KafkaTimeoutError,
+    ProducerFenced,
+)
 from google.protobuf.message import DecodeError
 
 from upheld.adapter import Design, Failed, serve
@@ -19,6 +24,7 @@ from upheld.generators.envelope_pb2 import Envelope, Hop
 
 BATCH = 1_000
 ANSWER_S = 50
+REQUEST_MS = 10_000  # a connection that is silent for as long is given up
 
 
 def transform(record: Any) -> bytes:
@@ -91,7 +97,7 @@ class Relay(Design):
         """Make the clients. The same transactional id at every start fences a predecessor."""
         session_ms = start["session_timeout_ms"]
         client = {"bootstrap_servers": start["bootstrap"], "retry_backoff_ms": 20}
-        writes: dict[str, Any] = {"enable_idempotence": True}
+        writes: dict[str, Any] = {"enable_idempotence": True, "request_timeout_ms": REQUEST_MS}
         if self.exactly_once:
             writes["transactional_id"] = self.application_id
             writes["transaction_timeout_ms"] = start["transaction_timeout_ms"]
@@ -148,17 +154,24 @@ class Relay(Design):
 
     async def write(self, records: list[Any]) -> None:
         """Write records until each is acknowledged."""
-        sent = [
-            await self.producer.send(
-                self.output,
-                transform(record),
-                record.key,
-                timestamp_ms=record.timestamp,
-                headers=list(record.headers),
-            )
-            for record in records
-        ]
+        sent = [await self.buffered(record) for record in records]
         await asyncio.gather(*sent)
+
+    async def buffered(self, record: Any) -> asyncio.Future[Any]:
+        """Put a record's output into the producer's buffer; return its acknowledgement to come.
+
+        The buffer is full while a connection is silent. A timeout says that the output is not in
+        it, so another try can write nothing twice.
+        """
+        while True:
+            with contextlib.suppress(KafkaTimeoutError):
+                return await self.producer.send(
+                    self.output,
+                    transform(record),
+                    record.key,
+                    timestamp_ms=record.timestamp,
+                    headers=list(record.headers),
+                )
 
 
 serve(Relay())

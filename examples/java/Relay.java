@@ -13,8 +13,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import org.apache.kafka.clients.consumer.CommitFailedException;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
@@ -23,9 +25,11 @@ import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
+import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.errors.InvalidProducerEpochException;
 import org.apache.kafka.common.errors.ProducerFencedException;
+import org.apache.kafka.common.errors.RebalanceInProgressException;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
@@ -60,6 +64,10 @@ public final class Relay implements ConsumerRebalanceListener {
         writes.put("bootstrap.servers", start.get("bootstrap").asText());
         writes.put("enable.idempotence", true);
         writes.put("acks", "all");
+        // A broker takes any sequence number as the first one of a producer. If the first batch is
+        // refused while a second one is under way, the first one is lost.
+        writes.put("max.in.flight.requests.per.connection", 1);
+        writes.put("request.timeout.ms", 10_000); // a connection that is silent is given up
         if (exactlyOnce) {
             writes.put("transactional.id", application);
             writes.put("transaction.timeout.ms", start.get("transaction_timeout_ms").asInt());
@@ -114,7 +122,7 @@ public final class Relay implements ConsumerRebalanceListener {
         }
     }
 
-    /** Write records until each is acknowledged, and commit their offsets. */
+    /** Write a batch, and commit its offsets. */
     private void step(ConsumerRecords<byte[], byte[]> records) throws Exception {
         if (records.isEmpty()) {
             return;
@@ -124,29 +132,53 @@ public final class Relay implements ConsumerRebalanceListener {
             List<ConsumerRecord<byte[], byte[]>> own = records.records(place);
             offsets.put(place, new OffsetAndMetadata(own.get(own.size() - 1).offset() + 1));
         }
-        if (exactlyOnce) {
-            producer.beginTransaction();
+        if (!exactlyOnce) {
+            write(records);
+            commit(offsets);
+            return;
         }
+        producer.beginTransaction();
         try {
-            List<Future<RecordMetadata>> sent = new ArrayList<>();
-            for (ConsumerRecord<byte[], byte[]> record : records) {
-                sent.add(producer.send(transformed(record)));
-            }
-            producer.flush();
-            for (Future<RecordMetadata> each : sent) {
-                each.get();
-            }
-        } catch (Poison error) {
-            if (exactlyOnce) {
-                producer.abortTransaction();
-            }
-            throw error;
-        }
-        if (exactlyOnce) {
+            write(records);
             producer.sendOffsetsToTransaction(offsets, consumer.groupMetadata());
             producer.commitTransaction();
-        } else {
+        } catch (Exception error) {
+            abort(error);
+            throw error;
+        }
+    }
+
+    /** Write records until each is acknowledged. */
+    private void write(ConsumerRecords<byte[], byte[]> records) throws Exception {
+        List<Future<RecordMetadata>> sent = new ArrayList<>();
+        for (ConsumerRecord<byte[], byte[]> record : records) {
+            sent.add(producer.send(transformed(record)));
+        }
+        producer.flush();
+        for (Future<RecordMetadata> each : sent) {
+            try {
+                each.get();
+            } catch (ExecutionException error) {
+                throw error.getCause() instanceof KafkaException cause ? cause : error;
+            }
+        }
+    }
+
+    /** Commit offsets, unless the partitions have gone to another member. */
+    private void commit(Map<TopicPartition, OffsetAndMetadata> offsets) {
+        try {
             consumer.commitSync(offsets);
+        } catch (CommitFailedException | RebalanceInProgressException error) {
+            error.printStackTrace(); // the records are read again, here or by another member
+        }
+    }
+
+    /** Leave no transaction open, if its producer still may end it. */
+    private void abort(Exception reason) {
+        try {
+            producer.abortTransaction();
+        } catch (KafkaException error) {
+            reason.addSuppressed(error);
         }
     }
 

@@ -2,8 +2,10 @@
 'use strict'
 
 const readline = require('node:readline')
-const { Kafka, logLevel } = require('kafkajs')
+const { Kafka, KafkaJSNonRetriableError, logLevel } = require('kafkajs')
 
+const MOST_RECORDS = 250 // of one transaction, or of one commit
+const MOST_FAILURES = 5 // in a row, each answered with new clients
 const FENCED = ['INVALID_PRODUCER_EPOCH', 'PRODUCER_FENCED']
 const HELLO = {
   type: 'hello',
@@ -18,6 +20,28 @@ const HELLO = {
 /** A record that cannot be read. */
 class Poison extends Error {}
 
+/** A transaction of which the broker alone knows whether it is committed. */
+class Undecided extends KafkaJSNonRetriableError {
+  constructor (reason) {
+    super(reason)
+    this.reason = reason // as a `cause`, kafkajs would start the old clients again for it
+  }
+}
+
+/** Return an error and its causes. */
+function causes (error) {
+  return error ? [error, ...causes(error.cause || error.reason)] : []
+}
+
+function isFenced (error) {
+  return causes(error).some(each => FENCED.includes(each.type))
+}
+
+/** Tell whether another try may succeed. */
+function isPassing (error) {
+  return causes(error).some(each => each.retriable)
+}
+
 function say (message) {
   process.stdout.write(JSON.stringify(message) + '\n')
 }
@@ -26,7 +50,7 @@ function giveUp (error) {
   console.error(error)
   let kind = 'storage'
   if (error instanceof Poison) kind = 'poison'
-  if (FENCED.includes(error.type)) kind = 'fenced'
+  if (isFenced(error)) kind = 'fenced'
   process.stdout.write(JSON.stringify({ type: 'failed', kind, message: String(error) }) + '\n', () =>
     process.exit(1))
 }
@@ -80,87 +104,144 @@ function withHop (topic, partition, { key, value, offset }) {
 
 class Relay {
   async open (start) {
-    const id = start.application_id
+    this.start = start
+    this.group = start.application_id
     this.output = start.topics.output
     this.exactlyOnce = start.mode === 'exactly_once'
-    this.group = id
-    const kafka = new Kafka({
-      clientId: id,
+    this.heartbeatMs = Math.floor(start.session_timeout_ms / 4)
+    this.failures = 0
+    this.stopping = false
+    this.kafka = new Kafka({
+      clientId: this.group,
       brokers: [start.bootstrap],
       logLevel: logLevel.WARN,
       logCreator: () => ({ namespace, label, log }) =>
         console.error(log.timestamp, label, namespace, log.message, log.error || ''),
-      retry: { initialRetryTime: 50, retries: 10 },
+      requestTimeout: 10_000,
+      retry: { retries: 4 },
     })
+    await this.connect()
+  }
+
+  /** Make both clients, and join the group until partitions are held. */
+  async connect () {
     const writes = { idempotent: true, maxInFlightRequests: 1 }
     if (this.exactlyOnce) {
-      writes.transactionalId = id
-      writes.transactionTimeout = start.transaction_timeout_ms
+      writes.transactionalId = this.group
+      writes.transactionTimeout = this.start.transaction_timeout_ms
     }
-    this.producer = kafka.producer(writes)
+    this.producer = this.kafka.producer(writes)
     await this.producer.connect()
     if (this.exactlyOnce) { // the same id at every start: a successor fences its predecessor
       const first = await this.producer.transaction()
       await first.abort()
     }
-    this.consumer = kafka.consumer({
-      groupId: id,
-      sessionTimeout: start.session_timeout_ms,
-      heartbeatInterval: Math.floor(start.session_timeout_ms / 4),
+    this.consumer = this.kafka.consumer({
+      groupId: this.group,
+      sessionTimeout: this.start.session_timeout_ms,
+      heartbeatInterval: this.heartbeatMs,
       readUncommitted: false,
       maxWaitTimeInMs: 100,
     })
     await this.consumer.connect()
-    await this.consumer.subscribe({ topics: [start.topics.input], fromBeginning: true })
+    await this.consumer.subscribe({ topics: [this.start.topics.input], fromBeginning: true })
     const held = new Promise(resolve => {
       this.consumer.on(this.consumer.events.GROUP_JOIN, ({ payload }) => {
         if (Object.values(payload.memberAssignment).flat().length) resolve()
       })
     })
-    this.consumer.on(this.consumer.events.CRASH, ({ payload }) => giveUp(payload.error))
+    this.consumer.on(this.consumer.events.CRASH, ({ payload }) => {
+      if (!payload.restart) this.reconnect(payload.error).catch(giveUp)
+    })
     await this.consumer.run({
       autoCommit: false,
       eachBatchAutoResolve: false,
-      eachBatch: each => this.step(each).catch(error => {
-        if (error instanceof Poison || FENCED.includes(error.type)) giveUp(error)
+      eachBatch: each => this.relay(each).catch(error => {
+        if (error instanceof Poison || isFenced(error)) giveUp(error)
         throw error
       }),
     })
     await held
   }
 
-  /** Write records until each is acknowledged, and commit their offsets. */
-  async step ({ batch, resolveOffset, heartbeat, isRunning, isStale }) {
-    if (!batch.messages.length || !isRunning() || isStale()) return
-    const messages = batch.messages.map(record => ({
+  /**
+   * Replace both clients, after kafkajs has given up.
+   *
+   * The new producer settles the transaction of the old one, and the new consumer begins at the
+   * offsets that are committed then.
+   */
+  async reconnect (error) {
+    this.failures += 1
+    if (this.failures > MOST_FAILURES) throw error
+    await this.producer.disconnect()
+    if (!this.stopping) await this.connect()
+  }
+
+  /** Relay a batch of one partition. The group hears of this member all the while. */
+  async relay ({ batch, resolveOffset, heartbeat, isRunning, isStale }) {
+    const beats = setInterval(() => heartbeat().catch(() => {}), this.heartbeatMs)
+    try {
+      for (let from = 0; from < batch.messages.length; from += MOST_RECORDS) {
+        if (!isRunning() || isStale()) return
+        const records = batch.messages.slice(from, from + MOST_RECORDS)
+        await this.step(batch.topic, batch.partition, records)
+        this.failures = 0
+        resolveOffset(records[records.length - 1].offset)
+        await heartbeat()
+      }
+    } finally {
+      clearInterval(beats)
+    }
+  }
+
+  /** Write records until each is acknowledged, and commit their offset. */
+  async step (topic, partition, records) {
+    const messages = records.map(record => ({
       key: record.key,
-      value: withHop(batch.topic, batch.partition, record),
+      value: withHop(topic, partition, record),
       headers: record.headers,
       timestamp: record.timestamp,
     }))
-    const last = batch.messages[batch.messages.length - 1].offset
-    const offset = (BigInt(last) + 1n).toString()
-    const partitions = [{ partition: batch.partition, offset }]
-    if (this.exactlyOnce) {
-      const transaction = await this.producer.transaction()
-      try {
-        await transaction.send({ topic: this.output, messages })
-        const topics = [{ topic: batch.topic, partitions }]
-        await transaction.sendOffsets({ consumerGroupId: this.group, topics })
-        await transaction.commit()
-      } catch (error) {
-        await transaction.abort().catch(() => {})
-        throw error
-      }
-    } else {
-      await this.producer.send({ topic: this.output, messages })
-      await this.consumer.commitOffsets([{ topic: batch.topic, partition: batch.partition, offset }])
+    const offset = (BigInt(records[records.length - 1].offset) + 1n).toString()
+    if (!this.exactlyOnce) {
+      await this.write(messages)
+      await this.consumer.commitOffsets([{ topic, partition, offset }])
+      return
     }
-    resolveOffset(last)
-    await heartbeat()
+    try {
+      const transaction = await this.producer.transaction()
+      await transaction.send({ topic: this.output, messages })
+      const topics = [{ topic, partitions: [{ partition, offset }] }]
+      await transaction.sendOffsets({ consumerGroupId: this.group, topics })
+      await transaction.commit()
+    } catch (error) {
+      // kafkajs can use no producer again whose EndTxn has failed (its issue 1275).
+      throw new Undecided(error)
+    }
+  }
+
+  /**
+   * Write records until each is acknowledged.
+   *
+   * kafkajs stays on a connection whose requests time out (its pull request 1783), so this connects
+   * again. The producer keeps its id: the same batch has the same sequence numbers at each try.
+   */
+  async write (messages) {
+    for (;;) {
+      try {
+        await this.producer.connect()
+        await this.producer.send({ topic: this.output, messages })
+        return
+      } catch (error) {
+        if (this.stopping || !isPassing(error)) throw error
+        console.error(error)
+        await this.producer.disconnect()
+      }
+    }
   }
 
   async close () {
+    this.stopping = true
     await this.consumer.disconnect()
     await this.producer.disconnect()
   }
