@@ -41,7 +41,7 @@ class Counted(NamedTuple):
     """The judged rows of one commit.
 
     Attributes:
-        rows: How many were judged.
+        rows: How many were judged, more than once each.
         kinds: How many different ones, by design and id.
         unstable: The verdicts that differ from most of their kind, with how often each came.
     """
@@ -52,10 +52,14 @@ class Counted(NamedTuple):
 
 
 def count(verdicts: Iterable[tuple[Row, Verdict]]) -> Counted:
-    """Count the verdicts that differ from most of the same design and row."""
-    found: dict[Row, Counter[Verdict]] = defaultdict(Counter)
+    """Count the verdicts that differ from most of the same design and row.
+
+    A row that was judged once has nothing to differ from, and does not count.
+    """
+    judged: dict[Row, Counter[Verdict]] = defaultdict(Counter)
     for row, verdict in verdicts:
-        found[row][verdict] += 1
+        judged[row][verdict] += 1
+    found = {row: counts for row, counts in judged.items() if counts.total() > 1}
     unstable = {
         f"{' '.join(row)}: {verdict}": times
         for row, counts in sorted(found.items())
