@@ -43,3 +43,23 @@ Feature: At least once repeats at most one commit interval
       | program | mode          |
       | relay   | at_least_once |
       | ledger  | at_least_once |
+
+  @G47.a-silent-leader @cluster
+  Scenario Outline: outputs whose input was committed while one of their leaders was silent had come out
+    Given <program> in mode <mode>
+    # a commit waits for as long as the silent broker is an in-sync replica; that ends no session
+    And its configuration is:
+      | session timeout | 10000 ms |
+    And 20000 records over 64 keys are in its input
+    When the application starts
+    And the application is killed with a leader of its outputs silent
+    Then the visible outputs are the fold of the committed input
+    When the application starts
+    And the application drains its input
+    Then the outputs match the model in order and count under <mode>
+    And nothing else changes on the broker
+
+    @core
+    Examples:
+      | program | mode          |
+      | ledger  | at_least_once |

@@ -202,10 +202,7 @@ class Loop(Group):
         """
         if not self.dirty:
             return
-        if self.producer.flush(30) and not self.refused:
-            self.refused = KafkaError(
-                KafkaError._TIMED_OUT, "outputs were not acknowledged within 30 s"
-            )
+        self.await_outputs()
         if self.refused:
             raise KafkaException(self.refused)
         if self.store:
@@ -221,6 +218,13 @@ class Loop(Group):
         self.dirty = False
         for name in before.values():
             (self.folder / name).unlink(missing_ok=True)
+
+    def await_outputs(self) -> None:
+        """Wait until every output is acknowledged, or one is refused."""
+        if self.producer.flush(30) and not self.refused:
+            self.refused = KafkaError(
+                KafkaError._TIMED_OUT, "outputs were not acknowledged within 30 s"
+            )
 
     def commit_offsets(self, positions: list[TopicPartition]) -> None:
         """Commit these offsets, and under exactly_once the transaction with them."""

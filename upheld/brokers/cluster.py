@@ -38,7 +38,7 @@ class Cluster:
     """Nodes of this run, by their ids in Kafka."""
 
     nodes: dict[int, EmbeddedBroker]
-    away: set[int] = field(default_factory=set)  # those that the harness killed
+    away: set[int] = field(default_factory=set)  # those that the harness killed or silenced
     client: dict[str, str] = field(default_factory=dict, repr=False)
     kind: Literal["embedded"] = "embedded"
     ours: Literal[True] = True
@@ -74,12 +74,22 @@ class Cluster:
             self.away.add(number)
             self.nodes[number].kill()
 
-    def revive(self) -> None:
-        """Start the killed nodes again, at their addresses and on their data.
+    def silence(self, number: int) -> None:
+        """SIGSTOP a node: its clients are not told, and wait for its responses.
 
+        The cluster gives its partitions other leaders once its session is over.
+        """
+        self.away.add(number)
+        self.nodes[number].pause()
+
+    def revive(self) -> None:
+        """Start the nodes that are away again, at their addresses and on their data.
+
+        A silent node is killed before that, so that it never reads what was sent to it meanwhile.
         Return when no partition lacks a replica.
         """
         for number in self.away:
+            self.nodes[number].kill()
             self.nodes[number].process = self.nodes[number].serve()
         self.away.clear()
         self.await_ready()
@@ -89,7 +99,7 @@ class Cluster:
         await_ready(self.bootstrap, self.client, self.nodes[1].cluster_id, self.ended, self.log)
 
     def ended(self, within_s: float) -> bool:
-        """Return whether a node that was not killed ends within these seconds."""
+        """Return whether a node that is not away ends within these seconds."""
         left = [node for number, node in self.nodes.items() if number not in self.away]
         return any(node.ended(within_s / len(left)) for node in left)
 

@@ -6,6 +6,7 @@ It runs from locked jars and any Java from 17 on.
 import contextlib
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -70,6 +71,10 @@ class EmbeddedBroker:
         with contextlib.suppress(ProcessLookupError):
             self.process.kill()
         self.process.wait()
+
+    def pause(self) -> None:
+        """SIGSTOP the broker: its connections stay open, and it responds to nothing."""
+        self.process.send_signal(signal.SIGSTOP)
 
     def revive(self) -> None:
         """Start the broker again, at the same address and on the same data.

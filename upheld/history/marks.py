@@ -93,6 +93,7 @@ class Happening(StrEnum):
         Family.BROKER,
         "its coordinator died in the middle of it, and another node coordinates it",
     )
+    LEADER_SILENT = "leader-silent", Family.BROKER, "with a leader of its outputs silent"
     BROKER_OUT_OF_REACH = "broker-out-of-reach", Family.BROKER, "the broker is out of reach"
     OUTPUTS_REFUSED = "outputs-refused", Family.BROKER, "its outputs refused"
 

@@ -84,6 +84,15 @@ class RawClient:
             }
         return self._leaders[topic]
 
+    def leaders(self, topic: str) -> dict[int, int]:
+        """Return the node that leads each partition of a topic now, where one does."""
+        found = self._look_up(topic).topics[0].partitions
+        return {
+            int(each.partition_index): int(each.leader_id)
+            for each in found
+            if each.leader_id in self.nodes
+        }
+
     def fetch(self, topic: str, offsets: Mapping[int, int], max_bytes: int) -> dict[int, Fetched]:
         """Fetch each partition from its leader, and return the answer of each.
 
@@ -151,6 +160,15 @@ class RawClient:
                 )
             self._coordinators[group] = found.address
         return self._connection(self._coordinators[group])
+
+    def coordinating_node(self, group: str) -> int:
+        """Return the node that coordinates a group.
+
+        Raises:
+            MachineProblem: No node coordinates it now.
+        """
+        address = self.coordinator_of(group).address
+        return next(number for number, known in self.nodes.items() if known == address)
 
     def leave_coordinator(self, group: str) -> None:
         """Forget the node that coordinated a group, and leave it."""

@@ -49,7 +49,9 @@ _WORKLOAD: Final = re.compile(r"(\d+) (?:\w+ )?records over \d+ keys are in")
 USUAL_RECORDS: Final = 4000
 _NEEDS: Final = {  # tag -> the lines that need it
     THROUGH_PROXY: re.compile(r"\bits next [A-Z]|\bthe broker is out of its reach\b"),
-    ON_A_CLUSTER: re.compile(r"\bits transaction coordinator fails over\b"),
+    ON_A_CLUSTER: re.compile(
+        r"\bits transaction coordinator fails over\b|\bwith a leader of its outputs silent\b"
+    ),
 }
 
 Rule = Callable[[Catalogue], Iterator[str]]

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NoReturn, cast
 
+from upheld.brokers.cluster import Cluster
 from upheld.checks.delivery import cut
 from upheld.checks.outside import outside
 from upheld.checks.view import view_of
@@ -21,7 +22,7 @@ from upheld.nemesis.visible import Visible
 from upheld.programs import DEAD_LETTERS, Place, Program, Unreadable
 from upheld.trial.application import Application
 from upheld.trial.trial import Trial
-from upheld.verdicts import MarkMissed, Violated
+from upheld.verdicts import HarnessError, MarkMissed, Violated
 
 Evidence = dict[str, Any]
 WAVES = 3  # how often more input is given to a design that passed the moment unseen
@@ -33,6 +34,10 @@ UNDER_WAY_S = 0.03  # a commit that was asked for is through by then
 # Long enough for an answer to be received and one more request to be sent; a second or two in all.
 STEP_S = 0.001
 STEPS = 300
+# How long a leader of the outputs is silent. Its partitions get other leaders after two to six
+# seconds; until then no output at all is acknowledged, because it is an in-sync replica.
+SILENT_S = 15.0
+COMMITS_IN_SILENCE = 2
 READ_MS = 3_000  # a design that commits no more than it has sent on has read a small input by then
 SPIN_S = 0.02  # how long one glimpse at a store lasts
 # A small batch's transaction is open for some 20 ms; each look costs the broker and the harness a
@@ -512,6 +517,115 @@ def between_the_stages(trial: Trial, application: Application) -> Moment:
     return Moment(Happening.BETWEEN_STAGES, glimpse, evidence)
 
 
+def leader_silent(trial: Trial, application: Application) -> Moment:
+    """Return the moment when a leader of its outputs is silent, and it has gone on.
+
+    Other nodes acknowledge their outputs meanwhile. The design goes on until it has committed
+    offsets twice, or for 15 s: one that waits for every output may commit nothing. The node comes
+    back before the instance is killed, and nothing that was sent to the silent node is there.
+
+    The first commit may be of outputs from before the silence.
+
+    Raises:
+        HarnessError: The row runs on one broker alone.
+    """
+    cluster = trial.rig.broker
+    if not isinstance(cluster, Cluster):
+        raise HarnessError(
+            "one broker alone leads everything; the sentence is for a cluster of three"
+        )
+    instance = application.running["a"]
+    _, known = trial.probes.ends(application)
+
+    def glimpse() -> bool:
+        return trial.probes.ends(application)[1] != known
+
+    def evidence() -> Evidence | None:
+        # A commit that is on its way is none of the silence.
+        trial.recorder.wait(DECIDED_S, lambda: False)
+        before = trial.probes.committed(application)
+        is_known = before is not None or application.progress_group is None
+        if not is_known or not _has_more(application, before):
+            return None
+        silenced = _leader_to_silence(trial, application)
+        if silenced is None:
+            return None
+        node, places = silenced
+        commits = _Changes(before)
+
+        def has_gone_on() -> bool:
+            commits.look(trial.probes.committed(application))
+            return instance.is_over or commits.count == COMMITS_IN_SILENCE
+
+        began_ms = trial.now_ms
+        cluster.silence(node)
+        try:
+            instance.resume()
+            trial.recorder.wait(SILENT_S, has_gone_on)
+            silent_ms = trial.now_ms - began_ms
+            said = {}
+            if instance.failed:
+                said["said"] = f"{instance.failed.kind}: {instance.failed.message}"
+            else:
+                trial.instances.demand_alive(application)
+            instance.pause()
+        finally:
+            cluster.revive()
+            trial.reading.reconnect()
+        return {
+            "node": node,
+            "partitions": places,
+            "silent_ms": silent_ms,
+            "commits": commits.count,
+            "committed_before": before,
+            "committed": commits.last,
+            **said,
+        }
+
+    return Moment(Happening.LEADER_SILENT, glimpse, evidence)
+
+
+@dataclass
+class _Changes:
+    """The committed offsets as they were seen last, and how often they had changed."""
+
+    last: Offsets | None
+    count: int = 0
+
+    def look(self, committed: Offsets | None) -> None:
+        """Take note of offsets, if they are known."""
+        if committed is not None and committed != self.last:
+            self.last = committed
+            self.count += 1
+
+
+def _has_more(application: Application, committed: Offsets | None) -> bool:
+    """Return whether some of the input is not committed yet, as far as offsets say so."""
+    ends = application.input.ends
+    return committed is None or any(committed.get(place, 0) < end for place, end in ends.items())
+
+
+def _leader_to_silence(trial: Trial, application: Application) -> tuple[int, list[str]] | None:
+    """Return a node and the partitions of the outputs that it leads; None if there is none.
+
+    Others lead partitions too, and the group is coordinated elsewhere, so that offsets can be
+    committed. Of several nodes it is the one that leads most.
+    """
+    raw = trial.reading.raw
+    topic = application.writes
+    leaders = raw.leaders(topic)
+    led: dict[int, list[str]] = {}
+    for partition, node in leaders.items():
+        led.setdefault(node, []).append(f"{topic}-{partition}")
+    if application.group is not None:
+        led.pop(raw.coordinating_node(application.group), None)
+    return max(
+        ((node, places) for node, places in led.items() if len(places) < len(leaders)),
+        key=lambda found: len(found[1]),
+        default=None,
+    )
+
+
 MOMENTS: dict[str, Callable[[Trial, Application], Moment]] = {
     "between its stages": between_the_stages,
     "between store and commit": stored_before_the_commit,
@@ -521,4 +635,5 @@ MOMENTS: dict[str, Callable[[Trial, Application], Moment]] = {
     "with a second transaction open": second_transaction_open,
     "between output and commit": outputs_beyond_the_commit,
     "after a commit": just_committed,
+    "with a leader of its outputs silent": leader_silent,
 }

@@ -22,6 +22,7 @@ SENTENCES: Final[dict[str, Family]] = {
     r"\bits next \w+": Family.REQUEST,
     r"\bthe broker (restarts after a crash|rejects|is out of its reach)\b": Family.BROKER,
     r"\bits transaction coordinator fails over\b": Family.BROKER,
+    r"\bwith a leader of its outputs silent\b": Family.BROKER,
     r"\bits store is (locked|slow|down|full)\b": Family.STORE,
     r"\bits local state is wiped\b": Family.DISK,
     r"\bon an empty disk\b": Family.DISK,

@@ -192,6 +192,7 @@ class _Node:
     def __init__(self, nodes: Nodes, number: int) -> None:
         self._nodes = nodes
         self._number = number
+        self.address = f"no:{number}"
         self._demand_alive()
 
     def _demand_alive(self) -> None:
@@ -267,6 +268,17 @@ def test_ends_are_asked_for_where_a_log_ended_last(monkeypatch: pytest.MonkeyPat
     nodes.wires._ends["topic"][2] = 9
     assert nodes.wires.ends("topic", {2: 0}) == ({2: 2}, {2: 2})
     assert nodes.asked == [{2: 9}, {2: 0}]
+
+
+def test_the_nodes_of_a_topic_and_of_a_group_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each look at the leaders is a new one; a partition may have no leader."""
+    nodes = Nodes(monkeypatch)
+
+    assert nodes.wires.leaders("topic") == {0: 1, 1: 2, 2: 3}
+    assert nodes.wires.coordinating_node("group") == 2
+    nodes.dead = {3}
+    nodes.believed = [{0: 2, 1: 2, 2: 3}]
+    assert nodes.wires.leaders("topic") == {0: 2, 1: 2}
 
 
 def test_another_leader_is_found_when_one_has_died_or_leads_no_more(

@@ -395,6 +395,7 @@ def test_another_meaning_is_another_skeleton(one: str, other: str) -> None:
         ("its next EndTxn is lost", "@wire"),
         ("the broker is out of its reach", "@wire"),
         ("its transaction coordinator fails over", "@cluster"),
+        ("the application is killed with a leader of its outputs silent", "@cluster"),
         ("the last states are visible within the commit interval plus 2 seconds", "@timed"),
     ],
 )

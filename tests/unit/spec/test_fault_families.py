@@ -34,6 +34,10 @@ QUIET = (  # lines that do something and strike nothing, by how they begin
     ("sentence", "found"),
     [
         ("the application is killed with a transaction open", {Family.PROCESS}),
+        (
+            "the application is killed with a leader of its outputs silent",
+            {Family.PROCESS, Family.BROKER},
+        ),
         ("the application is killed before its next EndTxn", {Family.PROCESS, Family.REQUEST}),
         ("the application is paused with a transaction open", {Family.PROCESS}),
         ("instance b joins", {Family.MEMBERSHIP}),
