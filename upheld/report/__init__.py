@@ -1,5 +1,6 @@
 """The report of a run: its lines, its table, its cards and its exit code."""
 
+from upheld.report import junit
 from upheld.report.card import card, versions
 from upheld.report.hints import hints
 from upheld.report.model import (
@@ -12,7 +13,7 @@ from upheld.report.model import (
     median_seconds,
 )
 from upheld.report.table import COLOURS, table
-from upheld.report.writer import Writer, joined, read
+from upheld.report.writer import Writer, read
 
 __all__ = [
     "COLOURS",
@@ -25,7 +26,7 @@ __all__ = [
     "cpu_seconds",
     "exit_code",
     "hints",
-    "joined",
+    "junit",
     "median_seconds",
     "read",
     "table",

@@ -9,10 +9,11 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
 from upheld.errors import ExitCode
 from upheld.verdicts import Anomaly, Reason, Verdict
 
-# Of report.jsonl. Format 5 has no versions that the proxy narrowed. Format 4 has no hashes of
-# histories. Format 3 has no codes of reasons. Format 2 calls the version by the package's former
-# name. Format 1, which has no number, has no depths and shards either.
-FORMAT = 6
+# Of report.jsonl. Format 6 has no commands that repeat a row. Format 5 has no versions that the
+# proxy narrowed. Format 4 has no hashes of histories. Format 3 has no codes of reasons. Format 2
+# calls the version by the package's former name. Format 1, which has no number, has no depths and
+# shards either.
+FORMAT = 7
 DEPTHS_SINCE = 2
 LACKING: Final = "this machine has no"  # so began the reason of such a row before format 4
 
@@ -73,6 +74,7 @@ class RowResult(BaseModel):
     history: str = ""
     history_sha256: str = ""  # of its lines, uncompressed
     picture: str = ""
+    again: str = ""  # the command that repeats it, of a row that is not as it should be
 
     @model_validator(mode="after")
     def _read_by_text(self) -> Self:

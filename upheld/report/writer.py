@@ -1,10 +1,7 @@
-"""The files of a report: `report.jsonl`, a line a row, and `junit.xml`."""
+"""The file of a report: `report.jsonl`, a line a row."""
 
 import errno
 import os
-import xml.etree.ElementTree as ET
-from collections.abc import Iterable
-from contextlib import suppress
 from io import FileIO
 from pathlib import Path
 
@@ -12,7 +9,7 @@ from pydantic import ValidationError
 from pydantic_core import to_json
 
 from upheld.errors import UsageProblem
-from upheld.reading import MOST_LEVELS, loaded, read_bytes
+from upheld.reading import loaded, read_bytes
 from upheld.report.model import DEPTHS_SINCE, FORMAT, RowResult, Summary
 from upheld.text import visible_data
 
@@ -75,27 +72,3 @@ def read(path: Path) -> tuple[list[RowResult], Summary]:
     except (ValidationError, TypeError) as error:
         said = " ".join(str(error).split())
         raise UsageProblem(f"{path} holds a line that is none of a report: {said[:200]}") from None
-
-
-def joined(out: Path, parts: Iterable[Path]) -> None:
-    """Write one junit.xml of several.
-
-    A part that was never written, is cut, or is nested as no junit.xml is, is left out.
-    """
-    whole = ET.Element("testsuites")
-    for part in parts:
-        with suppress(UsageProblem, ET.ParseError, ValueError, LookupError):
-            suites = ET.fromstring(read_bytes(part))
-            if _levels(suites) <= MOST_LEVELS:
-                whole.extend(suites)
-    ET.ElementTree(whole).write(out / "junit.xml", encoding="utf-8", xml_declaration=True)
-
-
-def _levels(root: ET.Element) -> int:
-    """Count the levels of elements within one another, at most one more than are read."""
-    level = [root]
-    count = 0
-    while level and count <= MOST_LEVELS:
-        level = [inner for element in level for inner in element]
-        count += 1
-    return count

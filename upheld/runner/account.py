@@ -20,6 +20,7 @@ from upheld.report import (
     card,
     cpu_seconds,
     exit_code,
+    junit,
     median_seconds,
     versions,
 )
@@ -34,6 +35,7 @@ VERSIONS: Final = ("confluent-kafka", "pytest", "pytest-bdd", "pydantic", "kio",
 VIOLATED: Final = 1  # exit codes
 HARNESS_ERROR: Final = 3
 INTERRUPTED: Final = 130
+CARDS: Final = (Verdict.VIOLATED, Verdict.INCONCLUSIVE, Verdict.HARNESS_ERROR)
 
 
 class RunAccount:
@@ -86,6 +88,9 @@ class RunAccount:
 
     def report(self, result: RowResult, lane: int = 1) -> None:
         """Write and show a result, with a card if it is not as it should be."""
+        is_wrong = result.verdict in CARDS
+        if is_wrong:
+            result.again = self._again(result)
         with held():
             self.writer.write(result)
             self.choice.results.append(result)
@@ -110,12 +115,15 @@ class RunAccount:
             and not is_news
             and not result.narrowed,
         )
-        if result.verdict in {Verdict.VIOLATED, Verdict.INCONCLUSIVE, Verdict.HARNESS_ERROR}:
-            spec = self.choice.specs.get(result.design, result.design)
-            scenario = result.id.partition("[")[0]
-            again = f"{self.choice.again} --design {quote(spec)} --only '@{scenario}'"
-            again += f"{self.choice.narrowed} --seed {self.seed}"
-            self.progress.message(card(result, again))
+        if is_wrong:
+            self.progress.message(card(result, result.again))
+
+    def _again(self, result: RowResult) -> str:
+        """Return the command that repeats a row."""
+        spec = self.choice.specs.get(result.design, result.design)
+        scenario = result.id.partition("[")[0]
+        chosen = f"--design {quote(spec)} --only '@{scenario}'{self.choice.narrowed}"
+        return f"{self.choice.again} {chosen} --seed {self.seed}"
 
     def why_to_stop(self, result: RowResult) -> str | None:
         """Return why no row is judged after this one, or None."""
@@ -130,9 +138,9 @@ class RunAccount:
         return None
 
     def close(self, broker: str, why: str) -> Summary:
-        """Write the summary, which ends the report, and return it.
+        """Write the summary, which ends the report, and `junit.xml`; return the summary.
 
-        An interrupt waits until it is written.
+        An interrupt waits until both are written.
         """
         with held():
             return self._close(broker, why)
@@ -192,6 +200,7 @@ class RunAccount:
         )
         self.writer.write(self.summary)
         self.writer.close()
+        junit.write(self.out, results, self.summary, self.errors)
         return self.summary
 
 

@@ -62,14 +62,14 @@ class LanePlugin(Plugin):
         """Return the machine's problem alone: the options on stopping are the run's."""
         return self.problem
 
-    def is_last_word(self, result: RowResult) -> bool:
-        """Return False for a row that proved nothing beside others: it is asked again."""
-        return self.is_alone or result.verdict is not Verdict.INCONCLUSIVE
-
     def report(self, result: RowResult, lane: int = 1) -> None:
-        """Report the result to the run as well, or that the row has to be judged again."""
+        """Report the result to the run as well.
+
+        A row that proved nothing beside others is asked again.
+        """
         super().report(result, lane)
-        kind = "row" if self.is_last_word(result) else "unproven"
+        is_unproven = result.verdict is Verdict.INCONCLUSIVE and not self.is_alone
+        kind = "unproven" if is_unproven else "row"
         self.line.tell(kind, **result.model_dump(mode="json", exclude={"kind"}))
 
 

@@ -24,7 +24,7 @@ from rich.console import Console
 
 import upheld
 from upheld.errors import MachineProblem, Problem, UsageProblem
-from upheld.report import RowResult, joined
+from upheld.report import RowResult
 from upheld.runner.account import RunAccount
 from upheld.runner.choice import Choice
 from upheld.supervisor.interrupts import heard
@@ -101,10 +101,6 @@ class Lanes(RunAccount):
             for beside in passing:
                 beside.join(LAST_WORDS_S)
             if self.broker:
-                joined(
-                    self.out,
-                    [self.out / f"lane-{lane.number}" / "junit.xml" for lane in self.lanes],
-                )
                 self.close(*self.broker)
 
     def _begin_lane(self, number: int, command: list[str], run: RunScope, said: Output) -> Heard:

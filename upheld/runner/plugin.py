@@ -28,7 +28,6 @@ from upheld.report import Cost, RowResult, Summary
 from upheld.runner.account import RunAccount
 from upheld.runner.choice import Choice
 from upheld.runner.definitions import looked_up_once
-from upheld.runner.junit import plain
 from upheld.runner.trouble import trouble
 from upheld.spec.gherkin import ON_A_CLUSTER, TIMED, Row, Scenario
 from upheld.steps import modules
@@ -208,7 +207,7 @@ class Plugin(RunAccount):
             item.stash[ATTEMPT] = attempt
             item.stash[ENDED] = None
             last = attempt == ATTEMPTS - 1
-            reports = runtestprotocol(item, log=False, nextitem=nextitem)
+            runtestprotocol(item, log=False, nextitem=nextitem)
             failures += isinstance(item.stash[ENDED], ClientFailed)
             if last or not self._is_tried_again(item, failures):
                 break
@@ -216,9 +215,6 @@ class Plugin(RunAccount):
                 trial.history.close()  # the next attempt writes over the file
         result = self.result(item, time.monotonic() - began)
         self.report(result)
-        if self.is_last_word(result):
-            for report in reports:
-                item.ihook.pytest_runtest_logreport(report=plain(report))
         if why := self.why_to_stop(result):
             item.session.shouldstop = self.stopped = why
         return True
@@ -239,10 +235,6 @@ class Plugin(RunAccount):
             return False
         self.rig.renew_clients()
         self.progress.message(f"{self.row(item)[1].id} is tried again: {ended}", "magenta")
-        return True
-
-    def is_last_word(self, _: RowResult) -> bool:
-        """Return whether the row is not judged again."""
         return True
 
     @pytest.hookimpl(wrapper=True)
@@ -364,7 +356,7 @@ class Plugin(RunAccount):
 
     @pytest.hookimpl(wrapper=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
-        """Write the summary and set the exit code, and let pytest write `junit.xml`.
+        """Write the summary and `junit.xml`, and set the exit code.
 
         This is the first thing at the end: a user who interrupts once may do it again, and that
         cuts neither of the two.
@@ -402,8 +394,6 @@ def arguments(out: Path) -> list[str]:
         "no:cacheprovider",
         "-p",
         "no:unraisableexception",  # it would keep an interrupt that a finalizer has swallowed
-        "--junitxml",
-        str(out / "junit.xml"),
     ]
 
 

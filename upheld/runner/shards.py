@@ -17,7 +17,7 @@ from upheld.report import (
     Writer,
     cpu_seconds,
     exit_code,
-    joined,
+    junit,
     median_seconds,
     read,
 )
@@ -109,13 +109,13 @@ def _write(merged: list[RowResult], summaries: dict[Path, Summary], out: Path) -
             shutil.copytree(
                 folder / "logs", out / "logs" / f"shard-{summary.shard.partition('/')[0]}"
             )
-    joined(out, [folder / "junit.xml" for folder in summaries])
     whole = _summary(list(summaries.values()), merged)
     writer = Writer(out)
     for row in merged:
         writer.write(row)
     writer.write(whole)
     writer.close()
+    junit.write(out, merged, whole, [])
     return whole
 
 

@@ -46,7 +46,7 @@ for line in sys.stdin:
         signal.pause()
     verdict = "violated" if row == "G1.b" and "fails" in sys.argv else "upheld"
     if "disturbed" in sys.argv:
-        again, other = out + "/../" + design + row, out[:-1] + "21"[int(out[-1]) - 1] + "/junit.xml"
+        again, other = out + "/../" + design + row, out[:-1] + "21"[int(out[-1]) - 1] + "/ended"
         if row in ("G1.b", "G1.d"):
             if is_alone != os.path.exists(again) or is_alone and not os.path.exists(other):
                 sys.exit(9)  # asked again while the other lane lives
@@ -56,8 +56,7 @@ for line in sys.stdin:
     tell(kind=kind, design=design, id=row, guarantee="G1", name="x", repetition=repetition,
          verdict=verdict, seconds=1, reason="", history="history/h.jsonl")
     asked.append(row)
-cases = "<testcase/>" * len(asked)
-open(out + "/junit.xml", "w").write(f"<testsuites><testsuite>{cases}</testsuite></testsuites>")
+open(out + "/ended", "w")
 """
 ROWS = ["G1.a", "G1.b", "G1.c", "G1.d"]
 
