@@ -1,10 +1,11 @@
-"""A report.jsonl and a junit.xml, as `upheld merge` reads them."""
+"""A report.jsonl, as `upheld merge` and `upheld report` read it."""
 
 from typing import Final
 
 from fuzzing import ROOT, contents, file_of, folder, refused
-from upheld.report import Writer, joined, read
-from upheld.report.card import card
+from upheld.report import Writer, junit, matrix, read
+from upheld.report.annotations import annotations
+from upheld.report.markdown import markdown
 
 SEEDS: Final = (
     *(report[:20_000] for report in contents(sorted((ROOT / "tests/data/reports").iterdir()))),
@@ -12,7 +13,6 @@ SEEDS: Final = (
         b"\n".join([*report.split(b"\n")[:2], report.rstrip(b"\n").rpartition(b"\n")[2]]) + b"\n"
         for report in contents(sorted((ROOT / "tests/data/reports").iterdir()))
     ),
-    b'<?xml version="1.0"?><testsuites><testsuite name="a"><testcase/></testsuite></testsuites>',
 )
 WORDS: Final = (
     *(b'"kind":"row"', b'"kind":"summary"', b'"format":', b"null", b"NaN", b"1e999", b"[", b"{"),
@@ -25,19 +25,20 @@ WORDS: Final = (
         b"\\ud800",
         b"9" * 5_000,
     ),
-    *(b"<a>", b"</a>", b"<!DOCTYPE a [", b'<!ENTITY b "&c;&c;">', b"&b;", b"<![CDATA["),
+    *(b"</a>", b"]]>", b"&b;", b"<![CDATA[", b"```", b"::error::"),
 )
 
 
 def report(data: bytes) -> None:
-    """Read the report, write it again, and join the junit.xml."""
+    """Read the report, and write it again in every format."""
     path = file_of("report.jsonl", data)
     with refused():
         rows, summary = read(path)
         writer = Writer(folder())
         for row in rows:
-            card(row, "again")
             writer.write(row)
         writer.write(summary)
         writer.close()
-    joined(folder(), [path])
+        junit.write(folder(), rows, summary, [])
+        markdown(matrix([(rows, summary)], {}))
+        list(annotations(rows))

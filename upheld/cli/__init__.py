@@ -112,6 +112,11 @@ COMMANDS = {
         "Make one report, table and exit code of the shards of a run.",
         f"exit codes are those of the run as a whole:\n{_CODES}",
     ),
+    "report": Command(
+        "reporting:show_reports",
+        options.report_options,
+        "Show the report of a run, or several side by side: a table, Markdown, JSON, annotations.",
+    ),
     "judge": Command(
         "replay:judge_history",
         options.judge_options,

@@ -370,6 +370,27 @@ def merge_options(to: argparse.ArgumentParser) -> None:
     )
 
 
+def report_options(to: argparse.ArgumentParser) -> None:
+    """Add the options of `report`."""
+    to.add_argument(
+        "reports",
+        metavar="REPORT",
+        type=place,
+        nargs="+",
+        help="output folder of a run, or its report.jsonl; of several, what differs comes first",
+    )
+    as_what = to.add_mutually_exclusive_group()
+    as_what.add_argument(
+        "--markdown", action="store_true", help="print Markdown, with the cards of what failed"
+    )
+    as_what.add_argument(
+        "--github",
+        action="store_true",
+        help="print a workflow command of GitHub Actions for each row that failed",
+    )
+    as_what.add_argument("--json", action="store_true", help="print JSON")
+
+
 def judge_options(to: argparse.ArgumentParser) -> None:
     """Add the options of `judge`."""
     to.add_argument(

@@ -33,7 +33,7 @@ from upheld.errors import ExitCode, MachineProblem, UsageProblem
 from upheld.protocol.limits import Limit
 from upheld.protocol.manifest import Manifest
 from upheld.reading import is_folder
-from upheld.report import RowResult, Summary, hints, read, table
+from upheld.report import RowResult, Summary, hints, matrix, read, table
 from upheld.runner.account import RunAccount
 from upheld.runner.choice import Choice
 from upheld.runner.lane import LanePlugin, Line, as_lane, is_lane
@@ -223,7 +223,7 @@ def ending(
         print(json.dumps(visible_data(summary.model_dump(mode="json")), indent=2))
     else:
         promises = {g.id: g.promise for g in found.guarantees.values()}
-        say.print(table(account.choice.results, promises, summary.cannot))
+        say.print(table(matrix([(account.choice.results, summary)], promises), summary.cannot))
         say.print(closing(summary, out, account.choice.results), markup=False)
         for hint in hints(account.choice.results):
             say.print(hint, markup=False)
@@ -298,6 +298,6 @@ def merge_reports(arguments: argparse.Namespace) -> int:
     else:
         say = console()
         promises = {g.id: g.promise for g in catalogue.load().guarantees.values()}
-        say.print(table(rows, promises, summary.cannot))
+        say.print(table(matrix([(rows, summary)], promises), summary.cannot))
         say.print(closing(summary, out, rows), markup=False)
     return int(summary.exit_code)

@@ -3,6 +3,7 @@
 from upheld.report import junit
 from upheld.report.card import card, versions
 from upheld.report.hints import hints
+from upheld.report.matrix import matrix
 from upheld.report.model import (
     FORMAT,
     Cost,
@@ -27,6 +28,7 @@ __all__ = [
     "exit_code",
     "hints",
     "junit",
+    "matrix",
     "median_seconds",
     "read",
     "table",

@@ -9,10 +9,10 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
 from upheld.errors import ExitCode
 from upheld.verdicts import Anomaly, Reason, Verdict
 
-# Of report.jsonl. Format 6 has no commands that repeat a row. Format 5 has no versions that the
-# proxy narrowed. Format 4 has no hashes of histories. Format 3 has no codes of reasons. Format 2
-# calls the version by the package's former name. Format 1, which has no number, has no depths and
-# shards either.
+# Of report.jsonl. Format 6 has no date, and no commands that repeat a row. Format 5 has no versions
+# that the proxy narrowed. Format 4 has no hashes of histories. Format 3 has no codes of reasons.
+# Format 2 calls the version by the package's former name. Format 1, which has no number, has no
+# depths and shards either.
 FORMAT = 7
 DEPTHS_SINCE = 2
 LACKING: Final = "this machine has no"  # so began the reason of such a row before format 4
@@ -103,6 +103,7 @@ class Summary(BaseModel):
     kind: Literal["summary"] = "summary"
     format: int = 1
     partial: bool
+    ended: str = ""  # when, in UTC and ISO 8601
     upheld: str = Field(validation_alias=AliasChoices("upheld", "streamgate"))
     seed: int
     depth: str = "full"

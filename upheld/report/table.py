@@ -1,16 +1,16 @@
 """The table of a run: guarantees down, designs across."""
 
-from collections import defaultdict
 from collections.abc import Collection, Mapping
 
 from rich.table import Table
 from rich.text import Text
 
 from upheld.protocol.limits import Limit
-from upheld.report.model import RowResult
+from upheld.report.matrix import Cell, Matrix
 from upheld.verdicts import Verdict
 
 NOT_JUDGED = "-"
+PROMISE_CHARS = 24  # at least, beside long names of designs
 COLOURS = {
     Verdict.UPHELD: "green",
     Verdict.VIOLATED: "red",
@@ -20,38 +20,26 @@ COLOURS = {
 }
 
 
-def table(
-    rows: list[RowResult],
-    promises: dict[str, str],
-    cannot: Mapping[str, Collection[str]] | None = None,
-) -> Table:
+def table(found: Matrix, cannot: Mapping[str, Collection[str]] | None = None) -> Table:
     """Return the table of guarantees and designs.
 
-    A cell is the worst verdict of its rows, and the number of rows that have it, of how many. If a
-    design declares limits, a column says which of them takes from which guarantee.
+    If a design declares limits, a column says which of them takes from which guarantee.
 
     Args:
-        rows: The results of the run.
-        promises: Id of a guarantee -> its promise, in the order of the table.
+        found: What was judged.
         cannot: Design -> the limits that it declares.
     """
     limits = {design: named for design, named in (cannot or {}).items() if named}
-    designs = list(dict.fromkeys(row.design for row in rows))
     grid = Table(title=None, pad_edge=False)
     grid.add_column("guarantee", no_wrap=True)
-    grid.add_column("promise", ratio=1)
-    for design in designs:
-        grid.add_column(design, no_wrap=True)
+    grid.add_column("promise", ratio=1, min_width=PROMISE_CHARS)
+    for column in found.columns:
+        grid.add_column(found.head(column), no_wrap=True)
     if limits:
         grid.add_column("cannot", overflow="fold")
-    found = defaultdict[tuple[str, str], list[Verdict]](list)
-    for row in rows:
-        found[row.guarantee, row.design].append(row.verdict)
-    for guarantee, promise in promises.items():
-        cells = [_cell(found.get((guarantee, design), [])) for design in designs]
-        if any(str(cell) != NOT_JUDGED for cell in cells):
-            taken = [_taken(guarantee, limits, len(designs) > 1)] if limits else []
-            grid.add_row(guarantee, promise, *cells, *taken)
+    for line in found.lines:
+        taken = [_taken(line.guarantee, limits, len(found.columns) > 1)] if limits else []
+        grid.add_row(line.guarantee, line.promise, *map(_cell, line.cells), *taken)
     return grid
 
 
@@ -65,9 +53,8 @@ def _taken(guarantee: str, limits: Mapping[str, Collection[str]], is_named: bool
     )
 
 
-def _cell(verdicts: list[Verdict]) -> Text:
+def _cell(cell: Cell | None) -> Text:
     """Return the worst verdict with its share of the rows; a dash without rows."""
-    if not verdicts:
+    if cell is None:
         return Text(NOT_JUDGED, style="dim")
-    worst = min(verdicts, key=list(Verdict).index)
-    return Text(f"{worst} {verdicts.count(worst)}/{len(verdicts)}", style=COLOURS[worst])
+    return Text(str(cell), style=COLOURS[cell.worst])

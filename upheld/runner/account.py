@@ -3,6 +3,7 @@
 import platform
 import time
 from collections.abc import Collection
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from shlex import quote
@@ -171,6 +172,7 @@ class RunAccount:
             code = INTERRUPTED
         self.summary = Summary(
             format=FORMAT,
+            ended=datetime.now(UTC).isoformat(timespec="seconds"),
             partial=self.interrupted or len(results) < sum(chosen.values()),
             upheld=upheld.__version__,
             seed=self.seed,

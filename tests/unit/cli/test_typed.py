@@ -33,6 +33,7 @@ OPTIONS_OF_PATHS = [
     ["judge", "h.jsonl", "--picture"],
     ["judge"],
     ["merge"],
+    ["report"],
     ["new"],
 ]
 

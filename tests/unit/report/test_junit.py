@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 from junitparser import JUnitXml, TestCase
+from reports import summary
 
-from upheld.report import FORMAT, RowResult, Summary, junit
+from upheld.report import RowResult, junit
 from upheld.verdicts import Anomaly, Verdict
 
 LINK = "https://example.org/issues/1"
@@ -27,32 +28,6 @@ def row(verdict: Verdict, **changes: Any) -> RowResult:
         seconds=1.5,
         **(said | changes),
     )
-
-
-def summary(**changes: Any) -> Summary:
-    """Return the summary of a run of one design."""
-    said: dict[str, Any] = {
-        "format": FORMAT,
-        "partial": False,
-        "upheld": "0.1.0",
-        "seed": 7,
-        "depth": "core",
-        "design_versions": {"mine": "3"},
-        "broker": "embedded 4.3.1",
-        "broker_why": "asked for",
-        "versions": {},
-        "promised": {"mine": 1},
-        "chosen": {"mine": 1},
-        "judged": {"mine": 1},
-        "verdicts": {},
-        "known_failures": 0,
-        "untested": [],
-        "seconds": 2.0,
-        "median_seconds": 1.5,
-        "peak_memory_mb": 1,
-        "exit_code": 0,
-    }
-    return Summary(**(said | changes))
 
 
 def written(tmp_path: Path, *rows: RowResult, **changes: Any) -> JUnitXml:

@@ -2,8 +2,10 @@
 
 import io
 
+from reports import summary
+
 from upheld.protocol.limits import Limit
-from upheld.report import RowResult, table
+from upheld.report import RowResult, matrix, table
 from upheld.ui.console import PlainConsole
 from upheld.verdicts import Verdict
 
@@ -27,7 +29,7 @@ def shown(rows: list[RowResult], cannot: dict[str, list[str]]) -> list[str]:
     said = io.StringIO()
     console = PlainConsole(file=said)
     console.width = 120
-    console.print(table(rows, PROMISES, cannot))
+    console.print(table(matrix([(rows, summary())], PROMISES), cannot))
     return said.getvalue().splitlines()
 
 
