@@ -251,13 +251,28 @@ class Loop(Group):
     def give_up(self, error: KafkaError) -> NoReturn:
         """Stop loudly, leaving no open transaction."""
         if self.in_transaction and error.code() not in FENCED:
+            error = self.first_error(error)
             try:
                 self.producer.abort_transaction(10)
-            except KafkaException as failure:  # fenced, and the first error came of it
-                error = failure.args[0]
+            except KafkaException as failure:
+                if failure.args[0].code() in FENCED:  # the first error came of it
+                    error = failure.args[0]
         said = f"{error.name()}: {error.str()}"
         raise (
             Failed("fenced", said)
             if error.code() in FENCED
             else failure_of(error, self.output, said)
         )
+
+    def first_error(self, error: KafkaError) -> KafkaError:
+        """Return why a transaction has failed, if a call says only that it has.
+
+        The next transaction cannot begin, and that error is the first one of this transaction.
+        """
+        if error.code() != KafkaError._STATE:
+            return error
+        try:
+            self.producer.begin_transaction()
+        except KafkaException as failure:
+            return cast(KafkaError, failure.args[0])
+        return error

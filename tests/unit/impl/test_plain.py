@@ -82,3 +82,65 @@ def test_offsets_of_an_open_transaction_are_waited_for() -> None:
     assert [place.offset for place in settled(pending, [])] == [7]
     with pytest.raises(KafkaException, match="GROUP_AUTHORIZATION_FAILED"):
         settled(denied, [])
+
+
+class FailedTransaction:
+    """A producer whose transaction has failed, and what each call raises of it."""
+
+    def __init__(self, begins: int, aborts: int | None) -> None:
+        self._begins = begins
+        self._aborts = aborts
+        self.calls = list[str]()
+
+    def begin_transaction(self) -> None:
+        """Raise the first error of the transaction that has failed."""
+        self.calls.append("begin")
+        raise KafkaException(KafkaError(self._begins))
+
+    def abort_transaction(self, _: float) -> None:
+        """Raise if the broker refuses the abort."""
+        self.calls.append("abort")
+        if self._aborts is not None:
+            raise KafkaException(KafkaError(self._aborts))
+
+
+def gave_up(producer: FailedTransaction, code: int) -> Failed:
+    """Give a transaction up after an error, and return the loud stop."""
+    plain = Plain()
+    standing: Any = {"producer": producer, "in_transaction": True, "output": "balances"}
+    vars(plain).update(standing)
+    with pytest.raises(Failed) as failed:
+        plain.give_up(KafkaError(code))
+    return failed.value
+
+
+@pytest.mark.parametrize(
+    ("first", "kind"),
+    [
+        (KafkaError.MSG_SIZE_TOO_LARGE, "refused"),
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, "denied"),
+        (KafkaError.PRODUCER_FENCED, "fenced"),
+        (KafkaError._STATE, "storage"),
+    ],
+)
+def test_a_transaction_that_has_failed_says_why(first: int, kind: str) -> None:
+    """A call says only that it has; the next transaction says the first error."""
+    producer = FailedTransaction(begins=first, aborts=None)
+
+    assert gave_up(producer, KafkaError._STATE).kind == kind
+    assert producer.calls == ["begin", "abort"]
+
+
+@pytest.mark.parametrize(
+    ("aborts", "kind"),
+    [(KafkaError.INVALID_TXN_STATE, "denied"), (KafkaError.PRODUCER_FENCED, "fenced")],
+)
+def test_an_abort_that_fails_hides_no_reason(aborts: int, kind: str) -> None:
+    """If the broker has no such transaction, the first error stays.
+
+    A fencing was its reason.
+    """
+    producer = FailedTransaction(begins=KafkaError._STATE, aborts=aborts)
+
+    assert gave_up(producer, KafkaError.TOPIC_AUTHORIZATION_FAILED).kind == kind
+    assert producer.calls == ["abort"]
