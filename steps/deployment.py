@@ -1,11 +1,11 @@
 """The application and its deployment: described here, declared on first use."""
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, get_args
 
 from pytest_bdd import given, parsers
 
-from upheld.protocol.messages import Mode
+from upheld.protocol.messages import GroupProtocol, Mode
 from upheld.steps.parameters import TYPES, amount, milliseconds
 from upheld.steps.scene import Restarts, Scene
 from upheld.verdicts import HarnessError
@@ -39,6 +39,13 @@ def _timeout(scene: Scene, value: str) -> None:
         scene.describe(transaction_timeout_ms=milliseconds(value))
 
 
+def _protocol(scene: Scene, value: str) -> None:
+    known = {each: each for each in get_args(GroupProtocol)}
+    if value not in known:
+        raise HarnessError(f"{value} is no protocol of groups; there are {', '.join(known)}")
+    scene.describe(group_protocol=known[value])
+
+
 def _number(field: str) -> Callable[[Scene, str], None]:
     return lambda scene, value: scene.describe(**{field: int(value)})
 
@@ -50,6 +57,7 @@ SETTINGS: Final[dict[str, Callable[[Scene, str], None]]] = {
     "commit interval": _duration("commit_interval_ms"),
     "transaction timeout": _timeout,
     "session timeout": lambda scene, value: scene.describe(session_timeout_ms=milliseconds(value)),
+    "group protocol": _protocol,
     "batch size": lambda scene, value: _parameter(scene, "threshold", amount(value, "records")),
     "batch interval": _duration("interval_ms"),
     "delete retention": _duration("delete_retention_ms"),

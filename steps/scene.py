@@ -16,7 +16,7 @@ from pytest_bdd.parser import Step
 from upheld.injectors.proxy.rules import Rule
 from upheld.judging.claims import claim_of
 from upheld.nemesis import disks
-from upheld.protocol.messages import Mode
+from upheld.protocol.messages import GroupProtocol, Mode
 from upheld.spec.gherkin import THROUGH_PROXY
 from upheld.trial.application import Application
 from upheld.trial.deployment import Declaration
@@ -52,6 +52,7 @@ class Deployment:
     second_partitions: int = 0  # of the second input; 0: as many as the first
     transaction_timeout_ms: int = 0  # 0: as usual
     session_timeout_ms: int = 0  # 0: as usual
+    group_protocol: GroupProtocol | None = None  # None: as usual
     outlives_start: bool = False  # a transaction lasts twice as long as a start
     parameters: Mapping[str, int | str] = field(default_factory=dict)
     disk_mb: int = 0  # 0: the disk of this machine
@@ -144,6 +145,7 @@ class Scene:
             )
         )
         application.several = said.is_several
+        application.group_protocol = said.group_protocol
         application.workers = said.workers
         application.session_timeout_ms = said.session_timeout_ms
         application.through_proxy = THROUGH_PROXY in trial.tags

@@ -30,6 +30,38 @@ Feature: Instances share the partitions, and none of them is needed
       | ledger  | at_least_once |
       | ledger  | exactly_once  |
 
+  @G28.assigned-by-the-broker
+  Scenario Outline: instances share the partitions that the broker assigns, each change by itself
+    # KIP-848: an instance is told what is new to it and what goes, and keeps the rest
+    Given <program> in mode <mode>
+    And it runs in several instances
+    And its configuration is:
+      | partitions      | 4        |
+      | commit interval | 1000 ms  |
+      | group protocol  | consumer |
+    # small waves: the records that arrive meanwhile count
+    And 400 records over 64 keys are in its input
+    When the application starts
+    And records keep arriving
+    And instance b joins
+    And instance c joins
+    And instance c is killed
+    And instance a leaves
+    And the arrivals end
+    And the application drains its input
+    Then the outputs match the model in order and count under <mode>
+    And nothing else changes on the broker
+
+    @core
+    Examples:
+      | program | mode         |
+      | ledger  | exactly_once |
+
+    @full
+    Examples:
+      | program | mode          |
+      | ledger  | at_least_once |
+
   @G28.what-waits-moves-on
   Scenario Outline: events that wait for their batch move on with their partition, and go once
     Given <program> in mode <mode>

@@ -1,21 +1,19 @@
 """The plain design: the verbs of the protocol, around the loop at work."""
 
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer
 
-from upheld.adapter import Failed
-from upheld.impl.common.clients import ONE_IN_FLIGHT, forward_errors
+from upheld.impl.common.clients import ONE_IN_FLIGHT
 from upheld.impl.common.effects import Effects
 from upheld.impl.common.election import LOOK_S, Election
 from upheld.impl.common.lag import lag
 from upheld.impl.common.parameters import check_parameters
 from upheld.impl.common.stores import loudly, open_store
 from upheld.impl.common.table import Table
-from upheld.impl.plain.loop import Loop
+from upheld.impl.plain.member import Member
 from upheld.impl.plain.programs import PROGRAMS, Branches, Ledger, Place
 
 HELLO: dict[str, Any] = {
@@ -26,12 +24,12 @@ HELLO: dict[str, Any] = {
     "modes": ["at_least_once", "exactly_once"],
     "capabilities": [
         *("reusable", "measure", "lag", "query", "scale", "standby"),
-        *("sqlite", "redis", "effects", "dead-letters"),
+        *("sqlite", "redis", "effects", "dead-letters", "group-protocol"),
     ],
 }
 
 
-class Plain(Loop):
+class Plain(Member):
     """One process, which has its clients for as long as it works."""
 
     hello = HELLO
@@ -68,11 +66,8 @@ class Plain(Loop):
         self.start = start
         self.program = self.programs[start["program"]]()
         self.exactly_once = start["mode"] == "exactly_once"
-        if not self.is_supported():
-            return {
-                "type": "unsupported",
-                "reason": "a store keeps ledger and branches, the latter always, at_least_once",
-            }
+        if reason := self.unsupported():
+            return {"type": "unsupported", "reason": reason}
         self.store_kind = start["parameters"].get("store")
         with loudly(self.store_kind):
             self.store = open_store(start)
@@ -123,11 +118,20 @@ class Plain(Loop):
         if self.election:
             self.election.close()
 
-    def is_supported(self) -> bool:
-        """Whether the store that a start names, or none, suits the program and the mode."""
+    def unsupported(self) -> str | None:
+        """Return why a start is beyond the design; None if it is not."""
         if self.start["parameters"].get("store"):
-            return isinstance(self.program, Ledger) and not self.exactly_once
-        return not isinstance(self.program, Branches)
+            is_kept = isinstance(self.program, Ledger) and not self.exactly_once
+        else:
+            is_kept = not isinstance(self.program, Branches)
+        if not is_kept:
+            return "a store keeps ledger and branches, the latter always, at_least_once"
+        protocol = self.start.get("group_protocol")
+        if protocol not in {None, "classic", "consumer"}:
+            return f"the group has the protocol classic or consumer, and not {protocol}"
+        if protocol and self.start.get("several") and not self.program.is_divided:
+            return "one instance works for all, and joins no group"
+        return None
 
     def open_producer(self) -> None:
         """Make the producer; under exactly_once it fences the predecessor."""
@@ -154,61 +158,19 @@ class Plain(Loop):
         start = self.start
         settings = {
             "group.id": self.group,
-            # A restart takes its own place at once, and fences the dead instance.
-            "group.instance.id": self.member(),
             "isolation.level": self.isolation,
             "enable.auto.commit": False,
             "auto.offset.reset": start["offset_reset"],
-            "session.timeout.ms": start["session_timeout_ms"],
-            "heartbeat.interval.ms": start["session_timeout_ms"] // 4,
             "fetch.wait.max.ms": 50,
             "topic.metadata.refresh.interval.ms": 1000,  # new partitions are heard of
             # The only sign of markers at the end, which no reader is given.
             "enable.partition.eof": True,
         }
-        self.consumer = Consumer(self.client | settings)
+        self.consumer = Consumer(self.client | settings | self.member_settings())
         self.in_transaction = False
         self.dirty = False
         self.assigned = False
         self.chunk = []
-
-    def topics(self) -> list[str]:
-        """Return the topics that are read."""
-        return [self.start["topics"][role] for role in self.program.reads]
-
-    def places(self) -> list[TopicPartition]:
-        """Return every partition of the topics that are read."""
-        return [
-            TopicPartition(topic, partition)
-            for topic in self.topics()
-            for partition in self.producer.list_topics(topic, 10).topics[topic].partitions
-        ]
-
-    def member(self) -> str:
-        """Return the name of the group's member, another one if partitions were added.
-
-        A static member that is back within its session gets its old partitions, and nobody looks
-        for new ones (KAFKA-13435). Another member makes the group look: all is assigned anew once
-        the session of the old one is over.
-        """
-        return f"{self.start['instance']}-{len(self.places())}"
-
-    def take_every_partition(self) -> None:
-        """Take all partitions without the group, which has no member: nobody else works."""
-        self.on_assign(self.consumer, self.places())
-
-    def join_group(self) -> None:
-        """Join the group, and wait until partitions are assigned."""
-        self.consumer.subscribe(
-            self.topics(),
-            on_assign=forward_errors(self.on_assign, self.give_up),
-            on_revoke=forward_errors(self.on_revoke, self.give_up),
-        )
-        deadline = time.monotonic() + 50
-        while not self.assigned:
-            if time.monotonic() > deadline:
-                raise Failed("conflict", f"group {self.group} gave no partitions within 50 s")
-            self.read_chunk(0.05)
 
     def activate(self, after: dict[str, int]) -> dict[str, Any]:
         """Begin where another cluster ended.

@@ -26,6 +26,8 @@ from upheld.impl.common.topics import topic_ids
 from upheld.impl.plain.programs import PROGRAMS, Place, Program, Waiting
 
 SETTLED_S: Final = 30  # a transaction of another instance is decided by then
+# An open transaction may hold the offsets, or the next heartbeat says that the member has moved on.
+PENDING: Final = {KafkaError.UNSTABLE_OFFSET_COMMIT, KafkaError.STALE_MEMBER_EPOCH}
 CHUNK: Final = 500  # records applied together; what they change is sent once
 
 
@@ -86,9 +88,12 @@ class Group(Design):
         }
         for place, name in self.kept.items():
             self.program.load(place, self.kept_as(name))
-        # From these offsets and no others: what waits belongs to them.
-        consumer.assign(self.committed)
+        self.begin_at_committed(consumer)
         self.assigned = True
+
+    def begin_at_committed(self, consumer: Consumer) -> None:
+        """Read from the committed offsets and no others: what waits belongs to them."""
+        consumer.assign(self.committed)
 
     def begin_after(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         """Commit where another cluster has ended, of partitions that are assigned since."""
@@ -104,14 +109,17 @@ class Group(Design):
 
         An open transaction is aborted. Without transactions what was read is applied and committed.
         """
+        if not self.exactly_once:
+            self.apply_chunk()
+            self.commit()
+        self.drop()
+
+    def drop(self) -> None:
+        """Drop what was read and is not committed, with the transaction that holds it."""
         if self.in_transaction:
             # librdkafka may end one that the broker has yet to begin, which is fatal.
             self.producer.flush(10)
             self.producer.abort_transaction(10)
-        else:
-            if not self.exactly_once:
-                self.apply_chunk()
-            self.commit()
         self.chunk = []
         self.in_transaction = False
         self.dirty = False
@@ -222,11 +230,14 @@ def settled(consumer: Consumer, places: list[TopicPartition]) -> list[TopicParti
     """
     deadline = time.monotonic() + SETTLED_S
     while True:
-        committed = consumer.committed(places, SETTLED_S)
-        errors = [place.error for place in committed if place.error]
+        try:
+            committed = consumer.committed(places, SETTLED_S)
+            errors = [place.error for place in committed if place.error]
+        except KafkaException as error:
+            errors = [error.args[0]]
         if not errors:
             return committed
-        is_pending = all(each.code() == KafkaError.UNSTABLE_OFFSET_COMMIT for each in errors)
+        is_pending = all(each.code() in PENDING for each in errors)
         if not is_pending or time.monotonic() > deadline:
             raise KafkaException(errors[0])
         time.sleep(0.02)

@@ -7,6 +7,7 @@ import pytest
 from upheld.judging.prerequisites import (
     KILLS_THE_BROKER,
     OFFERS,
+    PROTOCOL,
     STORE,
     STORES,
     TAKEN,
@@ -49,7 +50,8 @@ def test_each_template_is_said() -> None:
 
     assert [t for t in templates if not any(fits(t, said) for said in sentences)] == []
     assert KILLS_THE_BROKER in sentences
-    assert any(cells[0] == STORE for r in ROWS.values() for s in r.steps for cells in s.table)
+    settings = {cells[0] for r in ROWS.values() for s in r.steps for cells in s.table if cells}
+    assert {STORE, PROTOCOL} <= settings
 
 
 def test_each_capability_of_a_row_is_known_before() -> None:
@@ -67,6 +69,11 @@ def test_each_capability_of_a_row_is_known_before() -> None:
         ("G38.forgotten[holdings-exactly_once]", "measure", "mine does not say how much state"),
         ("G65.lag-is-true[ledger-exactly_once]", "lag", "mine does not say how far"),
         ("G28.loses-a-worker[ledger-at_least_once]", "workers", "mine shares its work"),
+        (
+            "G28.assigned-by-the-broker[ledger-exactly_once]",
+            "group-protocol",
+            "mine cannot be told to join its group by the protocol consumer",
+        ),
         ("G31.only-the-active[ledger-at_least_once]", "standby", "mine takes over from no"),
         ("G64.more-than-once[ledger-exactly_once]", "effects", "mine tells nothing"),
         ("G46.set-aside[relay-at_least_once]", "dead-letters", "mine sets nothing aside"),

@@ -28,6 +28,7 @@ def scene(program: str = "ledger") -> Scene:
         ("commit interval", "5 records", "5 records is no duration"),
         ("segments of its table", "2 seconds", "a table has segments of 1000 ms"),
         ("size", "1", "size is no setting"),
+        ("group protocol", "kafka", "kafka is no protocol of groups; there are classic, consumer"),
     ],
 )
 def test_a_setting_has_its_own_unit(name: str, value: str, said: str) -> None:
