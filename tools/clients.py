@@ -21,6 +21,7 @@ from typing import Final, NamedTuple
 
 from kio.schema.index import api_key_map
 
+from upheld import commands
 from upheld.errors import UsageProblem
 from upheld.history.events import Negotiated
 from upheld.history.reading import recording
@@ -78,7 +79,7 @@ class Judged(NamedTuple):
 
 def judge(designs: Sequence[str], out: Path) -> str:
     """Judge relays behind the proxy; return why they could not be, or nothing."""
-    command = [sys.executable, "-m", "upheld", "run", "--program", "relay", "--only", ROWS]
+    command = commands.own_module("upheld", "run", "--program", "relay", "--only", ROWS)
     command += ["--broker", "embedded", "--lanes", "2", "--out", str(out)]
     for design in designs:
         command += ["--design", design]

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from upheld import commands
 from upheld.errors import UsageProblem
 from upheld.protocol.manifest import shipped
 from upheld.report import read
@@ -147,8 +148,8 @@ def rounds(number: int, out: Path, lanes: int) -> None:
 
 
 def _judge(designs: Iterable[str], options: Iterable[str], out: Path, lanes: int) -> None:
-    command = ["upheld", "run", "--broker", "embedded", "--depth", "core", "--lanes", str(lanes)]
-    command += [*options, "--out", str(out)]
+    command = commands.own_module("upheld", "run", *options, "--lanes", str(lanes))
+    command += ["--broker", "embedded", "--depth", "core", "--out", str(out)]
     for design in designs:
         command += ["--design", design]
     out.parent.mkdir(parents=True, exist_ok=True)

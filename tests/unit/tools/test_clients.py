@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import clients
 import pytest
 from clients import BEGIN, DESIGNS, END, PAGE, ROOT, Judged, judge, judged, table
 
+from upheld import commands
 from upheld.report import RowResult
 from upheld.report.model import Summary
 from upheld.verdicts import Anomaly, Verdict
@@ -114,7 +114,8 @@ def test_the_relays_are_judged_by_this_checkout(
     monkeypatch.setattr(subprocess, "run", run)
 
     assert judge(["examples/sarama"], tmp_path) == "nothing to judge"
-    assert asked[0][:4] == [sys.executable, "-m", "upheld", "run"]
+    own = commands.own_module("upheld", "run")
+    assert asked[0][: len(own)] == own
 
 
 def test_the_page_has_a_line_for_each_client() -> None:
