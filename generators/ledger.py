@@ -24,6 +24,7 @@ from faker import Faker
 from google.protobuf.message import DecodeError
 
 from upheld.generators.envelope_pb2 import Envelope, Hop, Posting
+from upheld.generators.placement import placed, slots_of
 
 EPOCH_MS: Final = 1_700_000_000_000
 WAVE_MS: Final = 24 * 3_600_000  # a wave begins a day after the one before it
@@ -83,6 +84,7 @@ class Knobs(TypedDict, total=False):
     accounts: int
     branches: int
     partitions: int
+    idle: int
     aborted_transactions: int
     republished: bool
     moved: bool
@@ -100,6 +102,7 @@ class Workload:
     accounts: int = 64
     branches: int = 16
     partitions: int = 4
+    idle: int = 0
     aborted_transactions: int = 6
     republished: bool = False
     moved: bool = False
@@ -107,9 +110,14 @@ class Workload:
     flawed: bool = False
     wave: int = 0
 
+    @property
+    def used(self) -> int:
+        """How many partitions have records."""
+        return self.partitions - self.idle
+
     def check(self) -> None:
         """Raise ValueError if no workload can have these numbers."""
-        if not 1 <= self.partitions <= self.branches <= min(self.accounts, self.entries):
+        if not 1 <= self.used <= self.branches <= min(self.accounts, self.entries):
             raise ValueError(
                 "a ledger needs partitions <= branches <= accounts, and an entry for every branch"
             )
@@ -132,6 +140,9 @@ def ledger(seed: int, **knobs: Unpack[Knobs]) -> tuple[Send, ...]:
     Args:
         seed: The same seed and knobs make the same bytes.
         **knobs: The fields of `Workload`, by name. Some need more words than their names:
+
+            `partitions` are those of the topic. The names of branches are chosen so that murmur2
+            spreads them evenly. The last `idle` ones are the partition of no branch.
 
             `republished` gives each entry its first hop in a topic upstream. It also repeats runs
             of up to 50 entries, as a relay does that stepped back.
@@ -273,6 +284,16 @@ def _names(seed: int, branches: int, owners: int) -> _Names:
     )
 
 
+def _keys(names: tuple[str, ...], workload: Workload) -> tuple[str, ...]:
+    """Return a key for each branch; the branches take the partitions in use in turn."""
+    slots = slots_of(workload.partitions)
+    keys = []
+    for number, name in enumerate(names):
+        round_, partition = divmod(number, workload.used)
+        keys.append(placed(name, round_ * workload.partitions + partition, slots))
+    return tuple(keys)
+
+
 class _Mint:
     """Makes records one after the other; keeps the clock, ids and balances."""
 
@@ -282,14 +303,14 @@ class _Mint:
         entries = workload.entries
         accounts = workload.accounts
         branches = workload.branches
-        partitions = workload.partitions
         self.rng = random.Random(f"{seed}/{wave}")
-        self.partitions = partitions
+        self.partitions = workload.used
         self._series = f"{seed}-{wave}"
         self._number = 0
         self._clock_ms = EPOCH_MS + seed % 500_000 * 60_000 + wave * WAVE_MS
         self._balance: defaultdict[str, int] = defaultdict(int)
-        self.branches, owners, self._tellers = _names(seed, branches, min(accounts, OWNERS_MAX))
+        names, owners, self._tellers = _names(seed, branches, min(accounts, OWNERS_MAX))
+        self.branches = _keys(names, workload)
         self._accounts: list[list[str]] = [[] for _ in self.branches]
         for number in range(accounts):
             self._accounts[number % branches].append(f"{owners[number % len(owners)]}-{number:05}")
@@ -538,9 +559,16 @@ class _SteppingBack:
         return again
 
 
-def unreadable(seed: int, flaw: str) -> Send:
-    """Return an entry that cannot be read, of a workload without any other."""
-    [entry] = ledger(seed, entries=1, accounts=1, branches=1, partitions=1, aborted_transactions=0)
+def unreadable(seed: int, flaw: str, partitions: int) -> Send:
+    """Return an entry that cannot be read, for partition 0 of a topic."""
+    entry, *_ = ledger(
+        seed,
+        entries=partitions,
+        accounts=partitions,
+        branches=partitions,
+        partitions=partitions,
+        aborted_transactions=0,
+    )
     return _spoiled(entry, flaw, random.Random(seed))
 
 

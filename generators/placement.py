@@ -1,10 +1,11 @@
 """Keys that lie in a chosen partition by Kafka's default partitioner.
 
-The partition of a record is murmur2 of its key, as Java's producers have it. A join that looks for
-a key by that rule finds it. Skew and empty partitions come of the choice of keys: a name gets a
+The partition of a record is murmur2 of its key, as Java's producers have it. A design that looks
+for a key by that rule finds it. Skew and empty partitions come of the choice of keys: a name gets a
 suffix until it lies where it is to lie.
 """
 
+import math
 from functools import lru_cache
 from itertools import count
 from typing import Final
@@ -12,6 +13,7 @@ from typing import Final
 _SEED: Final = 0x9747B28C
 _MULTIPLIER: Final = 0x5BD1E995
 _MASK: Final = 0xFFFFFFFF
+_GROWTH: Final = 24  # 4 partitions may become 8, and 12 may become 24
 
 
 def murmur2(key: bytes) -> int:
@@ -31,6 +33,14 @@ def murmur2(key: bytes) -> int:
 def partition_of(key: bytes, partitions: int) -> int:
     """Return the partition of a key among so many."""
     return (murmur2(key) & 0x7FFFFFFF) % partitions
+
+
+def slots_of(partitions: int) -> int:
+    """Return a number of slots that the partitions divide, with room for growth.
+
+    With so many slots, a topic of up to 4 partitions can double, and its keys are the same.
+    """
+    return math.lcm(partitions, _GROWTH)
 
 
 @lru_cache(maxsize=1 << 16)

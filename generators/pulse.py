@@ -17,6 +17,7 @@ from typing import Final
 from faker import Faker
 
 from upheld.generators.ledger import EPOCH_MS, WAVE_MS, Send, drawn, zipf
+from upheld.generators.placement import placed
 
 SIGNALS: Final = ("motors", "grippers", "controllers")
 POINTS_MAX: Final = 5_000
@@ -46,7 +47,7 @@ class Robots:
         self, role: str, robot: int, value: dict[str, object] | None, transaction: int | None
     ) -> Send:
         """Return a record of a robot."""
-        key = f"robot-{robot:05}"
+        key = placed(f"robot-{robot:05}", robot, self.partitions)
         said = (
             None
             if value is None

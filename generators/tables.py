@@ -23,7 +23,6 @@ EXCHANGES: Final = ("NASDAQ", "LON", "XETRA", "BME")
 _BURST: Final = 0.3  # how many changes of a row are followed at once by another one of it
 _RIGHT: Final = 0.1  # how many changes are the partner table's
 _AMOUNTS: Final = (0, -5, 2**53 + 1, *range(1, 500))
-_ANY: Final = 24  # a key in slot 0 lies in partition 0 of a topic of 3, 4 or 8
 _ABORTED: Final = 4  # transactions that come to nothing before the last one
 
 
@@ -327,9 +326,9 @@ def _parsed(name: str, cell: str) -> Any:
     return cell or None
 
 
-def spoiled(role: str, flaw: str) -> Send:
-    """Return a record that no contract of JSON rows allows, for partition 0."""
-    name = placed("odd", 0, _ANY)
+def spoiled(role: str, flaw: str, partitions: int) -> Send:
+    """Return a record for partition 0 that no contract of JSON rows allows."""
+    name = placed("odd", 0, partitions)
     rows: dict[str, dict[str, Any]] = {
         "positions": {"positionId": name, "client": "c", "ticker": None, "amount": 1},
         "tickers": {"ticker": name, "exchange": "LON", "name": "n", "founded": 1900},

@@ -14,6 +14,7 @@ from typing import Final, TypedDict, Unpack
 from faker import Faker
 
 from upheld.generators.ledger import EPOCH_MS, KEPT, WAVE_MS, Send, drawn, zipf
+from upheld.generators.placement import placed
 
 ACTIONS: Final = ("click", "scroll", "type", "leave")
 _NULLS: Final = 0.02
@@ -83,11 +84,19 @@ def visits(seed: int, **knobs: Unpack[Knobs]) -> list[Send]:
 
 
 @lru_cache(maxsize=KEPT)
-def _names(seed: int, customers: int) -> tuple[str, ...]:
-    """Return the customers' names, which are the same in every wave."""
+def _names(seed: int, customers: int, partitions: int) -> tuple[str, ...]:
+    """Return the customers' names, which are the same in every wave.
+
+    They are chosen so that the customers take the partitions in turn.
+    """
     fake = Faker("en_GB")
     fake.seed_instance(seed)
-    return tuple([f"{fake.domain_word()}-{number:05}" for number in range(customers)])
+    return tuple(
+        [
+            placed(f"{fake.domain_word()}-{number:05}", number, partitions)
+            for number in range(customers)
+        ]
+    )
 
 
 class _Site:
@@ -97,7 +106,7 @@ class _Site:
         self.rng = random.Random(f"{workload.seed}/{workload.wave}")
         self._workload = workload
         self._clock_ms = EPOCH_MS + workload.wave * WAVE_MS
-        self._names = _names(workload.seed, workload.customers)
+        self._names = _names(workload.seed, workload.customers, workload.partitions)
         self._weights = zipf(workload.customers, exponent=1)
 
     def pick(self, number: int) -> int:

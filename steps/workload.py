@@ -80,7 +80,6 @@ def _feed(scene: Scene, application: Application, count: int, kind: str, keys: i
         said = partial(generator, seed, count=count, robots=keys, partitions=partitions)
         scene.trial.workload.feed(application, said, signal_facts)
     elif program.holds_back:
-        partitions = application.partitions
         events = partial(visits, seed, events=count, customers=keys, partitions=partitions)
         scene.trial.workload.feed(application, events, visit_facts)
     else:
@@ -89,7 +88,8 @@ def _feed(scene: Scene, application: Application, count: int, kind: str, keys: i
             seed,
             entries=count,
             accounts=keys,
-            partitions=partitions - scene.deployment.has_empty_partition,
+            partitions=partitions,
+            idle=int(scene.deployment.has_empty_partition),
             republished=kind.startswith("republished"),
             moved=kind.startswith("rehomed"),
             doomed=kind.startswith("aborted"),
@@ -124,9 +124,8 @@ def trickle(scene: Scene, count: int, duration: int) -> None:
     """
     trial = scene.trial
     for application in scene.subjects():
-        one = partial(
-            visits, trial.seed, events=1, customers=1, partitions=application.partitions, plain=True
-        )
+        partitions = application.inputs[application.reads]
+        one = partial(visits, trial.seed, events=1, customers=1, partitions=partitions, plain=True)
         for _ in range(count):
             due_ms = trial.now_ms + duration
             trial.workload.feed(application, one, visit_facts)
@@ -147,11 +146,14 @@ def flawed(scene: Scene, flaw: str, place: str) -> None:
     for application in scene.subjects():
         program = application.program
         role = program.beside if place == SECOND_INPUT else program.reads
-        write(trial, application, partial(_flawed_record, trial.seed, role, flaw))
+        partitions = application.inputs[application.event.topics[role]]
+        write(trial, application, partial(_flawed_record, trial.seed, role, flaw, partitions))
 
 
-def _flawed_record(seed: int, role: str, flaw: str) -> list[Send]:
-    return [unreadable(seed, flaw) if flaw in FLAWS else spoiled(role, flaw)]
+def _flawed_record(seed: int, role: str, flaw: str, partitions: int) -> list[Send]:
+    if flaw in FLAWS:
+        return [unreadable(seed, flaw, partitions)]
+    return [spoiled(role, flaw, partitions)]
 
 
 @when(parsers.parse("records keep arriving"))

@@ -2,7 +2,8 @@
 
 The key of both topics is customerId. A visit is ``{"customerId", "visitorId", "action"}``, a batch
 ``{"customerId", "events": [{"visitorId", "action"}, …]}``, both JSON. A visitorId is unique to its
-event.
+event. A visit lies where Kafka's default partitioner (murmur2) puts its customer. librdkafka's
+default partitioner is another one (CRC32).
 
 A customer's batch goes out for one of three reasons. It holds `threshold` events: then it goes out
 at once. Or its first event has waited for `interval_ms`. Or the design is closed gracefully. Then

@@ -1,9 +1,10 @@
 """branches: `entries` -> `balances` and `totals`, in two stages.
 
-The key of `entries` is the branch, and its value an Envelope. The key of `totals` is the branch
-too, and its value JSON. The first stage is the ledger's: `balances`, a row and a state for each
-account. A new row of an account goes on to the second stage: `totals`, ``{"branch",
-"balance_cents", "postings", "applied"}``, a row and a state for each branch.
+The key of `entries` is the branch, and its value an Envelope. An entry lies where Kafka's default
+partitioner (murmur2) puts its key; librdkafka's default partitioner is another one (CRC32). The key
+of `totals` is the branch too, and its value JSON. The first stage is the ledger's: `balances`, a
+row and a state for each account. A new row of an account goes on to the second stage: `totals`,
+``{"branch", "balance_cents", "postings", "applied"}``, a row and a state for each branch.
 
 Each row has an `applied` of its own, as the ledger's row has; headers and timestamp of a row are
 the ledger's too. Parameters: store and persistence_interval_ms; the mode is at_least_once.

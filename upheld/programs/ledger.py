@@ -2,9 +2,11 @@
 
 The key of `entries` is the branch, and its value an Envelope. The key of `balances` is the account,
 and its value JSON: ``{"account", "balance_cents", "postings", "applied": {"topic", "partition",
-"offset"}}``, integers only. An account belongs to one branch, so all its entries lie in one
-partition. An entry fans out into postings of several accounts, and one account may occur twice:
-its postings are one collection under one offset.
+"offset"}}``, integers only. An account belongs to one branch. A branch's entries lie where Kafka's
+default partitioner (murmur2) puts its key; librdkafka's default partitioner is another one (CRC32).
+So all entries of an account lie in one partition, until partitions are added. An entry fans out
+into postings of several accounts, and one account may occur twice: its postings are one collection
+under one offset.
 
 ``applied`` is the entry's first hop (its own position if the chain is empty). An entry with the
 same topic, partition and topic id, and an offset not above it, is a duplicate and is discarded. Any

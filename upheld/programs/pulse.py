@@ -1,9 +1,11 @@
 """pulse: signals of robots, and a table of names -> `frequency`, a row a robot.
 
 It reads `motors`, `grippers`, `controllers` and the table `robots`. The key of every topic is the
-robot. All values are JSON. A signal is ``{"robot", "ts_ms", "points"}``, a row of `robots`
-``{"name"}``. A row of `frequency` is ``{"robot", "name", "points", "first_points", "first_ts_ms",
-"last_ts_ms", "rate_mhz", "applied": {role: {"partition", "offset"}}}``.
+robot. Records of the inputs lie where Kafka's default partitioner (murmur2) puts it; librdkafka's
+default partitioner is another one (CRC32). All values are JSON. A signal is ``{"robot", "ts_ms",
+"points"}``, a row of `robots` ``{"name"}``. A row of `frequency` is ``{"robot", "name", "points",
+"first_points", "first_ts_ms", "last_ts_ms", "rate_mhz", "applied": {role: {"partition",
+"offset"}}}``.
 
 The signals of all three topics are one stream, summed once: `points` of all, and `first_points` of
 those with the least ts_ms. rate_mhz = floor((points - first_points) * 1,000,000 / (last_ts_ms -

@@ -1,7 +1,9 @@
 """relay: `input` -> `output`, one record for one record.
 
 The key, the headers and the timestamp are kept. The envelope's chain grows by the position that
-the relay read the record from, with the topic's id or without it.
+the relay read the record from, with the topic's id or without it. A record of `input` that has a
+key lies where Kafka's default partitioner (murmur2) puts the key. librdkafka's default partitioner
+is another one (CRC32).
 
 A relay is stateless. Under at_least_once it may step back after a crash and repeat records, in
 order. It never reorders, skips or invents a record.

@@ -314,7 +314,7 @@ def test_a_flawed_workload(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_a_record_that_cannot_be_read(seed: int, flaw: str) -> None:
     """Each flaw makes an entry that no program that reads envelopes can use."""
-    assert not is_readable(unreadable(seed, flaw))
+    assert not is_readable(unreadable(seed, flaw, 4))
 
 
 def is_readable(send: Send) -> bool:

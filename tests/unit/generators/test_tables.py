@@ -300,7 +300,7 @@ def test_a_table_as_it_stands_in_a_feature() -> None:
 )
 def test_a_spoiled_record(role: str, flaw: str) -> None:
     """Each flaw, and nothing else, makes a record that the contract does not allow."""
-    send = spoiled(role, flaw)
+    send = spoiled(role, flaw, 4)
     record = Record(
         topic=f"app-{role}",
         partition=0,
