@@ -17,6 +17,7 @@ MOST_REPEATS = 1000
 MOST_LANES = 64
 LARGEST_SEED = (1 << 63) - 1
 SHOWN_CHARS = 80
+BESIDE = Path("index.html")  # beside the report, unless --html names a file
 
 
 def whole(most: int) -> Callable[[str], int]:
@@ -389,6 +390,14 @@ def report_options(to: argparse.ArgumentParser) -> None:
         help="print a workflow command of GitHub Actions for each row that failed",
     )
     as_what.add_argument("--json", action="store_true", help="print JSON")
+    as_what.add_argument(
+        "--html",
+        metavar="FILE",
+        type=place,
+        nargs="?",
+        const=BESIDE,
+        help="write one offline page (default: index.html beside the report)",
+    )
 
 
 def judge_options(to: argparse.ArgumentParser) -> None:

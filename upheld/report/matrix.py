@@ -27,6 +27,14 @@ class Column(NamedTuple):
         return f"{self.design} {self.version}".rstrip()
 
 
+class Judged(NamedTuple):
+    """A row, with the numbers of its report and of its column, from 0."""
+
+    row: RowResult
+    report: int
+    column: int
+
+
 @dataclass(frozen=True)
 class Cell:
     """The verdicts of the rows of a guarantee.
@@ -67,8 +75,13 @@ class Matrix:
 
     columns: tuple[Column, ...]
     lines: tuple[Line, ...]
-    rows: tuple[RowResult, ...]  # of all reports, in their order
+    judged: tuple[Judged, ...]  # the rows of all reports, in their order
     summaries: tuple[Summary, ...]
+
+    @property
+    def rows(self) -> tuple[RowResult, ...]:
+        """The rows of all reports, in their order."""
+        return tuple(each.row for each in self.judged)
 
     def head(self, column: Column) -> str:
         """Return the head of a column: with version and date, if there are several runs."""
@@ -88,17 +101,20 @@ def matrix(
     """
     columns = list[Column]()
     cells = list[Mapping[str, Cell]]()
-    for rows, summary in reports:
+    judged = list[Judged]()
+    for report, (rows, summary) in enumerate(reports):
+        numbers = dict[str, int]()
         for design in dict.fromkeys(row.design for row in rows):
+            numbers[design] = len(columns)
             version = summary.design_versions.get(design, "")
             columns.append(Column(design, version, summary.ended))
             cells.append(_cells(row for row in rows if row.design == design))
+        judged += [Judged(row, report, numbers[row.design]) for row in rows]
     lines = list(_lines(cells, promises))
     if len(reports) > 1:
         lines.sort(key=lambda line: not line.differs)
-    everything = tuple(row for rows, _ in reports for row in rows)
     summaries = tuple(summary for _, summary in reports)
-    return Matrix(tuple(columns), tuple(lines), everything, summaries)
+    return Matrix(tuple(columns), tuple(lines), tuple(judged), summaries)
 
 
 def _cells(rows: Iterable[RowResult]) -> Mapping[str, Cell]:

@@ -1,0 +1,190 @@
+"""`index.html`: one offline file that shows one report, or several side by side.
+
+Guarantees stand one below the other, by family; each design of each run is a column. A cell opens
+the scenarios of its guarantee, with what each row came to and why.
+"""
+
+import base64
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from jinja2 import Environment, PackageLoader
+
+from upheld.report.matrix import Line, Matrix
+from upheld.report.model import RowResult
+from upheld.text import printable, visible
+from upheld.verdicts import Verdict
+
+MOST_CARDS: Final = 60  # the others are counted; report.jsonl has them
+LARGEST_PICTURE_BYTES: Final = 60_000
+
+
+class ScenarioText(NamedTuple):
+    """A scenario as its feature has it.
+
+    Attributes:
+        id: Such as `G22.dies-after-a-commit`.
+        name: Its claim.
+        file: The path of the feature, below `features`.
+        steps: Its sentences, each with its keyword, and the lines of their tables.
+    """
+
+    id: str
+    name: str
+    file: str
+    steps: tuple[str, ...]
+
+
+class GuaranteeText(NamedTuple):
+    """A guarantee as the catalogue has it.
+
+    Attributes:
+        family: The name of its family.
+        meaning: What the family is about.
+        source: The article and the section that document it; empty if it goes beyond them.
+        scenarios: Its scenarios, in the order of the features.
+    """
+
+    family: str
+    meaning: str
+    source: str
+    scenarios: tuple[ScenarioText, ...]
+
+
+@dataclass(frozen=True)
+class Result:
+    """A row of one column, as the page shows it."""
+
+    row: RowResult
+    column: int  # the number of its column
+    anchor: str
+    has_card: bool
+    picture: str  # the URL of its drawing, with the drawing in it; empty if there is none
+
+    @property
+    def program(self) -> str:
+        """The program; empty if the row's id names none."""
+        return self._inside.partition("-")[0]
+
+    @property
+    def mode(self) -> str:
+        """The mode of processing; empty if the row's id names none."""
+        return next((each for each in self._inside.split("-") if each.endswith("_once")), "")
+
+    @property
+    def _inside(self) -> str:
+        return self.row.id.partition("[")[2].removesuffix("]")
+
+
+class Block(NamedTuple):
+    """A scenario, and its results in all columns."""
+
+    text: ScenarioText
+    results: tuple[Result, ...]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A guarantee on the page: its line of the matrix, and what opens below it."""
+
+    line: Line
+    text: GuaranteeText
+    blocks: tuple[Block, ...]
+
+    def words(self) -> str:
+        """Return the text that the filter looks through, in lower case."""
+        named = [self.line.guarantee, self.line.promise]
+        for block in self.blocks:
+            named += [block.text.name, *(result.row.id for result in block.results)]
+        return visible(" ".join(named)).lower()
+
+    def evidence(self, column: int) -> int:
+        """Return how many marks the rows of a column left."""
+        return sum(
+            len(result.row.marks)
+            for block in self.blocks
+            for result in block.results
+            if result.column == column
+        )
+
+
+def page(found: Matrix, texts: Mapping[str, GuaranteeText], folders: Iterable[Path]) -> str:
+    """Return the page of reports.
+
+    Args:
+        found: What was judged.
+        texts: Id of a guarantee -> what the catalogue says of it.
+        folders: The output folder of each report, where its pictures lie.
+    """
+    results, left_out = _results(found, tuple(folders))
+    entries = [_entry(line, texts, results) for line in found.lines]
+    families = dict.fromkeys(entry.text.family for entry in entries)
+    environment = Environment(
+        loader=PackageLoader("upheld.report", "."),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["visible"] = lambda text: visible(str(text))
+    environment.filters["printable"] = lambda text: printable(str(text))
+    return environment.get_template("page.html.j2").render(
+        found=found,
+        heads=[found.head(column) for column in found.columns],
+        families={name: [e for e in entries if e.text.family == name] for name in families},
+        verdicts=[str(verdict) for verdict in Verdict],
+        programs=sorted({r.program for each in results.values() for r in each} - {""}),
+        modes=sorted({r.mode for each in results.values() for r in each} - {""}),
+        differences=sum(line.differs for line in found.lines) if len(found.summaries) > 1 else 0,
+        left_out=left_out,
+    )
+
+
+def _results(found: Matrix, folders: tuple[Path, ...]) -> tuple[Mapping[str, list[Result]], int]:
+    """Return the results by scenario, and how many cards had no room."""
+    results = defaultdict[str, list[Result]](list)
+    cards = left_out = 0
+    for row, report, column in found.judged:
+        wants_card = bool(row.again)
+        has_card = wants_card and cards < MOST_CARDS
+        cards += has_card
+        left_out += wants_card and not has_card
+        results[row.id.partition("[")[0]].append(
+            Result(
+                row=row,
+                column=column,
+                anchor=f"{row.id}-{column + 1}-{row.repetition + 1}",
+                has_card=has_card,
+                picture=_picture(folders[report], row) if has_card else "",
+            )
+        )
+    return results, left_out
+
+
+def _entry(
+    line: Line, texts: Mapping[str, GuaranteeText], results: Mapping[str, list[Result]]
+) -> Entry:
+    text = texts.get(line.guarantee, GuaranteeText("others", "unknown to this version", "", ()))
+    known = {scenario.id: scenario for scenario in text.scenarios}
+    ids = [name for name in results if name.partition(".")[0] == line.guarantee]
+    names = [name for name in known if name in results] + [n for n in ids if n not in known]
+    blocks = tuple(Block(_scenario(name, known, results), tuple(results[name])) for name in names)
+    return Entry(line, text, blocks)
+
+
+def _scenario(
+    name: str, known: Mapping[str, ScenarioText], results: Mapping[str, list[Result]]
+) -> ScenarioText:
+    return known.get(name) or ScenarioText(name, results[name][0].row.name, "", ())
+
+
+def _picture(folder: Path, row: RowResult) -> str:
+    """Return a URL that holds the drawing of a row; empty if it is missing, large or a link."""
+    path = folder / row.picture
+    if not row.picture or path.is_symlink() or not path.is_file():
+        return ""
+    if path.stat().st_size > LARGEST_PICTURE_BYTES:
+        return ""
+    return "data:image/svg+xml;base64," + base64.b64encode(path.read_bytes()).decode()
