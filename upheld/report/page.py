@@ -20,6 +20,7 @@ from upheld.verdicts import Verdict
 
 MOST_CARDS: Final = 60  # the others are counted; report.jsonl has them
 LARGEST_PICTURE_BYTES: Final = 60_000
+WITH_CARD: Final = {Verdict.VIOLATED, Verdict.INCONCLUSIVE, Verdict.HARNESS_ERROR}
 
 
 class ScenarioText(NamedTuple):
@@ -129,6 +130,7 @@ def page(found: Matrix, texts: Mapping[str, GuaranteeText], folders: Iterable[Pa
         lstrip_blocks=True,
     )
     environment.filters["visible"] = lambda text: visible(str(text))
+    environment.filters["marked"] = _marked
     environment.filters["printable"] = lambda text: printable(str(text))
     return environment.get_template("page.html.j2").render(
         found=found,
@@ -147,7 +149,7 @@ def _results(found: Matrix, folders: tuple[Path, ...]) -> tuple[Mapping[str, lis
     results = defaultdict[str, list[Result]](list)
     cards = left_out = 0
     for row, report, column in found.judged:
-        wants_card = bool(row.again)
+        wants_card = row.verdict in WITH_CARD
         has_card = wants_card and cards < MOST_CARDS
         cards += has_card
         left_out += wants_card and not has_card
@@ -161,6 +163,14 @@ def _results(found: Matrix, folders: tuple[Path, ...]) -> tuple[Mapping[str, lis
             )
         )
     return results, left_out
+
+
+def _marked(mark: Mapping[str, object]) -> str:
+    """Return a mark in words: what happened, when, and with which evidence."""
+    said = f"{mark.get('fault', 'without a name')}, after {mark.get('at_ms', '?')} ms"
+    evidence = mark.get("evidence")
+    pairs = evidence.items() if isinstance(evidence, Mapping) else ()
+    return visible("; ".join([said, *(f"{name} {value}" for name, value in pairs)]))
 
 
 def _entry(

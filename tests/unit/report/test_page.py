@@ -114,7 +114,7 @@ def test_what_opens_says_the_promise_its_source_and_the_scenario() -> None:
         {"narrowed": [HOSTILE]},
         {"totals": {HOSTILE: 1}},
         {"waited_ms": {HOSTILE: 1}},
-        {"marks": [{HOSTILE: HOSTILE}]},
+        {"marks": [{"fault": HOSTILE, "evidence": {HOSTILE: HOSTILE}}]},
         {"anomalies": [Anomaly(name=HOSTILE, text=HOSTILE, expected=HOSTILE, got=HOSTILE)]},
     ],
     ids=lambda changes: next(iter(changes)),
@@ -168,3 +168,13 @@ def test_cards_beyond_the_most_are_counted() -> None:
     assert found.said.count("To see it again:") == MOST_CARDS
     assert "3 more cards are in report.jsonl alone." in found.said
     assert len(found.all("article")) == MOST_CARDS + 3
+
+
+def test_a_mark_says_what_when_and_with_which_evidence() -> None:
+    """A mark of an older report may lack any of them."""
+    mark = {"at_ms": 12, "fault": "with events waiting", "evidence": {"waiting": 3}}
+
+    said = shown([row(UPHELD, marks=[mark, {}])]).said
+
+    assert "with events waiting, after 12 ms; waiting 3" in said
+    assert "without a name, after ? ms" in said

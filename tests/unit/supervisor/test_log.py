@@ -85,7 +85,7 @@ def test_at_no_time_is_a_secret_in_the_file(tmp_path: Path) -> None:
 
     looking = threading.Thread(target=look)
     looking.start()
-    has_looked.wait()
+    assert has_looked.wait(10)
     with log.opened() as sink:
         for number in range(300):
             os.write(sink, f"{number} {SECRET}\n".encode())

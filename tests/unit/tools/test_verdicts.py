@@ -1,4 +1,4 @@
-"""The README's table counts the promised rows.
+"""The table of verdicts counts the promised rows.
 
 A report of some rows can contradict it.
 """
@@ -7,16 +7,19 @@ import re
 from collections import Counter
 
 import pytest
-from readme import (
+from verdicts import (
     DESIGNS,
+    FAMILIES,
     README,
     TABLE,
+    VERDICTS,
     Place,
     between,
     cell,
     cells_in,
     compared,
     counts_in,
+    families,
     promised_rows,
 )
 
@@ -44,12 +47,19 @@ def row(name: str, verdict: str) -> RowResult:
 @pytest.mark.parametrize("design", DESIGNS)
 def test_it_counts_what_is_promised(design: str) -> None:
     """A row that came or went is seen here, not minutes later in a run of all rows."""
-    cells = cells_in(between(README.read_text(encoding="utf-8"), TABLE))
+    cells = cells_in(between(VERDICTS.read_text(encoding="utf-8"), TABLE))
     counts = {place: len(ids) for place, ids in promised_rows().items() if place.design == design}
 
     assert {
         place: {int(n) for n in re.findall(r"/(\d+)", cells.get(place, ""))} for place in counts
     } == {place: {count} for place, count in counts.items()}
+
+
+def test_the_readme_has_the_sum_of_each_family() -> None:
+    """Its table is made of the page's, and no family is left out."""
+    cells = cells_in(between(VERDICTS.read_text(encoding="utf-8"), TABLE))
+
+    assert between(README.read_text(encoding="utf-8"), FAMILIES) == families(cells)
 
 
 def test_a_cell_is_read_as_it_is_written() -> None:
@@ -85,10 +95,13 @@ def test_rows_that_fit_a_cell_leave_it_standing() -> None:
 @pytest.mark.parametrize(
     ("judged", "says"),
     [
-        ([("G2.a", "violated")], "G2 of plain: the README says upheld 1/1, the run violated 1/1"),
+        (
+            [("G2.a", "violated")],
+            "G2 of plain: docs/verdicts.md says upheld 1/1, the run violated 1/1",
+        ),
         (
             [("G1.a", "violated"), ("G1.b", "violated")],
-            "G1 of plain: the README says violated 1/3, upheld 2/3, the run",
+            "G1 of plain: docs/verdicts.md says violated 1/3, upheld 2/3, the run",
         ),
         ([("G1.a", "inconclusive")], "the run inconclusive 1/1"),
         ([(f"G1.{name}", "upheld") for name in "abc"], "the run upheld 3/3"),
@@ -113,7 +126,7 @@ def test_a_cell_that_counts_other_rows_is_wrong() -> None:
     """
     found = compared({G2: "upheld 2/2"}, {G2: {"G2.a"}}, [row("G2.a", "upheld")])
 
-    assert found.wrong == ["G2 of plain: the README says upheld 2/2, the run upheld 1/1"]
+    assert found.wrong == ["G2 of plain: docs/verdicts.md says upheld 2/2, the run upheld 1/1"]
 
 
 @pytest.mark.parametrize("verdicts", [("upheld", "violated"), ("violated", "upheld")])
@@ -121,4 +134,4 @@ def test_a_row_that_was_judged_twice_counts_once_as_its_worst(verdicts: tuple[st
     """The reports of two runs may hold the same row; the green one hides no red one."""
     found = compared(SAID, PROMISED, [row("G2.a", verdict) for verdict in verdicts])
 
-    assert found.wrong == ["G2 of plain: the README says upheld 1/1, the run violated 1/1"]
+    assert found.wrong == ["G2 of plain: docs/verdicts.md says upheld 1/1, the run violated 1/1"]

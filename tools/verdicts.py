@@ -1,10 +1,10 @@
-"""Keep the README's table and red card true: compare or write them.
+"""Keep docs/verdicts.md and the README true: compare or write what a run says.
 
-    python tools/readme.py REPORT.jsonl…          compare: no row contradicts a cell of the table
-    python tools/readme.py --write REPORT.jsonl…  write the cells and the red card
+    python tools/verdicts.py REPORT.jsonl…          compare: no row contradicts a cell
+    python tools/verdicts.py --write REPORT.jsonl…  write the cells, the families and the red card
 
-`--write` puts in the cells of each design that the reports together judge whole. A report of a
-wrong design gives the red card.
+`--write` puts in the cells of each design that the reports together judge whole. The README has
+the sum of each family, and a red card where a report is of a wrong design.
 
 The table comes from runs of all rows. A report of fewer rows cannot say that a cell is true. It can
 say that none of its rows contradicts the cell, and it names the cells that it holds no row of.
@@ -23,9 +23,12 @@ from upheld.spec import catalogue
 from upheld.spec.selection import promised
 from upheld.verdicts import Reason, Verdict
 
-README = Path(__file__).resolve().parent.parent / "README.md"
+ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
+VERDICTS = ROOT / "docs" / "verdicts.md"
 DESIGNS = ("spark", "plain")
 TABLE = ("<!-- table -->\n", "<!-- /table -->")
+FAMILIES = ("<!-- families -->\n", "<!-- /families -->")
 CARD = ("<!-- card -->\n", "<!-- /card -->")
 RUN_NAMES = re.compile(r"trial-[0-9a-f]{6}-[0-9a-f]{8}-")  # the application id is new in every run
 
@@ -53,7 +56,7 @@ class Comparison(NamedTuple):
         """Say it in lines for a person."""
         if self.wrong:
             return "\n".join(self.wrong)
-        lines = [f"the README's table is true for {len(self.whole)} cells"]
+        lines = [f"docs/verdicts.md is true for {len(self.whole)} cells"]
         if self.partly:
             lines.append(
                 f"of {len(self.partly)} cells some rows were judged, and none contradicts the table"
@@ -101,13 +104,34 @@ def table(judged: dict[Place, Counter[Verdict]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def families(cells: dict[Place, str]) -> str:
+    """Write the table of families in Markdown, with the sums of their cells."""
+    known = catalogue.load()
+    lines = [
+        "| family | what it is about | guarantees | "
+        + " | ".join(f"`{d}`" for d in DESIGNS)
+        + " |",
+        "|---|---|---|" + "---|" * len(DESIGNS),
+    ]
+    for family in dict.fromkeys(each.family for each in known.guarantees.values()):
+        ids = [each.id for each in known.guarantees.values() if each.family == family]
+        sums = [
+            sum((counts_in(cells.get(Place(name, design), "")) for name in ids), Counter())
+            for design in DESIGNS
+        ]
+        name = family.replace("_", " ")
+        row = " | ".join(cell(counts) for counts in sums)
+        lines.append(f"| {name} | {known.tags[family]} | {len(ids)} | {row} |")
+    return "\n".join(lines) + "\n"
+
+
 def between(text: str, marks: tuple[str, str]) -> str:
     """Return what stands between two marks."""
     return text.partition(marks[0])[2].partition(marks[1])[0]
 
 
 def cells_in(markdown: str) -> dict[Place, str]:
-    """Read the cells of the README's table."""
+    """Read the cells of the table."""
     rows = [
         [cell.strip() for cell in line.strip("|\n").split("|")]
         for line in markdown.splitlines()[2:]
@@ -144,7 +168,7 @@ def compared(
     for place, seen in counts.items():
         is_whole = seen.total() == len(promised.get(place, ()))
         if seen - counts_in(said.get(place, "")) or (is_whole and said.get(place) != cell(seen)):
-            wrong.append(f"{place}: the README says {said.get(place)}, the run {cell(seen)}")
+            wrong.append(f"{place}: docs/verdicts.md says {said.get(place)}, the run {cell(seen)}")
         else:
             (whole if is_whole else partly).append(place)
     designs = {design for design, _ in judged}
@@ -181,18 +205,22 @@ def judged_whole(
 
 
 def card_of(row: report.RowResult) -> str:
-    """Write a row's red card, without what is new in every run."""
-    card = report.card(
-        row, f"upheld run --design {row.design} --only '@{row.id.partition('[')[0]}'"
-    )
+    """Write a row's red card, short, and without what is new in every run."""
+    short = row.model_copy(update={"anomalies": row.anomalies[:1], "shrunk": [], "log": []})
+    again = f"upheld run --design {row.design} --only '@{row.id.partition('[')[0]}'"
+    card = report.card(short, again)
     return RUN_NAMES.sub("", card)
 
 
 def write(judged: dict[Place, Counter[Verdict]], cards: list[str]) -> None:
-    """Put the table and the first red card into the README, each where there is one."""
-    text = README.read_text(encoding="utf-8")
+    """Put the table into its page, and families and the first card into the README."""
+    page = VERDICTS.read_text(encoding="utf-8")
     if judged:
-        text = text.replace(between(text, TABLE).join(TABLE), table(judged).join(TABLE))
+        page = page.replace(between(page, TABLE).join(TABLE), table(judged).join(TABLE))
+        VERDICTS.write_text(page, encoding="utf-8")
+    text = README.read_text(encoding="utf-8")
+    sums = families(cells_in(between(page, TABLE)))
+    text = text.replace(between(text, FAMILIES).join(FAMILIES), sums.join(FAMILIES))
     if cards:
         text = text.replace(between(text, CARD).join(CARD), f"```\n{cards[0]}\n```\n".join(CARD))
     README.write_text(text, encoding="utf-8")
@@ -213,10 +241,10 @@ def main(arguments: list[str]) -> int:
             print(f"{row.id} of {row.design} is not compared: {row.reason}")
     there = [row for row in rows if row.code is not Reason.MACHINE_LACKS]
     if not there:
-        print("nothing is compared: these reports hold no row of a design in the README's table")
+        print("nothing is compared: these reports hold no row of a design in docs/verdicts.md")
         return 1
     comparison = compared(
-        cells_in(between(README.read_text(encoding="utf-8"), TABLE)), promised, there
+        cells_in(between(VERDICTS.read_text(encoding="utf-8"), TABLE)), promised, there
     )
     print(comparison.text())
     return int(bool(comparison.wrong))
