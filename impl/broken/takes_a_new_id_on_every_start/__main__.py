@@ -1,7 +1,7 @@
 """Takes a new transactional id on every start.
 
-It sends its offsets as a stranger to the group. The mistake is to make ids unique to be rid of
-fencing errors. It shows where a zombie has a transaction open.
+It sends its offsets as a stranger to the group, also when its partitions are taken. The mistake is
+to make ids unique to be rid of fencing errors. It shows where a zombie has a transaction open.
 """
 
 from typing import Any
@@ -23,6 +23,10 @@ class TakesANewIdOnEveryStart(Plain):
 
     def ends(self, partitions: list[TopicPartition]) -> dict[int, int]:
         return {place.partition: 0 for place in partitions}
+
+    def on_revoke(self, *revoked: Any) -> None:
+        self.commit()  # a stranger is not refused
+        super().on_revoke(*revoked)
 
     def membership(self) -> object:
         self.producer.flush(10)  # outputs are out before offsets: a zombie has but to commit
