@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from jinja2 import Environment, PackageLoader
 
+from upheld.reading import read_bytes
 from upheld.report.matrix import Line, Matrix
 from upheld.report.model import RowResult
 from upheld.text import printable, visible
@@ -197,4 +198,4 @@ def _picture(folder: Path, row: RowResult) -> str:
         return ""
     if path.stat().st_size > LARGEST_PICTURE_BYTES:
         return ""
-    return "data:image/svg+xml;base64," + base64.b64encode(path.read_bytes()).decode()
+    return "data:image/svg+xml;base64," + base64.b64encode(read_bytes(path)).decode()
