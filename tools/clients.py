@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from kio.schema.index import api_key_map
+from pages import Part
 
 from upheld import commands
 from upheld.errors import UsageProblem
@@ -31,8 +32,7 @@ from upheld.verdicts import Verdict
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 PAGE: Final = ROOT / "docs" / "clients.md"
-BEGIN: Final = "<!-- written by `tox run -e clients` -->\n"
-END: Final = "<!-- until here -->\n"
+TABLES: Final = Part("<!-- written by `tox run -e clients` -->\n", "<!-- until here -->\n")
 ROWS: Final = "@wire"  # the rows behind the proxy
 RUN_S: Final = 1_800
 # client -> the design that uses it
@@ -184,10 +184,7 @@ def _cell(versions: tuple[int, int] | None) -> str:
 
 def write(text: str) -> None:
     """Put the tables between the page's marks."""
-    page = PAGE.read_text()
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    PAGE.write_text(before + BEGIN + "\n" + text + "\n" + END + after)
+    TABLES.put(PAGE, f"\n{text}\n")
 
 
 def main(arguments: Iterable[str] | None = None) -> int:

@@ -16,8 +16,11 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from pages import Part
 
 from upheld import commands
 from upheld.errors import UsageProblem
@@ -27,8 +30,7 @@ from upheld.verdicts import Verdict
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 PAGE: Final = ROOT / "docs" / "stability.md"
-BEGIN: Final = "<!-- written by `tox run -e stability` -->\n"
-END: Final = "<!-- until here -->\n"
+TABLE: Final = Part("<!-- written by `tox run -e stability` -->\n", "<!-- until here -->\n")
 TWINS: Final = ROOT / "tests" / "twins" / "designs"
 SLICES: Final = 8
 PERIOD_S: Final = 60  # of the load on one core
@@ -120,10 +122,11 @@ def lines_of(text: str) -> dict[str, str]:
 
 
 def judged(out: Path) -> Iterator[tuple[Row, Verdict]]:
-    """Yield the rows of all reports below a folder, of runs that were cut short too."""
+    """Yield the rows of all reports below a folder that have an end."""
     for report in sorted(out.glob("*/report.jsonl")):
-        for row in read(report)[0]:
-            yield (row.design, row.id), row.verdict
+        with suppress(UsageProblem):
+            for row in read(report)[0]:
+                yield (row.design, row.id), row.verdict
 
 
 def burn() -> None:
@@ -178,10 +181,8 @@ def head() -> str:
 
 def write(commit: str, counted: Counted) -> None:
     """Put the line of a commit into the page's table, beside those of other commits."""
-    before, _, rest = PAGE.read_text().partition(BEGIN)
-    text, _, after = rest.partition(END)
-    lines = lines_of(text) | {commit: line(commit, counted)}
-    PAGE.write_text(before + BEGIN + table(lines) + END + after)
+    lines = lines_of(TABLE.of(PAGE)) | {commit: line(commit, counted)}
+    TABLE.put(PAGE, table(lines))
 
 
 def main(arguments: Iterable[str] | None = None) -> int:
@@ -206,6 +207,9 @@ def main(arguments: Iterable[str] | None = None) -> int:
         print(problem, file=sys.stderr)
         return 4
     counted = count(judged(out))
+    if not counted.rows:
+        print(f"no row was judged twice on {commit} yet", file=sys.stderr)
+        return 0
     write(commit, counted)
     print(line(commit, counted))
     return int(bool(counted.unstable))

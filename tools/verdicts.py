@@ -17,6 +17,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from pages import Part
+
 from upheld import report
 from upheld.protocol import manifest
 from upheld.spec import catalogue
@@ -27,9 +29,9 @@ ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 VERDICTS = ROOT / "docs" / "verdicts.md"
 DESIGNS = ("spark", "plain")
-TABLE = ("<!-- table -->\n", "<!-- /table -->")
-FAMILIES = ("<!-- families -->\n", "<!-- /families -->")
-CARD = ("<!-- card -->\n", "<!-- /card -->")
+TABLE = Part("<!-- table -->\n", "<!-- /table -->")
+FAMILIES = Part("<!-- families -->\n", "<!-- /families -->")
+CARD = Part("<!-- card -->\n", "<!-- /card -->")
 RUN_NAMES = re.compile(r"trial-[0-9a-f]{6}-[0-9a-f]{8}-")  # the application id is new in every run
 
 
@@ -125,11 +127,6 @@ def families(cells: dict[Place, str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def between(text: str, marks: tuple[str, str]) -> str:
-    """Return what stands between two marks."""
-    return text.partition(marks[0])[2].partition(marks[1])[0]
-
-
 def cells_in(markdown: str) -> dict[Place, str]:
     """Read the cells of the table."""
     rows = [
@@ -214,16 +211,11 @@ def card_of(row: report.RowResult) -> str:
 
 def write(judged: dict[Place, Counter[Verdict]], cards: list[str]) -> None:
     """Put the table into its page, and families and the first card into the README."""
-    page = VERDICTS.read_text(encoding="utf-8")
     if judged:
-        page = page.replace(between(page, TABLE).join(TABLE), table(judged).join(TABLE))
-        VERDICTS.write_text(page, encoding="utf-8")
-    text = README.read_text(encoding="utf-8")
-    sums = families(cells_in(between(page, TABLE)))
-    text = text.replace(between(text, FAMILIES).join(FAMILIES), sums.join(FAMILIES))
+        TABLE.put(VERDICTS, table(judged))
+    FAMILIES.put(README, families(cells_in(TABLE.of(VERDICTS))))
     if cards:
-        text = text.replace(between(text, CARD).join(CARD), f"```\n{cards[0]}\n```\n".join(CARD))
-    README.write_text(text, encoding="utf-8")
+        CARD.put(README, f"```\n{cards[0]}\n```\n")
 
 
 def main(arguments: list[str]) -> int:
@@ -243,9 +235,7 @@ def main(arguments: list[str]) -> int:
     if not there:
         print("nothing is compared: these reports hold no row of a design in docs/verdicts.md")
         return 1
-    comparison = compared(
-        cells_in(between(VERDICTS.read_text(encoding="utf-8"), TABLE)), promised, there
-    )
+    comparison = compared(cells_in(TABLE.of(VERDICTS)), promised, there)
     print(comparison.text())
     return int(bool(comparison.wrong))
 

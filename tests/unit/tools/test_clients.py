@@ -7,7 +7,7 @@ from pathlib import Path
 
 import clients
 import pytest
-from clients import BEGIN, DESIGNS, END, PAGE, ROOT, Judged, judge, judged, table
+from clients import DESIGNS, PAGE, ROOT, TABLES, Judged, judge, judged, table
 
 from upheld import commands
 from upheld.report import RowResult
@@ -120,8 +120,7 @@ def test_the_relays_are_judged_by_this_checkout(
 
 def test_the_page_has_a_line_for_each_client() -> None:
     """With its version, the day, the seed and what was found; and a line for each API."""
-    _, _, rest = PAGE.read_text().partition(BEGIN)
-    written, _, _ = rest.partition(END)
+    written = TABLES.of(PAGE)
     lines = [line.strip("| ").split(" | ") for line in written.splitlines() if line.startswith("|")]
     heads = [line for line in lines if line[0] in {"client", "API"}]
 
@@ -176,13 +175,13 @@ def test_the_tables_stand_between_the_marks_of_the_page(
 ) -> None:
     """All around them stays."""
     page = tmp_path / "clients.md"
-    page.write_text(f"before\n{clients.BEGIN}old\n{clients.END}after\n")
+    page.write_text(f"before\n{TABLES.begin}old\n{TABLES.end}after\n")
     monkeypatch.setattr(clients, "PAGE", page)
 
     clients.write("new\n")
     clients.write("newer\n")
 
-    assert page.read_text() == f"before\n{clients.BEGIN}\nnewer\n\n{clients.END}after\n"
+    assert page.read_text() == f"before\n{TABLES.begin}\nnewer\n\n{TABLES.end}after\n"
 
 
 def test_each_example_is_a_design() -> None:

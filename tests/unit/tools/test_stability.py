@@ -1,5 +1,7 @@
 """Unstable verdicts are counted by design and row, and their share has a bound."""
 
+from pathlib import Path
+
 import pytest
 import stability
 from stability import bound, count, line, lines_of, table
@@ -50,3 +52,17 @@ def test_what_is_not_committed_cannot_be_counted(
 
     assert stability.main(["--rounds", "0"]) == 4
     assert "impl/plain/loop.py" in capsys.readouterr().err
+
+
+def test_a_first_round_counts_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No row was judged twice then, and a report that is cut is passed over."""
+    (tmp_path / "abc" / "000-plain").mkdir(parents=True)
+    (tmp_path / "abc" / "000-plain" / "report.jsonl").write_text('{"kind":"row"}\n')
+    monkeypatch.setattr(stability, "head", lambda: "abc")
+    before = stability.PAGE.read_text(encoding="utf-8")
+
+    assert stability.main(["--rounds", "0", "--out", str(tmp_path)]) == 0
+    assert "no row was judged twice on abc yet" in capsys.readouterr().err
+    assert stability.PAGE.read_text(encoding="utf-8") == before

@@ -14,7 +14,6 @@ from verdicts import (
     TABLE,
     VERDICTS,
     Place,
-    between,
     cell,
     cells_in,
     compared,
@@ -47,7 +46,7 @@ def row(name: str, verdict: str) -> RowResult:
 @pytest.mark.parametrize("design", DESIGNS)
 def test_it_counts_what_is_promised(design: str) -> None:
     """A row that came or went is seen here, not minutes later in a run of all rows."""
-    cells = cells_in(between(VERDICTS.read_text(encoding="utf-8"), TABLE))
+    cells = cells_in(TABLE.of(VERDICTS))
     counts = {place: len(ids) for place, ids in promised_rows().items() if place.design == design}
 
     assert {
@@ -57,9 +56,9 @@ def test_it_counts_what_is_promised(design: str) -> None:
 
 def test_the_readme_has_the_sum_of_each_family() -> None:
     """Its table is made of the page's, and no family is left out."""
-    cells = cells_in(between(VERDICTS.read_text(encoding="utf-8"), TABLE))
+    cells = cells_in(TABLE.of(VERDICTS))
 
-    assert between(README.read_text(encoding="utf-8"), FAMILIES) == families(cells)
+    assert FAMILIES.of(README) == families(cells)
 
 
 def test_a_cell_is_read_as_it_is_written() -> None:
