@@ -204,7 +204,7 @@ def judged_whole(
 def card_of(row: report.RowResult) -> str:
     """Write a row's red card, short, and without what is new in every run."""
     short = row.model_copy(update={"anomalies": row.anomalies[:1], "shrunk": [], "log": []})
-    again = f"upheld run --design {row.design} --only '@{row.id.partition('[')[0]}'"
+    again = f"upheld run --design {row.design} --only '@{row.scenario}'"
     card = report.card(short, again)
     return RUN_NAMES.sub("", card)
 

@@ -115,7 +115,7 @@ COMMANDS = {
     "report": Command(
         "reporting:show_reports",
         options.report_options,
-        "Show the report of a run, or several side by side: a table, Markdown, JSON, annotations.",
+        "Show the report of a run, or several side by side: as a table, a page, Markdown or JSON.",
     ),
     "judge": Command(
         "replay:judge_history",

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from upheld.cli.options import BESIDE
 from upheld.errors import MachineProblem, UsageProblem
-from upheld.reading import is_folder
-from upheld.report import matrix, read, table
+from upheld.report import file_of, matrix, read, table
 from upheld.report.annotations import annotations
 from upheld.report.markdown import markdown
 from upheld.report.matrix import Matrix
@@ -22,9 +21,8 @@ from upheld.ui.console import console
 def show_reports(arguments: argparse.Namespace) -> int:
     """Show reports in the format that is asked for; return 0, whatever they say."""
     known = catalogue.load()
-    promises = {each.id: each.promise for each in known.guarantees.values()}
-    files = [_file(path) for path in arguments.reports]
-    found = matrix([read(file) for file in files], promises)
+    files = [file_of(path) for path in arguments.reports]
+    found = matrix([read(file) for file in files], known.promises)
     if arguments.json:
         print(json.dumps(visible_data(_data(found)), indent=2))
     elif arguments.markdown:
@@ -38,10 +36,6 @@ def show_reports(arguments: argparse.Namespace) -> int:
     else:
         console().print(table(found))
     return 0
-
-
-def _file(path: Path) -> Path:
-    return path / "report.jsonl" if is_folder(path) else path
 
 
 def _written(asked: Path, reports: list[Path], text: str) -> Path:

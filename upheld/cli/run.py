@@ -32,8 +32,7 @@ from upheld.cli.machine import (
 from upheld.errors import ExitCode, MachineProblem, UsageProblem
 from upheld.protocol.limits import Limit
 from upheld.protocol.manifest import Manifest
-from upheld.reading import is_folder
-from upheld.report import RowResult, Summary, hints, matrix, read, table
+from upheld.report import RowResult, Summary, file_of, hints, matrix, read, table
 from upheld.runner.account import RunAccount
 from upheld.runner.choice import Choice
 from upheld.runner.lane import LanePlugin, Line, as_lane, is_lane
@@ -140,8 +139,7 @@ def new_limits(designs: Iterable[Manifest], baseline: Path) -> list[str]:
     Raises:
         UsageProblem: There is no such report.
     """
-    file = baseline / "report.jsonl" if is_folder(baseline) else baseline
-    known = read(file)[1].cannot
+    known = read(file_of(baseline))[1].cannot
     return [
         f"--strict: {design.name} cannot {limit.cannot} ({limit}), which the baseline did not say; "
         f"it takes away that {limit.promise}"
@@ -222,8 +220,8 @@ def ending(
     if as_json:
         print(json.dumps(visible_data(summary.model_dump(mode="json")), indent=2))
     else:
-        promises = {g.id: g.promise for g in found.guarantees.values()}
-        say.print(table(matrix([(account.choice.results, summary)], promises), summary.cannot))
+        judged = matrix([(account.choice.results, summary)], found.promises)
+        say.print(table(judged, summary.cannot))
         say.print(closing(summary, out, account.choice.results), markup=False)
         for hint in hints(account.choice.results):
             say.print(hint, markup=False)
@@ -297,7 +295,7 @@ def merge_reports(arguments: argparse.Namespace) -> int:
         print(json.dumps(visible_data(summary.model_dump(mode="json")), indent=2))
     else:
         say = console()
-        promises = {g.id: g.promise for g in catalogue.load().guarantees.values()}
-        say.print(table(matrix([(rows, summary)], promises), summary.cannot))
+        judged = matrix([(rows, summary)], catalogue.load().promises)
+        say.print(table(judged, summary.cannot))
         say.print(closing(summary, out, rows), markup=False)
     return int(summary.exit_code)

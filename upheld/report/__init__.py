@@ -14,7 +14,7 @@ from upheld.report.model import (
     median_seconds,
 )
 from upheld.report.table import COLOURS, table
-from upheld.report.writer import Writer, read
+from upheld.report.writer import Writer, file_of, read
 
 __all__ = [
     "COLOURS",
@@ -26,6 +26,7 @@ __all__ = [
     "card",
     "cpu_seconds",
     "exit_code",
+    "file_of",
     "hints",
     "junit",
     "matrix",

@@ -84,6 +84,16 @@ class RowResult(BaseModel):
         return self
 
     @property
+    def scenario(self) -> str:
+        """The id of its scenario, such as `G22.dies-after-a-commit`."""
+        return self.id.partition("[")[0]
+
+    @property
+    def has_card(self) -> bool:
+        """Whether a person has to see what happened: it is violated, or proves nothing."""
+        return self.verdict in {Verdict.VIOLATED, Verdict.INCONCLUSIVE, Verdict.HARNESS_ERROR}
+
+    @property
     def fails(self) -> bool:
         """Whether this row alone fails the run.
 

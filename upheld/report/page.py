@@ -21,7 +21,6 @@ from upheld.verdicts import Verdict
 
 MOST_CARDS: Final = 60  # the others are counted; report.jsonl has them
 LARGEST_PICTURE_BYTES: Final = 60_000
-WITH_CARD: Final = {Verdict.VIOLATED, Verdict.INCONCLUSIVE, Verdict.HARNESS_ERROR}
 
 
 class ScenarioText(NamedTuple):
@@ -150,11 +149,10 @@ def _results(found: Matrix, folders: tuple[Path, ...]) -> tuple[Mapping[str, lis
     results = defaultdict[str, list[Result]](list)
     cards = left_out = 0
     for row, report, column in found.judged:
-        wants_card = row.verdict in WITH_CARD
-        has_card = wants_card and cards < MOST_CARDS
+        has_card = row.has_card and cards < MOST_CARDS
         cards += has_card
-        left_out += wants_card and not has_card
-        results[row.id.partition("[")[0]].append(
+        left_out += row.has_card and not has_card
+        results[row.scenario].append(
             Result(
                 row=row,
                 column=column,

@@ -4,14 +4,17 @@ import errno
 import os
 from io import FileIO
 from pathlib import Path
+from typing import Final
 
 from pydantic import ValidationError
 from pydantic_core import to_json
 
 from upheld.errors import UsageProblem
-from upheld.reading import loaded, read_bytes
+from upheld.reading import is_folder, loaded, read_bytes
 from upheld.report.model import DEPTHS_SINCE, FORMAT, RowResult, Summary
 from upheld.text import visible_data
+
+NAME: Final = "report.jsonl"
 
 
 class Writer:
@@ -21,7 +24,7 @@ class Writer:
     """
 
     def __init__(self, out: Path) -> None:
-        self._file = FileIO(str(out / "report.jsonl"), "w", opener=_only_a_file)
+        self._file = FileIO(str(out / NAME), "w", opener=_only_a_file)
 
     def write(self, line: RowResult | Summary) -> None:
         """Append one whole line, or none.
@@ -45,6 +48,11 @@ class Writer:
 def _only_a_file(name: str, flags: int) -> int:
     """Open a file, and no link to one; a pipe without a reader is not waited for."""
     return os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+
+
+def file_of(path: Path) -> Path:
+    """Return the report that a path names, or the one in the folder that it names."""
+    return path / NAME if is_folder(path) else path
 
 
 def read(path: Path) -> tuple[list[RowResult], Summary]:

@@ -36,7 +36,6 @@ VERSIONS: Final = ("confluent-kafka", "pytest", "pytest-bdd", "pydantic", "kio",
 VIOLATED: Final = 1  # exit codes
 HARNESS_ERROR: Final = 3
 INTERRUPTED: Final = 130
-CARDS: Final = (Verdict.VIOLATED, Verdict.INCONCLUSIVE, Verdict.HARNESS_ERROR)
 
 
 class RunAccount:
@@ -89,8 +88,7 @@ class RunAccount:
 
     def report(self, result: RowResult, lane: int = 1) -> None:
         """Write and show a result, with a card if it is not as it should be."""
-        is_wrong = result.verdict in CARDS
-        if is_wrong:
+        if result.has_card:
             result.again = self._again(result)
         with held():
             self.writer.write(result)
@@ -116,14 +114,13 @@ class RunAccount:
             and not is_news
             and not result.narrowed,
         )
-        if is_wrong:
+        if result.has_card:
             self.progress.message(card(result, result.again))
 
     def _again(self, result: RowResult) -> str:
         """Return the command that repeats a row."""
         spec = self.choice.specs.get(result.design, result.design)
-        scenario = result.id.partition("[")[0]
-        chosen = f"--design {quote(spec)} --only '@{scenario}'{self.choice.narrowed}"
+        chosen = f"--design {quote(spec)} --only '@{result.scenario}'{self.choice.narrowed}"
         return f"{self.choice.again} {chosen} --seed {self.seed}"
 
     def why_to_stop(self, result: RowResult) -> str | None:
@@ -144,7 +141,13 @@ class RunAccount:
         An interrupt waits until both are written.
         """
         with held():
-            return self._close(broker, why)
+            summary = self._close(broker, why)
+            self.write_junit(summary)
+            return summary
+
+    def write_junit(self, summary: Summary) -> None:
+        """Write `junit.xml`."""
+        junit.write(self.out, self.choice.results, summary, self.errors)
 
     def _close(self, broker: str, why: str) -> Summary:
         self.progress.end()
@@ -202,7 +205,6 @@ class RunAccount:
         )
         self.writer.write(self.summary)
         self.writer.close()
-        junit.write(self.out, results, self.summary, self.errors)
         return self.summary
 
 

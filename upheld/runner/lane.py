@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from upheld.errors import Problem, UsageProblem
-from upheld.report import RowResult
+from upheld.report import RowResult, Summary
 from upheld.runner.choice import Choice
 from upheld.runner.lanes import VARIABLE
 from upheld.runner.plugin import Plugin
@@ -61,6 +61,9 @@ class LanePlugin(Plugin):
     def why_to_stop(self, _: RowResult) -> str | None:
         """Return the machine's problem alone: the options on stopping are the run's."""
         return self.problem
+
+    def write_junit(self, summary: Summary) -> None:
+        """Write nothing: the run writes one file for all lanes."""
 
     def report(self, result: RowResult, lane: int = 1) -> None:
         """Report the result to the run as well.

@@ -68,6 +68,11 @@ class Catalogue:
     sources: Mapping[str, str]  # file of an article -> its title
     tags: Mapping[str, str]  # tag without @ -> what it means
 
+    @property
+    def promises(self) -> Mapping[str, str]:
+        """Id of a guarantee -> its promise, in the order of the catalogue."""
+        return {guarantee.id: guarantee.promise for guarantee in self.guarantees.values()}
+
     @cached_property
     def by_id(self) -> Mapping[str, Scenario]:
         """Every scenario under its id."""
