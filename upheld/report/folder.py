@@ -26,6 +26,19 @@ LANES: Final = "lane-*"
 _HEAD_BYTES: Final = 16
 
 
+def named_in(folder: Path, name: str) -> Path | None:
+    """Return a file that a report names; None if it is no file of the report's folder.
+
+    A report may come from anywhere. No file above its folder is read, and none through a link.
+    """
+    path = folder / name
+    with suppress(OSError, ValueError):  # no system has a file of that name
+        is_kept = bool(name) and path.is_file() and not path.is_symlink()
+        if is_kept and path.resolve().is_relative_to(folder.resolve()):
+            return path
+    return None
+
+
 @contextmanager
 def locked(out: Path) -> Iterator[None]:
     """Keep every other run out of a folder, as long as this one writes there.

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from jinja2 import Environment, PackageLoader
 
 from upheld.reading import read_bytes
+from upheld.report.folder import named_in
 from upheld.report.matrix import Line, Matrix
 from upheld.report.model import RowResult
 from upheld.text import printable, visible
@@ -190,10 +191,8 @@ def _scenario(
 
 
 def _picture(folder: Path, row: RowResult) -> str:
-    """Return a URL that holds the drawing of a row; empty if it is missing, large or a link."""
-    path = folder / row.picture
-    if not row.picture or path.is_symlink() or not path.is_file():
-        return ""
-    if path.stat().st_size > LARGEST_PICTURE_BYTES:
+    """Return a URL that holds the drawing of a row; empty if it is large, or not in the folder."""
+    path = named_in(folder, row.picture)
+    if path is None or path.stat().st_size > LARGEST_PICTURE_BYTES:
         return ""
     return "data:image/svg+xml;base64," + base64.b64encode(read_bytes(path)).decode()

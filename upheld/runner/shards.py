@@ -21,7 +21,7 @@ from upheld.report import (
     median_seconds,
     read,
 )
-from upheld.report.folder import LOCK, locked
+from upheld.report.folder import LOCK, locked, named_in
 from upheld.spec.depths import Share, share_of
 from upheld.spec.selection import Rows
 from upheld.verdicts import Verdict
@@ -188,9 +188,9 @@ def _moved(row: RowResult, folder: Path, out: Path) -> RowResult:
     """
     places = {}
     for name in ("history", "picture"):
-        file = folder / getattr(row, name)
+        file = named_in(folder, getattr(row, name))
         places[name] = ""
-        if getattr(row, name) and file.is_file():
+        if file:
             places[name] = f"history/{file.name}"
             (out / "history").mkdir(exist_ok=True)
             shutil.copyfile(file, out / places[name])

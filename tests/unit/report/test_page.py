@@ -144,16 +144,19 @@ def test_nothing_is_loaded_from_anywhere(tmp_path: Path) -> None:
     assert not found.all("link")
 
 
-@pytest.mark.parametrize("how", ["missing", "link", "large"])
+@pytest.mark.parametrize("how", ["missing", "link", "large", "above"])
 def test_a_picture_that_is_none_of_the_run_is_left_out(tmp_path: Path, how: str) -> None:
     """The timeline in text stands instead."""
     (tmp_path / "other").write_text("a secret")
+    folder = tmp_path / "run"
+    folder.mkdir()
     if how == "link":
-        (tmp_path / "a.svg").symlink_to("other")
+        (folder / "a.svg").symlink_to("../other")
     elif how == "large":
-        (tmp_path / "a.svg").write_bytes(b"x" * (LARGEST_PICTURE_BYTES + 1))
+        (folder / "a.svg").write_bytes(b"x" * (LARGEST_PICTURE_BYTES + 1))
+    name = "../other" if how == "above" else "a.svg"
 
-    found = shown([row(VIOLATED, picture="a.svg", timeline=["..!"])], folder=tmp_path)
+    found = shown([row(VIOLATED, picture=name, timeline=["..!"])], folder=folder)
 
     assert not found.all("img")
     assert "..!" in found.said
