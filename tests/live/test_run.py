@@ -148,7 +148,7 @@ def test_a_secured_cluster_is_judged_on(judged: Judged) -> None:
     assert json.loads(judged.end.stdout) == summary.model_dump(mode="json")
     assert (summary.broker.split()[0], summary.broker_why) == ("external", "--bootstrap is given")
     names = {file.name for file in judged.out.rglob("*") if file.is_file()}
-    assert names >= {"report.jsonl", "junit.xml", f"plain-{ROW_ID}.jsonl"}
+    assert names >= {"report.jsonl", "junit.xml", "index.html", f"plain-{ROW_ID}.jsonl"}
 
 
 def test_its_password_is_told_to_nobody(judged: Judged, secured: Secured) -> None:

@@ -23,6 +23,7 @@ from upheld.masking import KNOWN
 from upheld.protocol.manifest import Manifest
 from upheld.report import Writer
 from upheld.report.folder import locked
+from upheld.report.formats import FORMATS
 from upheld.stores import GIVEN
 from upheld.supervisor.environment import prepare
 from upheld.supervisor.interrupts import held
@@ -94,7 +95,8 @@ def begin_report(given: Path | None, out: Path) -> None:
         MachineProblem: The folder cannot be written.
     """
     try:
-        (out / "junit.xml").unlink(missing_ok=True)
+        for each in FORMATS.values():
+            (out / each.file).unlink(missing_ok=True)
         Writer(out).close()
     except OSError as error:
         raise MachineProblem(unusable(given, out, error)) from None

@@ -15,6 +15,7 @@ from upheld.spec.depths import DEPTHS
 SWEPT = ("ledger", "relay")  # the programs that a sweep has an input for
 MOST_REPEATS = 1000
 MOST_LANES = 64
+REPORTS = ("junit", "html", "markdown", "github", "json")  # the names of report.formats
 LARGEST_SEED = (1 << 63) - 1
 SHOWN_CHARS = 80
 BESIDE = Path("index.html")  # beside the report, unless --html names a file
@@ -229,6 +230,28 @@ def add_seed(to: argparse.ArgumentParser) -> None:
     )
 
 
+def reports(text: str) -> tuple[str, ...]:
+    """Return the names of formats, which commas separate; none of an empty text."""
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    for name in names:
+        if name not in REPORTS:
+            known = ", ".join(REPORTS)
+            raise argparse.ArgumentTypeError(f"{_short(name)} is none of {known}")
+    return names
+
+
+def add_reports(to: argparse.ArgumentParser) -> None:
+    """Add the option that says in which formats the report is written too."""
+    to.add_argument(
+        "--report",
+        metavar="LIST",
+        type=reports,
+        default=("junit", "html"),
+        help="what is made of the report, beside report.jsonl: names of "
+        f"{', '.join(REPORTS)}, with commas (default: junit,html)",
+    )
+
+
 def add_out(to: argparse.ArgumentParser, purpose: str) -> None:
     """Add the option that names the output folder."""
     to.add_argument("--out", metavar="FOLDER", type=place, help=purpose)
@@ -275,6 +298,7 @@ def run_options(to: argparse.ArgumentParser) -> None:
         "(default: a server of our own, from PATH)",
     )
     add_seed(to)
+    add_reports(to)
     to.add_argument(
         "--shard",
         metavar="K/N",
@@ -366,6 +390,7 @@ def merge_options(to: argparse.ArgumentParser) -> None:
         help="output folder of `run --shard K/N`",
     )
     add_out(to, "new or empty folder for the report, histories and logs (default: upheld-out/TIME)")
+    add_reports(to)
     to.add_argument(
         "--json", action="store_true", help="print the summary as JSON instead of the table"
     )
@@ -381,15 +406,15 @@ def report_options(to: argparse.ArgumentParser) -> None:
         help="output folder of a run, or its report.jsonl; of several, what differs comes first",
     )
     as_what = to.add_mutually_exclusive_group()
-    as_what.add_argument(
-        "--markdown", action="store_true", help="print Markdown, with the cards of what failed"
-    )
-    as_what.add_argument(
-        "--github",
-        action="store_true",
-        help="print a workflow command of GitHub Actions for each row that failed",
-    )
-    as_what.add_argument("--json", action="store_true", help="print JSON")
+    for name, purpose in {
+        "markdown": "print Markdown, with the cards of what failed",
+        "github": "print a workflow command of GitHub Actions for each row that failed",
+        "junit": "print JUnit's XML, as CI systems read it",
+        "json": "print JSON",
+    }.items():
+        as_what.add_argument(
+            f"--{name}", dest="format", action="store_const", const=name, help=purpose
+        )
     as_what.add_argument(
         "--html",
         metavar="FILE",

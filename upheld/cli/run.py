@@ -90,6 +90,7 @@ def run_designs(arguments: argparse.Namespace) -> int:
         fail_fast=arguments.fail_fast,
         max_seconds=arguments.max_seconds,
         max_memory_mb=arguments.max_memory_mb,
+        formats=arguments.report,
         new_limits=new_limits(designs, arguments.strict) if arguments.strict else [],
         narrowed=narrowed(request),
         specs={design.name: spec for design, spec in zip(designs, given(arguments), strict=True)},
@@ -289,13 +290,14 @@ def _parts(summary: Summary) -> Iterator[str]:
 
 def merge_reports(arguments: argparse.Namespace) -> int:
     """Make one report of several, and return the exit code of the whole."""
+    known = catalogue.load()
     out = arguments.out or out_folder()
-    rows, summary = merge(arguments.folders, out)
+    rows, summary = merge(arguments.folders, out, known, arguments.report)
     if arguments.json:
         print(json.dumps(visible_data(summary.model_dump(mode="json")), indent=2))
     else:
         say = console()
-        judged = matrix([(rows, summary)], catalogue.load().promises)
+        judged = matrix([(rows, summary)], known.promises)
         say.print(table(judged, summary.cannot))
         say.print(closing(summary, out, rows), markup=False)
     return int(summary.exit_code)

@@ -1,6 +1,5 @@
 """The report of a run: its lines, its table, its cards and its exit code."""
 
-from upheld.report import junit
 from upheld.report.card import card, versions
 from upheld.report.hints import hints
 from upheld.report.matrix import matrix
@@ -28,7 +27,6 @@ __all__ = [
     "exit_code",
     "file_of",
     "hints",
-    "junit",
     "matrix",
     "median_seconds",
     "read",

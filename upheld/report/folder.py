@@ -20,10 +20,14 @@ FILES: Final = {
     "report.jsonl": (b'{"kind":',),
     "sweep.jsonl": (b'{"',),
     "junit.xml": (b"<?xml", b"<testsuite"),
+    "index.html": (b"<!doctype html><!-- a report of upheld -->",),
+    "summary.md": (b"# Upheld: ",),
+    "annotations.txt": (b"::",),
+    "verdicts.json": (b'{\n  "columns": [',),
 }
 FOLDERS: Final = ("history", "logs")
 LANES: Final = "lane-*"
-_HEAD_BYTES: Final = 16
+_HEAD_BYTES: Final = 64
 
 
 def named_in(folder: Path, name: str) -> Path | None:
@@ -92,10 +96,18 @@ def _demand_ours(out: Path) -> None:
         mode = _mode(folder)
         if mode and not stat.S_ISDIR(mode):
             raise UsageProblem(f"{folder} is no folder of a run; {ELSEWHERE}.")
-    for name, beginnings in FILES.items():
-        mode = _mode(out / name)
-        if mode and not (stat.S_ISREG(mode) and _begins(out / name, beginnings)):
+    for name in FILES:
+        if not is_ours(out / name, name):
             raise UsageProblem(f"{out / name} was written by no run; {ELSEWHERE}.")
+
+
+def is_ours(path: Path, name: str) -> bool:
+    """Return whether a file may be written over as the one of that name in `FILES`.
+
+    That is so if a run wrote it, or nothing is there.
+    """
+    mode = _mode(path)
+    return not mode or (stat.S_ISREG(mode) and _begins(path, FILES[name]))
 
 
 def _mode(path: Path) -> int:

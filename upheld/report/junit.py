@@ -3,8 +3,8 @@
 A suite is a design, and a case is a row: its class is the guarantee, its name the row's id.
 """
 
+import io
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Final
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
@@ -14,31 +14,30 @@ from upheld.report.model import RowResult, Summary
 from upheld.text import printable
 from upheld.verdicts import Verdict
 
-NAME: Final = "junit.xml"
 RUN: Final = "the run"  # the name of a case for what is of no row
 
 Result = Failure | Error | Skipped
 
 
-def write(out: Path, rows: Iterable[RowResult], summary: Summary, errors: Iterable[str]) -> None:
-    """Write `junit.xml` into a folder.
+def text(reports: Iterable[tuple[list[RowResult], Summary]], errors: Iterable[str]) -> str:
+    """Return the text of `junit.xml`.
 
     Args:
-        out: The folder of the run.
-        rows: The rows that were judged.
-        summary: The end of the run.
+        reports: The rows and the summary of each report.
         errors: What failed outside of all rows.
     """
     whole = JUnitXml("upheld")
-    found = list(rows)
-    for design in summary.chosen:
-        whole.append(_suite(design, found, summary))
+    for rows, summary in reports:
+        for design in summary.chosen:
+            whole.append(_suite(design, rows, summary))
     if broken := [_broken(text) for text in errors]:
         suite = TestSuite(RUN)
         suite.add_testcases(broken)
         whole.append(suite)
     whole.update_statistics()
-    whole.write(str(out / NAME), pretty=True)
+    written = io.BytesIO()
+    whole.write(written, pretty=True)
+    return written.getvalue().decode()
 
 
 def _suite(design: str, rows: Iterable[RowResult], summary: Summary) -> TestSuite:

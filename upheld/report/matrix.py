@@ -83,6 +83,11 @@ class Matrix:
         """The rows of all reports, in their order."""
         return tuple(each.row for each in self.judged)
 
+    def reports(self) -> Iterator[tuple[list[RowResult], Summary]]:
+        """Go through the rows and the summary of each report."""
+        for number, summary in enumerate(self.summaries):
+            yield [each.row for each in self.judged if each.report == number], summary
+
     def head(self, column: Column) -> str:
         """Return the head of a column: with version and date, if there are several runs."""
         if len(self.summaries) == 1:
@@ -115,6 +120,25 @@ def matrix(
         lines.sort(key=lambda line: not line.differs)
     summaries = tuple(summary for _, summary in reports)
     return Matrix(tuple(columns), tuple(lines), tuple(judged), summaries)
+
+
+def as_data(found: Matrix) -> dict[str, object]:
+    """Return a matrix as lists and tables, for JSON."""
+    return {
+        "columns": [column._asdict() for column in found.columns],
+        "guarantees": list(_lines_as_data(found)),
+    }
+
+
+def _lines_as_data(found: Matrix) -> Iterator[dict[str, object]]:
+    for line in found.lines:
+        cells = [dict(cell.verdicts) if cell else None for cell in line.cells]
+        yield {
+            "id": line.guarantee,
+            "promise": line.promise,
+            "differs": line.differs,
+            "verdicts": cells,
+        }
 
 
 def _cells(rows: Iterable[RowResult]) -> Mapping[str, Cell]:

@@ -17,43 +17,12 @@ from upheld.reading import read_bytes
 from upheld.report.folder import named_in
 from upheld.report.matrix import Line, Matrix
 from upheld.report.model import RowResult
+from upheld.report.texts import GuaranteeText, ScenarioText
 from upheld.text import printable, visible
 from upheld.verdicts import Verdict
 
 MOST_CARDS: Final = 60  # the others are counted; report.jsonl has them
 LARGEST_PICTURE_BYTES: Final = 60_000
-
-
-class ScenarioText(NamedTuple):
-    """A scenario as its feature has it.
-
-    Attributes:
-        id: Such as `G22.dies-after-a-commit`.
-        name: Its claim.
-        file: The path of the feature, below `features`.
-        steps: Its sentences, each with its keyword, and the lines of their tables.
-    """
-
-    id: str
-    name: str
-    file: str
-    steps: tuple[str, ...]
-
-
-class GuaranteeText(NamedTuple):
-    """A guarantee as the catalogue has it.
-
-    Attributes:
-        family: The name of its family.
-        meaning: What the family is about.
-        source: The article and the section that document it; empty if it goes beyond them.
-        scenarios: Its scenarios, in the order of the features.
-    """
-
-    family: str
-    meaning: str
-    source: str
-    scenarios: tuple[ScenarioText, ...]
 
 
 @dataclass(frozen=True)

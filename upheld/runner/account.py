@@ -21,10 +21,11 @@ from upheld.report import (
     card,
     cpu_seconds,
     exit_code,
-    junit,
+    matrix,
     median_seconds,
     versions,
 )
+from upheld.report.formats import Shown, write_all
 from upheld.runner.choice import Choice
 from upheld.supervisor.host import Memory
 from upheld.supervisor.interrupts import held
@@ -136,18 +137,20 @@ class RunAccount:
         return None
 
     def close(self, broker: str, why: str) -> Summary:
-        """Write the summary, which ends the report, and `junit.xml`; return the summary.
+        """Write the summary, which ends the report, and its other formats; return the summary.
 
-        An interrupt waits until both are written.
+        An interrupt waits until all are written.
         """
         with held():
             summary = self._close(broker, why)
-            self.write_junit(summary)
+            self.write_formats(summary)
             return summary
 
-    def write_junit(self, summary: Summary) -> None:
-        """Write `junit.xml`."""
-        junit.write(self.out, self.choice.results, summary, self.errors)
+    def write_formats(self, summary: Summary) -> None:
+        """Write the report in the formats that the run was asked for."""
+        known = self.choice.catalogue
+        found = matrix([(self.choice.results, summary)], known.promises)
+        write_all(self.choice.formats, Shown(found, known, [self.out], self.errors))
 
     def _close(self, broker: str, why: str) -> Summary:
         self.progress.end()

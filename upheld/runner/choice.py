@@ -28,6 +28,7 @@ class Choice:
     max_seconds: float | None = None
     max_memory_mb: int | None = None
     new_limits: list[str] = field(default_factory=list)  # that --strict does not accept
+    formats: tuple[str, ...] = ("junit", "html")  # that the report is also written in
     again: str = "upheld run"
     narrowed: str = ""  # the options on programs and modes, as they are typed
     specs: dict[str, str] = field(default_factory=dict)  # design -> how the user named it

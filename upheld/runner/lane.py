@@ -62,8 +62,8 @@ class LanePlugin(Plugin):
         """Return the machine's problem alone: the options on stopping are the run's."""
         return self.problem
 
-    def write_junit(self, summary: Summary) -> None:
-        """Write nothing: the run writes one file for all lanes."""
+    def write_formats(self, summary: Summary) -> None:
+        """Write nothing: the run writes its report for all lanes."""
 
     def report(self, result: RowResult, lane: int = 1) -> None:
         """Report the result to the run as well.

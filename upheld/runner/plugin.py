@@ -356,10 +356,10 @@ class Plugin(RunAccount):
 
     @pytest.hookimpl(wrapper=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
-        """Write the summary and `junit.xml`, and set the exit code.
+        """Write the report to its end, and set the exit code.
 
         This is the first thing at the end: a user who interrupts once may do it again, and that
-        cuts neither of the two.
+        cuts nothing of it.
         """
         with held():
             session.exitstatus = self.finish().exit_code

@@ -17,11 +17,13 @@ from upheld.report import (
     Writer,
     cpu_seconds,
     exit_code,
-    junit,
+    matrix,
     median_seconds,
     read,
 )
 from upheld.report.folder import LOCK, locked, named_in
+from upheld.report.formats import Shown, write_all
+from upheld.spec.catalogue import Catalogue
 from upheld.spec.depths import Share, share_of
 from upheld.spec.selection import Rows
 from upheld.verdicts import Verdict
@@ -71,10 +73,18 @@ def shard(rows: Rows, asked: Share, seconds: Callable[[str, str], float]) -> Row
     return chosen
 
 
-def merge(folders: Sequence[Path], out: Path) -> tuple[list[RowResult], Summary]:
+def merge(
+    folders: Sequence[Path], out: Path, known: Catalogue, formats: Iterable[str] = ("junit", "html")
+) -> tuple[list[RowResult], Summary]:
     """Make one report of those of all shards, in a new or empty folder.
 
     Histories and logs are copied.
+
+    Args:
+        folders: The output folders of the shards.
+        out: The folder.
+        known: What the rows were judged by.
+        formats: What is made of the report, beside `report.jsonl`.
 
     Raises:
         UsageProblem: A report is missing, cut off, partial, or of no shard; or they do not fit
@@ -99,6 +109,8 @@ def merge(folders: Sequence[Path], out: Path) -> tuple[list[RowResult], Summary]
         _demand_empty(out)
         merged = [_moved(row, folder, out) for (folder, _), row in rows.items()]
         whole = _write(merged, summaries, out)
+        found = matrix([(merged, whole)], known.promises)
+        write_all(formats, Shown(found, known, [out]))
     return merged, whole
 
 
@@ -115,7 +127,6 @@ def _write(merged: list[RowResult], summaries: dict[Path, Summary], out: Path) -
         writer.write(row)
     writer.write(whole)
     writer.close()
-    junit.write(out, merged, whole, [])
     return whole
 
 

@@ -42,6 +42,7 @@ def runs(tmp_path: Path) -> tuple[str, str]:
     [
         ("--markdown", "# Upheld: 1 violated, 1 upheld"),
         ("--github", "::error title=violated G22"),
+        ("--junit", "<?xml"),
         ("--json", "{"),
     ],
 )
@@ -106,6 +107,19 @@ def test_a_page_is_written_through_no_link(
     assert main(["report", runs[0], "--html"]) == 4
     assert "is a link" in capsys.readouterr().err
     assert foreign.read_text() == "kept"
+
+
+def test_a_page_is_written_over_a_page_of_a_report_alone(
+    runs: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is made again as often as asked, and no other file is lost to it."""
+    mine = tmp_path / "mine.html"
+    mine.write_text("<!doctype html>")
+
+    assert main(["report", runs[0], "--html", str(mine)]) == 4
+    assert "is no page of a report" in capsys.readouterr().err
+    assert mine.read_text() == "<!doctype html>"
+    assert [main(["report", runs[0], "--html"]) for _ in range(2)] == [0, 0]
 
 
 def test_a_page_without_a_place_is_one_sentence(

@@ -1,6 +1,5 @@
 """`junit.xml` shows a CI system what each row came to, and why."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,10 +29,9 @@ def row(verdict: Verdict, **changes: Any) -> RowResult:
     )
 
 
-def written(tmp_path: Path, *rows: RowResult, **changes: Any) -> JUnitXml:
+def written(*rows: RowResult, **changes: Any) -> JUnitXml:
     """Write the file, and return it as a reader of such files has it."""
-    junit.write(tmp_path, rows, summary(**changes), [])
-    return JUnitXml.fromfile(str(tmp_path / "junit.xml"))
+    return JUnitXml.fromstring(junit.text([(list(rows), summary(**changes))], []).encode())
 
 
 def only_case(found: JUnitXml) -> TestCase:
@@ -59,10 +57,10 @@ def only_case(found: JUnitXml) -> TestCase:
     ids=lambda value: value.verdict.value if isinstance(value, RowResult) else "",
 )
 def test_each_verdict_but_upheld_has_its_element(
-    tmp_path: Path, judged: RowResult, kind: str, message: str
+    judged: RowResult, kind: str, message: str
 ) -> None:
     """A known failure fails no gate, unless it is upheld."""
-    found = written(tmp_path, judged)
+    found = written(judged)
 
     case = only_case(found)
     (result,) = case.result
@@ -71,26 +69,26 @@ def test_each_verdict_but_upheld_has_its_element(
     assert counts == dict.fromkeys(counts, 0) | {kind: 1}
 
 
-def test_a_passed_case_has_no_element(tmp_path: Path) -> None:
+def test_a_passed_case_has_no_element() -> None:
     """It is named as its row, in the class of its guarantee."""
-    found = written(tmp_path, row(Verdict.UPHELD))
+    found = written(row(Verdict.UPHELD))
 
     case = only_case(found)
     assert (case.classname, case.name, case.time) == ("G1", "G1.a[ledger-exactly_once]", 1.5)
     assert (found.tests, case.result) == (1, [])
 
 
-def test_a_failure_holds_the_card(tmp_path: Path) -> None:
+def test_a_failure_holds_the_card() -> None:
     """A reader of the CI system needs no other file to see it and to repeat it."""
-    (failure,) = only_case(written(tmp_path, row(Verdict.VIOLATED))).result
+    (failure,) = only_case(written(row(Verdict.VIOLATED))).result
 
     assert failure.text.startswith("VIOLATED  G1.a[ledger-exactly_once]  mine")
     assert failure.text.endswith("again     upheld run --only @G1.a")
 
 
-def test_a_suite_says_what_was_judged_on_what(tmp_path: Path) -> None:
+def test_a_suite_says_what_was_judged_on_what() -> None:
     """The properties are those that a second run needs."""
-    (suite,) = written(tmp_path, row(Verdict.UPHELD))
+    (suite,) = written(row(Verdict.UPHELD))
 
     assert {each.name: each.value for each in suite.properties()} == {
         "seed": "7",
@@ -101,20 +99,20 @@ def test_a_suite_says_what_was_judged_on_what(tmp_path: Path) -> None:
     }
 
 
-def test_repetitions_have_names_of_their_own(tmp_path: Path) -> None:
+def test_repetitions_have_names_of_their_own() -> None:
     """Two cases of one name would be one for many readers."""
     rows = [row(Verdict.UPHELD, repetition=number) for number in range(2)]
 
-    (suite,) = written(tmp_path, *rows, repeat=2)
+    (suite,) = written(*rows, repeat=2)
 
     assert [case.name.rpartition(" ")[2] for case in suite] == ["#1", "#2"]
 
 
-def test_what_failed_outside_of_all_rows_is_an_error(tmp_path: Path) -> None:
+def test_what_failed_outside_of_all_rows_is_an_error() -> None:
     """The last line of a traceback is its message."""
-    junit.write(tmp_path, [], summary(), ["Traceback\n  somewhere\nOSError: no space"])
+    written = junit.text([([], summary())], ["Traceback\n  somewhere\nOSError: no space"])
 
-    found = JUnitXml.fromfile(str(tmp_path / "junit.xml"))
+    found = JUnitXml.fromstring(written.encode())
     *_, suite = found
     (case,) = suite
     assert (found.errors, case.result[0].message) == (1, "OSError: no space")

@@ -66,7 +66,7 @@ class Run:
 
     def __init__(self, folder: Path, sin: Any = None, **options: Any) -> None:
         scenario = SimpleNamespace(rows=[SimpleNamespace(id=row) for row in ROWS])
-        catalogue: Any = SimpleNamespace(by_id={"G1": scenario}, guarantees={})
+        catalogue: Any = SimpleNamespace(by_id={"G1": scenario}, guarantees={}, promises={})
         designs: Any = [
             SimpleNamespace(name=name, version="1", sin=sin, cannot=()) for name in ("one", "two")
         ]
@@ -84,7 +84,7 @@ class Run:
 def test_every_row_is_judged_once_and_the_report_is_whole(tmp_path: Path) -> None:
     """Each row of two designs is judged once in two lanes.
 
-    There is one summary and one junit.xml, and histories are found from the report's folder.
+    There is one summary and one file of each format, and histories are found from the report's folder.
     """
     run = Run(tmp_path, repeat=2)
 
@@ -100,6 +100,7 @@ def test_every_row_is_judged_once_and_the_report_is_whole(tmp_path: Path) -> Non
     )
     assert {row.history.partition("/")[0] for row in rows} <= {"lane-1", "lane-2"}
     assert len(list(ET.parse(tmp_path / "junit.xml").iter("testcase"))) == 16
+    assert len(list(tmp_path.rglob("index.html"))) == 1
     said = run.said.getvalue().splitlines()
     assert "upheld 0.1.0, seed 7, 2 lanes, each on broker no 1 (a test)" in said
     assert said.count("upheld: something boots [now] …") == 2

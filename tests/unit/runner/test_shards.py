@@ -9,6 +9,7 @@ from upheld.cli import main
 from upheld.errors import UsageProblem
 from upheld.report import FORMAT, RowResult, Summary, Writer, read
 from upheld.runner.shards import merge, shard
+from upheld.spec import catalogue
 from upheld.spec.depths import Share
 from upheld.verdicts import Anomaly, Reason, Verdict
 
@@ -16,6 +17,7 @@ SECONDS = st.dictionaries(
     st.text("abcdef", min_size=1, max_size=4), st.floats(0, 100), min_size=4, max_size=40
 )
 
+KNOWN = catalogue.load()
 REPORTS = Path(__file__).parents[2] / "data" / "reports"  # one of each format that was
 
 
@@ -131,7 +133,7 @@ def test_two_shards_are_one_report(shards: list[Path], tmp_path: Path) -> None:
 
     The order in which they are named changes no row.
     """
-    rows, summary = merge(shards, tmp_path / "out")
+    rows, summary = merge(shards, tmp_path / "out", KNOWN)
 
     assert read(tmp_path / "out" / "report.jsonl") == (rows, summary)
     assert [each.id for each in rows] == ["G1.x", "G1.y", "G1.z"]
@@ -146,6 +148,7 @@ def test_two_shards_are_one_report(shards: list[Path], tmp_path: Path) -> None:
         assert (tmp_path / "out" / each.history).read_text() == each.id
     assert (tmp_path / "out" / "logs" / "shard-2" / "broker.log").read_text() == "of 2/2"
     assert (tmp_path / "out" / "junit.xml").read_text().count("<testcase ") == 3
+    assert "plain" in (tmp_path / "out" / "index.html").read_text()
 
 
 @pytest.mark.parametrize(
@@ -162,7 +165,7 @@ def test_the_exit_code_is_that_of_the_whole(tmp_path: Path, verdict: Verdict, co
     first = written(tmp_path / "a", "1/2", [row("G1.x")])
     second = written(tmp_path / "b", "2/2", [row("G1.y", verdict)])
 
-    assert merge([first, second], tmp_path / "out")[1].exit_code == code
+    assert merge([first, second], tmp_path / "out", KNOWN)[1].exit_code == code
     assert main(["merge", str(second), str(first), "--out", str(tmp_path / "again")]) == code
 
 
@@ -171,7 +174,7 @@ def test_a_limit_that_one_shard_broke_fails_the_whole(tmp_path: Path) -> None:
     first = written(tmp_path / "a", "1/2", [row("G1.x")], limits_broken=["9 s of at most 5 s"])
     second = written(tmp_path / "b", "2/2", [row("G1.y")])
 
-    summary = merge([first, second], tmp_path / "out")[1]
+    summary = merge([first, second], tmp_path / "out", KNOWN)[1]
 
     assert (summary.exit_code, summary.limits_broken) == (1, ["9 s of at most 5 s"])
 
@@ -203,7 +206,7 @@ def test_what_does_not_fit_together_is_refused(
     second = written(tmp_path / "b", "2/2", [row("G1.y")], **changes)
 
     with pytest.raises(UsageProblem) as refused:
-        merge([first, second], tmp_path / "out")
+        merge([first, second], tmp_path / "out", KNOWN)
 
     assert says in str(refused.value)
     assert not (tmp_path / "out").exists()
@@ -214,7 +217,7 @@ def test_a_shard_that_is_missing_is_named(tmp_path: Path) -> None:
     only = written(tmp_path / "a", "2/3", [row("G1.x")])
 
     with pytest.raises(UsageProblem, match=r"These shards are missing: 1/3, 3/3\."):
-        merge([only], tmp_path / "out")
+        merge([only], tmp_path / "out", KNOWN)
 
 
 def test_a_row_in_two_shards(tmp_path: Path) -> None:
@@ -223,7 +226,7 @@ def test_a_row_in_two_shards(tmp_path: Path) -> None:
     second = written(tmp_path / "b", "2/2", [row("G1.x")])
 
     with pytest.raises(UsageProblem, match=r"G1\.x of plain is in two of the reports"):
-        merge([first, second], tmp_path / "out")
+        merge([first, second], tmp_path / "out", KNOWN)
 
 
 @pytest.mark.parametrize(
@@ -234,7 +237,7 @@ def test_a_damaged_report(shards: list[Path], tmp_path: Path, content: str) -> N
     (shards[1] / "report.jsonl").write_text(content)
 
     with pytest.raises(UsageProblem, match=r"b/report\.jsonl"):
-        merge(shards, tmp_path / "out")
+        merge(shards, tmp_path / "out", KNOWN)
 
 
 def test_nothing_is_overwritten(shards: list[Path], tmp_path: Path) -> None:
@@ -243,7 +246,7 @@ def test_nothing_is_overwritten(shards: list[Path], tmp_path: Path) -> None:
     (tmp_path / "out" / "mine").write_text("kept")
 
     with pytest.raises(UsageProblem, match="is not empty, and nothing is overwritten"):
-        merge(shards, tmp_path / "out")
+        merge(shards, tmp_path / "out", KNOWN)
 
     assert [file.name for file in (tmp_path / "out").iterdir()] == ["mine"]
 

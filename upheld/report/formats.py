@@ -1,0 +1,86 @@
+"""The formats that a report is shown in, each for another reader."""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from upheld.report import junit
+from upheld.report.annotations import annotations
+from upheld.report.markdown import markdown
+from upheld.report.matrix import Matrix, as_data
+from upheld.report.page import page
+from upheld.report.texts import texts
+from upheld.spec.catalogue import Catalogue
+from upheld.text import visible_data
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Reports, and what a format needs beside them.
+
+    Attributes:
+        found: The matrix of the reports.
+        known: What they were judged by.
+        folders: The output folder of each.
+        errors: What failed outside of all rows.
+    """
+
+    found: Matrix
+    known: Catalogue
+    folders: Sequence[Path]
+    errors: Sequence[str] = ()
+
+
+class Format(NamedTuple):
+    """One format.
+
+    Attributes:
+        file: The file that a run writes it to, beside its `report.jsonl`.
+        text: Returns the text of that file.
+    """
+
+    file: str
+    text: Callable[[Shown], str]
+
+
+def _junit(shown: Shown) -> str:
+    return junit.text(shown.found.reports(), shown.errors)
+
+
+def _page(shown: Shown) -> str:
+    return page(shown.found, dict(texts(shown.known)), shown.folders)
+
+
+def _markdown(shown: Shown) -> str:
+    return markdown(shown.found)
+
+
+def _annotations(shown: Shown) -> str:
+    return "".join(f"{line}\n" for line in annotations(shown.found.rows))
+
+
+def _json(shown: Shown) -> str:
+    return json.dumps(visible_data(as_data(shown.found)), indent=2) + "\n"
+
+
+# The names are those of `--report`; `upheld.report.folder.FILES` says how each file begins.
+FORMATS: Final = {
+    "junit": Format("junit.xml", _junit),
+    "html": Format("index.html", _page),
+    "markdown": Format("summary.md", _markdown),
+    "github": Format("annotations.txt", _annotations),
+    "json": Format("verdicts.json", _json),
+}
+
+
+def write_all(names: Iterable[str], shown: Shown) -> None:
+    """Write the report of one run into its folder, in each of these formats.
+
+    Raises:
+        OSError: A file cannot be written.
+    """
+    for name in names:
+        to = shown.folders[0] / FORMATS[name].file
+        to.write_text(FORMATS[name].text(shown), encoding="utf-8")
