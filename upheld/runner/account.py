@@ -137,7 +137,7 @@ class RunAccount:
         return None
 
     def close(self, broker: str, why: str) -> Summary:
-        """Write the summary, which ends the report, and its other formats; return the summary.
+        """Write the summary, which ends the report, and the other formats; return it.
 
         An interrupt waits until all are written.
         """

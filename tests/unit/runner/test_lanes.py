@@ -84,7 +84,8 @@ class Run:
 def test_every_row_is_judged_once_and_the_report_is_whole(tmp_path: Path) -> None:
     """Each row of two designs is judged once in two lanes.
 
-    There is one summary and one file of each format, and histories are found from the report's folder.
+    There is one summary and one file of each format. Histories are found from the folder of the
+    report.
     """
     run = Run(tmp_path, repeat=2)
 
