@@ -15,7 +15,7 @@ from upheld.spec.depths import DEPTHS
 SWEPT = ("ledger", "relay")  # the programs that a sweep has an input for
 MOST_REPEATS = 1000
 MOST_LANES = 64
-REPORTS = ("junit", "html", "markdown", "github", "json")  # the names of report.formats
+REPORTS = ("junit", "html", "markdown", "github", "json", "messages")  # the names of report.formats
 LARGEST_SEED = (1 << 63) - 1
 SHOWN_CHARS = 80
 BESIDE = Path("index.html")  # beside the report, unless --html names a file
@@ -411,6 +411,7 @@ def report_options(to: argparse.ArgumentParser) -> None:
         "github": "print a workflow command of GitHub Actions for each row that failed",
         "junit": "print JUnit's XML, as CI systems read it",
         "json": "print JSON",
+        "messages": "print Cucumber Messages, an envelope a line",
     }.items():
         as_what.add_argument(
             f"--{name}", dest="format", action="store_const", const=name, help=purpose

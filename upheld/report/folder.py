@@ -24,6 +24,7 @@ FILES: Final = {
     "summary.md": (b"# Upheld: ",),
     "annotations.txt": (b"::",),
     "verdicts.json": (b'{\n  "columns": [',),
+    "messages.ndjson": (b'{"meta": {"protocolVersion": ',),
 }
 FOLDERS: Final = ("history", "logs")
 LANES: Final = "lane-*"

@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from upheld.errors import UsageProblem
 from upheld.report import junit
 from upheld.report.annotations import annotations
 from upheld.report.markdown import markdown
 from upheld.report.matrix import Matrix, as_data
+from upheld.report.messages import ndjson
 from upheld.report.page import page
+from upheld.report.pictures import drawing
 from upheld.report.texts import texts
 from upheld.spec.catalogue import Catalogue
 from upheld.text import visible_data
@@ -65,6 +68,14 @@ def _json(shown: Shown) -> str:
     return json.dumps(visible_data(as_data(shown.found)), indent=2) + "\n"
 
 
+def _messages(shown: Shown) -> str:
+    reports = list(shown.found.reports())
+    if len(reports) > 1:
+        raise UsageProblem("Messages are of one run: name one report")
+    ((rows, summary),) = reports
+    return ndjson(rows, summary, shown.known.features, lambda row: drawing(shown.folders[0], row))
+
+
 # The names are those of `--report`; `upheld.report.folder.FILES` says how each file begins.
 FORMATS: Final = {
     "junit": Format("junit.xml", _junit),
@@ -72,6 +83,7 @@ FORMATS: Final = {
     "markdown": Format("summary.md", _markdown),
     "github": Format("annotations.txt", _annotations),
     "json": Format("verdicts.json", _json),
+    "messages": Format("messages.ndjson", _messages),
 }
 
 

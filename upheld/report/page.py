@@ -13,16 +13,14 @@ from typing import Final, NamedTuple
 
 from jinja2 import Environment, PackageLoader
 
-from upheld.reading import read_bytes
-from upheld.report.folder import named_in
 from upheld.report.matrix import Line, Matrix
 from upheld.report.model import RowResult
+from upheld.report.pictures import drawing
 from upheld.report.texts import GuaranteeText, ScenarioText
 from upheld.text import printable, visible
 from upheld.verdicts import Verdict
 
 MOST_CARDS: Final = 60  # the others are counted; report.jsonl has them
-LARGEST_PICTURE_BYTES: Final = 60_000
 
 
 @dataclass(frozen=True)
@@ -160,8 +158,6 @@ def _scenario(
 
 
 def _picture(folder: Path, row: RowResult) -> str:
-    """Return a URL that holds the drawing of a row; empty if it is large, or not in the folder."""
-    path = named_in(folder, row.picture)
-    if path is None or path.stat().st_size > LARGEST_PICTURE_BYTES:
-        return ""
-    return "data:image/svg+xml;base64," + base64.b64encode(read_bytes(path)).decode()
+    """Return a URL that holds the drawing of a row; empty if there is none."""
+    svg = drawing(folder, row)
+    return "data:image/svg+xml;base64," + base64.b64encode(svg).decode() if svg else ""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple, cast
 
 from gherkin import parser_types as ast
+from gherkin.ast_builder import AstBuilder
 from gherkin.errors import ParserError
 from gherkin.parser import Parser
 from gherkin.pickles.compiler import (
@@ -22,6 +23,7 @@ from gherkin.pickles.compiler import (
     PickleArgumentDataTableRow,
     PickleStep,
 )
+from gherkin.stream.id_generator import IdGenerator
 
 from upheld.errors import UsageProblem
 from upheld.programs import PROGRAMS
@@ -105,6 +107,7 @@ class Feature:
 
     name: str
     file: str
+    text: str  # the whole file
     line: int
     tags: tuple[str, ...]
     promise: str
@@ -157,10 +160,24 @@ class Scenario:
 
 
 class ReadFeature(NamedTuple):
-    """A feature file that was read, and its scenarios."""
+    """A feature file that was read, and its scenarios.
+
+    Attributes:
+        feature: Its head.
+        scenarios: Its scenarios, in its order.
+        document: Its syntax tree, with the name that it has in reports.
+        pickles: The scenario of each row, with the cells filled in, in the order of the rows.
+    """
 
     feature: Feature
     scenarios: tuple[Scenario, ...]
+    document: GherkinDocumentWithURI
+    pickles: tuple[Pickle, ...]
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """The rows of all scenarios."""
+        return tuple(row for scenario in self.scenarios for row in scenario.rows)
 
 
 class _Node(NamedTuple):
@@ -176,9 +193,24 @@ def read_feature(path: Path, name: str) -> ReadFeature:
     Raises:
         UsageProblem: The file cannot be read, or holds no feature.
     """
-    text = read_text(path)
+    return parsed(read_text(path), name, path)
+
+
+def parsed(text: str, name: str, path: Path, ids: IdGenerator | None = None) -> ReadFeature:
+    """Parse the text of one feature file.
+
+    Args:
+        text: The text.
+        name: What findings and reports call the file.
+        path: The file, for a message that says what is wrong in it.
+        ids: The ids of the nodes and pickles; those of one file alone, if it is None.
+
+    Raises:
+        UsageProblem: The text holds no feature.
+    """
+    ids = ids or IdGenerator()
     try:
-        document = Parser().parse(text)
+        document = Parser(AstBuilder(ids)).parse(text)
     except ParserError as error:
         reason = (getattr(error, "errors", None) or [error])[0]
         raise UsageProblem(f"{path} is no feature: {' '.join(str(reason).split())}.") from None
@@ -188,15 +220,17 @@ def read_feature(path: Path, name: str) -> ReadFeature:
     nodes = list(_nodes(root["children"]))
     for node in nodes:
         _demand_words(path, node.scenario)
+    named = cast(GherkinDocumentWithURI, {**document, "uri": name})
     compiled: dict[str, list[Pickle]] = {}
-    for pickle in Compiler().compile(cast(GherkinDocumentWithURI, {**document, "uri": name})):
+    for pickle in Compiler(ids).compile(named):
         compiled.setdefault(pickle["astNodeIds"][0], []).append(pickle)
-    feature = _feature(root, name)
+    feature = _feature(root, name, text)
     scenarios = tuple(
         _scenario(node.scenario, feature, node.rule_tags, compiled.get(node.scenario["id"], []))
         for node in nodes
     )
-    return ReadFeature(feature, scenarios)
+    pickles = tuple(p for node in nodes for p in compiled.get(node.scenario["id"], []))
+    return ReadFeature(feature, scenarios, named, pickles)
 
 
 def _demand_words(path: Path, scenario: ast.Scenario) -> None:
@@ -210,12 +244,13 @@ def _demand_words(path: Path, scenario: ast.Scenario) -> None:
                 )
 
 
-def _feature(root: ast.Feature, name: str) -> Feature:
+def _feature(root: ast.Feature, name: str, text: str) -> Feature:
     promise, *labelled = _HEAD.split(" ".join(root["description"].split()))
     parts = {label: text.strip() for label, text in zip(labelled[::2], labelled[1::2], strict=True)}
     return Feature(
         name=root["name"],
         file=name,
+        text=text,
         line=root["location"]["line"],
         tags=_names(root["tags"]),
         promise=promise.strip(),

@@ -54,6 +54,16 @@ def test_each_format_is_printed(
     assert capsys.readouterr().out.startswith(begins)
 
 
+def test_messages_are_of_one_run(runs: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    """They are printed, an envelope a line; of two reports that is refused."""
+    assert main(["report", runs[0], "--messages"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert json.loads(lines[0])["meta"]["implementation"] == {"name": "upheld", "version": "0.1.0"}
+
+    assert main(["report", *runs, "--messages"]) == 4
+    assert "name one report" in capsys.readouterr().err
+
+
 def test_json_has_the_verdicts_by_column(
     runs: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:

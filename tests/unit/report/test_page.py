@@ -9,13 +9,9 @@ import pytest
 from reports import summary
 
 from upheld.report import RowResult, matrix
-from upheld.report.page import (
-    LARGEST_PICTURE_BYTES,
-    MOST_CARDS,
-    GuaranteeText,
-    ScenarioText,
-    page,
-)
+from upheld.report.page import MOST_CARDS, page
+from upheld.report.pictures import LARGEST_BYTES
+from upheld.report.texts import GuaranteeText, ScenarioText
 from upheld.verdicts import Anomaly, Verdict
 
 UPHELD, VIOLATED = Verdict.UPHELD, Verdict.VIOLATED
@@ -153,7 +149,7 @@ def test_a_picture_that_is_none_of_the_run_is_left_out(tmp_path: Path, how: str)
     if how == "link":
         (folder / "a.svg").symlink_to("../other")
     elif how == "large":
-        (folder / "a.svg").write_bytes(b"x" * (LARGEST_PICTURE_BYTES + 1))
+        (folder / "a.svg").write_bytes(b"x" * (LARGEST_BYTES + 1))
     name = "../other" if how == "above" else "a.svg"
 
     found = shown([row(VIOLATED, picture=name, timeline=["..!"])], folder=folder)
