@@ -8,14 +8,21 @@ import re
 from pathlib import Path
 
 import pytest
+from documents import fences
 
 from upheld import report
 from upheld.cli import EXIT_CODES, INTERRUPTED, parser
 from upheld.errors import MachineProblem, UsageProblem
+from upheld.families import Family
+from upheld.history import events
+from upheld.history.marks import Happening
+from upheld.programs import PROGRAMS
 from upheld.protocol.capabilities import Capability
 from upheld.protocol.limits import Limit
-from upheld.protocol.manifest import load
-from upheld.report import RowResult
+from upheld.protocol.manifest import load, shipped
+from upheld.protocol.messages import REPLIES_TO, REPLY, REQUEST, Message
+from upheld.report import RowResult, Summary
+from upheld.report.formats import FORMATS
 from upheld.spec import catalogue
 from upheld.spec.selection import rows_of_the_mutant
 from upheld.verdicts import Verdict
@@ -29,10 +36,8 @@ DOCUMENTS = sorted(
     ],
 )
 CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
-CALL = re.compile(r"(?:\bupheld|bootstrap\.py)[ \t]+(?P<command>[a-z]+)(?P<rest>[^`\n#]*)")
 OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 ROW = re.compile(r"^\| (\d+) \| (.+) \|$", re.MULTILINE)
-OTHER_PROGRAMS = {"tox"}  # bootstrap.py passes these on
 
 
 def commands() -> dict[str, argparse.ArgumentParser]:
@@ -53,42 +58,11 @@ def code_in(document: Path) -> list[str]:
     return CODE.findall(document.read_text(encoding="utf-8"))
 
 
-def calls() -> list[tuple[str, str, str]]:
-    """Return document, command and arguments of each command line in the documents."""
-    return [
-        (document.name, call["command"], call["rest"])
-        for document in DOCUMENTS
-        for code in code_in(document)
-        for call in CALL.finditer(code)
-    ]
-
-
-def test_every_command_that_is_written_exists() -> None:
-    """A reader types it and it runs."""
-    written = {(document, command) for document, command, _ in calls()}
-
-    assert len(written) >= len(commands())
-    assert {(d, c) for d, c in written if c not in commands() and c not in OTHER_PROGRAMS} == set()
-
-
 def test_every_command_is_written() -> None:
     """In the README's table, where people look for it, with its own purpose in it."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
 
     assert {name for name in commands() if f"| `upheld {name}" not in readme} == set()
-
-
-def test_every_option_in_a_command_line_is_an_option_of_that_command() -> None:
-    """`upheld smoke --seed` would be refused, so no document shows it."""
-    wrong = [
-        (document, command, option)
-        for document, command, rest in calls()
-        if command in commands()
-        for option in OPTION.findall(rest)
-        if option not in options_of(commands()[command])
-    ]
-
-    assert wrong == []
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
@@ -114,7 +88,7 @@ def test_the_table_of_exit_codes_is_the_code() -> None:
 
     Every code that is used is in the table.
     """
-    document = (ROOT / "docs" / "gate-your-own-design.md").read_text(encoding="utf-8")
+    document = (ROOT / "docs" / "reports.md").read_text(encoding="utf-8")
     table = {int(code): meaning.replace("`", "") for code, meaning in ROW.findall(document)}
 
     assert table == EXIT_CODES
@@ -159,9 +133,11 @@ def test_every_option_of_every_command_is_explained() -> None:
 
 def test_the_table_of_capabilities_is_the_protocol_s() -> None:
     """The page for designs lists each capability with its sentence in the code."""
-    page = (ROOT / "docs" / "gate-your-own-design.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "adapter.md").read_text(encoding="utf-8")
+    _, _, section = page.partition("## Capabilities\n")
+    table, _, _ = section.partition("\n## ")
 
-    assert re.findall(r"^   \| `(.+)` \| (.+) \|$", page, re.MULTILINE) == [
+    assert re.findall(r"^\| `(.+)` \| (.+) \|$", table, re.MULTILINE) == [
         (capability, capability.sentence) for capability in Capability
     ]
 
@@ -176,9 +152,94 @@ def test_the_red_card_is_of_a_row_that_its_design_is_judged_on() -> None:
 
 def test_the_table_of_limits_is_the_protocol_s() -> None:
     """The page for designs lists each limit, its promise, guarantees and link."""
-    page = (ROOT / "docs" / "gate-your-own-design.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "adapter.md").read_text(encoding="utf-8")
 
     for limit in Limit:
         ids = ", ".join(limit.guarantees)
         row = f"| [`{limit}`]({limit.link}) | {limit.cannot} | {limit.promise} | {ids} |"
         assert row in page
+
+
+def first_cells(page: str, heading: str) -> list[str]:
+    """Return the code in the first cells of the table that follows a text."""
+    _, _, rest = page.partition(heading)
+    table = re.search(r"(?:^\|.*\n)+", rest, re.MULTILINE)
+    assert table, heading
+    rows = table[0].splitlines()[2:]
+    return [word for row in rows for word in re.findall(r"`([^`]+)`", row.split("|")[1])]
+
+
+def reports_page() -> str:
+    """Return the text of the page on reports."""
+    return (ROOT / "docs" / "reports.md").read_text(encoding="utf-8")
+
+
+def test_the_page_on_reports_has_every_field_of_a_row_and_of_a_summary() -> None:
+    """A reader of `report.jsonl` finds each field, and no other one."""
+    page = reports_page()
+
+    assert set(first_cells(page, 'A row (`"kind"')) == set(RowResult.model_fields) - {"kind"}
+    assert set(first_cells(page, 'The summary (`"kind"')) == set(Summary.model_fields) - {"kind"}
+    assert f"of the summary is {report.FORMAT};" in page
+
+
+def test_the_page_on_reports_has_every_event_of_a_history() -> None:
+    """A reader of a history finds each kind of line."""
+    kinds = {str(each.model_fields["kind"].default) for each in events.Event.__subclasses__()}
+
+    assert set(first_cells(reports_page(), "## Histories")) == kinds
+
+
+def test_the_page_on_reports_has_every_format_and_verdict() -> None:
+    """The names and files are those of `--report`."""
+    page = reports_page()
+    rows = re.findall(r"^\| `(\w+)` \| `([\w.]+)` \|", page, re.MULTILINE)
+
+    assert dict(rows) == {name: each.file for name, each in FORMATS.items()}
+    assert set(first_cells(page, "## Verdicts")) == set(Verdict)
+
+
+def test_the_page_for_designs_has_every_program() -> None:
+    """The topics are those that `start` names."""
+    page = (ROOT / "docs" / "adapter.md").read_text(encoding="utf-8")
+    for program in PROGRAMS.values():
+        row = next(line for line in page.splitlines() if line.startswith(f"| `{program.name}` |"))
+        _, _, reads, writes, *_ = row.split("|")
+        inputs = [program.reads, *filter(None, [program.beside]), *program.others]
+        stages = [each.writes for each in program.stages]
+
+        assert re.findall(r"`(.+?)`", reads) == inputs
+        assert set(re.findall(r"`(.+?)`", writes)) == set(stages)
+
+
+def test_the_conversation_is_one() -> None:
+    """Each line is a message of the protocol, and each answer is one that is awaited."""
+    page = (ROOT / "docs" / "adapter.md").read_text(encoding="utf-8")
+    (talk,) = (each for each in fences(page) if each.note == "messages")
+    asked: type[Message] | None = None
+    for line in talk.text.splitlines():
+        if line.startswith("> "):
+            asked = type(REQUEST.validate_json(line[2:]))
+        else:
+            assert asked
+            assert type(REPLY.validate_json(line.removeprefix("< "))) in REPLIES_TO[asked]
+
+
+def test_the_page_on_faults_has_every_mark_under_its_family() -> None:
+    """A reader of a history finds how the fault was made that a mark is evidence of."""
+    page = (ROOT / "docs" / "faults.md").read_text(encoding="utf-8")
+    sections = dict(re.findall(r"^## (.+)\n((?:(?!^## ).*\n)*)", page, re.MULTILINE))
+    codes = {str(each) for each in Happening}
+    for family in (*Family, None):
+        title = family.value.capitalize() if family else "Marks that are no faults"
+        written = {word for word in re.findall(r"`([a-z-]+)`", sections[title]) if word in codes}
+
+        assert written == {str(each) for each in Happening if each.family is family}
+
+
+def test_the_number_of_wrong_designs_is_right() -> None:
+    """The page on limits says how many mistakes of its own the suite finds."""
+    page = (ROOT / "docs" / "what-an-upheld-does-not-prove.md").read_text(encoding="utf-8")
+    wrong = [name for name in shipped() if name.startswith("broken/")]
+
+    assert f"has {len(wrong)} wrong designs of its own today" in " ".join(page.split())
