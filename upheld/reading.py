@@ -5,6 +5,8 @@ read up to a limit of bytes, and a pipe up to a limit of seconds. Nesting has a 
 file that cannot be read is refused in one sentence, which names it.
 """
 
+import gzip
+import io
 import json
 import os
 import re
@@ -12,6 +14,7 @@ import select
 import stat
 import time
 import tomllib
+import zlib
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
@@ -26,6 +29,7 @@ MOST_LEVELS: Final = 200  # of lists and tables in one another; `from_json` has 
 MOST_PARTS: Final = 100  # of a dotted key
 SILENCE_S: Final = 5.0  # for which a pipe may say nothing
 _CHUNK_BYTES: Final = 1 << 20
+_GZIP: Final = b"\x1f\x8b"  # what a file that is compressed begins with
 _KEY_PART: Final = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
 # The time that tomllib takes for a key grows with the square of its parts.
 _LONG_KEY: Final = re.compile(
@@ -74,6 +78,25 @@ def read_bytes(path: Path, *, called: str = "", most: int = MOST_BYTES) -> bytes
     except ValueError as error:  # of a path that no system call takes
         reason = str(error)
     raise UsageProblem(f"{called} cannot be read: {reason}.") from None
+
+
+def read_unpacked(path: Path) -> bytes:
+    """Return the bytes of a file that a run wrote, which may be compressed by gzip.
+
+    Raises:
+        UsageProblem: It cannot be read, or is too large.
+    """
+    data = read_bytes(path)
+    if not data.startswith(_GZIP):
+        return data
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
+            found = packed.read(MOST_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise UsageProblem(f"{path} cannot be read: {_first_line(error)}.") from None
+    if len(found) > MOST_BYTES:
+        raise UsageProblem(f"{path} cannot be read: it has more than {MOST_BYTES} bytes.")
+    return found
 
 
 def read_text(path: Path, *, called: str = "", most: int = MOST_BYTES_BY_HAND) -> str:
@@ -198,5 +221,5 @@ def _too_deep() -> str:
     return f"it is nested more than {MOST_LEVELS} levels deep"
 
 
-def _first_line(error: ValueError) -> str:
+def _first_line(error: Exception) -> str:
     return str(error).split("\n", 1)[0].rstrip(".")

@@ -139,10 +139,7 @@ def ran(folder: Path, rows: dict[str, str], *options: str) -> dict[str, Judged]:
         check=False,
     )
     judged = report.read(out / "report.jsonl")[0]
-    return {
-        row.design: Judged(row, read(out / "history" / f"{row.design}-{row.id}.jsonl"))
-        for row in judged
-    }
+    return {row.design: Judged(row, read(out / row.history)) for row in judged}
 
 
 @pytest.fixture(scope="module")

@@ -104,7 +104,7 @@ class Command:
         return report.read_text().count("\n") if report.exists() else 0
 
     def _histories(self) -> int:
-        return len(list(self.out.glob("history/*.jsonl")))
+        return len(list(self.out.glob("history/*.jsonl*")))
 
 
 def left(temporary: Path) -> list[object]:
@@ -163,7 +163,7 @@ def test_nohup_is_obeyed(tmp_path: Path, bootstrap: str) -> None:
         *("run", *rows, "--bootstrap", bootstrap, "--out", "out"),
         ignored=signal.SIGHUP,
     )
-    run.until(lambda: list(run.out.glob("history/*.jsonl")))
+    run.until(lambda: list(run.out.glob("history/*.jsonl*")))
 
     run.process.send_signal(signal.SIGHUP)
     assert run.process.wait(DEADLINE_S) == 0

@@ -91,7 +91,7 @@ def outcome(claim: events.Claim, history: History) -> Outcome:
 def histories(runs: Iterable[Path]) -> Iterator[Path]:
     """Yield every history below the folders of runs, in the order of their names."""
     for run in runs:
-        yield from sorted(run.glob("**/history/*.jsonl"))
+        yield from sorted(run.glob("**/history/*.jsonl*"))
 
 
 def collect(runs: Iterable[Path], folder: Path, under_kib: float = inf) -> dict[str, Judged]:

@@ -4,6 +4,7 @@ A refusal is one sentence that names the file.
 """
 
 import ast
+import gzip
 import json
 import os
 import socket
@@ -20,7 +21,14 @@ from upheld import reading
 from upheld.brokers.properties import read_client_properties
 from upheld.errors import UsageProblem
 from upheld.protocol import manifest
-from upheld.reading import MOST_BYTES_BY_HAND, loaded, read_bytes, read_text, read_toml
+from upheld.reading import (
+    MOST_BYTES_BY_HAND,
+    loaded,
+    read_bytes,
+    read_text,
+    read_toml,
+    read_unpacked,
+)
 from upheld.report import read as read_report
 from upheld.spec import catalogue, durations, kills
 from upheld.spec.gherkin import read_feature
@@ -245,6 +253,7 @@ BY_THEMSELVES = {
     "brokers/node.py": "the log of the harness's own broker",
     "cli/__init__.py": "nothing: it opens /dev/null",
     "history/__init__.py": "a history, line by line",
+    "history/keeping.py": "a history that the run wrote just now",
     "injectors/clock.py": "/proc",
     "injectors/disk/watcher.py": "/proc",
     "masking.py": "a log, line by line",
@@ -265,6 +274,42 @@ BY_THEMSELVES = {
 }
 READS = {"read_text", "read_bytes", "loads", "load", "parse", "fromstring"}
 LIBRARIES = {"json", "tomllib", "pickle", "ET", "yaml", "csv", "marshal"}
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda data: data, ""),
+        (lambda data: data[:-12], "end-of-stream marker"),
+        (lambda data: data[:20] + b"xx" + data[22:], "cannot be read"),
+        (lambda data: data[:2] + bytes(30), "cannot be read"),
+    ],
+    ids=["whole", "cut", "damaged", "none"],
+)
+def test_a_compressed_file_is_read_or_refused(
+    tmp_path: Path, damage: Callable[[bytes], bytes], said: str
+) -> None:
+    """One sentence says that it is cut or damaged."""
+    path = tmp_path / "h.jsonl.gz"
+    path.write_bytes(damage(gzip.compress(b"a line\n" * 100)))
+
+    if said:
+        with pytest.raises(UsageProblem, match=said):
+            read_unpacked(path)
+    else:
+        assert read_unpacked(path) == b"a line\n" * 100
+
+
+def test_a_small_file_that_grows_without_end_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A limit holds for what comes of a compressed file too."""
+    monkeypatch.setattr("upheld.reading.MOST_BYTES", 1000)
+    path = tmp_path / "h.jsonl.gz"
+    path.write_bytes(gzip.compress(b"x" * 100_000))
+
+    with pytest.raises(UsageProblem, match="more than 1000 bytes"):
+        read_unpacked(path)
 
 
 def _readings(module: Path) -> Iterator[int]:

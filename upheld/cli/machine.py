@@ -22,7 +22,7 @@ from upheld.kafka.reading import Reading
 from upheld.masking import KNOWN
 from upheld.protocol.manifest import Manifest
 from upheld.report import Writer
-from upheld.report.folder import locked
+from upheld.report.folder import HISTORIES, locked
 from upheld.report.formats import FORMATS
 from upheld.stores import GIVEN
 from upheld.supervisor.environment import prepare
@@ -206,6 +206,7 @@ def opened_rig(
             out,
             seed,
             arguments.time_scale,
+            out / HISTORIES,
             stores,
         )
         opened.callback(rig.close)

@@ -300,6 +300,13 @@ def run_options(to: argparse.ArgumentParser) -> None:
     add_seed(to)
     add_reports(to)
     to.add_argument(
+        "--keep",
+        choices=("failed", "all"),
+        default="packed",
+        help="which histories stay as they are: those of rows that failed, and no others, or all "
+        "(default: those of rows that failed; the others are compressed)",
+    )
+    to.add_argument(
         "--shard",
         metavar="K/N",
         help=(

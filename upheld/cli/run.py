@@ -33,6 +33,7 @@ from upheld.errors import ExitCode, MachineProblem, UsageProblem
 from upheld.protocol.limits import Limit
 from upheld.protocol.manifest import Manifest
 from upheld.report import RowResult, Summary, file_of, hints, matrix, read, table
+from upheld.report.folder import HISTORIES
 from upheld.runner.account import RunAccount
 from upheld.runner.choice import Choice
 from upheld.runner.lane import LanePlugin, Line, as_lane, is_lane
@@ -91,6 +92,7 @@ def run_designs(arguments: argparse.Namespace) -> int:
         max_seconds=arguments.max_seconds,
         max_memory_mb=arguments.max_memory_mb,
         formats=arguments.report,
+        keep=arguments.keep,
         new_limits=new_limits(designs, arguments.strict) if arguments.strict else [],
         narrowed=narrowed(request),
         specs={design.name: spec for design, spec in zip(designs, given(arguments), strict=True)},
@@ -166,6 +168,8 @@ def judge_in_turn(
     plugin: Plugin | None = None
     try:
         with opened_rig(arguments, unprepared, out, say, stores) as rig:
+            if line:  # the lanes of a run keep their histories in one folder
+                rig.histories = out.parent / HISTORIES
             choice.again = f"upheld run --broker {rig.broker.kind}"
             plugin = LanePlugin(rig, choice, line) if line else Plugin(rig, choice, console=say)
             if not line:

@@ -12,7 +12,7 @@ from upheld.errors import UsageProblem
 from upheld.history import History
 from upheld.history.digest import digest_of
 from upheld.history.events import EVENT, AnyEvent, Begun, Ended
-from upheld.reading import read_bytes
+from upheld.reading import read_unpacked
 
 MOST_SHOWN: Final = 300  # characters
 
@@ -32,7 +32,7 @@ def recording(path: Path) -> Recording:
         UsageProblem: The file is missing, is no history, was cut before its verdict, or is not as
             it was written.
     """
-    data = read_bytes(path)
+    data = read_unpacked(path)
     if not data:
         raise UsageProblem(f"{path} is empty, so it is no history")
     try:

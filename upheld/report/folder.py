@@ -26,7 +26,8 @@ FILES: Final = {
     "verdicts.json": (b'{\n  "columns": [',),
     "messages.ndjson": (b'{"meta": {"protocolVersion": ',),
 }
-FOLDERS: Final = ("history", "logs")
+HISTORIES: Final = "history"
+FOLDERS: Final = (HISTORIES, "logs")
 LANES: Final = "lane-*"
 _HEAD_BYTES: Final = 64
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from functools import partial
 
+from upheld.history.keeping import Keep
 from upheld.protocol.manifest import Manifest
 from upheld.report import RowResult
 from upheld.spec import durations
@@ -29,6 +30,7 @@ class Choice:
     max_memory_mb: int | None = None
     new_limits: list[str] = field(default_factory=list)  # that --strict does not accept
     formats: tuple[str, ...] = ("junit", "html")  # that the report is also written in
+    keep: Keep = "packed"  # how histories are kept
     again: str = "upheld run"
     narrowed: str = ""  # the options on programs and modes, as they are typed
     specs: dict[str, str] = field(default_factory=dict)  # design -> how the user named it

@@ -180,10 +180,6 @@ class Lanes(RunAccount):
                     )
             case "row":
                 result = RowResult(**line)
-                if result.history:
-                    result.history = f"lane-{lane.number}/{result.history}"
-                if result.picture:
-                    result.picture = f"lane-{lane.number}/{result.picture}"
                 self.report(result, lane.number)
                 self.stopped = self.stopped or self.why_to_stop(result)
                 self.is_over = self.is_over or bool(self.stopped)

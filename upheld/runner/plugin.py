@@ -17,7 +17,7 @@ from pytest_bdd.scenario import scenario_wrapper_template_registry
 from rich.console import Console
 
 from upheld.errors import MachineProblem, harness_failed, is_interrupt, kept
-from upheld.history import events
+from upheld.history import events, keeping
 from upheld.history.narrowed import narrowed
 from upheld.judging import prerequisites
 from upheld.judging.claims import sentences_of
@@ -25,6 +25,7 @@ from upheld.judging.evidence import illustrate
 from upheld.kafka.failures import foreseen
 from upheld.protocol.manifest import Manifest
 from upheld.report import Cost, RowResult, Summary
+from upheld.report.folder import HISTORIES
 from upheld.runner.account import RunAccount
 from upheld.runner.choice import Choice
 from upheld.runner.definitions import looked_up_once
@@ -306,7 +307,6 @@ class Plugin(RunAccount):
             if found.verdict is Verdict.UPHELD:
                 result.states, result.states_shown = trial.states_shown()
             result.cost = self._cost(trial)
-            result.history = str(trial.path.relative_to(self.rig.out))
             trial.history.add(
                 events.Ended(
                     verdict=found.verdict,
@@ -322,8 +322,10 @@ class Plugin(RunAccount):
                 drawing = trial.path.with_suffix(".svg")
                 with suppress(OSError):  # the history holds all that a picture shows
                     illustrate(trial.history, result, trial.path, drawing, SHRUNK_S)
-                    result.picture = str(drawing.relative_to(self.rig.out))
+                    result.picture = f"{HISTORIES}/{drawing.name}"
             trial.history.close()
+            file = keeping.kept(trial.path, self.choice.keep, is_failed=result.has_card)
+            result.history = f"{HISTORIES}/{file.name}" if file else ""
             del item.stash[TRIAL]  # a history is tens of megabytes, and the file holds it
             del item.stash[ENDED]  # and so is the traceback of its end
         return result

@@ -43,6 +43,7 @@ class Rig:
     out: Path
     seed: int
     time_scale: float
+    histories: Path  # the folder of all histories of a run, also of its other lanes
     # kind -> the address of one that was given
     stores: dict[str, str] = field(default_factory=dict)
     proxy: Proxy | None = None

@@ -74,7 +74,7 @@ class Trial:
         self.unproved: Inconclusive | NotOffered | None = None
         self.applications: dict[str, Application] = {}
         design = manifest.name.replace("/", "-")
-        self.path = rig.out / "history" / f"{design}-{scenario}{suffix}.jsonl"
+        self.path = rig.histories / f"{design}-{scenario}{suffix}.jsonl"
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.history = History(path=self.path)
         self.recorder = Recorder(self.history, rig.time_scale)

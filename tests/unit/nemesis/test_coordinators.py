@@ -55,7 +55,7 @@ def test_nobody_elses_cluster_loses_a_node() -> None:
     """
     anything: Any = None
     external: Any = SimpleNamespace(ours=False)
-    rig = Rig(anything, external, anything, anything, anything, 7, 1.0)
+    rig = Rig(anything, external, anything, anything, anything, 7, 1.0, anything)
 
     with pytest.raises(NotOffered, match="no node of somebody else's cluster is killed"):
         rig.on_a_cluster()

@@ -136,6 +136,7 @@ class Run:
             known_failures=known or {},
         )
         rig: Any = SimpleNamespace(
+            histories=self.out / "history",
             run=SimpleNamespace(run_id="0" * 12, scratch=self.out),
             broker=SimpleNamespace(
                 kind="no",

@@ -18,6 +18,7 @@ def trial(tmp_path: Path) -> Trial:
     """Make an attempt that has no application yet."""
     attempt = Attempt(tmp_path)
     attempt.rig.out = tmp_path
+    attempt.rig.histories = tmp_path / "history"
     attempt.rig.seed = 7
     attempt.rig.run.run_id = "1234567"
     attempt.rig.broker.kind = attempt.rig.broker.version = "none"
