@@ -7,7 +7,7 @@ import threading
 import time
 from typing import Any
 
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import KafkaError, Producer
 
 from upheld.adapter import serve
 from upheld.impl.plain import Plain
@@ -21,13 +21,16 @@ class MakesClientsWithoutEnd(Plain):
         return super().open(start)
 
     def ask(self, bootstrap: str) -> None:
-        clients = [Producer({"bootstrap.servers": bootstrap})]
+        clients = list[Producer]()
+
+        def make_another(_: KafkaError | None = None) -> None:
+            settings = {"bootstrap.servers": bootstrap, "error_cb": make_another}
+            clients.append(Producer(settings))
+
+        make_another()
         while True:
-            try:
-                clients[-1].list_topics(timeout=0.02)
-                time.sleep(0.02)
-            except KafkaException:
-                clients.append(Producer({"bootstrap.servers": bootstrap}))
+            clients[-1].poll(0.02)  # calls back if no broker can be reached, and not for a slow one
+            time.sleep(0.02)
 
 
 serve(MakesClientsWithoutEnd())
