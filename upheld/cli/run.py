@@ -41,7 +41,7 @@ from upheld.runner.lanes import Lanes
 from upheld.runner.plugin import Plugin
 from upheld.runner.plugin import arguments as pytest_arguments
 from upheld.runner.shards import merge, shard
-from upheld.spec import catalogue, durations
+from upheld.spec import catalogue, durations, kills
 from upheld.spec.depths import share_of
 from upheld.spec.selection import Request, chosen_rows, demand_known
 from upheld.text import visible, visible_data
@@ -228,7 +228,7 @@ def ending(
         judged = matrix([(account.choice.results, summary)], found.promises)
         say.print(table(judged, summary.cannot))
         say.print(closing(summary, out, account.choice.results), markup=False)
-        for hint in hints(account.choice.results):
+        for hint in hints(account.choice.results, kills.load()):
             say.print(hint, markup=False)
         if left_out := account.left_out():
             say.print(left_out, markup=False)

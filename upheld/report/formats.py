@@ -9,12 +9,14 @@ from typing import Final, NamedTuple
 from upheld.errors import UsageProblem
 from upheld.report import junit
 from upheld.report.annotations import annotations
+from upheld.report.hints import hints
 from upheld.report.markdown import markdown
 from upheld.report.matrix import Matrix, as_data
 from upheld.report.messages import ndjson
 from upheld.report.page import page
 from upheld.report.pictures import drawing
 from upheld.report.texts import texts
+from upheld.spec import kills
 from upheld.spec.catalogue import Catalogue
 from upheld.text import visible_data
 
@@ -35,6 +37,11 @@ class Shown:
     folders: Sequence[Path]
     errors: Sequence[str] = ()
 
+    @property
+    def hints(self) -> list[str]:
+        """The sentences that a reader of the verdicts has to know beside them."""
+        return list(hints(self.found.rows, kills.load()))
+
 
 class Format(NamedTuple):
     """One format.
@@ -49,23 +56,23 @@ class Format(NamedTuple):
 
 
 def _junit(shown: Shown) -> str:
-    return junit.text(shown.found.reports(), shown.errors)
+    return junit.text(shown.found.reports(), shown.errors, shown.hints)
 
 
 def _page(shown: Shown) -> str:
-    return page(shown.found, dict(texts(shown.known)), shown.folders)
+    return page(shown.found, dict(texts(shown.known)), shown.folders, shown.hints)
 
 
 def _markdown(shown: Shown) -> str:
-    return markdown(shown.found)
+    return markdown(shown.found, shown.hints)
 
 
 def _annotations(shown: Shown) -> str:
-    return "".join(f"{line}\n" for line in annotations(shown.found.rows))
+    return "".join(f"{line}\n" for line in annotations(shown.found.rows, shown.hints))
 
 
 def _json(shown: Shown) -> str:
-    return json.dumps(visible_data(as_data(shown.found)), indent=2) + "\n"
+    return json.dumps(visible_data(as_data(shown.found) | {"hints": shown.hints}), indent=2) + "\n"
 
 
 def _messages(shown: Shown) -> str:

@@ -1,15 +1,60 @@
-"""Hints at what a design may want to declare. No verdict hangs on one."""
+"""Hints at what a run does not show, or a design may want to declare.
 
+No verdict hangs on one.
+"""
+
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Final
 
 from upheld.report.model import RowResult
+from upheld.spec.kills import Kills
+from upheld.verdicts import Verdict
 
 MANY: Final = 50  # states of a row: fewer may all be shown by chance
+ROWS_NAMED: Final = 3  # of those with one warning
 
 
-def hints(rows: Iterable[RowResult]) -> Iterator[str]:
-    """Go through designs that showed every state of a row and declare nothing.
+def hints(rows: Iterable[RowResult], known: Kills) -> Iterator[str]:
+    """Go through what somebody who reads the verdicts has to know beside them.
+
+    Args:
+        rows: The rows of a run.
+        known: The rows that catch each wrong design.
+    """
+    found = list(rows)
+    yield from _powerless(found, known)
+    yield from _of_little_worth(found)
+    yield from _may_declare(found)
+
+
+def _powerless(rows: Iterable[RowResult], known: Kills) -> Iterator[str]:
+    """Look for designs of which no upheld row catches any wrong design of ours."""
+    upheld = defaultdict[str, set[str]](set)
+    for row in rows:
+        if row.verdict is Verdict.UPHELD:
+            upheld[row.design].add(row.id)
+    for design, ids in upheld.items():
+        if not any(ids & judged.killed.keys() for judged in known.designs.values()):
+            yield (
+                f"no row that {design} upheld is known to catch one of {len(known.designs)} wrong "
+                "designs, so that it upheld them says little"
+            )
+
+
+def _of_little_worth(rows: Iterable[RowResult]) -> Iterator[str]:
+    """Go through the warnings of rows, each with the rows that have it."""
+    named = defaultdict[str, list[str]](list)
+    for row in rows:
+        for warning in row.warnings:
+            named[warning].append(f"{row.design} {row.id}")
+    for warning, found in named.items():
+        others = f" and {len(found) - ROWS_NAMED} others" if len(found) > ROWS_NAMED else ""
+        yield f"{', '.join(found[:ROWS_NAMED])}{others}: {warning}"
+
+
+def _may_declare(rows: Iterable[RowResult]) -> Iterator[str]:
+    """Look for designs that showed every state of a row and declare nothing.
 
     Such a design may have lost the states that other rows do not show.
     """

@@ -19,12 +19,17 @@ RUN: Final = "the run"  # the name of a case for what is of no row
 Result = Failure | Error | Skipped
 
 
-def text(reports: Iterable[tuple[list[RowResult], Summary]], errors: Iterable[str]) -> str:
+def text(
+    reports: Iterable[tuple[list[RowResult], Summary]],
+    errors: Iterable[str],
+    hints: Iterable[str] = (),
+) -> str:
     """Return the text of `junit.xml`.
 
     Args:
         reports: The rows and the summary of each report.
         errors: What failed outside of all rows.
+        hints: What a reader of the verdicts has to know beside them.
     """
     whole = JUnitXml("upheld")
     for rows, summary in reports:
@@ -34,6 +39,9 @@ def text(reports: Iterable[tuple[list[RowResult], Summary]], errors: Iterable[st
         suite = TestSuite(RUN)
         suite.add_testcases(broken)
         whole.append(suite)
+    if first := next(iter(whole), None):
+        for hint in hints:
+            first.add_property("hint", printable(hint))
     whole.update_statistics()
     written = io.BytesIO()
     whole.write(written, pretty=True)
@@ -62,6 +70,8 @@ def _case(row: RowResult, *, is_one_of_many: bool) -> TestCase:
     case = TestCase(printable(name), classname=printable(row.guarantee), time=row.seconds)
     if result := _result(row):
         case.result = [result]
+    if row.warnings:
+        case.system_out = printable("\n".join(row.warnings))
     return case
 
 

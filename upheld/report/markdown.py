@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from upheld.report.card import card
 from upheld.report.matrix import Matrix
@@ -15,7 +15,7 @@ CARDS = 20  # the others are counted: a CI system cuts a long summary
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~])")
 
 
-def markdown(found: Matrix) -> str:
+def markdown(found: Matrix, hints: Iterable[str] = ()) -> str:
     """Return a matrix of reports as Markdown, with the card of each row that fails.
 
     All text of designs is escaped: none of it is read as Markdown or as HTML.
@@ -23,6 +23,7 @@ def markdown(found: Matrix) -> str:
     lines = [f"# Upheld: {_counts(found)}", ""]
     lines += [f"{_ran(found)}", ""]
     lines += _table(found)
+    lines += [line for hint in hints for line in ("", f"- {_text(hint)}")]
     wrong = [row for row in found.rows if row.fails or row.verdict is Verdict.HARNESS_ERROR]
     for row in wrong[:CARDS]:
         lines += ["", *_card(row)]

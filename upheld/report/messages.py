@@ -274,7 +274,9 @@ def _started(case: _Case, now_s: float, picture: bytes) -> Iterator[Envelope]:
 
 
 def _attached(row: RowResult, picture: bytes) -> Iterator[Envelope]:
-    """Go through what is attached to a verdict: the card, and the picture in it."""
+    """Go through what is attached to a verdict: the card, its picture, and warnings."""
+    for warning in row.warnings:
+        yield {"mediaType": TEXT, "body": visible(warning), "contentEncoding": "IDENTITY"}
     if row.has_card:
         yield {
             "mediaType": TEXT,

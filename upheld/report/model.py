@@ -9,11 +9,12 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
 from upheld.errors import ExitCode
 from upheld.verdicts import Anomaly, Reason, Verdict
 
-# Of report.jsonl. Format 6 has no date, and no commands that repeat a row. Format 5 has no versions
+# Of report.jsonl. Format 7 has no warnings of rows that show little.
+# Format 6 has no date, and no commands that repeat a row. Format 5 has no versions
 # that the proxy narrowed. Format 4 has no hashes of histories. Format 3 has no codes of reasons.
 # Format 2 calls the version by the package's former name. Format 1, which has no number, has no
 # depths and shards either.
-FORMAT = 7
+FORMAT = 8
 DEPTHS_SINCE = 2
 LACKING: Final = "this machine has no"  # so began the reason of such a row before format 4
 
@@ -71,6 +72,7 @@ class RowResult(BaseModel):
     waited_ms: dict[str, int] = {}
     seconds: float
     cost: Cost | None = None
+    warnings: list[str] = []  # of an upheld row: why it shows less than it says
     history: str = ""
     history_sha256: str = ""  # of its lines, uncompressed
     picture: str = ""

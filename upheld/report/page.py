@@ -80,13 +80,19 @@ class Entry:
         )
 
 
-def page(found: Matrix, texts: Mapping[str, GuaranteeText], folders: Iterable[Path]) -> str:
+def page(
+    found: Matrix,
+    texts: Mapping[str, GuaranteeText],
+    folders: Iterable[Path],
+    hints: Iterable[str] = (),
+) -> str:
     """Return the page of reports.
 
     Args:
         found: What was judged.
         texts: Id of a guarantee -> what the catalogue says of it.
         folders: The output folder of each report, where its pictures lie.
+        hints: What a reader of the verdicts has to know beside them.
     """
     results, left_out = _results(found, tuple(folders))
     entries = [_entry(line, texts, results) for line in found.lines]
@@ -109,6 +115,7 @@ def page(found: Matrix, texts: Mapping[str, GuaranteeText], folders: Iterable[Pa
         modes=sorted({r.mode for each in results.values() for r in each} - {""}),
         differences=sum(line.differs for line in found.lines) if len(found.summaries) > 1 else 0,
         left_out=left_out,
+        hints=list(hints),
     )
 
 

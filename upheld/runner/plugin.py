@@ -22,6 +22,7 @@ from upheld.history.narrowed import narrowed
 from upheld.judging import prerequisites
 from upheld.judging.claims import sentences_of
 from upheld.judging.evidence import illustrate
+from upheld.judging.usefulness import warnings
 from upheld.kafka.failures import foreseen
 from upheld.protocol.manifest import Manifest
 from upheld.report import Cost, RowResult, Summary
@@ -306,6 +307,7 @@ class Plugin(RunAccount):
             result.waited_ms = trial.waited_ms() if found.verdict is Verdict.UPHELD else {}
             if found.verdict is Verdict.UPHELD:
                 result.states, result.states_shown = trial.states_shown()
+                result.warnings = list(warnings(trial.history))
             result.cost = self._cost(trial)
             trial.history.add(
                 events.Ended(

@@ -63,3 +63,15 @@ def test_a_file_of_somebody_else_is_refused(tmp_path: Path, name: str) -> None:
     assert not is_ours(tmp_path / name, name)
     with pytest.raises(UsageProblem, match="written by no run"), locked(tmp_path):
         pass
+
+
+def test_a_hint_stands_in_every_format(tmp_path: Path) -> None:
+    """The reader of one format alone learns how little an upheld row shows."""
+    weak = VIOLATED.model_copy(
+        update={"verdict": Verdict.UPHELD, "warnings": ["no record was set aside"]}
+    )
+
+    write_all(FORMATS, shown(tmp_path, weak))
+
+    for each in FORMATS.values():
+        assert "no record was set aside" in (tmp_path / each.file).read_text(), each.file

@@ -3,10 +3,14 @@
 import pytest
 
 from upheld.report import RowResult, hints
+from upheld.spec.kills import Judged, Kill, Kills
 from upheld.verdicts import Verdict
 
+CAUGHT = Judged(killed={"G1.a": Kill(anomaly="lost", seconds=1)})
+KNOWN = Kills(designs={"broken/one": CAUGHT, "broken/two": Judged()})
 
-def row(design: str, row_id: str, due: int, shown: int) -> RowResult:
+
+def row(design: str, row_id: str, due: int = 0, shown: int = 0) -> RowResult:
     """Return the result of an upheld row in which so many states were due and shown."""
     return RowResult(
         design=design,
@@ -24,7 +28,7 @@ def test_a_design_that_shows_every_state() -> None:
     """The hint names the field, and the row that shows the fewest of its states."""
     rows = [row("mine", "G1.a", 512, 512), row("mine", "G2.b", 8813, 5016), row("it", "G1.a", 9, 9)]
 
-    (hint,) = hints(rows)
+    (hint,) = hints(rows, KNOWN)
 
     assert hint.startswith("mine showed every state in 1 of 2 rows, and 5016 of 8813 in G2.b.")
     assert 'emits = "every-state"' in hint
@@ -33,4 +37,22 @@ def test_a_design_that_shows_every_state() -> None:
 @pytest.mark.parametrize(("due", "shown"), [(512, 511), (49, 49), (0, 0)])
 def test_a_design_that_skips_states(due: int, shown: int) -> None:
     """Nothing is said of a design that skips a state, or that few states were due of."""
-    assert list(hints([row("mine", "G1.a", due, shown)])) == []
+    assert list(hints([row("mine", "G1.a", due, shown)], KNOWN)) == []
+
+
+def test_rows_that_catch_nothing_say_little() -> None:
+    """One design upheld no row with a kill, and another one upheld one."""
+    (hint,) = hints([row("mine", "G2.b"), row("it", "G1.a"), row("it", "G2.b")], KNOWN)
+
+    assert hint.startswith("no row that mine upheld is known to catch one of 2 wrong designs")
+
+
+def test_rows_with_one_warning_are_named_together() -> None:
+    """The first three are named, and the others counted."""
+    rows = [row("mine", "G1.a") for _ in range(5)]
+    for each in rows:
+        each.warnings = ["no record was set aside"]
+
+    (hint,) = hints(rows, KNOWN)
+
+    assert hint == "mine G1.a, mine G1.a, mine G1.a and 2 others: no record was set aside"

@@ -195,7 +195,10 @@ def test_a_limit_that_one_shard_broke_fails_the_whole(tmp_path: Path) -> None:
         ({"shard": "1/2"}, "are both shard 1/2"),
         ({"shard": "3/3"}, "Here are shards of 2 and of 3"),
         ({"shard": "4/3"}, "the shard '4/3' is not K/N"),
-        ({"format": 8}, "has format 8, and this version reads 7 at most"),
+        (
+            {"format": FORMAT + 1},
+            f"has format {FORMAT + 1}, and this version reads {FORMAT} at most",
+        ),
     ],
 )
 def test_what_does_not_fit_together_is_refused(
