@@ -22,16 +22,19 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ENVIRONMENT = HERE / ".venv"
 PYTHON = ENVIRONMENT / "bin" / "python"
+# The reference and its rows need these, and the tests need `dev` too.
+RUN = ("java", "cassandra", "redis", "container", "clock", "spark")
+TESTS = (*RUN, "dev")
 # pyspark is built here, into a wheel that is unpacked at once: it need not be compressed.
 STORED = "[bdist_wheel]\ncompression = stored\n"
 
 
-def install(extras: str) -> None:
+def install(extras: tuple[str, ...]) -> None:
     """Install these extras of pyproject.toml, if they are not there yet.
 
     A stamp says what the environment holds already, and for which Python.
     """
-    stamp = ENVIRONMENT / f"installed-{extras}"
+    stamp = ENVIRONMENT / f"installed-{','.join(extras)}"
     project = (HERE / "pyproject.toml").read_text()
     pins = "".join(file.read_text() for file in sorted(HERE.glob("constraints*.txt")))
     needs = f"{sys.version}\n{project}{pins}"
@@ -69,13 +72,14 @@ def install(extras: str) -> None:
     stamp.write_text(needs)
 
 
-def steps(extras: str) -> list[list[str]]:
+def steps(extras: tuple[str, ...]) -> list[list[str]]:
     """Return the arguments of pip's calls: packages by hash first, upheld last."""
-    chosen = [["--require-hashes", "-r", "constraints.txt"]]
-    for extra in extras.split(","):
-        file = f"constraints-{extra}.txt"
-        chosen.append(["--require-hashes", "--no-build-isolation", "-r", file])
-    return [*chosen, ["--no-build-isolation", "-e", "."]]
+    added = [word for extra in extras for word in ("-r", f"constraints-{extra}.txt")]
+    return [
+        ["--require-hashes", "-r", "constraints.txt"],
+        ["--require-hashes", "--no-build-isolation", *added],
+        ["--no-build-isolation", "-e", "."],
+    ]
 
 
 def main(arguments: list[str]) -> int:
@@ -87,7 +91,7 @@ def main(arguments: list[str]) -> int:
         return 3
     tests = arguments[:1] in (["tox"], ["install"])
     try:
-        install("spark,dev" if tests else "spark")
+        install(TESTS if tests else RUN)
     except (subprocess.CalledProcessError, OSError) as error:
         print(
             f"the packages could not be installed: {error}; if this machine's package index lacks "

@@ -13,10 +13,14 @@ import sys
 import tempfile
 import tomllib
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-EXTRAS: Final = ("spark", "dev")
+PROJECT: Final[dict[str, Any]] = tomllib.loads((ROOT / "pyproject.toml").read_text())
+UNLOCKED: Final = {"fuzz"}  # no command and no test of ours installs it
+EXTRAS: Final = tuple(
+    extra for extra in PROJECT["project"]["optional-dependencies"] if extra not in UNLOCKED
+)
 UV: Final = ("uv", "pip", "compile", "pyproject.toml", "-", "--no-config", "--quiet")
 PINS: Final = (
     "--universal",
@@ -48,14 +52,13 @@ def blocks(text: str) -> Blocks:
 
 def compiled(extras: tuple[str, ...], within: Path | None = None) -> Blocks:
     """Return the packages of these extras, within another file if it is given."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    oldest = project["project"]["requires-python"].removeprefix(">=")
+    oldest = PROJECT["project"]["requires-python"].removeprefix(">=")
     chosen = [word for extra in extras for word in ("--extra", extra)]
     if within:
         chosen += ["--constraint", str(within)]
     made = subprocess.run(
         [*UV, *PINS, "--python-version", oldest, *chosen],
-        input="\n".join(project["build-system"]["requires"]),  # nothing is built without them
+        input="\n".join(PROJECT["build-system"]["requires"]),  # nothing is built without them
         cwd=ROOT,
         stdout=subprocess.PIPE,
         text=True,
@@ -77,16 +80,14 @@ def main() -> int:
         pinned = Path(scratch) / "pinned.txt"
         pinned.write_text("\n".join(every))
         base = compiled((), pinned)
-        spark = compiled(("spark",), pinned)
+        added = {extra: compiled((extra,), pinned) for extra in EXTRAS}
     files = "-r constraints.txt"
     write(ROOT / "constraints.txt", HEAD.format(what="what every install needs", files=files), base)
-    known = base
-    for extra, found in zip(EXTRAS, (spark, every), strict=True):
-        added = {name: lines for name, lines in found.items() if name not in known}
+    for extra, found in added.items():
         both = f"{files} -r constraints-{extra}.txt"
         head = HEAD.format(what=f"what the extra `{extra}` adds", files=both)
-        write(ROOT / f"constraints-{extra}.txt", head, added)
-        known = known | found
+        own = {name: lines for name, lines in found.items() if name not in base}
+        write(ROOT / f"constraints-{extra}.txt", head, own)
     return 0
 
 

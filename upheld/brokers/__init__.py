@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
+from upheld import extras
 from upheld.errors import MachineProblem, UsageProblem
 from upheld.supervisor.reaper import RunScope
 
@@ -91,10 +92,14 @@ def open_broker(asked: Asked, *, run: RunScope, log_dir: Path) -> Broker:
 
     if asked.choice == "embedded":
         return open_embedded(run, log_dir, why="asked for")
+    is_explicit = asked.choice == "container" or asked.image is not None
+    if lack := extras.lack("container"):
+        if is_explicit:
+            raise MachineProblem(f"The broker is to be a container, and {lack}.")
+        return open_embedded(run, log_dir, why=lack)
     from upheld.brokers.container import kafka_image, open_container
     from upheld.brokers.engine import NoContainerError
 
-    is_explicit = asked.choice == "container" or asked.image is not None
     try:
         found = kafka_image(asked.image)
     except NoContainerError as reason:

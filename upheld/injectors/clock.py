@@ -15,7 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from upheld import commands
+from upheld import commands, extras
 from upheld.verdicts import MachineLacks, MarkMissed
 
 PROBE_S: Final = 10.0
@@ -23,9 +23,15 @@ CLOSE_S: Final = 60  # a probe's clock may be this far from the one set: a probe
 
 
 class WallClock:
-    """The clock of the instances that are started with its `environment`."""
+    """The clock of the instances that are started with its `environment`.
+
+    Raises:
+        MachineLacks: What it is made with is not installed.
+    """
 
     def __init__(self, folder: Path) -> None:
+        if lack := extras.lack("clock"):
+            raise MachineLacks(lack)
         import lief
 
         # Else it warns at every exit that its own functions are still in use.

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from upheld import extras
 from upheld.judging.claims import Claim
 from upheld.protocol.capabilities import Capability
 from upheld.protocol.limits import Limit
@@ -18,6 +19,7 @@ from upheld.verdicts import Cannot, MachineLacks, NotOffered
 
 STORE: Final = "state store"  # the setting of that name
 PROTOCOL: Final = "group protocol"  # another one
+SETS_THE_CLOCK: Final = "its wall clock can be set"
 STORES: Final = (Capability.SQLITE, Capability.REDIS, Capability.CASSANDRA)
 
 
@@ -142,6 +144,14 @@ def lacking(row: Row, design: Manifest) -> Iterator[str]:
             yield f"{design.name} keeps no state in {kind} (capability {kind})"
 
 
+def not_installed(row: Row) -> Iterator[str]:
+    """Go through the modules that a row needs of the harness's own environment."""
+    needed = [kind for kind in _settings(row, STORE) if kind in extras.MODULES]
+    if any(step.text == SETS_THE_CLOCK for step in row.steps):
+        needed.append("clock")
+    yield from filter(None, map(extras.lack, needed))
+
+
 def _settings(row: Row, name: str) -> Iterator[str]:
     """Go through the values that the configuration of a row has for a setting."""
     return (cells[1] for step in row.steps for cells in step.table if cells[0] == name)
@@ -167,12 +177,14 @@ def demand(row: Row, design: Manifest, *, broker_is_ours: bool, is_secured: bool
     Raises:
         NotOffered: The design lacks something.
         Cannot: The design declares a limit that takes the promise away.
-        MachineLacks: The broker is somebody else's, or secured.
+        MachineLacks: The broker is somebody else's or secured, or an extra is not installed.
     """
     for reason in lacking(row, design):
         raise NotOffered(reason)
     for reason in limited(row, design):
         raise Cannot(reason)
+    for reason in not_installed(row):
+        raise MachineLacks(reason)
     if not broker_is_ours and ON_A_CLUSTER in row.tags:
         raise MachineLacks("no node of somebody else's cluster is killed")
     if not broker_is_ours and any(step.text == KILLS_THE_BROKER for step in row.steps):

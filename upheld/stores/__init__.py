@@ -10,10 +10,13 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final, Protocol
 
+from upheld import extras
+from upheld.errors import MachineProblem
 from upheld.stores.cassandra_server import Cassandra
 from upheld.stores.layout import Kept, Written
 from upheld.stores.sqlite import Sqlite
 from upheld.supervisor.reaper import RunScope
+from upheld.verdicts import MachineLacks
 
 
 class Store(Protocol):
@@ -67,13 +70,27 @@ class Store(Protocol):
         ...
 
 
+def _demand_client(kind: str) -> None:
+    """Raise MachineLacks if the client of a kind of store is not installed."""
+    if lack := extras.lack(kind):
+        raise MachineLacks(lack)
+
+
 def _redis(run: RunScope, folder: Path, application_id: str, given: str = "") -> Store:
+    _demand_client("redis")
     from upheld.stores.redis_server import Redis
 
     return Redis(run, folder, application_id, given)
 
 
+def _cassandra(run: RunScope, folder: Path, application_id: str, given: str = "") -> Store:
+    _demand_client("cassandra")
+    return Cassandra(run, folder, application_id, given)
+
+
 def _reachable_redis(address: str) -> str:
+    if lack := extras.lack("redis"):
+        raise MachineProblem(f"The store of --store redis cannot be reached: {lack}.")
     from upheld.stores.redis_server import reachable
 
     return reachable(address)
@@ -83,7 +100,7 @@ def _reachable_redis(address: str) -> str:
 STORES: Final[dict[str, Callable[[RunScope, Path, str, str], Store]]] = {
     "sqlite": Sqlite,
     "redis": _redis,
-    "cassandra": Cassandra,
+    "cassandra": _cassandra,
 }
 # The kinds that may be given, and the function that tries the address.
 GIVEN: Final[dict[str, Callable[[str], str]]] = {"redis": _reachable_redis}

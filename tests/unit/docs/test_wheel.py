@@ -32,9 +32,7 @@ SOURCES = (
     "NOTICE",
     "SECURITY.md",
     "bootstrap.py",
-    "constraints.txt",
-    "constraints-spark.txt",
-    "constraints-dev.txt",
+    *sorted(path.name for path in ROOT.glob("constraints*.txt")),
 )
 NO_SOURCE = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
 BUILD = "import sys; from setuptools import build_meta; build_meta.{hook}(sys.argv[1])"
@@ -158,7 +156,7 @@ def test_the_source_distribution_holds_documents_and_no_test(unpacked: Path) -> 
         "NOTICE",
         "SECURITY.md",
         "constraints.txt",
-        "constraints-spark.txt",
+        "constraints-java.txt",
         "constraints-dev.txt",
     }
     assert "tests" not in names

@@ -1,5 +1,6 @@
 """The needs of a row are known from its sentences, before anything boots for it."""
 
+import sys
 from itertools import chain
 
 import pytest
@@ -8,6 +9,7 @@ from upheld.judging.prerequisites import (
     KILLS_THE_BROKER,
     OFFERS,
     PROTOCOL,
+    SETS_THE_CLOCK,
     STORE,
     STORES,
     TAKEN,
@@ -49,7 +51,7 @@ def test_each_template_is_said() -> None:
     templates = chain.from_iterable(each.templates for each in (*OFFERS, *TAKEN))
 
     assert [t for t in templates if not any(fits(t, said) for said in sentences)] == []
-    assert KILLS_THE_BROKER in sentences
+    assert {KILLS_THE_BROKER, SETS_THE_CLOCK} <= sentences
     settings = {cells[0] for r in ROWS.values() for s in r.steps for cells in s.table if cells}
     assert {STORE, PROTOCOL} <= settings
 
@@ -96,6 +98,31 @@ def test_a_store_is_a_capability() -> None:
     (kind,) = {cells[1] for s in row.steps for cells in s.table if cells[0] == STORE}
 
     assert list(lacking(row, offering())) == [f"mine keeps no state in {kind} (capability {kind})"]
+
+
+@pytest.mark.parametrize(
+    ("said", "module", "extra"),
+    [
+        ("redis", "redis", "redis"),
+        ("cassandra", "cassandra", "cassandra"),
+        (SETS_THE_CLOCK, "lief", "clock"),
+    ],
+)
+def test_what_is_not_installed_is_known_before(
+    said: str, module: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing boots for a row that needs an extra, and the machine is to blame."""
+    row = next(
+        r
+        for r in ROWS.values()
+        for s in r.steps
+        if said == s.text or any(said in cells for cells in s.table)
+    )
+    demanded(row.id, offering(*Capability))
+    monkeypatch.setitem(sys.modules, module, None)
+
+    with pytest.raises(MachineLacks, match=rf"^the Python module {module} .*upheld\[{extra}\]"):
+        demanded(row.id, offering(*Capability))
 
 
 def test_a_broker_of_somebody_else() -> None:
