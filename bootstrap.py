@@ -22,9 +22,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ENVIRONMENT = HERE / ".venv"
 PYTHON = ENVIRONMENT / "bin" / "python"
-# The reference and its rows need these, and the tests need `dev` too.
+# The reference and its rows need these, and the tests need `dev` and `docs` too.
 RUN = ("java", "cassandra", "redis", "container", "clock", "spark")
-TESTS = (*RUN, "dev")
+TESTS = (*RUN, "dev", "docs")
 # pyspark is built here, into a wheel that is unpacked at once: it need not be compressed.
 STORED = "[bdist_wheel]\ncompression = stored\n"
 
