@@ -9,6 +9,7 @@ file of the made pages is looked at again.
 """
 
 import argparse
+import os
 import re
 import shutil
 import subprocess
@@ -16,6 +17,7 @@ import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from html.parser import HTMLParser
+from importlib.util import find_spec
 from os.path import relpath
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -47,6 +49,7 @@ LOADED: Final = {  # elements that load something -> the attribute that names it
 }
 LINK: Final = re.compile(r"(?P<image>!?)\[(?P<text>[^\]\n]+)\]\((?P<target>[^)\s]+)\)")
 ROW: Final = re.compile(r"^\| (?P<id>G\d+|SLA) \|", re.MULTILINE)
+COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 FENCES: Final = re.compile(r"(^```.*?^```)", re.DOTALL | re.MULTILINE)
 
 
@@ -180,7 +183,7 @@ def build(site: Path) -> None:
     """Build the site.
 
     Raises:
-        Problem: A page, a link or a script is missing.
+        Problem: A page, a link, a script or Zensical is missing.
     """
     said = settings()
     work = site.with_name(f"{site.name}-sources")
@@ -190,13 +193,32 @@ def build(site: Path) -> None:
     there = stage(docs, said)
     scripts(docs / "assets")
     (work / "zensical.toml").write_text(configuration(said, there), encoding="utf-8")
-    zensical = [sys.executable, "-m", "zensical", "build", "--strict", "--clean"]
-    made = subprocess.run(zensical, cwd=work, stdout=subprocess.PIPE, text=True, check=False)
-    if made.returncode:
-        raise Problem(f"{made.stdout}Zensical refuses the sources in {docs}.")
+    _run_zensical(work)
     (work / "site").rename(site)
     if wrong := list(faults(site)):
         raise Problem("\n".join(wrong))
+
+
+def _run_zensical(work: Path) -> None:
+    """Build the sources of a folder.
+
+    Raises:
+        Problem: Zensical is not installed, or finds something wrong in the sources.
+    """
+    if find_spec("zensical") is None:
+        raise Problem('Zensical is not installed: pip install "upheld[docs]".')
+    made = subprocess.run(
+        [sys.executable, "-m", "zensical", "build", "--strict", "--clean"],
+        cwd=work,
+        env={**os.environ, "NO_COLOR": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if made.returncode:
+        said = COLOURS.sub("", made.stdout.partition("Traceback")[0])
+        raise Problem(f"{said}Zensical refuses the sources in {work / 'docs'}.")
 
 
 class Page(HTMLParser):
