@@ -28,6 +28,7 @@ import tomlkit
 from pages import DOCS
 from verdicts import VERDICTS
 
+from upheld import commands
 from upheld.brokers.jars import cache_home
 
 ROOT: Final = DOCS.parent
@@ -150,7 +151,7 @@ def scripts(folder: Path) -> None:
     stamp = kept / "package-lock.json"
     modules = kept / "node_modules"
     if not stamp.exists() or stamp.read_bytes() != lock.read_bytes() or not modules.exists():
-        npm = shutil.which("npm")
+        npm = commands.program("npm")
         if npm is None:
             raise Problem("npm is not on PATH; it fetches the scripts that the site's pages load.")
         shutil.rmtree(kept, ignore_errors=True)
@@ -208,7 +209,7 @@ def _run_zensical(work: Path) -> None:
     if find_spec("zensical") is None:
         raise Problem('Zensical is not installed: pip install "upheld[docs]".')
     made = subprocess.run(
-        [sys.executable, "-m", "zensical", "build", "--strict", "--clean"],
+        [commands.PYTHON, "-P", "-m", "zensical", "build", "--strict", "--clean"],
         cwd=work,
         env={**os.environ, "NO_COLOR": "1"},
         stdout=subprocess.PIPE,
