@@ -1,11 +1,12 @@
 """Choose the rows of `quick` and `core`: the cheapest that meet every demand.
 
-    python tools/cover.py --costs REPORT.jsonl… [--write]
+    python tools/cover.py [--costs REPORT.jsonl…] [--write]
 
-A row costs the seconds that it takes in all of these reports together, so give one of each design
-that is judged often. A wrong design costs the seconds of the row that catches it and of its
-control. Without --write the choice is printed alone. With it, each Examples table is split by
-depth. Then each wrong design's design.toml names the row that catches it first, and its control.
+A row costs its shipped seconds of all designs together; or, with --costs, the seconds that it takes
+in all of these reports. A wrong design costs the seconds of the row that catches it and of its
+control. Seconds differ from run to run, so what stands is left only for what costs CHANGED_S less.
+Without --write the choice is printed alone. With it, each Examples table is split by depth. Then
+each wrong design's design.toml names the row that catches it first, and its control.
 """
 
 import argparse
@@ -20,12 +21,14 @@ import highspy
 import tomlkit
 
 from upheld.checks import CHECKS
+from upheld.judging import prerequisites
 from upheld.lint.cover import EVERYTHING, Demand, alternates, core_demands, quick_demands
 from upheld.protocol.manifest import Manifest, load, shipped
-from upheld.spec import catalogue, kills
+from upheld.spec import catalogue, durations, kills
 from upheld.spec.depths import DEPTHS, Depth
 from upheld.spec.gherkin import Scenario
 from upheld.spec.selection import promised, rows_of_the_mutant
+from upheld.verdicts import NotOffered
 
 FEATURES = Path(__file__).parents[1] / "features"
 UNKNOWN_S = 3.0  # of a row that no report has: not chosen without need
@@ -34,6 +37,8 @@ UNKNOWN_S = 3.0  # of a row that no report has: not chosen without need
 STEADY = 10
 PASSED = 3  # so often a row has to have been upheld before it can be a control
 NEW_S = 0.5  # so much less has another control to cost before it is taken
+DECLINED_S = 20.0  # so much less than another has a row to cost that a measured design declines
+CHANGED_S = 2.0  # so much less have others to cost than a row that has its depth already
 LEAST_S = 0.5  # a kill that was measured in no time costs its trial all the same
 
 
@@ -59,6 +64,16 @@ def costs(reports: Collection[Path]) -> dict[str, float]:
     return dict(seconds)
 
 
+def shipped_costs(found: catalogue.Catalogue) -> dict[str, float]:
+    """Return the seconds of each row, over the designs whose durations are shipped.
+
+    A row that is newer than the durations has the seconds of those that are like it.
+    """
+    known = durations.load()
+    usual = [row.id for row in promised(found, EVERYTHING)]
+    return {row: sum(known.seconds(name, row) for name in known.designs) for row in usual}
+
+
 class Cover:
     """The demands as a mixed integer program.
 
@@ -67,15 +82,21 @@ class Cover:
     """
 
     def __init__(
-        self, found: catalogue.Catalogue, seconds: Mapping[str, float], matrix: kills.Kills
+        self,
+        found: catalogue.Catalogue,
+        seconds: Mapping[str, float],
+        matrix: kills.Kills,
+        standing: Collection[str],
     ) -> None:
         self.found = found
         self.seconds = seconds
         self.matrix = matrix
+        self.standing = standing  # the rows that have the depth already
         self.solver = highspy.Highs()
         self.solver.setOptionValue("output_flag", False)
         usual = [row.id for row in promised(found, EVERYTHING)]
-        self.rows = {row: self.solver.addBinary(obj=self.cost(row)) for row in usual}
+        self.declined = _declined(found)
+        self.rows = {row: self.solver.addBinary(obj=self.price(row)) for row in usual}
         self.stands_in = {
             other: row for row, others in alternates(found).items() for other in others
         }
@@ -85,6 +106,11 @@ class Cover:
     def cost(self, row: str) -> float:
         """Return the seconds that a row costs a run of every design that is judged often."""
         return self.seconds.get(row, UNKNOWN_S)
+
+    def price(self, row: str) -> float:
+        """Return what choosing a row costs: more, if it does not stand yet, or is declined."""
+        declined = DECLINED_S if row in self.declined else 0
+        return self.cost(row) + declined + (0 if row in self.standing else CHANGED_S)
 
     def demand(self, demand: Demand) -> None:
         """Have one of its rows chosen."""
@@ -115,6 +141,8 @@ class Cover:
             if times >= PASSED or row == design.sin.control
         }
         upheld -= {*judged.killed, *caught}
+        for row in caught.keys() - set(design.sin.core):
+            caught[row] += CHANGED_S
         passed = {
             row: self.cost(row) / 2 + (NEW_S if row != design.sin.control else 0) for row in upheld
         }
@@ -177,11 +205,11 @@ def catalogue_checks() -> set[str]:
 
 def chosen(found: catalogue.Catalogue, seconds: Mapping[str, float], matrix: kills.Kills) -> Choice:
     """Return the cheapest rows of quick, and with them those of core."""
-    first = Cover(found, seconds, matrix)
+    first = Cover(found, seconds, matrix, _standing(found, "quick"))
     for demand in quick_demands(found):
         first.demand(demand)
     quick = first.solve().core
-    whole = Cover(found, seconds, matrix)
+    whole = Cover(found, seconds, matrix, _standing(found, "quick", "core"))
     whole.choose(quick)
     for demand in core_demands(found):
         whole.demand(demand)
@@ -192,6 +220,23 @@ def chosen(found: catalogue.Catalogue, seconds: Mapping[str, float], matrix: kil
     choice = whole.solve()
     choice.quick = quick
     return choice
+
+
+def _declined(found: catalogue.Catalogue) -> set[str]:
+    """Return the rows that are known beforehand to be unsupported by a measured design."""
+    declined = set()
+    for name in durations.load().designs:
+        design = load(name)
+        for row in promised(found, design):
+            try:
+                prerequisites.demand(row, design, broker_is_ours=True, is_secured=False)
+            except NotOffered:
+                declined.add(row.id)
+    return declined
+
+
+def _standing(found: catalogue.Catalogue, *depths: Depth) -> set[str]:
+    return {row.id for each in found.scenarios for row in each.rows if row.depth in depths}
 
 
 def depths(found: catalogue.Catalogue, choice: Choice) -> dict[str, Depth]:
@@ -267,21 +312,28 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--costs", type=Path, nargs="+", required=True, metavar="REPORT", help="of whole runs"
+        "--costs",
+        type=Path,
+        nargs="+",
+        metavar="REPORT",
+        help="of whole runs (default: the shipped durations)",
     )
     parser.add_argument(
         "--write", action="store_true", help="into the features and the wrong designs"
     )
     arguments = parser.parse_args()
     found = catalogue.load()
-    seconds = costs(arguments.costs)
+    seconds = costs(arguments.costs) if arguments.costs else shipped_costs(found)
     choice = chosen(found, seconds, kills.load())
+    depth = depths(found, choice)
+    for row in (row for each in found.scenarios for row in each.rows if depth[row.id] != row.depth):
+        print(f"{row.id}: {row.depth} -> {depth[row.id]}, {seconds.get(row.id, UNKNOWN_S):.1f} s")
     whole_s = sum(seconds.values())
     for name, rows in (("quick", choice.quick), ("core", choice.core)):
         own_s = sum(seconds.get(row, UNKNOWN_S) for row in rows)
         print(f"{name}: {len(rows)} rows, {own_s:.0f} of {whole_s:.0f} s, {own_s / whole_s:.0%}")
     if arguments.write:
-        write_features(found, depths(found, choice))
+        write_features(found, depth)
         write_designs(choice)
     return 0
 

@@ -20,6 +20,7 @@ from pathlib import Path
 import upheld
 from upheld import commands
 from upheld.protocol.manifest import Manifest, load, shipped
+from upheld.reading import read_unpacked
 from upheld.spec import catalogue, kills
 from upheld.spec.selection import promised
 
@@ -76,7 +77,7 @@ def check_of(history: Path) -> str:
     """
     if not history.is_file():
         return ""
-    last = history.read_text(encoding="utf-8").rstrip("\n").split("\n")[-2:]
+    last = read_unpacked(history).decode().rstrip("\n").split("\n")[-2:]
     claim = json.loads(last[0])
     return str(claim["check"]) if claim["kind"] == "claim" else ""
 

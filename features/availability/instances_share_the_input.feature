@@ -59,7 +59,7 @@ Feature: Instances share the partitions, and none of them is needed
 
     @full
     Examples:
-      | program | mode          |
+      | program | mode         |
       | ledger  | at_least_once |
 
   @G28.what-waits-moves-on
@@ -91,7 +91,7 @@ Feature: Instances share the partitions, and none of them is needed
 
     @full
     Examples:
-      | program | mode          |
+      | program | mode         |
       | batcher | at_least_once |
 
   @G28.survives-a-death

@@ -73,7 +73,7 @@ Feature: The input may get more partitions while it is read
     Then its outputs match the model, up to its commits if it refused to go on
     And nothing else changes on the broker
 
-    @core
+    @full
     Examples:
       | program | mode         |
       | ledger  | exactly_once |

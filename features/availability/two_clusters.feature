@@ -74,7 +74,7 @@ Feature: A release switches between two clusters, and no reader notices
 
     @full
     Examples:
-      | program | mode         |
+      | program | mode          |
       | ledger  | exactly_once |
 
   @G62.silent-first

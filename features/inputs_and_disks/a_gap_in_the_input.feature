@@ -23,11 +23,11 @@ Feature: A design that finds a gap in its input says so
     @core
     Examples:
       | program | mode          |
-      | relay   | at_least_once |
       | ledger  | at_least_once |
-      | ledger  | exactly_once  |
+      | relay   | exactly_once |
 
     @full
     Examples:
-      | program | mode         |
-      | relay   | exactly_once |
+      | program | mode          |
+      | relay   | at_least_once |
+      | ledger  | exactly_once  |

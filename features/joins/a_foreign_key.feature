@@ -91,7 +91,7 @@ Feature: Two large tables are joined on a foreign key
     And the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
-    @full
+    @core
     Examples:
       | program  | mode          |
       | holdings | at_least_once |
@@ -110,7 +110,7 @@ Feature: Two large tables are joined on a foreign key
     And the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
-    @core
+    @full
     Examples:
       | program  | mode         |
       | holdings | exactly_once |

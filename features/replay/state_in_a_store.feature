@@ -20,14 +20,10 @@ Feature: State lives in a store, and the store is written seldom and before the 
     Then no key is written to its store more often than once an interval
     And nothing else changes on the broker
 
-    @core
-    Examples:
-      | program | mode          | store  |
-      | ledger  | at_least_once | sqlite |
-
     @full
     Examples:
       | program | mode          | store  |
+      | ledger  | at_least_once | sqlite |
       | ledger  | at_least_once | redis  |
 
   @G4.stored-in-time @timed
@@ -245,12 +241,12 @@ Feature: State lives in a store, and the store is written seldom and before the 
     @quick
     Examples:
       | program | mode          | store     |
-      | ledger  | at_least_once | cassandra |
+      | ledger  | at_least_once | redis     |
 
     @full
     Examples:
       | program | mode          | store     |
-      | ledger  | at_least_once | redis     |
+      | ledger  | at_least_once | cassandra |
 
   @G6.crash-between-the-stages @timed
   Scenario Outline: an entry that the first stage has stored and the last one has not is not lost

@@ -38,11 +38,15 @@ Feature: The first hop decides what is a duplicate
     Then the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
+    @core
+    Examples:
+      | program | mode          |
+      | ledger  | exactly_once  |
+
     @full
     Examples:
       | program | mode          |
       | ledger  | at_least_once |
-      | ledger  | exactly_once  |
 
   @G8.first-hop-moves
   Scenario Outline: entries whose first hop moves to another topic or partition are all counted

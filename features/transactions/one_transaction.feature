@@ -209,7 +209,7 @@ Feature: Output, state and input offsets are one transaction
     Then the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
-    @quick
+    @full
     Examples:
       | program | mode          | moment                    |
       | ledger  | at_least_once | between output and commit |
@@ -229,7 +229,7 @@ Feature: Output, state and input offsets are one transaction
     Then the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
-    @full
+    @quick
     Examples:
       | program | mode         | moment         |
       | ledger  | exactly_once | after a commit |

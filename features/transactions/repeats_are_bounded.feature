@@ -42,6 +42,10 @@ Feature: At least once repeats at most one commit interval
     Examples:
       | program | mode          |
       | relay   | at_least_once |
+
+    @full
+    Examples:
+      | program | mode          |
       | ledger  | at_least_once |
 
   @G47.a-silent-leader @cluster

@@ -66,7 +66,7 @@ Feature: A restart settles the old transaction and fences the zombie
     Then readers wait at most 4500 ms for the transaction that it left
     And nothing else changes on the broker
 
-    @core
+    @full
     Examples:
       | program | mode         |
       | ledger  | exactly_once |
