@@ -108,7 +108,7 @@ class Cover:
         return self.seconds.get(row, UNKNOWN_S)
 
     def price(self, row: str) -> float:
-        """Return what choosing a row costs: more, if it does not stand yet, or is declined."""
+        """Return what choosing a row costs: more, if it is new, or is declined."""
         declined = DECLINED_S if row in self.declined else 0
         return self.cost(row) + declined + (0 if row in self.standing else CHANGED_S)
 

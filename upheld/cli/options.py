@@ -15,7 +15,8 @@ from upheld.spec.depths import DEPTHS
 SWEPT = ("ledger", "relay")  # the programs that a sweep has an input for
 MOST_REPEATS = 1000
 MOST_LANES = 64
-REPORTS = ("junit", "html", "markdown", "github", "json", "messages")  # the names of report.formats
+# The names of `upheld.report.formats`.
+REPORTS = ("junit", "html", "markdown", "github", "json", "badge", "messages")
 LARGEST_SEED = (1 << 63) - 1
 SHOWN_CHARS = 80
 BESIDE = Path("index.html")  # beside the report, unless --html names a file
@@ -418,6 +419,7 @@ def report_options(to: argparse.ArgumentParser) -> None:
         "github": "print a workflow command of GitHub Actions for each row that failed",
         "junit": "print JUnit's XML, as CI systems read it",
         "json": "print JSON",
+        "badge": "print the JSON of a badge, as shields.io reads it",
         "messages": "print Cucumber Messages, an envelope a line",
     }.items():
         as_what.add_argument(

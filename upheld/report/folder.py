@@ -23,6 +23,7 @@ FILES: Final = {
     "index.html": (b"<!doctype html><!-- a report of upheld -->",),
     "summary.md": (b"# Upheld: ",),
     "annotations.txt": (b"::",),
+    "badge.json": (b'{\n  "schemaVersion": 1,\n  "label": "upheld"',),
     "verdicts.json": (b'{\n  "columns": [',),
     "messages.ndjson": (b'{"meta": {"protocolVersion": ',),
 }

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from upheld.errors import UsageProblem
 from upheld.report import junit
 from upheld.report.annotations import annotations
+from upheld.report.badge import badge
 from upheld.report.hints import hints
 from upheld.report.markdown import markdown
 from upheld.report.matrix import Matrix, as_data
@@ -75,6 +76,10 @@ def _json(shown: Shown) -> str:
     return json.dumps(visible_data(as_data(shown.found) | {"hints": shown.hints}), indent=2) + "\n"
 
 
+def _badge(shown: Shown) -> str:
+    return json.dumps(badge(shown.found.rows, shown.found.summaries), indent=2) + "\n"
+
+
 def _messages(shown: Shown) -> str:
     reports = list(shown.found.reports())
     if len(reports) > 1:
@@ -90,6 +95,7 @@ FORMATS: Final = {
     "markdown": Format("summary.md", _markdown),
     "github": Format("annotations.txt", _annotations),
     "json": Format("verdicts.json", _json),
+    "badge": Format("badge.json", _badge),
     "messages": Format("messages.ndjson", _messages),
 }
 
