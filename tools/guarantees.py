@@ -90,7 +90,8 @@ def caught(own: Mapping[str, Row], scenarios: frozenset[str]) -> Iterator[Caught
         known = matrix.designs.get(name, kills.Judged()).killed
         rows = {row: known[row].anomaly for row in known if row in own}
         for named in design.sin.scenarios:
-            if named in own or named in scenarios:
+            is_shown = any(row.startswith(f"{named}[") for row in rows)
+            if (named in own or named in scenarios) and not is_shown:
                 rows.setdefault(named, design.sin.anomaly)
         if rows:
             yield Caught(name, mistake(name), tuple(rows), next(iter(rows.values())))
@@ -155,7 +156,8 @@ def _seconds(rows: Mapping[str, Row]) -> Iterator[str]:
     for design in DESIGNS:
         own = [recorded[design].rows_s[row] for row in rows if row in recorded[design].rows_s]
         if own:
-            yield f"{len(own)} of its rows took {sum(own):.0f} s with `{design}`."
+            share = f"{len(own)} of {len(rows)}"
+            yield f"{share} rows took {sum(own):.0f} s with `{design}`, as recorded."
 
 
 def _scenario(scenario: ExplainedScenario) -> str:
