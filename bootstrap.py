@@ -106,9 +106,10 @@ def main(arguments: list[str]) -> int:
     # come after it.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["PYTHONPYCACHEPREFIX"] = str(ENVIRONMENT / "pycache")
-    program, rest = ("tox", arguments[1:]) if tests else ("upheld", arguments or ["run"])
-    path = str(ENVIRONMENT / "bin" / program)
-    os.execv(path, [path, *rest])
+    command = [str(ENVIRONMENT / "bin" / "upheld"), *(arguments or ["run"])]
+    if tests:
+        command = [str(PYTHON), "-P", str(HERE / "tools" / "not_run.py"), *arguments]
+    os.execv(command[0], command)
     return 0  # not reached: this process is the command now
 
 

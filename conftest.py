@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
+import not_run
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -78,6 +79,11 @@ def pytest_collection_finish() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Keep the reasons of the skipped tests for the last line of the whole run."""
+    not_run.keep(terminalreporter.stats.get("skipped", []))
 
 
 @pytest.fixture(autouse=True)
