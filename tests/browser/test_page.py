@@ -74,7 +74,9 @@ def opened(browser: webdriver.Chrome, tmp_path: Path) -> webdriver.Chrome:
         row(HOSTILE, "G2.b[relay-at_least_once]", Verdict.UPHELD),
     ]
     file = tmp_path / "index.html"
-    file.write_text(page(matrix([(rows, summary())], {}), {}, [tmp_path]), encoding="utf-8")
+    file.write_text(
+        page(matrix([(rows, summary())], {}), {}, [tmp_path], tmp_path), encoding="utf-8"
+    )
     browser.get("about:blank")
     browser.get(file.as_uri())
     return browser
@@ -91,7 +93,7 @@ def every_part(browser: webdriver.Chrome, tmp_path: Path) -> webdriver.Chrome:
     (tmp_path / "a.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
     found = matrix([(rows, summary(cpu_s={"design": 1.0})) for rows in reports], known.promises)
     file = tmp_path / "index.html"
-    file.write_text(page(found, dict(texts(known)), [tmp_path] * 2), encoding="utf-8")
+    file.write_text(page(found, dict(texts(known)), [tmp_path] * 2, tmp_path), encoding="utf-8")
     browser.get("about:blank")
     browser.get(file.as_uri())
     return browser

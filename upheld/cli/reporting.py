@@ -1,6 +1,7 @@
 """`upheld report`: show the report of a run, or several side by side."""
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 from upheld.cli.options import BESIDE
@@ -21,19 +22,19 @@ def show_reports(arguments: argparse.Namespace) -> int:
     if arguments.format:
         print(FORMATS[arguments.format].text(shown), end="")
     elif arguments.html:
-        print(_written(arguments.html, files, FORMATS["html"].text(shown)))
+        to = _place(arguments.html, files)
+        print(_written(to, FORMATS["html"].text(replace(shown, at=to.parent))))
     else:
         console().print(table(found))
     return 0
 
 
-def _written(asked: Path, reports: list[Path], text: str) -> Path:
-    """Write a page, and return where it is.
+def _place(asked: Path, reports: list[Path]) -> Path:
+    """Return where a page is to be.
 
     Raises:
         UsageProblem: There are several reports and no file is named, or the file is a link, or
             no page of a report.
-        MachineProblem: The file cannot be written.
     """
     if asked == BESIDE and len(reports) > 1:
         raise UsageProblem("Of several reports, --html needs the name of a file")
@@ -42,6 +43,15 @@ def _written(asked: Path, reports: list[Path], text: str) -> Path:
         raise UsageProblem(f"{to} is a link, and a page is written through none")
     if not is_ours(to, BESIDE.name):
         raise UsageProblem(f"{to} is no page of a report, and is not written over")
+    return to
+
+
+def _written(to: Path, text: str) -> Path:
+    """Write a page, and return where it is.
+
+    Raises:
+        MachineProblem: The file cannot be written.
+    """
     try:
         to.write_text(text, encoding="utf-8")
     except OSError as error:

@@ -31,12 +31,14 @@ class Shown:
         known: What they were judged by.
         folders: The output folder of each.
         errors: What failed outside of all rows.
+        at: The folder that the text will lie in; that of the first report, if it is None.
     """
 
     found: Matrix
     known: Catalogue
     folders: Sequence[Path]
     errors: Sequence[str] = ()
+    at: Path | None = None
 
     @property
     def hints(self) -> list[str]:
@@ -61,7 +63,8 @@ def _junit(shown: Shown) -> str:
 
 
 def _page(shown: Shown) -> str:
-    return page(shown.found, dict(texts(shown.known)), shown.folders, shown.hints)
+    at = shown.at or shown.folders[0]
+    return page(shown.found, dict(texts(shown.known)), shown.folders, at, shown.hints)
 
 
 def _markdown(shown: Shown) -> str:

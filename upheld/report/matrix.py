@@ -3,10 +3,12 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from upheld.report.model import RowResult, Summary
 from upheld.verdicts import Verdict
+
+MINUTE_CHARS: Final = 16  # of a time in ISO 8601, up to its minute
 
 
 class Column(NamedTuple):
@@ -92,7 +94,8 @@ class Matrix:
         """Return the head of a column: with version and date, if there are several runs."""
         if len(self.summaries) == 1:
             return column.design
-        return "\n".join(filter(None, [str(column), column.when]))
+        minute = column.when[:MINUTE_CHARS].replace("T", " ")
+        return "\n".join(filter(None, [str(column), minute and f"{minute} UTC"]))
 
 
 def matrix(

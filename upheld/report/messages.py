@@ -19,6 +19,7 @@ import base64
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -41,6 +42,7 @@ LOG: Final = "text/x.cucumber.log+plain"
 BEFORE: Final = "BEFORE_TEST_CASE"
 AFTER: Final = "AFTER_TEST_CASE"
 _NANOS: Final = 1_000_000_000
+_MOST_SECONDS: Final = 1e11
 
 Envelope = Mapping[str, object]
 Drawing = Callable[[RowResult], bytes]
@@ -215,7 +217,7 @@ def _run(
     cases: Sequence[_Case], summary: Summary, run: str, drawing: Drawing
 ) -> Iterator[Envelope]:
     """Go through the messages of the run itself, from its start to its end."""
-    ended_s = datetime.fromisoformat(summary.ended).timestamp() if summary.ended else 0.0
+    ended_s = _seconds_of(summary.ended)
     began_s = max(0.0, ended_s - summary.seconds)
     yield {"testRunStarted": {"id": run, "timestamp": _time(began_s)}}
     about = {"mediaType": LOG, "body": _about(summary), "contentEncoding": "IDENTITY"}
@@ -292,7 +294,15 @@ def _attached(row: RowResult, picture: bytes) -> Iterator[Envelope]:
         }
 
 
+def _seconds_of(date: str) -> float:
+    """Return a date as seconds since 1970; 0 if a report has none, or what is none."""
+    with suppress(ValueError, OverflowError):
+        return datetime.fromisoformat(date).timestamp()
+    return 0.0
+
+
 def _time(seconds: float) -> Envelope:
-    """Return seconds as a timestamp or a duration."""
-    whole, nanos = divmod(round(seconds * _NANOS), _NANOS)
+    """Return seconds as a timestamp or a duration; those of no clock are 0."""
+    known = seconds if 0 <= seconds < _MOST_SECONDS else 0
+    whole, nanos = divmod(round(known * _NANOS), _NANOS)
     return {"seconds": whole, "nanos": nanos}

@@ -5,14 +5,18 @@ the scenarios of its guarantee, with what each row came to and why.
 """
 
 import base64
+import os
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
+from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader
 
+from upheld.report.costs import costs
+from upheld.report.folder import named_in
 from upheld.report.matrix import Line, Matrix
 from upheld.report.model import RowResult
 from upheld.report.pictures import drawing
@@ -20,7 +24,9 @@ from upheld.report.texts import GuaranteeText, ScenarioText
 from upheld.text import printable, visible
 from upheld.verdicts import Verdict
 
-MOST_CARDS: Final = 60  # the others are counted; report.jsonl has them
+MOST_CARDS: Final = 60  # the others are counted and linked
+MOST_PICTURE_BYTES: Final = 600_000  # of all that are in the page; the others are linked
+REPORT: Final = "report.jsonl"
 
 
 @dataclass(frozen=True)
@@ -30,8 +36,9 @@ class Result:
     row: RowResult
     column: int  # the number of its column
     anchor: str
-    has_card: bool
-    picture: str  # the URL of its drawing, with the drawing in it; empty if there is none
+    has_card: bool  # whether the page has it
+    picture: str  # the URL of its drawing, with the drawing in it; empty if the page has none
+    links: Mapping[str, str]  # what is linked -> its URL, as seen from the page
 
     @property
     def program(self) -> str:
@@ -70,6 +77,15 @@ class Entry:
             named += [block.text.name, *(result.row.id for result in block.results)]
         return visible(" ".join(named)).lower()
 
+    def seconds(self, column: int) -> float:
+        """Return how long the rows of a column took."""
+        return sum(
+            result.row.seconds
+            for block in self.blocks
+            for result in block.results
+            if result.column == column
+        )
+
     def evidence(self, column: int) -> int:
         """Return how many marks the rows of a column left."""
         return sum(
@@ -83,7 +99,8 @@ class Entry:
 def page(
     found: Matrix,
     texts: Mapping[str, GuaranteeText],
-    folders: Iterable[Path],
+    folders: Sequence[Path],
+    at: Path,
     hints: Iterable[str] = (),
 ) -> str:
     """Return the page of reports.
@@ -92,9 +109,10 @@ def page(
         found: What was judged.
         texts: Id of a guarantee -> what the catalogue says of it.
         folders: The output folder of each report, where its pictures lie.
+        at: The folder that the page will lie in, from which it links other files.
         hints: What a reader of the verdicts has to know beside them.
     """
-    results, left_out = _results(found, tuple(folders))
+    results, left_out = _results(found, folders, at)
     entries = [_entry(line, texts, results) for line in found.lines]
     families = dict.fromkeys(entry.text.family for entry in entries)
     environment = Environment(
@@ -105,6 +123,7 @@ def page(
     )
     environment.filters["visible"] = lambda text: visible(str(text))
     environment.filters["marked"] = _marked
+    environment.filters["counted"] = lambda number, what: f"{number} {what}{'s' * (number != 1)}"
     environment.filters["printable"] = lambda text: printable(str(text))
     return environment.get_template("page.html.j2").render(
         found=found,
@@ -115,28 +134,49 @@ def page(
         modes=sorted({r.mode for each in results.values() for r in each} - {""}),
         differences=sum(line.differs for line in found.lines) if len(found.summaries) > 1 else 0,
         left_out=left_out,
+        spent=dict(costs(found)),
         hints=list(hints),
     )
 
 
-def _results(found: Matrix, folders: tuple[Path, ...]) -> tuple[Mapping[str, list[Result]], int]:
+def _results(
+    found: Matrix, folders: Sequence[Path], at: Path
+) -> tuple[Mapping[str, list[Result]], int]:
     """Return the results by scenario, and how many cards had no room."""
     results = defaultdict[str, list[Result]](list)
-    cards = left_out = 0
+    cards = left_out = picture_bytes = 0
     for row, report, column in found.judged:
         has_card = row.has_card and cards < MOST_CARDS
         cards += has_card
         left_out += row.has_card and not has_card
+        picture = _picture(folders[report], row) if has_card else ""
+        if picture_bytes + len(picture) > MOST_PICTURE_BYTES:
+            picture = ""
+        picture_bytes += len(picture)
+        names = {"history": row.history}
+        if row.has_card and not picture:
+            names["picture"] = row.picture
+        if row.has_card and not has_card:
+            names["its card is in the report"] = REPORT
         results[row.scenario].append(
             Result(
                 row=row,
                 column=column,
                 anchor=f"{row.id}-{column + 1}-{row.repetition + 1}",
                 has_card=has_card,
-                picture=_picture(folders[report], row) if has_card else "",
+                picture=picture,
+                links=dict(_links(names, folders[report], at)),
             )
         )
     return results, left_out
+
+
+def _links(names: Mapping[str, str], folder: Path, at: Path) -> Iterator[tuple[str, str]]:
+    """Go through the links to those files that are in the folder of the report."""
+    for label, name in names.items():
+        if path := named_in(folder, name):
+            relative = os.path.relpath(path.resolve(), at.resolve())
+            yield label, quote(relative)
 
 
 def _marked(mark: Mapping[str, object]) -> str:

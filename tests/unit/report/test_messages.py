@@ -187,7 +187,17 @@ def test_the_run_has_passed_if_its_exit_code_says_so(code: int, success: bool) -
     assert ended["timestamp"]["seconds"] - began["timestamp"]["seconds"] == 2
 
 
+@pytest.mark.parametrize("ended", ["", "yesterday", "9999-12-31T23:59:59+00:00", "0001-01-01"])
+@pytest.mark.parametrize("seconds", [0.0, 1e300, float("inf"), float("nan"), -5.0])
+def test_a_report_may_name_no_time_of_this_world(ended: str, seconds: float) -> None:
+    """Reports before format 7 have no date, and a report may come from anywhere."""
+    found = sent(row(seconds=seconds), ended=ended, seconds=seconds)
+
+    for each in [*of("testRunStarted", found), *of("testRunFinished", found)]:
+        assert each["timestamp"]["seconds"] >= 0
+
+
 def test_a_report_without_a_date_begins_at_zero() -> None:
-    """Reports before format 7 do not say when they ended."""
+    """Cucumber's messages have no way to say that nothing is known."""
     (began,) = of("testRunStarted", sent(row(), ended=""))
     assert began["timestamp"] == {"seconds": 0, "nanos": 0}
