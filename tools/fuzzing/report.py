@@ -6,7 +6,10 @@ from fuzzing import ROOT, contents, file_of, folder, refused
 from upheld.report import Writer, junit, matrix, read
 from upheld.report.annotations import annotations
 from upheld.report.markdown import markdown
+from upheld.report.messages import ndjson
+from upheld.spec import catalogue
 
+FEATURES: Final = catalogue.load().features
 SEEDS: Final = (
     *(report[:20_000] for report in contents(sorted((ROOT / "tests/data/reports").iterdir()))),
     *(
@@ -42,3 +45,4 @@ def report(data: bytes) -> None:
         junit.text([(rows, summary)], [])
         markdown(matrix([(rows, summary)], {}))
         list(annotations(rows))
+        ndjson(rows, summary, FEATURES, lambda _: b"")
