@@ -33,6 +33,7 @@ NAMED = [
 ]
 EVERY_PART: dict[str, Any] = {
     "reason": "a reason",
+    "warnings": ["it shows little"],
     "known": "https://example.org/7",
     "anomalies": [LOST],
     "totals": {"lost": 3},
@@ -93,7 +94,9 @@ def every_part(browser: webdriver.Chrome, tmp_path: Path) -> webdriver.Chrome:
     (tmp_path / "a.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
     found = matrix([(rows, summary(cpu_s={"design": 1.0})) for rows in reports], known.promises)
     file = tmp_path / "index.html"
-    file.write_text(page(found, dict(texts(known)), [tmp_path] * 2, tmp_path), encoding="utf-8")
+    file.write_text(
+        page(found, dict(texts(known)), [tmp_path] * 2, tmp_path, ["a hint"]), encoding="utf-8"
+    )
     browser.get("about:blank")
     browser.get(file.as_uri())
     return browser
