@@ -27,7 +27,7 @@ KNOWN = catalogue.load()
 @pytest.fixture(scope="module")
 def browser() -> Iterator[webdriver.Chrome]:
     """Return a browser."""
-    with chromium() as opened:
+    with chromium("browser") as opened:
         yield opened
 
 

@@ -62,7 +62,7 @@ axe.run({runOnly: {type: "tag", values: arguments[0]}}).then(done);
 @pytest.fixture(scope="module")
 def browser() -> Iterator[webdriver.Chrome]:
     """Return a browser."""
-    with chromium() as opened:
+    with chromium("browser") as opened:
         yield opened
 
 

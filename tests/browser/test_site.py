@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 import website
+from browsers import chromium
 from selenium import webdriver
 from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.common.by import By
@@ -34,14 +35,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[webdriver.Chrome]:
     """Return a browser that reaches no host and notes each request."""
-    driver = shutil.which("chromedriver")
-    if not driver:
-        pytest.skip("chromedriver is not on PATH")
-    options = webdriver.ChromeOptions()
-    for option in ("--headless=new", "--no-sandbox", "--host-resolver-rules=MAP * ~NOTFOUND"):
-        options.add_argument(option)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    with webdriver.Chrome(options, webdriver.ChromeService(driver)) as opened:
+    with chromium("browser", "performance") as opened:
         yield opened
 
 

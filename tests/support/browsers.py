@@ -17,8 +17,11 @@ CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 
 
 @contextmanager
-def chromium() -> Iterator[webdriver.Chrome]:
-    """Yield a browser that reaches no host; skip the test if there is none."""
+def chromium(*logs: str) -> Iterator[webdriver.Chrome]:
+    """Yield a browser that reaches no host, and keeps these logs of its own.
+
+    The test is skipped if there is none.
+    """
     browser = next(filter(None, map(shutil.which, CHROMIUM)), None)
     driver = shutil.which("chromedriver")
     if not browser:
@@ -29,7 +32,7 @@ def chromium() -> Iterator[webdriver.Chrome]:
     options.binary_location = browser
     for option in ("--headless=new", "--no-sandbox", "--host-resolver-rules=MAP * ~NOTFOUND"):
         options.add_argument(option)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    options.set_capability("goog:loggingPrefs", dict.fromkeys(logs, "ALL"))
     with webdriver.Chrome(options, webdriver.ChromeService(driver)) as opened:
         yield opened
 
