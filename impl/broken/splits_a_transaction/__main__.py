@@ -1,7 +1,7 @@
 """Commits half of what a chunk changed, and the other half with the next chunk.
 
 The mistake is to commit when a buffer is full, and not where an entry ends. From the first commit
-on, a reader sees entries of which half is in the transaction that is open.
+on, an entry shows half of its postings: the others are in the transaction that is open.
 """
 
 from upheld.adapter import serve
