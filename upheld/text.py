@@ -6,6 +6,7 @@ turn the direction of writing or hide. Letters of any language stay as they are.
 """
 
 import unicodedata
+from textwrap import TextWrapper
 from typing import Final
 
 from upheld.masking import KNOWN
@@ -56,6 +57,25 @@ def printable(text: str) -> str:
 def lines_of(text: str) -> str:
     """Return a sentence that may have several lines, each of them visible and bounded."""
     return "\n".join(map(visible, text.split("\n")))
+
+
+def wrapped(text: str, width: int | None, *, indent: int) -> str:
+    """Return a line as lines of a terminal, between words alone.
+
+    Args:
+        text: The line.
+        width: The columns of the terminal; without it the line stays as it is.
+        indent: The columns by which each line but the first is indented.
+    """
+    if width is None:
+        return text
+    wrapper = TextWrapper(
+        max(width, 2 * indent),
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return wrapper.fill(text)
 
 
 def visible_data(value: object) -> object:

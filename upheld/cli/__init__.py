@@ -78,14 +78,15 @@ COMMANDS = {
         f"exit codes:\n{_CODES}",
     ),
     "list": Command(
-        "listing:list_rows",
+        "listing:list_promises",
         options.listing_options,
-        "List guarantees, scenarios and rows, and what a design has promised.",
+        "List guarantees by family, with the verdicts of the last run, or rows; and what a design "
+        "has promised.",
     ),
     "explain": Command(
-        "listing:explain_guarantee",
+        "explaining:explain_name",
         options.explain_options,
-        "Explain a guarantee: promise, source, scenarios, anomalies.",
+        "Explain a guarantee, a scenario, a program, an anomaly, a check or an exit code.",
     ),
     "new": Command(
         "designs:new_design",

@@ -1,40 +1,297 @@
-"""`list`, `explain` and `schema`: the promises, and the protocol. No broker."""
+"""`list` and `schema`: the promises, and the protocol. No broker."""
 
 import argparse
 import json
-from collections import Counter
-from dataclasses import replace
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Final, NamedTuple
+
+from rich.text import Text
 
 from upheld.cli.choices import manifests, request_of
-from upheld.judging.claims import anomalies_of
+from upheld.cli.options import LATEST, ROWS_ALONE
+from upheld.errors import UsageProblem
+from upheld.judging.prerequisites import lacking, limited
+from upheld.protocol.manifest import Manifest
 from upheld.protocol.schema import schema
+from upheld.reading import is_file
+from upheld.report import COLOURS, file_of, matrix, read
+from upheld.report.matrix import Cell
 from upheld.spec import catalogue, explain
+from upheld.spec.catalogue import Catalogue, Guarantee
 from upheld.spec.depths import DEPTHS
+from upheld.spec.explain import Listing
+from upheld.spec.gherkin import Row
 from upheld.spec.selection import Request, chosen_rows
+from upheld.text import visible_data, wrapped
+from upheld.ui.console import console, width
+from upheld.verdicts import Verdict
+
+MOST_COLUMNS: Final = 4  # of designs of the last run; the others are counted
+GAP: Final = "  "
+NOTHING: Final = "-"
+
+Groups = dict[str, list[str]]  # a reason -> the ids that it concerns
 
 
-def list_rows(arguments: argparse.Namespace) -> int:
-    """Print the rows that are chosen, and what each design has promised of them."""
+@dataclass(frozen=True)
+class LastRun:
+    """The verdicts of the last run, if there is one and its report can be read.
+
+    Attributes:
+        said: Where they come from, or why there are none; empty if there was no run.
+        ended: When the run ended.
+        cells: Design -> guarantee -> its verdicts.
+        unsupported: Design -> reason -> the rows that it made unsupported.
+    """
+
+    said: str = ""
+    ended: str = ""
+    cells: Mapping[str, Mapping[str, Cell]] = field(default_factory=dict)
+    unsupported: Mapping[str, Groups] = field(default_factory=dict)
+
+
+class Offered(NamedTuple):
+    """The chosen rows that a design has promised, and why others are missing."""
+
+    design: str
+    rows: Counter[str]  # by guarantee
+    lacking: Counter[str]  # of them, those that are unsupported, by guarantee
+    unsupported: Groups  # reason -> rows
+    not_promised: Groups  # reason -> guarantees
+
+
+def list_promises(arguments: argparse.Namespace) -> int:
+    """Print guarantees by family, or rows, and what each design has promised."""
     found = catalogue.load()
     designs = manifests(arguments)
+    by_rows = arguments.rows is not None
+    if arguments.rows == ROWS_ALONE:
+        arguments.rows = None
     request = request_of(arguments)
     if not arguments.depth:  # a list without a depth shows all rows
         request = replace(request, depth="full")
     listing = explain.listing(found, designs, request.chooser(found))
-    everything = chosen_rows(Request(depth="full"), found, designs)
-    for name, ids in chosen_rows(request, found, designs).items():
+    chosen = chosen_rows(request, found, designs)
+    _count(listing, chosen, chosen_rows(Request(depth="full"), found, designs))
+    if request.file:
+        named = set().union(*chosen.values())
+        listing["rows"] = [row for row in listing["rows"] if row["id"] in named]
+    offers = [_offered(found, design, listing, chosen[design.name]) for design in designs]
+    last = last_run(found)
+    if arguments.json:
+        print(json.dumps(_data(found, listing, offers, last), indent=2))
+        return 0
+    if by_rows:
+        _print_rows(listing)
+    else:
+        _print_families(found, listing, offers, last)
+    _print_counts(listing)
+    for offer in offers:
+        for line in _ends(offer, last):
+            print(wrapped(line, width(), indent=2))
+    if last.said and not by_rows:
+        print(last.said)
+    return 0
+
+
+def _count(
+    listing: Listing, chosen: Mapping[str, set[str]], everything: Mapping[str, set[str]]
+) -> None:
+    """Put into a listing which rows each design is asked for, of all that it has promised."""
+    for name, ids in chosen.items():
         listing["designs"][name] = {
             "promised": len(everything[name]),
             "chosen": len(ids),
             "rows": sorted(ids),
         }
-    if arguments.json:
-        print(json.dumps(listing, indent=2))
-        return 0
+
+
+def last_run(found: Catalogue) -> LastRun:
+    """Return the verdicts of the last run in this folder."""
+    file = file_of(LATEST)
+    if not is_file(file):
+        return LastRun()
+    try:
+        rows, summary = read(file)
+    except UsageProblem as problem:
+        return LastRun(f"no verdict of the last run: {problem}")
+    judged = matrix([(rows, summary)], found.promises)
+    cells = {
+        column.design: {
+            line.guarantee: cell for line in judged.lines if (cell := line.cells[number])
+        }
+        for number, column in enumerate(judged.columns)
+    }
+    unsupported = {column.design: defaultdict[str, list[str]](list) for column in judged.columns}
+    for row in rows:
+        if row.verdict is Verdict.UNSUPPORTED and row.id not in unsupported[row.design][row.reason]:
+            unsupported[row.design][row.reason].append(row.id)
+    when = f" ended {summary.ended}" if summary.ended else ""
+    hidden = len(cells) - MOST_COLUMNS
+    others = f"; {hidden} more designs are in it, which --design names" if hidden > 0 else ""
+    return LastRun(f"the last run{when}: {file}{others}", summary.ended, cells, unsupported)
+
+
+def _offered(
+    found: Catalogue, design: Manifest, listing: Listing, chosen: Collection[str]
+) -> Offered:
+    """Return what a design has promised, by its manifest alone."""
+    offer = Offered(design.name, Counter(), Counter(), defaultdict(list), defaultdict(list))
+    others = defaultdict[str, list[Row]](list)
+    for listed in listing["rows"]:
+        row = next(row for row in found.by_row[listed["id"]].rows if row.id == listed["id"])
+        guarantee = listed["guarantee"]
+        if row.id not in chosen:
+            others[guarantee].append(row)
+            continue
+        offer.rows[guarantee] += 1
+        reasons = [*lacking(row, design), *limited(row, design)]
+        if reasons:
+            offer.lacking[guarantee] += 1
+            offer.unsupported[reasons[0]].append(row.id)
+    for guarantee, rows in others.items():
+        if not offer.rows[guarantee]:
+            offer.not_promised[_why_not(design, rows)].append(guarantee)
+    return offer
+
+
+def _why_not(design: Manifest, rows: Iterable[Row]) -> str:
+    """Return why a design has promised none of these rows."""
+    programs = dict[str, None]()
+    modes = dict[str, None]()
+    for row in rows:
+        programs |= {program: None for program, _ in row.needs if program not in design.programs}
+        modes |= {mode: None for _, mode in row.needs if mode not in design.modes}
+    if programs:
+        return f"{design.name} has no program {' or '.join(sorted(programs))}"
+    if modes:
+        return f"{design.name} has no mode {' or '.join(sorted(modes))}"
+    return f"{design.name} is judged on other rows"
+
+
+def _data(
+    found: Catalogue, listing: Listing, offers: Iterable[Offered], last: LastRun
+) -> dict[str, object]:
+    """Return the listing as JSON has it."""
+    rows = Counter(row["guarantee"] for row in listing["rows"])
+    families = [
+        {
+            "family": family,
+            "about": found.tags[family],
+            "guarantees": [
+                {
+                    "id": guarantee.id,
+                    "promise": guarantee.promise,
+                    "rows": rows[guarantee.id],
+                    "last_run": {
+                        design: dict(cells[guarantee.id].verdicts)
+                        for design, cells in last.cells.items()
+                        if guarantee.id in cells
+                    },
+                }
+                for guarantee in guarantees
+            ],
+        }
+        for family, guarantees in _families(found, rows)
+    ]
+    designs = {
+        offer.design: {
+            **listing["designs"][offer.design],
+            "unsupported": offer.unsupported,
+            "not_promised": offer.not_promised,
+            "unsupported_in_the_last_run": last.unsupported.get(offer.design, {}),
+        }
+        for offer in offers
+    }
+    ended = {"report": str(file_of(LATEST)), "ended": last.ended} if last.cells else None
+    said = visible_data({"families": families, "designs": designs, "last_run": ended})
+    assert isinstance(said, dict)
+    return {**listing, **said}
+
+
+def _families(found: Catalogue, shown: Collection[str]) -> Iterator[tuple[str, list[Guarantee]]]:
+    """Go through the families, each with those of its guarantees that are shown."""
+    for family in found.tags:
+        own = [
+            guarantee
+            for guarantee in found.guarantees.values()
+            if guarantee.family == family and guarantee.id in shown
+        ]
+        if own:
+            yield family, own
+
+
+def _print_rows(listing: Listing) -> None:
     for row in listing["rows"]:
         print(f"{row['depth']:<5} {row['id']:<70} {row['name']}")
     for untested in listing["untested"]:
         print(f"{'-':<5} {untested['id']:<70} untested: {untested['why']}")
+
+
+def _print_families(
+    found: Catalogue, listing: Listing, offers: Collection[Offered], last: LastRun
+) -> None:
+    """Print a line a guarantee; on a terminal it is cut where the terminal ends."""
+    rows = Counter(row["guarantee"] for row in listing["rows"])
+    names = [offer.design for offer in offers] or list(islice(last.cells, MOST_COLUMNS))
+    judged = [name for name in names if name in last.cells]
+    heads = ["", *([f"rows of {offer.design}" for offer in offers] or ["rows"])]
+    heads += [f"last run of {name}" for name in judged]
+    lines = {
+        guarantee.id: [
+            Text(guarantee.id),
+            *([_share(offer, guarantee.id) for offer in offers] or [Text(str(rows[guarantee.id]))]),
+            *(_verdict(last.cells[name].get(guarantee.id)) for name in judged),
+        ]
+        for guarantee in found.guarantees.values()
+    }
+    columns = [
+        max(len(head), *(len(cells[number]) for cells in lines.values()))
+        for number, head in enumerate(heads)
+    ]
+    say = console()
+    fit = width()
+    say.print(_line(map(Text, heads), columns, "promise", fit), style="dim")
+    shown = rows if rows else dict.fromkeys(found.guarantees)
+    untested = {each["id"] for each in listing["untested"]}
+    for family, guarantees in _families(found, {*shown, *untested}):
+        title = f"{family.replace('_', ' ')}: {found.tags[family]}"
+        say.print(_line([Text(title)], [0], "", fit), style="bold")
+        for guarantee in guarantees:
+            why = f"untested: {guarantee.why}; " if guarantee.why else ""
+            say.print(_line(lines[guarantee.id], columns, why + guarantee.promise, fit))
+
+
+def _line(cells: Iterable[Text], columns: Iterable[int], last: str, fit: int | None) -> Text:
+    """Return a line of cells, each as wide as its column, and a last text of any length."""
+    line = Text()
+    for cell, column in zip(cells, columns, strict=False):
+        line += cell
+        line += Text(" " * (column - len(cell)) + GAP)
+    line += Text(last)
+    line.rstrip()
+    if fit is not None:
+        line.truncate(fit, overflow="ellipsis")
+    return line
+
+
+def _share(offer: Offered, guarantee: str) -> Text:
+    """Return how many rows a design has promised, and how many of them are unsupported."""
+    number = offer.rows[guarantee]
+    if not number:
+        return Text(NOTHING, style="dim")
+    short = offer.lacking[guarantee]
+    return Text(f"{number}, {short} unsupported" if short else str(number))
+
+
+def _verdict(cell: Cell | None) -> Text:
+    return Text(str(cell), style=COLOURS[cell.worst]) if cell else Text(NOTHING, style="dim")
+
+
+def _print_counts(listing: Listing) -> None:
     counts = listing["guarantees"]
     depths = Counter(row["depth"] for row in listing["rows"])
     each = ", ".join(f"{depths[depth]} {depth}" for depth in DEPTHS)
@@ -47,17 +304,18 @@ def list_rows(arguments: argparse.Namespace) -> int:
         print(
             f"{name} promises {design['promised']} rows; {design['chosen']} of them are chosen here"
         )
-    return 0
 
 
-def explain_guarantee(arguments: argparse.Namespace) -> int:
-    """Print what a guarantee promises, and what breaks it."""
-    explained = explain.explanation(catalogue.load(), arguments.guarantee, anomalies_of)
-    if arguments.json:
-        print(json.dumps(explained.model_dump(mode="json"), indent=2), end="")
-    else:
-        print(explain.as_text(explained), end="")
-    return 0
+def _ends(offer: Offered, last: LastRun) -> Iterator[str]:
+    """Go through the lines on what a design has not promised, and on what is unsupported."""
+    for reason, ids in offer.unsupported.items():
+        yield f"unsupported, since {reason}: {', '.join(ids)}"
+    declared = {row_id for ids in offer.unsupported.values() for row_id in ids}
+    for reason, ids in last.unsupported.get(offer.design, {}).items():
+        if found := [row_id for row_id in ids if row_id not in declared]:
+            yield f"unsupported in the last run, since {reason}: {', '.join(found)}"
+    for reason, ids in offer.not_promised.items():
+        yield f"not promised, since {reason}: {', '.join(ids)}"
 
 
 def print_schema(_: argparse.Namespace) -> int:

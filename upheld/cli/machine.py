@@ -16,6 +16,7 @@ from rich.console import Console
 import upheld
 from upheld.brokers import Asked, Broker, open_broker
 from upheld.cli.choices import look_for_garbage_seldom, seed_of
+from upheld.cli.options import LATEST, OUT
 from upheld.errors import OF_A_NAME, MachineProblem, UsageProblem
 from upheld.kafka.feed import Feed
 from upheld.kafka.reading import Reading
@@ -48,7 +49,7 @@ def out_folder(given: Path | None = None) -> Path:
         UsageProblem: The name that was given is none of a folder.
         MachineProblem: The folder cannot be made.
     """
-    named = given or Path("upheld-out") / time.strftime("%Y-%m-%dT%H-%M-%S")
+    named = given or OUT / time.strftime("%Y-%m-%dT%H-%M-%S")
     folder = named
     number = 1
     while True:
@@ -109,7 +110,7 @@ def _link(out: Path) -> None:
 
     Another run may do the same at the same time: the name always leads to one of them.
     """
-    latest = out.parent / "latest"
+    latest = out.parent / LATEST.name
     link = out.parent / f".latest-{out.name}"
     with contextlib.suppress(OSError):  # it is a help, and some disks have no links
         link.unlink(missing_ok=True)

@@ -19,6 +19,9 @@ MOST_LANES = 64
 REPORTS = ("junit", "html", "markdown", "github", "json", "badge", "messages")
 LARGEST_SEED = (1 << 63) - 1
 SHOWN_CHARS = 80
+OUT = Path("upheld-out")  # the folder of all runs that name none
+LATEST = OUT / "latest"  # a link to the last one of them
+ROWS_ALONE = Path()  # what --rows without a file is to `list`
 BESIDE = Path("index.html")  # beside the report, unless --html names a file
 
 
@@ -111,6 +114,16 @@ def add_programs(to: argparse.ArgumentParser) -> None:
 
 def add_choice(to: argparse.ArgumentParser) -> None:
     """Add the options that choose rows."""
+    _add_choice(to)
+    to.add_argument(
+        "--rows",
+        metavar="FILE",
+        type=place,
+        help="only the rows that a file names, a design and a row's id a line, as in a report",
+    )
+
+
+def _add_choice(to: argparse.ArgumentParser) -> None:
     add_programs(to)
     to.add_argument(
         "--guarantee",
@@ -136,12 +149,6 @@ def add_choice(to: argparse.ArgumentParser) -> None:
         "--slice",
         metavar="K/N",
         help="also the K-th of N fixed parts of the rows that the depth leaves out",
-    )
-    to.add_argument(
-        "--rows",
-        metavar="FILE",
-        type=place,
-        help="only the rows that a file names, a design and a row's id a line, as in a report",
     )
 
 
@@ -364,13 +371,26 @@ def run_options(to: argparse.ArgumentParser) -> None:
 def listing_options(to: argparse.ArgumentParser) -> None:
     """Add the options of `list`."""
     add_designs(to, default=None)
-    add_choice(to)
+    _add_choice(to)
+    to.add_argument(
+        "--rows",
+        metavar="FILE",
+        type=place,
+        nargs="?",
+        const=ROWS_ALONE,
+        help="list rows instead of guarantees; with a FILE only those that it names for a --design",
+    )
     add_json(to)
 
 
 def explain_options(to: argparse.ArgumentParser) -> None:
     """Add the options of `explain`."""
-    to.add_argument("guarantee", metavar="ID", help="an id such as G22")
+    to.add_argument(
+        "name",
+        metavar="NAME",
+        help="a guarantee such as G22, a scenario or a row of it, a program, an anomaly, a check, "
+        "a sentence that judges, a capability, a limit, a tag, a verdict, a mode or an exit code",
+    )
     add_json(to)
 
 

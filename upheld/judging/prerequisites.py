@@ -5,7 +5,7 @@ If only a running design shows a lack, such as a request that it never sends, th
 it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,7 +14,7 @@ from upheld.judging.claims import Claim
 from upheld.protocol.capabilities import Capability
 from upheld.protocol.limits import Limit
 from upheld.protocol.manifest import Manifest
-from upheld.spec.gherkin import ON_A_CLUSTER, THROUGH_PROXY, Row, Step
+from upheld.spec.gherkin import ON_A_CLUSTER, THROUGH_PROXY, Row, Scenario, Step
 from upheld.verdicts import Cannot, MachineLacks, NotOffered
 
 STORE: Final = "state store"  # the setting of that name
@@ -127,10 +127,23 @@ def fits(template: str, sentence: str) -> bool:
     return Claim(template, "").fits(sentence)
 
 
+def needed(row: Row) -> Iterator[Capability]:
+    """Go through the capabilities without which a design cannot be judged on a row."""
+    yield from (offer.capability for offer in _offers(row))
+    if any(_settings(row, PROTOCOL)):
+        yield Capability.GROUP_PROTOCOL
+    kept = set(_settings(row, STORE))
+    yield from (capability for capability in Capability if capability in kept)
+
+
+def needs_of(scenario: Scenario) -> list[str]:
+    """Return the capabilities that rows of a scenario need, each once."""
+    return list(dict.fromkeys(each for row in scenario.rows for each in needed(row)))
+
+
 def lacking(row: Row, design: Manifest) -> Iterator[str]:
     """Go through the reasons why a design cannot be judged on a row, by its manifest."""
-    offers = dict.fromkeys(o for step in row.steps for o in OFFERS if o.is_needed_by(step))
-    for offer in offers:
+    for offer in _offers(row):
         if offer.capability not in design.capabilities:
             yield f"{design.name} {offer.otherwise} (capability {offer.capability})"
     if Capability.GROUP_PROTOCOL not in design.capabilities:
@@ -150,6 +163,11 @@ def not_installed(row: Row) -> Iterator[str]:
     if any(step.text == SETS_THE_CLOCK for step in row.steps):
         needed.append("clock")
     yield from filter(None, map(extras.lack, needed))
+
+
+def _offers(row: Row) -> Iterable[Offer]:
+    """Return what the sentences of a row need, each once."""
+    return dict.fromkeys(o for step in row.steps for o in OFFERS if o.is_needed_by(step))
 
 
 def _settings(row: Row, name: str) -> Iterator[str]:

@@ -1,8 +1,7 @@
 """The catalogue: guarantees of guarantees.toml, and the scenarios that judge them."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Final, Literal, Self
@@ -10,6 +9,7 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from upheld.errors import UsageProblem
+from upheld.guesses import did_you_mean
 from upheld.programs import PROGRAMS
 from upheld.reading import read_toml
 from upheld.spec.gherkin import Feature, Row, Scenario, read_feature
@@ -149,12 +149,6 @@ def _guarantee(file: Path, name: str, table: object, sources: Collection[str]) -
     if guarantee.source not in {None, *sources}:
         raise UsageProblem(f"{file}: [{name}] has a source that [sources] gives no title.")
     return guarantee
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Ask for the known name that is most like this one; empty if none is."""
-    found = get_close_matches(name, sorted(known), n=1)
-    return f" Did you mean {found[0]}?" if found else ""
 
 
 def _first(error: ValidationError) -> str:

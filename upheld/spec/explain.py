@@ -1,15 +1,20 @@
 """The output of `upheld list` and `upheld explain`, as data and as text."""
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from textwrap import indent
 from typing import NotRequired, TypedDict
 
 from pydantic import BaseModel, ConfigDict
 
+from upheld.errors import UsageProblem
+from upheld.guesses import did_you_mean
 from upheld.protocol.manifest import Manifest
 from upheld.spec.catalogue import Catalogue, Guarantee
 from upheld.spec.depths import Depth
 from upheld.spec.gherkin import Scenario
 from upheld.spec.selection import Chosen, is_usual, promised
+from upheld.text import wrapped
 
 
 class Counts(TypedDict):
@@ -71,6 +76,8 @@ class ExplainedScenario(BaseModel):
     line: int
     rows: list[str]
     anomalies: list[str]
+    needs: list[str]  # capabilities
+    gherkin: str
 
 
 class Explanation(Guarantee):
@@ -125,58 +132,85 @@ def _promise(found: Catalogue, design: Manifest, chosen: Chosen) -> ListedDesign
 
 
 def explanation(
-    found: Catalogue, name: str, anomalies_of: Callable[[Scenario], Iterable[str]] = lambda _: ()
+    found: Catalogue,
+    name: str,
+    anomalies_of: Callable[[Scenario], Iterable[str]] = lambda _: (),
+    needs_of: Callable[[Scenario], Iterable[str]] = lambda _: (),
 ) -> Explanation:
-    """Explain a guarantee.
+    """Explain a guarantee, by all of its scenarios or by the one that is named.
 
     Args:
         found: The catalogue.
         name: The id of the guarantee, or of one of its scenarios or rows.
         anomalies_of: Names the anomalies that a scenario can find.
+        needs_of: Names the capabilities that rows of a scenario need.
 
     Raises:
-        UsageProblem: There is no such guarantee.
+        UsageProblem: There is no such guarantee, scenario or row.
     """
-    guarantee = found.guarantee(name)
-    scenarios = [scenario for scenario in found.scenarios if scenario.guarantee == guarantee.id]
-    features = {scenario.feature.file: scenario.feature for scenario in scenarios}.values()
+    named = name.removeprefix("@")
+    guarantee = found.guarantee(named)
+    if "." in named and named not in found.by_id and named not in found.by_row:
+        near = did_you_mean(named, (*found.by_id, *found.by_row))
+        raise UsageProblem(f"{name} is no scenario and no row of {guarantee.id}.{near}")
+    own = [scenario for scenario in found.scenarios if scenario.guarantee == guarantee.id]
+    if only := found.by_row.get(named) or found.by_id.get(named):
+        rows = tuple(row for row in only.rows if named in {row.id, only.id})
+        shown = [replace(only, rows=rows)]
+    else:
+        shown = own
+    features = {scenario.feature.file: scenario.feature for scenario in own}.values()
     return Explanation(
         **guarantee.model_dump(),
         title=found.sources.get(guarantee.source or ""),
         broken_by=[feature.broken_by for feature in features if feature.broken_by],
         costs=[feature.costs for feature in features if feature.costs],
-        scenarios=[_explained(scenario, anomalies_of(scenario)) for scenario in scenarios],
+        scenarios=[
+            ExplainedScenario(
+                id=scenario.id,
+                name=scenario.name,
+                file=scenario.feature.file,
+                line=scenario.line,
+                rows=[row.id for row in scenario.rows],
+                anomalies=list(anomalies_of(scenario)),
+                needs=list(needs_of(scenario)),
+                gherkin=scenario.source,
+            )
+            for scenario in shown
+        ],
     )
 
 
-def _explained(scenario: Scenario, anomalies: Iterable[str]) -> ExplainedScenario:
-    return ExplainedScenario(
-        id=scenario.id,
-        name=scenario.name,
-        file=scenario.feature.file,
-        line=scenario.line,
-        rows=[row.id for row in scenario.rows],
-        anomalies=list(anomalies),
-    )
+def as_text(explained: Explanation, width: int | None = None) -> str:
+    """Set an explanation for a terminal.
+
+    Args:
+        explained: The explanation.
+        width: The columns of the terminal; without it no line is wrapped.
+    """
+    lines = [wrapped(f"{explained.id}  {explained.promise}", width, indent=4), ""]
+    lines += [wrapped(line, width, indent=15) for line in _facts(explained)]
+    for scenario in explained.scenarios:
+        lines += ["", wrapped(f"{scenario.id}  {scenario.name}", width, indent=4)]
+        lines.append(f"  {scenario.file}:{scenario.line}")
+        lines += [f"  {row}" for row in scenario.rows]
+        for label, named in (("finds", scenario.anomalies), ("needs", scenario.needs)):
+            if named:
+                lines.append(wrapped(f"  {label}: {', '.join(named)}", width, indent=9))
+        lines += ["", indent(scenario.gherkin, "  ")]
+    return "\n".join(lines) + "\n"
 
 
-def as_text(explained: Explanation) -> str:
-    """Set an explanation for a terminal."""
-    lines = [f"{explained.id}  {explained.promise}", ""]
+def _facts(explained: Explanation) -> Iterator[str]:
+    """Go through the lines that say where a promise comes from, and what it means."""
     if explained.source:
         title = explained.title or explained.source
-        lines.append(f"Documented in: {title}, “{explained.section}”")
+        yield f"Documented in: {title}, “{explained.section}”"
     else:
-        lines.append("Beyond the articles.")
-    lines.append(f"Programs:      {', '.join(explained.programs)}")
-    lines += [f"Part:          {part}" for part in explained.parts]
-    lines += [f"Broken by:     {reason}" for reason in explained.broken_by]
-    lines += [f"Costs:         {cost}" for cost in explained.costs]
+        yield "Beyond the articles."
+    yield f"Programs:      {', '.join(explained.programs)}"
+    yield from (f"Part:          {part}" for part in explained.parts)
+    yield from (f"Broken by:     {reason}" for reason in explained.broken_by)
+    yield from (f"Costs:         {cost}" for cost in explained.costs)
     if explained.status == "untested":
-        lines.append(f"Untested:      {explained.why}")
-    for scenario in explained.scenarios:
-        lines += ["", f"{scenario.id}  {scenario.name}", f"  {scenario.file}:{scenario.line}"]
-        lines += [f"  {row}" for row in scenario.rows]
-        if scenario.anomalies:
-            lines.append(f"  finds: {', '.join(scenario.anomalies)}")
-    return "\n".join(lines) + "\n"
+        yield f"Untested:      {explained.why}"

@@ -7,7 +7,9 @@ the rows to be judged and on their names.
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
+from textwrap import dedent
 from typing import Final, Literal, NamedTuple, cast
 
 from gherkin import parser_types as ast
@@ -129,6 +131,7 @@ class Scenario:
     example_tags: tuple[str, ...]
     steps: tuple[Step, ...]  # as written, with placeholders
     rows: tuple[Row, ...]
+    source: str  # as written in the file, with its tags and Examples
 
     @property
     def id(self) -> str:
@@ -225,9 +228,10 @@ def parsed(text: str, name: str, path: Path, ids: IdGenerator | None = None) -> 
     for pickle in Compiler(ids).compile(named):
         compiled.setdefault(pickle["astNodeIds"][0], []).append(pickle)
     feature = _feature(root, name, text)
+    sources = _sources(text, [node.scenario for node in nodes])
     scenarios = tuple(
-        _scenario(node.scenario, feature, node.rule_tags, compiled.get(node.scenario["id"], []))
-        for node in nodes
+        _scenario(node, feature, compiled.get(node.scenario["id"], []), source)
+        for node, source in zip(nodes, sources, strict=True)
     )
     pickles = tuple(p for node in nodes for p in compiled.get(node.scenario["id"], []))
     return ReadFeature(feature, scenarios, named, pickles)
@@ -274,9 +278,22 @@ def _names(tags: Iterable[ast.Tag]) -> tuple[str, ...]:
     return tuple(tag["name"] for tag in tags)
 
 
-def _scenario(
-    node: ast.Scenario, feature: Feature, rule_tags: tuple[str, ...], pickles: list[Pickle]
-) -> Scenario:
+def _sources(text: str, scenarios: Iterable[ast.Scenario]) -> Iterator[str]:
+    """Go through the lines of each scenario as they are written, from its first tag on."""
+    lines = text.split("\n")
+    begins = [
+        min(each["location"]["line"] for each in (scenario, *scenario["tags"])) - 1
+        for scenario in scenarios
+    ]
+    for begin, end in pairwise([*begins, len(lines)]):
+        own = lines[begin:end]
+        while not own[-1].strip() or own[-1].lstrip().startswith("#"):  # above the next one
+            own.pop()
+        yield dedent("\n".join(own))
+
+
+def _scenario(found: _Node, feature: Feature, pickles: list[Pickle], source: str) -> Scenario:
+    node = found.scenario
     own = _names(node["tags"])
     ids = tuple(match["id"] for tag in own if (match := ID_TAG.fullmatch(tag)))
     cells = dict(_cells(node["examples"]))
@@ -290,7 +307,7 @@ def _scenario(
         feature=feature,
         line=node["location"]["line"],
         ids=ids,
-        tags=frozenset(own + feature.tags + rule_tags),
+        tags=frozenset(own + feature.tags + found.rule_tags),
         columns=tuple(cell["value"] for head in heads for cell in head),
         example_tags=tuple(tag for each in node["examples"] for tag in _names(each["tags"])),
         steps=tuple(_steps(node["steps"])),
@@ -298,6 +315,7 @@ def _scenario(
             _row(pickle, ids[0] if ids else "", cells.get(pickle["astNodeIds"][-1], {}), lines)
             for pickle in pickles
         ),
+        source=source,
     )
 
 

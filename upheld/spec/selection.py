@@ -9,11 +9,12 @@ from cucumber_tag_expressions import parse as _parse
 from cucumber_tag_expressions.parser import TagExpressionError
 
 from upheld.errors import UsageProblem
+from upheld.guesses import did_you_mean
 from upheld.programs import PROGRAMS
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import MODES
 from upheld.reading import read_text
-from upheld.spec.catalogue import Catalogue, did_you_mean
+from upheld.spec.catalogue import Catalogue
 from upheld.spec.depths import DEFAULT, Depth, Share, is_within
 from upheld.spec.gherkin import SOAK_TAG, Row, Scenario
 

@@ -62,3 +62,9 @@ class PlainConsole(Console):
 def console(*, stderr: bool = False) -> PlainConsole:
     """Return a console for standard output, or for standard error."""
     return PlainConsole(stderr=stderr)
+
+
+def width() -> int | None:
+    """Return the columns of the terminal; None if standard output is none."""
+    shown = console()
+    return shown.width if shown.is_terminal else None

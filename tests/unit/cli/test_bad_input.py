@@ -129,7 +129,7 @@ def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., Refused]:
         ("run --max-seconds 0", "argument --max-seconds: '0' is not a positive number"),
         ("run --max-memory-mb 1.5", "argument --max-memory-mb: '1.5' is not a whole number"),
         ("list --only @G2x", "nothing is tagged @G2x. Did you mean @G2?"),
-        ("explain", "the following arguments are required: ID"),
+        ("explain", "the following arguments are required: NAME"),
         ("explain G999", "G999 is no guarantee."),
         ("judge", "the following arguments are required: HISTORY"),
         ("smoke --design nowhere", "There is no design at "),
