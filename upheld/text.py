@@ -59,6 +59,11 @@ def lines_of(text: str) -> str:
     return "\n".join(map(visible, text.split("\n")))
 
 
+def sentence(text: str) -> str:
+    """Return a text with a full stop, unless it ends as a sentence or a question."""
+    return text if text.endswith((".", "?")) else f"{text}."
+
+
 def wrapped(text: str, width: int | None, *, indent: int) -> str:
     """Return a line as lines of a terminal, between words alone.
 

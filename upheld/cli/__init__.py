@@ -21,11 +21,13 @@ from upheld.errors import (
     kept,
     problem_of,
 )
+from upheld.guesses import did_you_mean
 from upheld.supervisor import interrupts
-from upheld.text import visible
+from upheld.text import sentence, visible
 from upheld.ui import streams
 
 INTERRUPTED = ExitCode.INTERRUPTED
+SHOWN_CHARS = 200  # of a command that there is not
 EXIT_CODES = {
     ExitCode.UPHELD: "everything chosen was judged and upheld (or unsupported, which is counted)",
     ExitCode.VIOLATED: (
@@ -146,20 +148,19 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong in one sentence."""
-        self.exit(
-            UsageProblem.exit_code, f"{self.prog}: {visible(message)}. See {self.prog} --help.\n"
-        )
+        said = f"{self.prog}: {sentence(visible(message))} See {self.prog} --help.\n"
+        self.exit(UsageProblem.exit_code, said)
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command; returns its exit code, whatever becomes of its output."""
     with streams.lasting() as lost, interrupts.heard():
-        if sentence := lost():
-            _say(sentence)
+        if said := lost():
+            _say(said)
             return MachineProblem.exit_code
         code = _run(sys.argv[1:] if argv is None else argv)
-        if sentence := lost():
-            _say(sentence)
+        if said := lost():
+            _say(said)
             return code or MachineProblem.exit_code
     return code
 
@@ -167,8 +168,7 @@ def main(argv: list[str] | None = None) -> int:
 def _run(argv: list[str]) -> int:
     """Run one command; returns its exit code. Each problem is said in a sentence."""
     try:
-        arguments = parser().parse_args(argv)
-        arguments.argv = argv
+        arguments = _parsed(argv)
         run: Callable[[argparse.Namespace], int] = resolve_name(arguments.command)
         return run(arguments)
     except Problem as problem:
@@ -189,9 +189,31 @@ def _run(argv: list[str]) -> int:
         return MachineProblem.exit_code
 
 
-def _say(sentence: str) -> None:
-    end = "" if sentence.endswith((".", "?")) else "."
-    print(f"upheld: {sentence}{end}", file=sys.stderr)
+def _parsed(argv: list[str]) -> argparse.Namespace:
+    """Return what was typed; a misspelt command or option is refused with a guess."""
+    top = parser()
+    if argv and argv[0] not in {*COMMANDS, *options.names(top)}:
+        first = visible(argv[0], SHOWN_CHARS)
+        what, known = (
+            ("option", options.names(top)) if first.startswith("-") else ("command", [*COMMANDS])
+        )
+        near = did_you_mean(first, known)
+        top.error(f"there is no {what} {first!r}; there are {', '.join(known)}.{near}")
+    arguments, unknown = top.parse_known_args(argv)
+    if unknown:
+        guesses = (
+            did_you_mean(word.partition("=")[0], options.names(arguments.parser))
+            for word in unknown
+            if word.startswith("-")
+        )
+        guess = next(filter(None, guesses), "")
+        arguments.parser.error(f"unrecognized arguments: {' '.join(unknown)}.{guess}")
+    arguments.argv = argv
+    return arguments
+
+
+def _say(said: str) -> None:
+    print(f"upheld: {sentence(said)}", file=sys.stderr)
 
 
 def parser() -> Parser:
@@ -213,5 +235,5 @@ def parser() -> Parser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         command.add_options(added)
-        added.set_defaults(command=f"upheld.cli.{command.target}")
+        added.set_defaults(command=f"upheld.cli.{command.target}", parser=added)
     return top

@@ -18,6 +18,7 @@ from upheld.brokers import Asked, Broker, open_broker
 from upheld.cli.choices import look_for_garbage_seldom, seed_of
 from upheld.cli.options import LATEST, OUT
 from upheld.errors import OF_A_NAME, MachineProblem, UsageProblem
+from upheld.guesses import did_you_mean
 from upheld.kafka.feed import Feed
 from upheld.kafka.reading import Reading
 from upheld.masking import KNOWN
@@ -153,7 +154,7 @@ def given_stores(asked: list[str]) -> dict[str, str]:
             example = "redis=redis://localhost:6379/0"
             raise UsageProblem(
                 f"--store {kind!r} is not KIND=ADDRESS with KIND one of {', '.join(GIVEN)}, as in "
-                f"{example}."
+                f"{example}.{did_you_mean(kind, GIVEN)}"
             )
         KNOWN.learn(kind, address)
         found[kind] = GIVEN[kind](address)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from upheld.errors import OF_A_NAME
+from upheld.guesses import did_you_mean
 from upheld.protocol.messages import MODES
 from upheld.spec.depths import DEPTHS
 
@@ -81,6 +82,35 @@ def _short(text: str) -> str:
     return repr(text) if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]!r}…"
 
 
+def one_of(*known: str) -> Callable[[str], str]:
+    """Return the type of an option that is one of some words."""
+
+    def word(text: str) -> str:
+        if text not in known:
+            raise argparse.ArgumentTypeError(
+                f"{_short(text)} is none of {', '.join(known)}.{did_you_mean(text, known)}"
+            )
+        return text
+
+    return word
+
+
+def names(parser: argparse.ArgumentParser) -> list[str]:
+    """Return the names of the options of a parser, each as it may be typed."""
+    return [name for action in parser._actions for name in action.option_strings]
+
+
+def add_one_of(
+    to: argparse.ArgumentParser,
+    option: str,
+    known: tuple[str, ...],
+    purpose: str,
+    default: str | None = None,
+) -> None:
+    """Add an option that is one of some words; another word is refused with a guess."""
+    to.add_argument(option, choices=known, type=one_of(*known), default=default, help=purpose)
+
+
 def add_designs(to: argparse.ArgumentParser, default: str | None = "spark") -> None:
     """Add the option that names designs."""
     said = f" (default: {default})" if default else ""
@@ -137,13 +167,12 @@ def _add_choice(to: argparse.ArgumentParser) -> None:
         metavar="TAGS",
         help="a Cucumber tag expression, such as '@G22 and not @G22.dies-after-a-commit'",
     )
-    to.add_argument(
+    add_one_of(
+        to,
         "--depth",
-        choices=DEPTHS,
-        help=(
-            "how much is judged: quick, core or full (default: core; every match where --only or "
-            "--guarantee is given)"
-        ),
+        DEPTHS,
+        "how much is judged: quick, core or full (default: core; every match where --only or "
+        "--guarantee is given)",
     )
     to.add_argument(
         "--slice",
@@ -156,20 +185,15 @@ def sweep_options(to: argparse.ArgumentParser) -> None:
     """Add the options of `sweep`: what is swept, and where it is to die."""
     add_designs(to, default="plain")
     add_broker(to)
-    to.add_argument(
-        "--program", choices=SWEPT, default="ledger", help="what it runs (default: ledger)"
-    )
-    to.add_argument(
-        "--mode", choices=MODES, default="exactly_once", help="how it runs (default: exactly_once)"
-    )
-    to.add_argument(
+    add_one_of(to, "--program", SWEPT, "what it runs (default: ledger)", "ledger")
+    add_one_of(to, "--mode", MODES, "how it runs (default: exactly_once)", "exactly_once")
+    add_one_of(
+        to,
         "--points",
-        choices=("txn", "all"),
-        default="txn",
-        help=(
-            "requests of transactions and commits, or those of starting and stopping too "
-            "(default: txn)"
-        ),
+        ("txn", "all"),
+        "requests of transactions and commits, or those of starting and stopping too "
+        "(default: txn)",
+        "txn",
     )
     to.add_argument(
         "--late",
@@ -192,10 +216,11 @@ def sweep_options(to: argparse.ArgumentParser) -> None:
         "finds its own disk kept, rolled-back to what was synced, or wiped: one of these, or "
         "several with commas (Linux)",
     )
-    to.add_argument(
+    add_one_of(
+        to,
         "--depth",
-        choices=DEPTHS,
-        help="how many of the points: quick is the last request of the second transaction, core "
+        DEPTHS,
+        "how many of the points: quick is the last request of the second transaction, core "
         "that transaction, full all "
         "(default: core; --point chooses among all)",
     )
@@ -243,8 +268,7 @@ def reports(text: str) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     for name in names:
         if name not in REPORTS:
-            known = ", ".join(REPORTS)
-            raise argparse.ArgumentTypeError(f"{_short(name)} is none of {known}")
+            one_of(*REPORTS)(name)
     return names
 
 
@@ -267,13 +291,14 @@ def add_out(to: argparse.ArgumentParser, purpose: str) -> None:
 
 def add_broker(to: argparse.ArgumentParser) -> None:
     """Add the options that say where Kafka comes from."""
-    to.add_argument(
+    add_one_of(
+        to,
         "--broker",
-        default="auto",
-        choices=("auto", "container", "embedded", "external"),
-        help="where Kafka comes from (default: auto, which is external with --bootstrap, else a "
+        ("auto", "container", "embedded", "external"),
+        "where Kafka comes from (default: auto, which is external with --bootstrap, else a "
         "container where "
         "an engine answers and has or can pull the image, else embedded)",
+        "auto",
     )
     to.add_argument("--bootstrap", metavar="HOST:PORT", help="a Kafka of yours")
     to.add_argument(

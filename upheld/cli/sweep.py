@@ -10,6 +10,7 @@ from shlex import quote
 from upheld.cli.choices import given, manifests, seed_of
 from upheld.cli.machine import opened_rig, own_folder
 from upheld.errors import UsageProblem
+from upheld.guesses import did_you_mean
 from upheld.injectors.disk.watcher import Disk
 from upheld.protocol.manifest import Manifest
 from upheld.spec.depths import DEFAULT
@@ -33,7 +34,10 @@ def sweep_design(arguments: argparse.Namespace) -> int:
         (arguments.mode, design.modes, "mode"),
     ):
         if asked not in offered:
-            raise UsageProblem(f"{design.name} has no {what} {asked}; it has {', '.join(offered)}.")
+            near = did_you_mean(asked, offered)
+            raise UsageProblem(
+                f"{design.name} has no {what} {asked}; it has {', '.join(offered)}.{near}"
+            )
     arguments.disk = disks_of(arguments.disk)
     say = console(stderr=arguments.json)
     sides: tuple[Side, ...] = (*SIDES, *(side for side in LATER if getattr(arguments, side)))
@@ -94,5 +98,8 @@ def disks_of(text: str | None) -> tuple[str, ...]:
     """
     asked = () if text is None else tuple(dict.fromkeys(text.split(",")))
     if unknown := [each for each in asked if each not in LEFT]:
-        raise UsageProblem(f"--disk: there is no disk {unknown[0]!r}; there are {', '.join(LEFT)}")
+        raise UsageProblem(
+            f"--disk: there is no disk {unknown[0]!r}; there are {', '.join(LEFT)}."
+            f"{did_you_mean(unknown[0], LEFT)}"
+        )
     return asked

@@ -7,9 +7,9 @@ broker is started. One sentence names the file and the field.
 import os
 import shutil
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Final, Literal, TypeVar
+from typing import Annotated, Final, Literal, TypeVar, get_args, get_origin
 
 from pydantic import (
     AfterValidator,
@@ -23,12 +23,15 @@ from pydantic import (
 import upheld
 from upheld.commands import PYTHON
 from upheld.errors import UsageProblem
+from upheld.guesses import did_you_mean
 from upheld.protocol.capabilities import Capability
 from upheld.protocol.limits import Limit
 from upheld.protocol.messages import Mode, OffsetsMean
 from upheld.reading import exists, is_file, is_folder, read_text, read_toml
+from upheld.text import sentence
 
 FILE_NAME = "design.toml"
+WRONG: Final = "broken/"  # so begin the names of designs that are wrong on purpose
 SHIPPED = Path(upheld.__file__).parent / "impl"
 INHERITED = (
     "environment",
@@ -78,17 +81,23 @@ def _variable(name: str) -> str:
     return _without_nul(name)
 
 
+def _none_such(what: str, name: str, known: Iterable[str]) -> str:
+    """Return the sentences that refuse a name which is none of the known ones."""
+    names = list(known)
+    return f"there is no {what} {name}; there are {', '.join(names)}.{did_you_mean(name, names)}"
+
+
 def _known(name: str) -> str:
     """Refuse a capability that the protocol does not have."""
     if name not in set(Capability):
-        raise ValueError(f"there is no capability {name}; there are {', '.join(Capability)}")
+        raise ValueError(_none_such("capability", name, Capability))
     return name
 
 
 def _limit(name: str) -> str:
     """Refuse a limit that is not in the closed list."""
     if name not in set(Limit):
-        raise ValueError(f"there is no limit {name}; there are {', '.join(Limit)}")
+        raise ValueError(_none_such("limit", name, Limit))
     return name
 
 
@@ -236,7 +245,7 @@ def load(spec: str) -> Manifest:
     try:
         manifest = Manifest.model_validate({"folder": file.parent, **fields})
     except ValidationError as error:
-        raise UsageProblem(f"{file}: {_first(error)}.") from None
+        raise UsageProblem(f"{file}: {sentence(_first(error))}") from None
     for field, command in (("command", manifest.command), ("prepare", manifest.prepare)):
         if command:
             _demand_size(manifest, field, command)
@@ -275,9 +284,13 @@ def _find(spec: str) -> Path:
         raise UsageProblem(
             f"{given} holds no {FILE_NAME}; `upheld new DIR` writes a complete design."
         )
-    names = ", ".join(shipped()) or "none"
+    names = shipped()
+    wrong = [name for name in names if name.startswith(WRONG)]
+    right = [name for name in names if name not in wrong]
     raise UsageProblem(
-        f"There is no design at {given}, and none shipped as {_short(spec)}; shipped are: {names}."
+        f"There is no design at {given}, and none shipped as {_short(spec)}; shipped are "
+        f"{', '.join(right)} and {len(wrong)} that are wrong on purpose, {WRONG}NAME."
+        f"{did_you_mean(spec, names)}"
     )
 
 
@@ -293,7 +306,9 @@ def _filled(argument: object, folder: Path) -> object:
 
 def _first(error: ValidationError) -> str:
     """Return the first thing that is wrong: the field, and what it must be."""
-    found = error.errors(include_url=False)[0]
+    errors = error.errors(include_url=False)
+    # A field that is misspelt is missing too: its name says more.
+    found = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
     field = ".".join(str(part)[:_SHOWN_CHARS] for part in found["loc"] if part != "[key]")
     match found["type"]:
         case "missing":
@@ -301,13 +316,35 @@ def _first(error: ValidationError) -> str:
         case "extra_forbidden":
             table, _, inner = field.partition(".")
             model = TABLES.get(table, Manifest) if inner else Manifest
-            known = model.model_fields
-            names = ", ".join(name for name in (*known, "extends") if name != "folder")
-            return f"`{field}` is not a field of a design; known are {names}"
+            known = [name for name in (*model.model_fields, "extends") if name != "folder"]
+            guess = did_you_mean(inner or field, known)
+            return f"`{field}` is not a field of a design; known are {', '.join(known)}.{guess}"
         case _:
             said = found["msg"].removeprefix("Value error, ")
             must = (said[0].lower() + said[1:]).replace("tuple", "list")
-            return f"`{field}` is {_short(found['input'])}: {must}"
+            guess = did_you_mean(str(found["input"]), _words(found["loc"]))
+            return f"`{field}` is {_short(found['input'])}: {sentence(must)}{guess}"
+
+
+def _words(place: tuple[int | str, ...]) -> Iterator[str]:
+    """Go through the words that a field may have; there are none of a field that is free."""
+    table, *inner = map(str, place)
+    if table in TABLES and inner:
+        model: type[BaseModel] = TABLES[table]
+        table = inner[0]
+    else:
+        model = Manifest
+    if table in model.model_fields:
+        yield from _literals(model.model_fields[table].annotation)
+
+
+def _literals(annotation: object) -> Iterator[str]:
+    """Go through the literals of a type."""
+    if get_origin(annotation) is Literal:
+        yield from get_args(annotation)
+    else:
+        for inner in get_args(annotation):
+            yield from _literals(inner)
 
 
 def _known_failures(manifest_file: Path, name: str) -> dict[str, tuple[str, str]]:

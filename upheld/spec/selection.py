@@ -241,7 +241,10 @@ def demand_listed(programs: Iterable[str], modes: Iterable[str]) -> None:
 def _demand_known(what: str, given: Iterable[str], known: Collection[str]) -> None:
     for name in given:
         if name not in known:
-            raise UsageProblem(f"There is no {what} {name!r}; there are {', '.join(known)}.")
+            raise UsageProblem(
+                f"There is no {what} {name!r}; there are {', '.join(known)}."
+                f"{did_you_mean(name, known)}"
+            )
 
 
 def _rows_of(request: Request, found: Catalogue, design: Manifest, by_request: Chosen) -> set[str]:
@@ -282,7 +285,7 @@ def rows_of_the_file(path: Path, found: Catalogue, designs: Iterable[Manifest]) 
         if row_id.strip() not in offered.get(name, set()):
             said = (
                 f"{path}: line {number} names no row that one of the designs has promised: "
-                f"{line[:200]!r}."
+                f"{line[:200]!r}.{did_you_mean(row_id.strip(), offered.get(name, ()))}"
             )
             raise UsageProblem(said)
         chosen[name].add(row_id.strip())
@@ -339,6 +342,7 @@ def _named(found: Catalogue, design: Manifest, name: str, offered: Collection[Ro
     if name not in found.by_id and name not in found.by_row:
         raise UsageProblem(
             f"{design.file}: [{table}] names {name}, and there is no such scenario or row."
+            f"{did_you_mean(name, (*found.by_id, *found.by_row))}"
         )
     scenario = found.by_row.get(name) or found.by_id[name]
     own = {row.id for row in offered}
@@ -362,6 +366,7 @@ def demand_programs(designs: Iterable[Manifest]) -> None:
             if name not in PROGRAMS:
                 raise UsageProblem(
                     f"{design.file}: `programs` names {name!r}; there are {', '.join(PROGRAMS)}."
+                    f"{did_you_mean(name, PROGRAMS)}"
                 )
 
 
@@ -378,6 +383,6 @@ def demand_known(found: Catalogue, designs: Iterable[Manifest]) -> None:
             if known not in found.by_id and known not in found.by_row:
                 said = (
                     f"{design.file}: known_failures names {known}, and there is no such scenario "
-                    "or row."
+                    f"or row.{did_you_mean(known, (*found.by_id, *found.by_row))}"
                 )
                 raise UsageProblem(said)

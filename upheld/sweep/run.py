@@ -8,11 +8,11 @@ point that does not come in three tries is listed as missed.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Final
 
 from upheld.errors import UsageProblem
+from upheld.guesses import did_you_mean
 from upheld.protocol.manifest import Manifest
 from upheld.report import COLOURS
 from upheld.spec.depths import Depth
@@ -149,9 +149,8 @@ def _named(patterns: Iterable[str], there: list[CrashPoint]) -> list[CrashPoint]
     for pattern in patterns:
         named = {point for point in there if fnmatchcase(str(point), pattern)}
         if not named:
-            near = get_close_matches(pattern, map(str, there), n=1)
-            meant = f" Did you mean {near[0]}?" if near else ""
-            raise UsageProblem(f"There is no point {pattern}.{meant}")
+            near = did_you_mean(pattern, map(str, there))
+            raise UsageProblem(f"There is no point {pattern}.{near}")
         found |= named
     return [point for point in there if point in found]
 

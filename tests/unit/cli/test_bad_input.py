@@ -76,7 +76,7 @@ def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., Refused]:
     ("line", "says"),
     [
         ("", "the following arguments are required: COMMAND. See upheld --help."),
-        ("walk", "invalid choice: 'walk' (choose from "),
+        ("walk", "there is no command 'walk'; there are run, list, "),
         ("run --sped 1", "unrecognized arguments: --sped"),
         ("sweep --disk burnt", "there is no disk 'burnt'; there are kept, rolled-back, wiped"),
         ("sweep --disk kept,", "there is no disk ''; there are kept, rolled-back, wiped"),
@@ -96,7 +96,7 @@ def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., Refused]:
             "Did you mean @G22.dies-after-a-commit?",
         ),
         ("run --design plain --only @G22(", "is no tag expression: "),
-        ("run --design plain --broker rabbit", "invalid choice: 'rabbit' (choose from "),
+        ("run --design plain --broker rabbit", "'rabbit' is none of auto, container, "),
         ("run --design plain --broker external", "--broker external needs --bootstrap HOST:PORT."),
         ("run --design plain --bootstrap nowhere", "--bootstrap 'nowhere' is not HOST:PORT"),
         (

@@ -132,7 +132,7 @@ def test_sin_and_known_failures(folder: Path, key: str) -> None:
     ("old", "new", "says"),
     [
         ('version = "0.1"', "", "the field `version` is missing."),
-        ("modes", "mdoes", "the field `modes` is missing."),
+        ("modes", "mdoes", "`mdoes` is not a field of a design; known are name, version,"),
         (
             "\n",
             "\nlanguage = 'C'\n",
