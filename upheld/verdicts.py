@@ -36,6 +36,7 @@ class Reason(StrEnum):
     MARK_MISSED = "mark-missed"
     NOT_SHOWN = "not-shown"
     NOT_OFFERED = "not-offered"
+    UNDECLARED = "undeclared"  # the design does not offer it, and its manifest does not say so
     CANNOT = "cannot"  # the design has declared a limit of its engine
     MACHINE_LACKS = "machine-lacks"
     ADAPTER_BREACH = "adapter-breach"
@@ -134,6 +135,15 @@ class NotOffered(Outcome):
 
     verdict = Verdict.UNSUPPORTED
     code = Reason.NOT_OFFERED
+
+
+class Undeclared(NotOffered):
+    """The design turned out not to offer what the scenario needs.
+
+    Nothing in its manifest says so. With `--strict` that fails a run.
+    """
+
+    code = Reason.UNDECLARED
 
 
 class Cannot(NotOffered):

@@ -13,7 +13,7 @@ from upheld.history import History
 from upheld.history.events import Batch, Committed, Ends, Instance, Mark, Record
 from upheld.history.evidence import OpenTransaction, Writer
 from upheld.history.marks import Happening, Look
-from upheld.verdicts import Anomaly, Inconclusive, NotOffered
+from upheld.verdicts import Anomaly, Inconclusive, Undeclared
 
 
 @check(
@@ -213,7 +213,7 @@ def owners(history: History, application: str) -> list[Anomaly]:
         for offset in range(batch.base_offset, batch.last_offset + 1)
     }
     if -1 in writers.values():
-        raise NotOffered("its producers have no ids, so nobody can see who wrote what")
+        raise Undeclared("its producers have no ids, so nobody can see who wrote what")
     if len({(batch.producer_id, batch.producer_epoch) for batch in batches}) == 1:
         raise Inconclusive("one producer wrote all of the outputs, so that nothing was shared")
     changes = sum(

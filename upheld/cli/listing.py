@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from rich.text import Text
 
 from upheld.cli.choices import manifests, request_of
-from upheld.cli.options import LATEST, ROWS_ALONE
+from upheld.cli.options import ALONE, LATEST
 from upheld.errors import UsageProblem
 from upheld.judging.prerequisites import lacking, limited
 from upheld.protocol.manifest import Manifest
@@ -68,7 +68,7 @@ def list_promises(arguments: argparse.Namespace) -> int:
     found = catalogue.load()
     designs = manifests(arguments)
     by_rows = arguments.rows is not None
-    if arguments.rows == ROWS_ALONE:
+    if arguments.rows == ALONE:
         arguments.rows = None
     request = request_of(arguments)
     if not arguments.depth:  # a list without a depth shows all rows

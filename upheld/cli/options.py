@@ -22,7 +22,7 @@ LARGEST_SEED = (1 << 63) - 1
 SHOWN_CHARS = 80
 OUT = Path("upheld-out")  # the folder of all runs that name none
 LATEST = OUT / "latest"  # a link to the last one of them
-ROWS_ALONE = Path()  # what --rows without a file is to `list`
+ALONE = Path()  # what an option is without the file that it may take
 BESIDE = Path("index.html")  # beside the report, unless --html names a file
 
 
@@ -373,8 +373,11 @@ def run_options(to: argparse.ArgumentParser) -> None:
         "--strict",
         metavar="BASELINE",
         type=place,
-        help="the run fails if a design declares a limit (`cannot`) that an older report, or the "
-        "output folder that it is in, did not have",
+        nargs="?",
+        const=ALONE,
+        help="the run fails if a row is unsupported for a reason that its design.toml does not "
+        "declare; with a BASELINE, an older report or the output folder that it is in, also if a "
+        "design declares a limit (`cannot`) that it did not have there",
     )
     to.add_argument(
         "--lanes",
@@ -402,7 +405,7 @@ def listing_options(to: argparse.ArgumentParser) -> None:
         metavar="FILE",
         type=place,
         nargs="?",
-        const=ROWS_ALONE,
+        const=ALONE,
         help="list rows instead of guarantees; with a FILE only those that it names for a --design",
     )
     add_json(to)

@@ -4,7 +4,6 @@ import argparse
 import json
 import os
 import sys
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from upheld import commands
+from upheld.cli import options
 from upheld.cli.choices import (
     given,
     manifests,
@@ -34,6 +34,7 @@ from upheld.protocol.limits import Limit
 from upheld.protocol.manifest import Manifest
 from upheld.report import RowResult, Summary, file_of, hints, matrix, read, table
 from upheld.report.folder import HISTORIES
+from upheld.report.reasons import unsupported
 from upheld.runner.account import RunAccount
 from upheld.runner.choice import Choice
 from upheld.runner.lane import LanePlugin, Line, as_lane, is_lane
@@ -46,9 +47,6 @@ from upheld.spec.depths import share_of
 from upheld.spec.selection import Request, chosen_rows, demand_known
 from upheld.text import visible, visible_data
 from upheld.ui.console import PlainConsole, console
-from upheld.verdicts import Verdict
-
-ROWS_NAMED = 3  # of those that are unsupported for one reason
 
 
 def run_designs(arguments: argparse.Namespace) -> int:
@@ -93,7 +91,8 @@ def run_designs(arguments: argparse.Namespace) -> int:
         max_memory_mb=arguments.max_memory_mb,
         formats=arguments.report,
         keep=arguments.keep,
-        new_limits=new_limits(designs, arguments.strict) if arguments.strict else [],
+        is_strict=arguments.strict is not None,
+        new_limits=new_limits(designs, arguments.strict),
         narrowed=narrowed(request),
         specs={design.name: spec for design, spec in zip(designs, given(arguments), strict=True)},
         durations=known,
@@ -130,18 +129,20 @@ def narrowed(request: Request) -> str:
     return "".join(options)
 
 
-def new_limits(designs: Iterable[Manifest], baseline: Path) -> list[str]:
+def new_limits(designs: Iterable[Manifest], baseline: Path | None) -> list[str]:
     """Return what `--strict` says of each limit that is new since an older report.
 
     A limit is new if the design did not declare it in that report.
 
     Args:
         designs: The designs as they are now.
-        baseline: The report, or the output folder that it is in.
+        baseline: The report, or the output folder that it is in; without it no limit is new.
 
     Raises:
         UsageProblem: There is no such report.
     """
+    if baseline in {None, options.ALONE}:
+        return []
     known = read(file_of(baseline))[1].cannot
     return [
         f"--strict: {design.name} cannot {limit.cannot} ({limit}), which the baseline did not say; "
@@ -267,19 +268,6 @@ def closing(summary: Summary, out: Path, rows: Sequence[RowResult] = ()) -> str:
         chosen = sum(summary.chosen.values())
         lines.append(f"partial: {number} of {chosen} rows were judged")
     return "\n".join(lines)
-
-
-def unsupported(rows: Iterable[RowResult]) -> Iterator[str]:
-    """Go through the reasons why rows are unsupported, each with its rows."""
-    ids = defaultdict[str, dict[str, None]](dict)
-    for row in rows:
-        if row.verdict is Verdict.UNSUPPORTED:
-            ids[row.reason][row.id] = None
-    for reason, found in ids.items():
-        named = list(found)
-        others = f" and {len(named) - ROWS_NAMED} others" if len(named) > ROWS_NAMED else ""
-        shown = ", ".join(named[:ROWS_NAMED])
-        yield visible(f"unsupported, since {reason}: {shown}{others}")
 
 
 def _parts(summary: Summary) -> Iterator[str]:

@@ -14,7 +14,7 @@ from upheld.supervisor.reads import KnownReads, Reads
 from upheld.trial.application import Application
 from upheld.trial.instances import Launch
 from upheld.trial.trial import Trial
-from upheld.verdicts import Inconclusive, MachineLacks, MarkMissed, NotOffered
+from upheld.verdicts import Inconclusive, MachineLacks, MarkMissed, Undeclared
 
 FULL_S = 3.0
 PIECE_BYTES = 1 << 16
@@ -40,13 +40,13 @@ def run_full(trial: Trial, application: Application) -> None:
     Instance a may stop loudly within 3 seconds; if it does not, it is killed.
 
     Raises:
-        NotOffered: The design writes to no disk while more of its input arrives.
+        Undeclared: The design writes to no disk while more of its input arrives.
     """
     folder = application.disks
     instance = application.running["a"]
     first = files_of(folder)
     if not trial.recorder.wait(trial.rig.progress_s, lambda: files_of(folder) != first):
-        raise NotOffered(f"{trial.manifest.name} writes to no disk while more of its input arrives")
+        raise Undeclared(f"{trial.manifest.name} writes to no disk while more of its input arrives")
     with folder.new_file() as filler:
         while _takes(filler.fileno()):
             pass
@@ -69,7 +69,7 @@ def tear(trial: Trial, application: Application) -> None:
     newest file.
 
     Raises:
-        NotOffered: The design keeps no file with anything in it.
+        Undeclared: The design keeps no file with anything in it.
     """
     disks = application.disks
     known = _known_reads(trial, application)
@@ -79,7 +79,7 @@ def tear(trial: Trial, application: Application) -> None:
         if size_bytes
     ]
     if not files:
-        raise NotOffered(f"{trial.manifest.name} keeps no file that could be torn")
+        raise Undeclared(f"{trial.manifest.name} keeps no file that could be torn")
     *_, torn = max(files)
     size_bytes, left_bytes = disks.halve(torn)
     trial.mark(Happening.FILE_TORN, file=torn, size_bytes=size_bytes, left_bytes=left_bytes)

@@ -20,7 +20,7 @@ from upheld.injectors.proxy.rules import Exchange, Fault, Rule
 from upheld.nemesis.moments import WAVES, demand_transactions
 from upheld.trial.application import Application
 from upheld.trial.trial import Trial
-from upheld.verdicts import AdapterBreach, MarkMissed, NotOffered, Violated
+from upheld.verdicts import AdapterBreach, MarkMissed, Undeclared, Violated
 
 BEFORE: dict[Fault, Happening] = {
     "close": Happening.REQUEST_LOST,
@@ -67,7 +67,7 @@ def strike_at(trial: Trial, application: Application, strike: Strike) -> Rule:
     A design that has drained its input is given another wave, a few times.
 
     Raises:
-        NotOffered: The clients of the design never send such a request.
+        Undeclared: The clients of the design never send such a request.
         MarkMissed: No more of them came.
         AdapterBreach: The instance never went through the proxy.
     """
@@ -191,7 +191,7 @@ def _demand_request(trial: Trial, application: Application, rule: Rule, request:
     Raises:
         AdapterBreach: The instance never went through the proxy.
         Violated: The request is a transaction's, and outputs came outside of any.
-        NotOffered: The clients of the design never send such a request.
+        Undeclared: The clients of the design never send such a request.
     """
     seen = {
         exchange.api for exchange in trial.rig.open_proxy().exchanges if exchange.door == rule.door
@@ -204,7 +204,7 @@ def _demand_request(trial: Trial, application: Application, rule: Rule, request:
         return
     if request in OF_A_TRANSACTION:
         demand_transactions(trial, application)
-    raise NotOffered(f"the clients of {trial.manifest.name} send no {request}")
+    raise Undeclared(f"the clients of {trial.manifest.name} send no {request}")
 
 
 def evidence_of(exchange: Exchange) -> dict[str, Any]:

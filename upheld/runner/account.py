@@ -26,6 +26,7 @@ from upheld.report import (
     versions,
 )
 from upheld.report.formats import Shown, write_all
+from upheld.report.reasons import undeclared
 from upheld.runner.choice import Choice
 from upheld.supervisor.host import Memory
 from upheld.supervisor.interrupts import held
@@ -161,6 +162,8 @@ class RunAccount:
             self.limits_broken.append(f"{seconds:.0f} s of at most {self.choice.max_seconds:.0f} s")
         unmeasured = []
         self.limits_broken += self.choice.new_limits
+        if self.choice.is_strict:
+            self.limits_broken += undeclared(results)
         if self.choice.max_memory_mb and peak_mb > self.choice.max_memory_mb:
             self.limits_broken.append(f"{peak_mb} MiB of at most {self.choice.max_memory_mb} MiB")
         elif self.choice.max_memory_mb and not peak_mb:

@@ -28,6 +28,7 @@ class Choice:
     fail_fast: bool = False
     max_seconds: float | None = None
     max_memory_mb: int | None = None
+    is_strict: bool = False  # whether what is unsupported has to be declared
     new_limits: list[str] = field(default_factory=list)  # that --strict does not accept
     formats: tuple[str, ...] = ("junit", "html")  # that the report is also written in
     keep: Keep = "packed"  # how histories are kept

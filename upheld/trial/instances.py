@@ -28,7 +28,7 @@ from upheld.trial.application import Application
 from upheld.trial.probes import Probes
 from upheld.trial.recorder import Recorder
 from upheld.trial.rig import Rig
-from upheld.verdicts import AdapterBreach, NotOffered, Violated
+from upheld.verdicts import AdapterBreach, Undeclared, Violated
 
 STOP_MS = 10_000
 TABLE_S = 5.0  # a topic that a design has just made is known to every node by then
@@ -74,7 +74,7 @@ class Instances:
         A refusal that the launch allows is marked, and nothing is returned.
 
         Raises:
-            NotOffered: The design does not support what it was asked for.
+            Undeclared: The design does not support what it was asked for.
             Violated: It does not start beside another instance, or again after a fault.
             AdapterBreach: It failed in any other case.
         """
@@ -97,7 +97,7 @@ class Instances:
                 self.recorder.mark(Happening.START_REFUSED, said=_words(reply))
                 return None
             case Unsupported():
-                raise NotOffered(f"{self.manifest.name} does not offer this: {reply.reason}")
+                raise Undeclared(f"{self.manifest.name} does not offer this: {reply.reason}")
             case Failed() | Error():
                 self._did_not_start(application, name, reply)
                 raise self._failure(application, reply)
@@ -169,7 +169,7 @@ class Instances:
         """Record that an instance holds its input, and ask it for the first keys of its table.
 
         Raises:
-            NotOffered: The scenario needs small segments, which only the harness's own table has.
+            Undeclared: The scenario needs small segments, which only the harness's own table has.
         """
         application.group = ready.consumer_group
         application.ready_ms = self.recorder.now_ms
@@ -181,7 +181,7 @@ class Instances:
             application.deployment.rolls
             and application.writes not in application.event.topics.values()
         ):
-            raise NotOffered(
+            raise Undeclared(
                 f"the table of {self.manifest.name} is a topic of its own, {application.writes}, "
                 "and its segments are the design's to set"
             )

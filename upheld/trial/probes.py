@@ -20,7 +20,7 @@ from upheld.protocol.messages import Failed, Lagging, Measured, NotReady, Value
 from upheld.supervisor.host import own_bytes
 from upheld.trial.application import Application
 from upheld.trial.recorder import Recorder
-from upheld.verdicts import AdapterBreach, Inconclusive, NotOffered
+from upheld.verdicts import AdapterBreach, Inconclusive, NotOffered, Undeclared
 
 LAG_EVERY_MS = 100
 MOST_EFFECT_BYTES = 256 << 20
@@ -113,11 +113,13 @@ class Probes:
     # --- the consumer group
 
     def demand_group(self, application: Application, what: str) -> None:
-        """Raise NotOffered if the design names no consumer group, which alone shows this."""
+        """Raise NotOffered if the design names no consumer group, which alone shows this.
+
+        A design whose offsets mean nothing has declared as much.
+        """
         if application.group is None:
-            raise NotOffered(
-                f"{self.manifest.name} names no consumer group, so nobody can see {what}"
-            )
+            said = f"{self.manifest.name} names no consumer group, so nobody can see {what}"
+            raise (NotOffered if self.manifest.progress == "none" else Undeclared)(said)
 
     def demand_offsets(self, application: Application, what: str) -> None:
         """Raise NotOffered if no offsets in Kafka say how far the input is read."""

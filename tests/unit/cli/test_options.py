@@ -128,8 +128,18 @@ def test_without_strict_no_limit_is_new(chosen: list[Choice], tmp_path: Path) ->
     (tmp_path / "design.toml").write_text(LIMITED)
 
     assert cli.main(["run", "."]) == 130
-    assert chosen.pop().new_limits == []
+    choice = chosen.pop()
+    assert (choice.new_limits, choice.is_strict) == ([], False)
     assert cli.main(["run", ".", "--strict", "design.toml"]) == 4
+
+
+def test_strict_alone_needs_no_baseline(chosen: list[Choice], tmp_path: Path) -> None:
+    """Then no limit is new, and what is unsupported has to be declared."""
+    (tmp_path / "design.toml").write_text(LIMITED)
+
+    assert cli.main(["run", ".", "--strict"]) == 130
+    choice = chosen.pop()
+    assert (choice.new_limits, choice.is_strict) == ([], True)
 
 
 def test_the_last_lines_say_what_was_broken_and_left_out(tmp_path: Path) -> None:

@@ -38,11 +38,14 @@ from upheld.ui.progress import UNREAD
 from upheld.verdicts import (
     ATTEMPTS,
     AdapterBreach,
+    Cannot,
     Inconclusive,
+    MachineLacks,
     MarkMissed,
     NotOffered,
     ProxyFailed,
     Reason,
+    Undeclared,
     Verdict,
     Violated,
 )
@@ -358,6 +361,41 @@ def test_a_limit_of_an_engine_that_is_new_fails_the_run(run: Run) -> None:
 
     assert verdicts == {FIRST: "upheld", SECOND: "upheld"}
     assert (summary.exit_code, summary.limits_broken) == (1, ["--strict: fake cannot swim"])
+
+
+@pytest.mark.parametrize(
+    ("ended", "is_declared"),
+    [
+        (NotOffered("fake keeps no state in redis (capability redis)"), True),
+        (Cannot("fake cannot swim"), True),
+        (Undeclared("the clients of fake send no EndTxn"), False),
+        (MachineLacks("this machine has no redis-server"), False),
+    ],
+)
+def test_strict_accepts_what_is_declared_alone(
+    run: Run, ended: NotOffered, is_declared: bool
+) -> None:
+    """What a running design or the machine lacks fails the run, and the reason is named."""
+    COMING["G1.first"] = [ended]
+
+    _, strict = run.judge(is_strict=True)
+
+    said = (
+        []
+        if is_declared
+        else [f"--strict: unsupported and nowhere declared, since {ended}: {FIRST}"]
+    )
+    assert strict.limits_broken == said
+    assert strict.exit_code == (0 if is_declared else 1)
+
+
+def test_without_strict_nothing_has_to_be_declared(run: Run) -> None:
+    """What is unsupported is counted, and fails no run."""
+    COMING["G1.first"] = [MachineLacks("this machine has no redis-server")]
+
+    _, summary = run.judge()
+
+    assert (summary.exit_code, summary.limits_broken) == (0, [])
 
 
 def test_a_limit_of_time_stops_the_run_and_fails_it(run: Run) -> None:

@@ -1,0 +1,39 @@
+"""The reasons why rows are unsupported, each with the rows that it concerns."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from upheld.report.model import RowResult
+from upheld.text import visible
+from upheld.verdicts import Reason, Verdict
+
+ROWS_NAMED: Final = 3  # of those that have one reason
+# The manifest of the design says it, so that nobody who reads the manifest is surprised.
+DECLARED: Final = frozenset({Reason.NOT_OFFERED, Reason.CANNOT})
+
+
+def unsupported(rows: Iterable[RowResult]) -> Iterator[str]:
+    """Go through the reasons why rows are unsupported, each with its rows."""
+    for reason, ids in _by_reason(rows).items():
+        yield visible(f"unsupported, since {reason}: {_few(ids)}")
+
+
+def undeclared(rows: Iterable[RowResult]) -> Iterator[str]:
+    """Go through what `--strict` says of unsupported rows that no manifest declares."""
+    for reason, ids in _by_reason(row for row in rows if row.code not in DECLARED).items():
+        yield visible(f"--strict: unsupported and nowhere declared, since {reason}: {_few(ids)}")
+
+
+def _by_reason(rows: Iterable[RowResult]) -> Mapping[str, list[str]]:
+    """Return the unsupported rows by their reason, each once."""
+    found = defaultdict[str, dict[str, None]](dict)
+    for row in rows:
+        if row.verdict is Verdict.UNSUPPORTED:
+            found[row.reason][row.id] = None
+    return {reason: list(ids) for reason, ids in found.items()}
+
+
+def _few(ids: list[str]) -> str:
+    others = f" and {len(ids) - ROWS_NAMED} others" if len(ids) > ROWS_NAMED else ""
+    return f"{', '.join(ids[:ROWS_NAMED])}{others}"
