@@ -4,7 +4,6 @@ They are parsed and verified already. This saves every later start two fifths of
 """
 
 import hashlib
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -14,6 +13,7 @@ from filelock import FileLock, Timeout
 from upheld.brokers.jars import cache_home
 from upheld.brokers.java import Java
 from upheld.errors import MachineProblem
+from upheld.ui.console import announce
 
 _DEADLINE_S: Final = 60  # another process may be writing the same archive
 # The JVM starts without an archive that is damaged.
@@ -40,7 +40,7 @@ def flags(java: Java, jars: list[Path], run: Callable[[tuple[str, ...]], None]) 
             if not archive.exists() or archive.stat().st_mtime < max(
                 jar.stat().st_mtime for jar in jars
             ):
-                print(f"keeping Kafka's loaded classes in {archive}", file=sys.stderr)
+                announce(f"keeping Kafka's loaded classes in {archive}")
                 made = archive.with_suffix(".partial")
                 run((f"-XX:ArchiveClassesAtExit={made}", *_QUIET))
                 made.replace(archive)

@@ -6,7 +6,6 @@ It has images, and containers that end with a run.
 import contextlib
 import os
 import socket
-import sys
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
@@ -16,6 +15,7 @@ from docker.errors import DockerException, ImageNotFound
 
 from upheld.supervisor.reaper import RUN_LABEL, RunScope
 from upheld.text import visible
+from upheld.ui.console import announce
 
 ENGINE_ANSWER_S: Final = 5
 EngineErrors = (DockerException, requests.RequestException)
@@ -157,7 +157,7 @@ def _pull(image: str) -> None:
 
     A minute of silence is a failure.
     """
-    print(f"pulling {visible(image)}", file=sys.stderr)
+    announce(f"pulling {visible(image)}")
     name = parts_of(image)
     engine = docker.from_env(timeout=_PULL_SILENCE_S)
     wanted = name.digest or name.tag or "latest"

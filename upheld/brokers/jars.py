@@ -26,6 +26,7 @@ from typing import Final, NamedTuple
 from filelock import FileLock, Timeout
 
 from upheld.errors import MachineProblem, Problem, UsageProblem
+from upheld.ui.console import announce
 
 LOCK_NAME: Final = "jgo.lock.toml"
 FETCH_DEADLINE_S: Final = 300  # another process may be fetching the same set
@@ -182,7 +183,7 @@ def _fill(cache: Path, jars: list[Jar], fetch: Fetch) -> None:
         ):
             wanting = _wanting(jars, cache)  # another process may have fetched them just before
             if wanting:
-                print(f"fetching {len(wanting)} jars into {cache}", file=sys.stderr)
+                announce(f"fetching {len(wanting)} jars into {cache}")
             with ThreadPoolExecutor(max_workers=_PARALLEL_FETCHES) as pool:
                 list(pool.map(lambda jar: _fetch_one(jar, cache, Path(incoming), fetch), wanting))
     except Timeout:

@@ -25,6 +25,7 @@ from upheld.guesses import did_you_mean
 from upheld.supervisor import interrupts
 from upheld.text import sentence, visible
 from upheld.ui import streams
+from upheld.ui.console import MANNER
 
 INTERRUPTED = ExitCode.INTERRUPTED
 SHOWN_CHARS = 200  # of a command that there is not
@@ -128,7 +129,7 @@ COMMANDS = {
     ),
     "lint": Command(
         "lint:lint_features",
-        options.add_json,
+        options.lint_options,
         "Check the features: no scenario is vacuous, no sentence unused.",
     ),
     "schema": Command(
@@ -138,8 +139,16 @@ COMMANDS = {
     ),
     "broker": Command(
         "broker:run_broker",
-        options.add_broker,
+        options.broker_options,
         "Run the broker in the foreground until Ctrl-C.",
+    ),
+    "completion": Command(
+        "completing:print_completion",
+        options.completion_options,
+        "Print the script with which a shell completes commands, options and names.",
+        'To use it: eval "$(upheld completion bash)" in ~/.bashrc; for zsh, write it into a file '
+        "_upheld on $fpath;\nfor fish, into ~/.config/fish/completions/upheld.fish; for tcsh, "
+        "source it in ~/.tcshrc.",
     ),
 }
 
@@ -170,6 +179,7 @@ def _run(argv: list[str]) -> int:
     """Run one command; returns its exit code. Each problem is said in a sentence."""
     try:
         arguments = _parsed(argv)
+        MANNER.is_terse = getattr(arguments, "quiet", False)
         run: Callable[[argparse.Namespace], int] = resolve_name(arguments.command)
         return run(arguments)
     except Problem as problem:

@@ -1,6 +1,7 @@
 """`upheld broker`: the broker in the foreground, to try things on."""
 
 import argparse
+import json
 
 from upheld.cli.machine import opened_broker, out_folder, run_scope
 from upheld.errors import MachineProblem
@@ -14,9 +15,14 @@ def run_broker(arguments: argparse.Namespace) -> int:
     try:
         with run_scope() as run:
             broker = opened_broker(arguments, run, out)
+            place = {
+                "kind": broker.kind,
+                "version": broker.version,
+                "bootstrap": broker.bootstrap,
+            }
             said = f"{broker.kind} {broker.version} answers at {broker.bootstrap}; Ctrl-C ends it"
             serves = True
-            print(visible(said), flush=True)
+            print(json.dumps(place) if arguments.json else visible(said), flush=True)
             while not broker.ended(1.0):
                 pass
             raise MachineProblem(

@@ -4,6 +4,7 @@ import argparse
 import gc
 import random
 from dataclasses import replace
+from importlib.util import find_spec
 
 from upheld.errors import UsageProblem
 from upheld.protocol import manifest
@@ -64,8 +65,22 @@ def given(arguments: argparse.Namespace) -> list[str]:
     """Return the names of the designs, each once."""
     names = [*getattr(arguments, "designs", ()), *(arguments.design or ())]
     if not names and arguments.default_design:
+        _demand_default(arguments.default_design)
         names = [arguments.default_design]
     return list(dict.fromkeys(names))
+
+
+def _demand_default(name: str) -> None:
+    """Refuse a default design that cannot run here, before anything is started for it.
+
+    Raises:
+        UsageProblem: Nobody named it, and what it needs is not installed.
+    """
+    if name == "spark" and find_spec("pyspark") is None:
+        raise UsageProblem(
+            "No design is named, and the default one, spark, needs PySpark, which is not "
+            "installed; name a design, such as --design plain, or install upheld[spark]."
+        )
 
 
 def seed_of(arguments: argparse.Namespace) -> int:

@@ -29,9 +29,12 @@ class Checked(NamedTuple):
 
 def new_design(arguments: argparse.Namespace) -> int:
     """Write a design to start from."""
-    new(arguments.directory)
+    files = new(arguments.directory)
     folder = visible(str(arguments.directory))
-    print(f"{folder} holds a design; try: upheld smoke --design {folder}")
+    if arguments.json:
+        print(json.dumps({"folder": folder, "files": [visible(str(file)) for file in files]}))
+    elif not arguments.quiet:
+        print(f"{folder} holds a design; try: upheld smoke --design {folder}")
     return 0
 
 

@@ -10,9 +10,10 @@ from upheld.lint import lint
 def lint_features(arguments: argparse.Namespace) -> int:
     """Print each finding; return 1 if there is any."""
     findings = lint()
-    print(
-        json.dumps(findings, indent=2)
-        if arguments.json
-        else "\n".join(findings) or "the specification is sound"
-    )
+    if arguments.json:
+        print(json.dumps(findings, indent=2))
+    elif findings:
+        print("\n".join(findings))
+    elif not arguments.quiet:
+        print("the specification is sound")
     return ExitCode.VIOLATED if findings else ExitCode.UPHELD

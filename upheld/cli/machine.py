@@ -32,7 +32,7 @@ from upheld.supervisor.interrupts import held
 from upheld.supervisor.reaper import RunScope
 from upheld.text import visible
 from upheld.trial.rig import Rig
-from upheld.ui.console import waiting
+from upheld.ui.console import MANNER, waiting
 
 # A run writes a hundred times as much.
 LEAST_ROOM_BYTES = 1 << 20
@@ -191,13 +191,12 @@ def opened_rig(
         run = opened.enter_context(run_scope())
         broker = opened_broker(arguments, run, out)
         opened.callback(broker.close)
-        say.print(
-            visible(
+        if not MANNER.is_terse:
+            said = (
                 f"upheld {upheld.__version__}, seed {seed}, broker {broker.kind} {broker.version} "
                 f"({broker.why})"
-            ),
-            markup=False,
-        )
+            )
+            say.print(visible(said), markup=False)
         prepare_all(designs, run, out)
         reading = Reading(broker.bootstrap, broker.client)
         rig = Rig(

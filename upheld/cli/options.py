@@ -18,6 +18,7 @@ MOST_REPEATS = 1000
 MOST_LANES = 64
 # The names of `upheld.report.formats`.
 REPORTS = ("junit", "html", "markdown", "github", "json", "badge", "messages")
+SHELLS = ("bash", "zsh", "tcsh", "fish")
 LARGEST_SEED = (1 << 63) - 1
 SHOWN_CHARS = 80
 OUT = Path("upheld-out")  # the folder of all runs that name none
@@ -126,6 +127,15 @@ def add_designs(to: argparse.ArgumentParser, default: str | None = "spark") -> N
 def add_json(to: argparse.ArgumentParser) -> None:
     """Add the option that prints JSON."""
     to.add_argument("--json", action="store_true", help="print JSON")
+
+
+def add_quiet(to: argparse.ArgumentParser) -> None:
+    """Add the option that leaves out what is as it should be."""
+    to.add_argument(
+        "--quiet",
+        action="store_true",
+        help="print no progress and nothing of what is as it should be; results and problems stay",
+    )
 
 
 def add_none(_: argparse.ArgumentParser) -> None:
@@ -237,6 +247,7 @@ def sweep_options(to: argparse.ArgumentParser) -> None:
         help="only these, such as transaction-2.end_txn.1.after, or 'transaction-2.*'; repeatable",
     )
     add_seed(to)
+    add_quiet(to)
     to.add_argument(
         "--json", action="store_true", help="print the results as JSON (progress goes to stderr)"
     )
@@ -389,6 +400,7 @@ def run_options(to: argparse.ArgumentParser) -> None:
             "less than a core (default: 1)"
         ),
     )
+    add_quiet(to)
     to.add_argument(
         "--json",
         action="store_true",
@@ -425,6 +437,32 @@ def explain_options(to: argparse.ArgumentParser) -> None:
 def new_options(to: argparse.ArgumentParser) -> None:
     """Add the options of `new`."""
     to.add_argument("directory", metavar="DIR", type=place, help="an empty or new folder")
+    add_quiet(to)
+    add_json(to)
+
+
+def completion_options(to: argparse.ArgumentParser) -> None:
+    """Add the options of `completion`."""
+    to.add_argument(
+        "shell",
+        metavar="SHELL",
+        choices=SHELLS,
+        type=one_of(*SHELLS),
+        help=f"the shell that is to complete: {', '.join(SHELLS)}",
+    )
+
+
+def lint_options(to: argparse.ArgumentParser) -> None:
+    """Add the options of `lint`."""
+    add_quiet(to)
+    add_json(to)
+
+
+def broker_options(to: argparse.ArgumentParser) -> None:
+    """Add the options of `broker`."""
+    add_broker(to)
+    add_quiet(to)
+    to.add_argument("--json", action="store_true", help="print where it answers as a line of JSON")
 
 
 def smoke_options(to: argparse.ArgumentParser) -> None:
@@ -433,6 +471,7 @@ def smoke_options(to: argparse.ArgumentParser) -> None:
     add_programs(to)
     add_broker(to)
     add_out(to, "folder for the logs (default: upheld-out/TIME)")
+    add_quiet(to)
     add_json(to)
 
 
@@ -488,6 +527,7 @@ def judge_options(to: argparse.ArgumentParser) -> None:
     to.add_argument(
         "history", metavar="HISTORY", type=place, nargs="+", help="history/*.jsonl of a run"
     )
+    add_quiet(to)
     add_json(to)
     to.add_argument(
         "--picture",

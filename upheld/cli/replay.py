@@ -36,7 +36,8 @@ def judge_history(arguments: argparse.Namespace) -> int:
             codes.add(problem.exit_code)
             print(f"upheld: {str(problem).removesuffix('.')}.", file=sys.stderr, flush=True)
             continue
-        if not arguments.json:
+        is_shown = judgements[-1].exit_code or not arguments.quiet
+        if is_shown and not arguments.json:
             print(judgements[-1].text, flush=True)
     if arguments.json:
         print(json.dumps([visible_data(j.model_dump(mode="json")) for j in judgements], indent=2))

@@ -9,8 +9,10 @@ from upheld.errors import MachineProblem, UsageProblem
 from upheld.report import file_of, matrix, read, table
 from upheld.report.folder import is_ours
 from upheld.report.formats import FORMATS, Shown
+from upheld.report.reasons import unsupported
 from upheld.spec import catalogue
-from upheld.ui.console import console
+from upheld.text import wrapped
+from upheld.ui.console import console, width
 
 
 def show_reports(arguments: argparse.Namespace) -> int:
@@ -26,6 +28,8 @@ def show_reports(arguments: argparse.Namespace) -> int:
         print(_written(to, FORMATS["html"].text(replace(shown, at=to.parent))))
     else:
         console().print(table(found))
+        for reason in unsupported(found.rows):
+            print(wrapped(reason, width(), indent=2))
     return 0
 
 

@@ -95,6 +95,7 @@ class Watch:
             f"{self.design} {check.check}{said}",
             "ok" if check.ok else "BAD",
             style="green" if check.ok else "red",
+            is_quiet=check.ok and self.progress.is_terse,
         )
         for line in check.log:
             self.progress.message(f"  log  {line}")

@@ -6,7 +6,6 @@ It is for machines that have an engine and no server on PATH.
 import contextlib
 import functools
 import os
-import sys
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -24,6 +23,7 @@ from upheld.brokers.engine import (
 from upheld.brokers.node import free_ports
 from upheld.errors import MachineProblem
 from upheld.supervisor.reaper import RunScope
+from upheld.ui.console import announce
 
 IMAGE: Final = "redis:8"
 IMAGE_VARIABLE: Final = "UPHELD_REDIS_IMAGE"
@@ -42,7 +42,7 @@ def redis_image() -> tuple[str, str]:
         return "", str(reason)
     with contextlib.suppress(*EngineErrors):
         pin = pin_of(docker.from_env(timeout=ENGINE_ANSWER_S).images.get(image), image)
-        print(f"upheld: Redis is a container of {pin}", file=sys.stderr)
+        announce(f"upheld: Redis is a container of {pin}")
     return image, ""
 
 

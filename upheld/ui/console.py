@@ -4,12 +4,33 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import IO
+from dataclasses import dataclass
+from typing import IO, Final
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 from upheld.text import printable, visible
+
+
+@dataclass
+class Manner:
+    """The manner in which a command speaks, which its options set once.
+
+    Attributes:
+        is_terse: Whether nothing is said of progress, and of what is as it should be.
+    """
+
+    is_terse: bool = False
+
+
+MANNER: Final = Manner()
+
+
+def announce(text: str) -> None:
+    """Say on standard error what begins, unless --quiet is given."""
+    if not MANNER.is_terse:
+        print(text, file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -18,9 +39,7 @@ def waiting(what: str, after_s: float = 1.0) -> Iterator[None]:
 
     Silence would look like a hang.
     """
-    saying = threading.Timer(
-        after_s, print, [f"upheld: {visible(what)} …"], {"file": sys.stderr, "flush": True}
-    )
+    saying = threading.Timer(after_s, announce, [f"upheld: {visible(what)} …"])
     saying.daemon = True
     saying.start()
     try:

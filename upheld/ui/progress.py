@@ -22,7 +22,7 @@ from rich.text import Text
 
 from upheld.text import printable, visible
 from upheld.threads import Heard
-from upheld.ui.console import PlainConsole
+from upheld.ui.console import MANNER, PlainConsole
 from upheld.ui.streams import Outlet, Stream
 from upheld.ui.timeleft import as_text
 
@@ -49,7 +49,10 @@ class Progress:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.console = apart(console)
-        self.is_live = self.console.is_interactive and not os.environ.get("CI")
+        self.is_terse = MANNER.is_terse
+        self.is_live = (
+            self.console.is_interactive and not self.is_terse and not os.environ.get("CI")
+        )
         self.total = 0
         self.done = 0
         self.counts = Counter[str]()
@@ -86,7 +89,7 @@ class Progress:
             self.done = 0
             self.counts.clear()
             self._seconds_left = seconds_left
-        if self.console.quiet:
+        if self.console.quiet or self.is_terse:
             return
         if self.is_live:
             self._live = Live(
@@ -123,14 +126,14 @@ class Progress:
             result: Its result, by which it is counted.
             style: The style of the result.
             lane: The lane that did it.
-            is_quiet: Print no line on a terminal.
+            is_quiet: Print no line on a terminal, nor with --quiet.
         """
         with self._lock:
             self.stopped(lane)
             self.done += 1
             self.counts[result] += 1
             head = f"[{self.done}/{self.total}] "
-        if not (is_quiet and self.is_live):
+        if not (is_quiet and (self.is_live or self.is_terse)):
             self.console.print(Text.assemble(head, (result, style), f" {visible(text)}"))
         self._refresh()
 

@@ -375,7 +375,7 @@ def test_a_limit_of_an_engine_that_is_new_fails_the_run(run: Run) -> None:
 def test_strict_accepts_what_is_declared_alone(
     run: Run, ended: NotOffered, is_declared: bool
 ) -> None:
-    """What a running design or the machine lacks fails the run, and the reason is named."""
+    """A lack that no manifest declares fails the run, and its reason is named."""
     COMING["G1.first"] = [ended]
 
     _, strict = run.judge(is_strict=True)
@@ -390,7 +390,7 @@ def test_strict_accepts_what_is_declared_alone(
 
 
 def test_without_strict_nothing_has_to_be_declared(run: Run) -> None:
-    """What is unsupported is counted, and fails no run."""
+    """An unsupported row is counted, and fails no run."""
     COMING["G1.first"] = [MachineLacks("this machine has no redis-server")]
 
     _, summary = run.judge()
