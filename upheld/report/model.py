@@ -9,7 +9,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
 from upheld.errors import ExitCode
 from upheld.verdicts import Anomaly, Reason, Verdict
 
-# Of report.jsonl. Format 7 has no warnings of rows that show little.
+# Of report.jsonl. Format 7 has no warnings of rows that show little, and no code `undeclared`.
 # Format 6 has no date, and no commands that repeat a row. Format 5 has no versions
 # that the proxy narrowed. Format 4 has no hashes of histories. Format 3 has no codes of reasons.
 # Format 2 calls the version by the package's former name. Format 1, which has no number, has no
