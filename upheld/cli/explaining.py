@@ -9,7 +9,7 @@ from typing import Final
 from upheld.cli import EXIT_CODES
 from upheld.errors import UsageProblem
 from upheld.guesses import did_you_mean
-from upheld.judging.claims import anomalies_of
+from upheld.judging.claims import CLAIMS, anomalies_of
 from upheld.judging.meanings import Known, Meaning, as_text, meanings, names
 from upheld.judging.prerequisites import needs_of
 from upheld.protocol.manifest import Manifest, load, shipped
@@ -68,5 +68,6 @@ def _refused(found: catalogue.Catalogue, name: str) -> str:
     if _OF_A_GUARANTEE.fullmatch(name):
         near = did_you_mean(name, found.guarantees)
         return f"{name} is no guarantee.{near} `upheld list` shows all of them."
-    near = did_you_mean(name, {*names(found), *found.guarantees})
+    sentences = (claim.template for claim in CLAIMS)
+    near = did_you_mean(name, {*names(found), *found.guarantees, *sentences})
     return f"{name} is no {KINDS}.{near} `upheld list` shows all guarantees."

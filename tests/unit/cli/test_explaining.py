@@ -67,6 +67,7 @@ def test_a_row_is_explained_with_what_it_needs(capsys: pytest.CaptureFixture[str
         ("ledgr", "Did you mean ledger?"),
         ("exactly-once", "Did you mean exactly_once?"),
         ("dead-leters", "Did you mean dead-letters?"),
+        ("no output is repeated", "Did you mean no output is duplicated?"),
         ("6", "is no guarantee, scenario, program, anomaly, check,"),
     ],
 )
