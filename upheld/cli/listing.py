@@ -255,9 +255,8 @@ def _print_families(
     say = console()
     fit = width()
     say.print(_line(map(Text, heads), columns, "promise", fit), style="dim")
-    shown = rows if rows else dict.fromkeys(found.guarantees)
     untested = {each["id"] for each in listing["untested"]}
-    for family, guarantees in _families(found, {*shown, *untested}):
+    for family, guarantees in _families(found, {*rows, *untested}):
         title = f"{family.replace('_', ' ')}: {found.tags[family]}"
         say.print(_line([Text(title)], [0], "", fit), style="bold")
         for guarantee in guarantees:
