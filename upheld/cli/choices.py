@@ -4,8 +4,8 @@ import argparse
 import gc
 import random
 from dataclasses import replace
-from importlib.util import find_spec
 
+from upheld import extras
 from upheld.errors import UsageProblem
 from upheld.protocol import manifest
 from upheld.protocol.manifest import Manifest
@@ -76,10 +76,10 @@ def _demand_default(name: str) -> None:
     Raises:
         UsageProblem: Nobody named it, and what it needs is not installed.
     """
-    if name == "spark" and find_spec("pyspark") is None:
+    if name in extras.MODULES and (lack := extras.lack(name)):
         raise UsageProblem(
-            "No design is named, and the default one, spark, needs PySpark, which is not "
-            "installed; name a design, such as --design plain, or install upheld[spark]."
+            f"No design is named, and the default one, {name}, cannot run: {lack}; or name one, "
+            "such as --design plain."
         )
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from upheld.cli import choices, designs, main, run
+from upheld import extras
+from upheld.cli import designs, main, run
 
 
 @pytest.fixture
@@ -20,7 +21,7 @@ def _without_pyspark(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         raise AssertionError("something was started")
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(choices, "find_spec", found)
+    monkeypatch.setattr(extras, "find_spec", found)
     monkeypatch.setitem(sys.modules, "pyspark", None)
     monkeypatch.setattr(run, "judge_in_turn", never)
     monkeypatch.setattr(run, "judge_in_lanes", never)
@@ -37,8 +38,9 @@ def test_no_design_and_no_pyspark(
 
     said = capsys.readouterr().err
     assert said == (
-        "upheld: No design is named, and the default one, spark, needs PySpark, which is not "
-        "installed; name a design, such as --design plain, or install upheld[spark].\n"
+        "upheld: No design is named, and the default one, spark, cannot run: the Python module "
+        "pyspark is not installed (`pip install 'upheld[spark]'` brings it); or name one, such as "
+        "--design plain.\n"
     )
     assert list(tmp_path.iterdir()) == []
 
@@ -48,4 +50,4 @@ def test_what_needs_no_default_is_not_refused(capsys: pytest.CaptureFixture[str]
     """A list names no design, and a sweep has another default."""
     assert main(["list"]) == 0
     assert main(["sweep", "--mode", "at_least_once", "--disk", "burnt"]) == 4
-    assert "PySpark" not in capsys.readouterr().err
+    assert "pyspark" not in capsys.readouterr().err
