@@ -201,7 +201,7 @@ def _entry(
 def _scenario(
     name: str, known: Mapping[str, ScenarioText], results: Mapping[str, list[Result]]
 ) -> ScenarioText:
-    return known.get(name) or ScenarioText(name, results[name][0].row.name, "", ())
+    return known.get(name) or ScenarioText(name, results[name][0].row.name, "", "")
 
 
 def _picture(folder: Path, row: RowResult) -> str:

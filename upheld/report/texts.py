@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from upheld.spec.catalogue import Catalogue
-from upheld.spec.gherkin import Scenario
 
 
 class ScenarioText(NamedTuple):
@@ -14,13 +13,13 @@ class ScenarioText(NamedTuple):
         id: Such as `G22.dies-after-a-commit`.
         name: Its claim.
         file: The path of the feature, below `features`.
-        steps: Its sentences, each with its keyword, and the lines of their tables.
+        gherkin: Its lines, with tags, tables and Examples.
     """
 
     id: str
     name: str
     file: str
-    steps: tuple[str, ...]
+    gherkin: str
 
 
 class GuaranteeText(NamedTuple):
@@ -47,7 +46,7 @@ def texts(known: Catalogue) -> Iterator[tuple[str, GuaranteeText]]:
             source = f"{known.sources[guarantee.source]}, {guarantee.section}"
         scenarios = [each for each in known.scenarios if each.guarantee == guarantee.id]
         texts = tuple(
-            ScenarioText(each.id, each.name, f"features/{each.place}", tuple(_sentences(each)))
+            ScenarioText(each.id, each.name, f"features/{each.place}", each.source)
             for each in scenarios
         )
         yield (
@@ -56,14 +55,3 @@ def texts(known: Catalogue) -> Iterator[tuple[str, GuaranteeText]]:
                 guarantee.family.replace("_", " "), known.tags[guarantee.family], source, texts
             ),
         )
-
-
-def _sentences(scenario: Scenario) -> Iterator[str]:
-    """Go through the lines of a scenario as a feature has them."""
-    before = None
-    for step in scenario.steps:
-        keyword = "And" if step.type == before else (step.type or "*").capitalize()
-        before = step.type
-        yield f"{keyword} {step.text}"
-        for cells in step.table:
-            yield f"  | {' | '.join(cells)} |"

@@ -26,7 +26,11 @@ TEXTS = {
         "replay",
         "what comes again",
         "An article, a section",
-        (ScenarioText("G1.a", "a claim", "features/a.feature:3", ("Given ledger",)),),
+        (
+            ScenarioText(
+                "G1.a", "a claim", "features/a.feature:3", "Given ledger\n\nExamples:\n  | mode |"
+            ),
+        ),
     )
 }
 
@@ -99,7 +103,7 @@ def test_what_opens_says_the_promise_its_source_and_the_scenario() -> None:
     """A reader needs no other file to know what was judged."""
     said = shown([row(UPHELD)]).said
 
-    for part in ("Sums are right.", "An article, a section", "Given ledger", "a.feature:3"):
+    for part in ("Sums are right.", "An article, a section", "  | mode |", "a.feature:3"):
         assert part in said
 
 
