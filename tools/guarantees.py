@@ -7,7 +7,6 @@ explain` says the same on a terminal.
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from textwrap import dedent
 from typing import Final, NamedTuple
 
 import verdicts
@@ -15,11 +14,10 @@ from pages import DOCS, listed
 
 from upheld.judging.claims import anomalies_of
 from upheld.protocol.manifest import Manifest, load, shipped
-from upheld.reading import read_text
 from upheld.spec import catalogue, durations, kills
 from upheld.spec.catalogue import Catalogue, Guarantee
 from upheld.spec.explain import ExplainedScenario, Explanation, explanation
-from upheld.spec.gherkin import Row, Scenario
+from upheld.spec.gherkin import Row
 
 FOLDER: Final = "guarantees"  # of the pages, in the folder of the site's sources
 DESIGNS: Final = verdicts.DESIGNS
@@ -173,21 +171,8 @@ def _scenario(scenario: ExplainedScenario) -> str:
     return (
         f"### {scenario.id}\n\n{scenario.name[0].upper()}{scenario.name[1:]}. It stands in "
         f"`features/{scenario.file}`, line {scenario.line}.\n\n"
-        f"```gherkin\n{_written(found)}\n```\n\n{table}\n"
+        f"```gherkin\n{found.source}\n```\n\n{table}\n"
     )
-
-
-def _written(scenario: Scenario) -> str:
-    """Return a scenario as its feature has it, with its tags, comments and Examples."""
-    lines = read_text(catalogue.FEATURES / scenario.feature.file).split("\n")
-    begins = sorted(
-        each.line for each in _found().scenarios if each.feature.file == scenario.feature.file
-    )
-    later = [line for line in begins if line > scenario.line]
-    tags = f"@{scenario.id}"
-    own = "\n".join(lines[scenario.line - 2 : later[0] - 2 if later else len(lines)])
-    assert tags in own, scenario.id
-    return dedent(own).strip()
 
 
 def _verdicts(guarantee: Guarantee) -> str:
