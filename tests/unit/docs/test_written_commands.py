@@ -93,10 +93,15 @@ def test_every_command_of_a_sentence_is_known(
 
 @pytest.mark.parametrize(("line", "shown"), PRINTED)
 def test_what_a_document_shows_is_printed(
-    line: str, shown: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    line: str,
+    shown: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The command of the note is run where nothing of a run is, in 80 columns."""
+    """The command of the note is run in a folder without a run, and in 80 columns."""
     monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.chdir(tmp_path)
     (arguments,) = documents.calls(line)
 
     main(arguments)
