@@ -58,6 +58,10 @@ class Problem(Exception):
     """The site cannot be made, or is not whole."""
 
 
+class NotFetched(Problem):
+    """This machine cannot have the scripts of the site's pages."""
+
+
 def settings() -> dict[str, Any]:
     """Return what tools/website/site.toml says."""
     return tomllib.loads((SETTINGS / "site.toml").read_text(encoding="utf-8"))
@@ -144,7 +148,7 @@ def scripts(folder: Path) -> None:
     """Copy the scripts that pages load, as npm has them, by the hashes of a lock file.
 
     Raises:
-        Problem: npm is missing, or cannot fetch them.
+        NotFetched: npm is missing, or cannot fetch them.
     """
     lock = SETTINGS / "package-lock.json"
     kept = cache_home() / "website"
@@ -153,7 +157,9 @@ def scripts(folder: Path) -> None:
     if not stamp.exists() or stamp.read_bytes() != lock.read_bytes() or not modules.exists():
         npm = commands.program("npm")
         if npm is None:
-            raise Problem("npm is not on PATH; it fetches the scripts that the site's pages load.")
+            raise NotFetched(
+                "npm is not on PATH; it fetches the scripts that the site's pages load."
+            )
         shutil.rmtree(kept, ignore_errors=True)
         kept.mkdir(parents=True)
         shutil.copy(SETTINGS / "package.json", kept)
@@ -161,7 +167,7 @@ def scripts(folder: Path) -> None:
         command = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
         if subprocess.run(command, cwd=kept, check=False).returncode:
             stamp.unlink(missing_ok=True)
-            raise Problem("npm cannot fetch the scripts that the site's pages load.")
+            raise NotFetched("npm cannot fetch the scripts that the site's pages load.")
     folder.mkdir(parents=True)
     for name, to in SCRIPTS.items():
         shutil.copy(modules / name, folder / to)

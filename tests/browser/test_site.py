@@ -28,7 +28,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if not shutil.which("npm"):
         pytest.skip("npm is not on PATH")
     folder = tmp_path_factory.mktemp("docs") / "site"
-    website.build(folder)
+    try:
+        website.build(folder)
+    except website.NotFetched as problem:
+        pytest.skip(str(problem))
     return folder
 
 

@@ -40,7 +40,7 @@ def chromium(*logs: str) -> Iterator[webdriver.Chrome]:
 def packages(config: pytest.Config) -> Path:
     """Return a folder of pytest's cache with the pinned packages in `node_modules`.
 
-    The test is skipped if npm or a Node that is new enough is missing.
+    The test is skipped if npm or a Node that is new enough is missing, or no package can be had.
     """
     for program in ("node", "npm"):
         if not shutil.which(program):
@@ -54,7 +54,9 @@ def packages(config: pytest.Config) -> Path:
     if not installed.is_file() or installed.read_text() != pins:
         (folder / PINS.name).write_text(pins)
         options = ("--no-package-lock", "--ignore-scripts", "--no-audit", "--no-fund")
-        subprocess.run(["npm", "install", *options], cwd=folder, check=True, timeout=300)
+        done = subprocess.run(["npm", "install", *options], cwd=folder, check=False, timeout=300)
+        if done.returncode:
+            pytest.skip("npm cannot fetch the packages")
         installed.write_text(pins)
     return folder
 
