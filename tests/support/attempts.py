@@ -121,6 +121,7 @@ class Attempt:
             groups=self.groups,
         )
         self.rig: Any = SimpleNamespace(
+            log_name=lambda path: path.name,
             run=SimpleNamespace(scratch=folder),
             broker=SimpleNamespace(bootstrap="broker:9092", client={}),
             reading=reading,

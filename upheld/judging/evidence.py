@@ -11,6 +11,7 @@ from upheld.history import History
 from upheld.history.events import Instance
 from upheld.judging.shrink import shrink
 from upheld.report import RowResult
+from upheld.report.folder import named_in
 from upheld.report.logs import last_lines
 from upheld.report.timeline import drawn, lanes, picture
 
@@ -23,7 +24,7 @@ def illustrate(
     Args:
         history: The history of the row.
         result: The result, which is changed.
-        path: The history's file; the logs lie beside its folder.
+        path: The history's file, which lies in a folder of the run's.
         drawing: Where to write the timeline as SVG; nowhere if it is None.
         seconds: How long to look for the records that show the first anomaly.
 
@@ -32,7 +33,7 @@ def illustrate(
     """
     found = lanes(history, result.anomalies)
     result.timeline = list(drawn(found))
-    result.log = list(last_words(history, path.absolute().parent.parent / "logs"))
+    result.log = list(last_words(history, path.absolute().parent.parent))
     if result.anomalies and (shrunk := shrink(history, result.anomalies[0], seconds)):
         result.shrunk = list(shrunk.lines())
     if drawing:
@@ -41,13 +42,14 @@ def illustrate(
         )
 
 
-def last_words(history: History, logs: Path) -> Iterator[str]:
+def last_words(history: History, out: Path) -> Iterator[str]:
     """Go through the last lines that each instance wrote to its log, if it has one.
 
-    A log is a file of that folder: a history that names another path shows nothing of it.
+    A log is a file below that folder: a history that names another path shows nothing of it. An
+    older history names one in `logs` by its name alone.
     """
     for name, log in dict.fromkeys(
         (e.name, e.detail) for e in history.of(Instance) if e.event == "started"
     ):
-        if Path(log).name == log:
-            yield from (f"{name}  {line}" for line in last_lines(logs / log))
+        if file := named_in(out, log) or named_in(out / "logs", log):
+            yield from (f"{name}  {line}" for line in last_lines(file))

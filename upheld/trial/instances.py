@@ -81,7 +81,9 @@ class Instances:
         instance = self._take(application, launch)
         application.running[name] = instance
         request = self._request(application, name, launch)
-        self.recorder.happened(application, name, "started", str(instance.stderr_path.name))
+        self.recorder.happened(
+            application, name, "started", self.rig.log_name(instance.stderr_path)
+        )
         asked_s = time.monotonic()
         reply = self._reply(instance, request)
         self._record_notices(application, name, instance)

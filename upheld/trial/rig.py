@@ -55,6 +55,13 @@ class Rig:
     starts_s: dict[str, float] = field(default_factory=dict)
     cluster: "Rig | None" = None  # the same on three brokers, while rows want them
 
+    def log_name(self, path: Path) -> str:
+        """Return the path of a log from the run's folder on, such as `lane-1/logs/a.stderr`.
+
+        Each lane numbers its instances by itself, so a name alone may be that of several logs.
+        """
+        return path.relative_to(self.histories.parent).as_posix()
+
     def on_a_cluster(self) -> "Rig":
         """Return the same rig on a cluster of three brokers.
 

@@ -11,8 +11,9 @@ from histories import Story
 from stories import duplicated
 
 from upheld.cli import main
-from upheld.history.events import Ended
+from upheld.history.events import Ended, Instance
 from upheld.history.reading import read
+from upheld.judging.evidence import last_words
 from upheld.judging.shrink import SHOWN, shrink
 from upheld.report.timeline import COLUMNS, NAMES, drawn, lanes, picture
 
@@ -162,3 +163,29 @@ def test_the_card(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = capsys.readouterr().err
     assert "cannot be written" in said
     assert "--picture draws one history, and here are 2" in said
+
+
+def started(log: str) -> Instance:
+    """Return the start of an instance that writes to this log."""
+    return Instance(at_ms=0, application="app", name="a", event="started", detail=log)
+
+
+def test_a_log_is_that_of_the_lane(tmp_path: Path) -> None:
+    """Lanes number their instances alike, so a history names the folder of the log too."""
+    for lane in ("lane-1", "lane-2"):
+        (tmp_path / lane / "logs").mkdir(parents=True)
+        (tmp_path / lane / "logs" / "a.stderr").write_text(f"of {lane}")
+    story = Story()
+    story.history.add(started("lane-2/logs/a.stderr"))
+
+    assert list(last_words(story.history, tmp_path)) == ["a  of lane-2"]
+
+
+def test_a_log_elsewhere_is_not_read(tmp_path: Path) -> None:
+    """A history may come from anywhere, and names what it likes."""
+    (tmp_path / "secret").write_text("mine")
+    (tmp_path / "out").mkdir()
+    story = Story()
+    story.history.add(started("../secret"))
+
+    assert list(last_words(story.history, tmp_path / "out")) == []
