@@ -19,9 +19,9 @@ from anomaly_stories import CAPTIONS, TOLD
 from pages import DOCS, Whole, listed
 
 from upheld.protocol.manifest import load, shipped
+from upheld.report.card import anomaly_lines
 from upheld.report.timeline import drawn, lanes
 from upheld.spec.anomalies import Described, anomalies
-from upheld.verdicts import Anomaly
 
 WIDTH: Final = 100
 BEGINNING: Final = """\
@@ -53,22 +53,9 @@ def picture(name: str) -> Iterator[str]:
     """Yield the lines of a card: what the check says of the history, and its timeline."""
     told = TOLD[name]()
     anomaly = told.anomaly(name)
-    yield f"anomaly   {anomaly.name}: {anomaly.text}"
-    for label, value in _facts(anomaly):
-        yield f"  {label:<9} {value}"
+    yield from anomaly_lines(anomaly)
     yield "timeline"
     yield from (f"  {line}" for line in drawn(lanes(told.story.history, [anomaly])))
-
-
-def _facts(anomaly: Anomaly) -> Iterator[tuple[str, str]]:
-    for label, value in (
-        ("key", anomaly.key),
-        ("input", anomaly.source),
-        ("expected", anomaly.expected),
-        ("got", anomaly.got),
-    ):
-        if value:
-            yield label, value
 
 
 def section(name: str, said: Described, designs: list[str]) -> str:

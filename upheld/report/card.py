@@ -1,7 +1,10 @@
 """The card of a failing row, with the command that repeats it."""
 
+from collections.abc import Iterator
+
 from upheld.report.model import RowResult
 from upheld.text import visible
+from upheld.verdicts import Anomaly
 
 ANOMALIES_SHOWN = 3
 
@@ -21,15 +24,7 @@ def card(row: RowResult, reproduce: str) -> str:
     if not row.anomalies and row.reason:
         lines.append(f"  reason    {row.reason}")
     for anomaly in row.anomalies[:ANOMALIES_SHOWN]:
-        lines.append(f"  anomaly   {anomaly.name}: {anomaly.text}")
-        for label, value in (
-            ("key", anomaly.key),
-            ("input", anomaly.source),
-            ("expected", anomaly.expected),
-            ("got", anomaly.got),
-        ):
-            if value:
-                lines.append(f"    {label:<9} {value}")
+        lines += [f"  {line}" for line in anomaly_lines(anomaly)]
     if sum(row.totals.values()) > ANOMALIES_SHOWN:
         lines.append(
             "  in all    " + ", ".join(f"{count} {name}" for name, count in row.totals.items())
@@ -49,6 +44,19 @@ def card(row: RowResult, reproduce: str) -> str:
         lines.append(f"  picture   {row.picture}")
     lines.append(f"  again     {reproduce}")
     return "\n".join(map(visible, lines))
+
+
+def anomaly_lines(anomaly: Anomaly) -> Iterator[str]:
+    """Go through the lines of an anomaly: what is wrong, and where it shows."""
+    yield f"anomaly   {anomaly.name}: {anomaly.text}"
+    for label, value in (
+        ("key", anomaly.key),
+        ("input", anomaly.source),
+        ("expected", anomaly.expected),
+        ("got", anomaly.got),
+    ):
+        if value:
+            yield f"  {label:<9} {value}"
 
 
 def versions(row: RowResult) -> str:

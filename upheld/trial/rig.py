@@ -56,7 +56,7 @@ class Rig:
     cluster: "Rig | None" = None  # the same on three brokers, while rows want them
 
     def log_name(self, path: Path) -> str:
-        """Return the path of a log from the run's folder on, such as `lane-1/logs/a.stderr`.
+        """Return the path of a log from the folder of the run on: `lane-1/logs/a.stderr`.
 
         Each lane numbers its instances by itself, so a name alone may be that of several logs.
         """

@@ -171,7 +171,7 @@ def started(log: str) -> Instance:
 
 
 def test_a_log_is_that_of_the_lane(tmp_path: Path) -> None:
-    """Lanes number their instances alike, so a history names the folder of the log too."""
+    """Lanes number their instances alike, so a history names the folder too."""
     for lane in ("lane-1", "lane-2"):
         (tmp_path / lane / "logs").mkdir(parents=True)
         (tmp_path / lane / "logs" / "a.stderr").write_text(f"of {lane}")
