@@ -326,7 +326,7 @@ def test_ctrl_c_on_a_terminal_leaves_it_as_it_was(tmp_path: Path) -> None:
 def test_two_lanes_leave_one_report_and_nothing_else(tmp_path: Path) -> None:
     """Two lanes judge every row once, on brokers beside each other.
 
-    Each row has a history to judge again.
+    Each row has a history to judge again, in the one folder of the run.
     """
     run = Started(
         tmp_path, "--design", "plain", "--only", QUICK, "--broker", "embedded", "--lanes", "2"
@@ -337,7 +337,9 @@ def test_two_lanes_leave_one_report_and_nothing_else(tmp_path: Path) -> None:
     rows, summary = read(run.out / "report.jsonl")
     assert {row.verdict for row in rows} == {"upheld"}
     assert len({row.id for row in rows}) == len(rows) == summary.chosen["plain"]
-    assert {row.history.partition("/")[0] for row in rows} == {"lane-1", "lane-2"}
+    kept = {str(path.relative_to(run.out)) for path in run.out.rglob("*.jsonl*")}
+    reports = {"report.jsonl", "lane-1/report.jsonl", "lane-2/report.jsonl"}
+    assert kept == {row.history for row in rows} | reports
     assert judge(run.out / rows[0].history).verdict == "upheld"
     assert list(run.temporary.iterdir()) == []
 

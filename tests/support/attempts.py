@@ -42,6 +42,7 @@ class FakeInstance:
     def __init__(self, *replies: Message) -> None:
         self.name = "design-1"
         self.stderr_path = Path("design-1.txt")
+        self.log = SimpleNamespace(size=0)
         self.replies = list(replies)
         self.asked: list[Any] = []
         self.failed: Failed | None = None

@@ -322,6 +322,9 @@ class Mark(Event):
     )
     fault: str
     evidence: dict[str, object]
+    logs: dict[str, int] = Field(
+        default={}, description="the logs of the attempt's instances, with their bytes so far"
+    )
 
     @model_validator(mode="before")
     @classmethod

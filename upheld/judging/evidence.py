@@ -1,19 +1,22 @@
 """The evidence of a violation, as a card shows it.
 
-It has three parts: the timeline, the last lines of the instances' logs, and the few records that
+It has three parts: the timeline, the telling lines of the instances' logs, and the few records that
 are enough for the anomaly.
 """
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from upheld.history import History
-from upheld.history.events import Instance
+from upheld.history.events import Instance, Mark
 from upheld.judging.shrink import shrink
 from upheld.report import RowResult
 from upheld.report.folder import named_in
 from upheld.report.logs import last_lines
 from upheld.report.timeline import drawn, lanes, picture
+
+LOGS: Final = "logs"
 
 
 def illustrate(
@@ -43,13 +46,22 @@ def illustrate(
 
 
 def last_words(history: History, out: Path) -> Iterator[str]:
-    """Go through the last lines that each instance wrote to its log, if it has one.
+    """Go through the lines of each log around the last fault, and its last ones.
 
-    A log is a file below that folder: a history that names another path shows nothing of it. An
-    older history names one in `logs` by its name alone.
+    A log is a file of a folder `logs` below that folder: a history that names another path shows
+    nothing of it. An older history names a log by its name alone.
     """
+    faults = [mark.logs for mark in history.of(Mark) if mark.code and mark.logs]
+    sizes = faults[-1] if faults else {}
     for name, log in dict.fromkeys(
         (e.name, e.detail) for e in history.of(Instance) if e.event == "started"
     ):
-        if file := named_in(out, log) or named_in(out / "logs", log):
-            yield from (f"{name}  {line}" for line in last_lines(file))
+        if file := _log_in(out, log):
+            yield from (f"{name}  {line}" for line in last_lines(file, at=sizes.get(log)))
+
+
+def _log_in(out: Path, log: str) -> Path | None:
+    path = Path(log)
+    if path.name == log:
+        return named_in(out / LOGS, log)
+    return named_in(out, log) if path.parent.name == LOGS else None

@@ -190,7 +190,7 @@ def _result(history: History, ended: events.Ended, found: Judged) -> RowResult:
         anomalies=list(found.anomalies),
         totals=Counter(a.name for a in found.anomalies),
         narrowed=narrowed(history),
-        marks=[m.model_dump(exclude={"kind"}) for m in history.of(events.Mark)],
+        marks=[m.model_dump(exclude={"kind", "logs"}) for m in history.of(events.Mark)],
         seconds=ended.seconds,
     )
 

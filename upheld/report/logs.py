@@ -1,6 +1,7 @@
-"""The last lines of an instance's log, laid out in columns: time, level, message.
+"""The lines of a log around a moment, and its last ones, in columns.
 
-Each library has its own order of time, level, thread and logger. The message stands last, and it is
+The columns are time, level and message. Each library has its own order of time, level, thread and
+logger. The message stands last, and it is
 the part that a reader needs: the other parts are found, shortened or left out.
 """
 
@@ -8,17 +9,20 @@ import os
 import re
 import stat
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from upheld.text import visible
 
-LINES: Final = 4  # of each instance
+LINES: Final = 4  # the last ones of each instance
+AROUND: Final = 2  # lines before a moment, and as many after it
+LEFT_OUT: Final = "…"
 COLUMNS: Final = 110  # of a line of the message
 MOST_CHARS: Final = 600  # of a message; the middle of a longer one is left out
 READ_BYTES: Final = 1 << 15  # of the log's end, in which the last lines are looked for
+FAR_BYTES: Final = 1 << 22  # so far before the end a moment is not looked for any more
 LINE_CHARS: Final = 1 << 13  # of a line; its end is not looked at
 TIME_WIDTH: Final = 12  # such as 10:11:12.345
 LEVEL_WIDTH: Final = 5
@@ -118,25 +122,66 @@ def _head(text: str) -> tuple[str, str]:
     return level, rest.removeprefix("msg=").lstrip(":")
 
 
-def last_lines(path: Path, count: int = LINES) -> Iterator[str]:
-    """Go through the last lines of a log, in columns and wrapped.
+def last_lines(path: Path, count: int = LINES, at: int | None = None) -> Iterator[str]:
+    """Go through lines of a log, in columns and wrapped into several of these.
 
-    There are none if there is no log. A line of the log may take several of these.
+    There are none if there is no log.
+
+    Args:
+        path: The log.
+        count: How many of the last lines are shown.
+        at: The bytes that the log had at a moment. The lines around it are shown before the last
+            ones, unless they are far from the end.
     """
     if not _is_file(path):
         return
     with suppress(OSError), path.open("rb") as file:
-        file.seek(max(0, file.seek(0, os.SEEK_END) - READ_BYTES))
-        lines = [line for line in file.read().decode(errors="replace").splitlines() if line.strip()]
-        telling = [line for line in lines if not _FRAME.match(line)]
-        shown = [parts_of(_told(line)) for line in (telling or lines)[-count:]]
-        has_time = any(line.time for line in shown)
-        has_level = any(line.level for line in shown)
-        for line in shown:
-            head = f"{line.time[:TIME_WIDTH]:<{TIME_WIDTH}}  " if has_time else ""
-            head += f"{line.level:<{LEVEL_WIDTH}}  " if has_level else ""
-            for number, piece in enumerate(wrapped(line.message)):
-                yield (head if number == 0 else " " * len(head)) + piece
+        size = file.seek(0, os.SEEK_END)
+        is_near = at is not None and size - FAR_BYTES < at <= size
+        begin = max(0, min(size, at if is_near and at is not None else size) - READ_BYTES)
+        file.seek(begin)
+        lines = list(_told_lines(file.read(), begin))
+        before = sum(line.begin < at for line in lines) if is_near and at is not None else 0
+        around = range(max(0, before - AROUND), min(len(lines), before + AROUND)) if is_near else ()
+        chosen = sorted({*around, *range(max(0, len(lines) - count), len(lines))})
+        yield from _in_columns({number: parts_of(_told(lines[number].text)) for number in chosen})
+
+
+class _Line(NamedTuple):
+    """A line of a log, and the number of the byte that it begins with."""
+
+    begin: int
+    text: str
+
+
+def _told_lines(data: bytes, begin: int) -> Iterator[_Line]:
+    """Go through the lines that say something; the frames of a stack trace only if nothing else is.
+
+    Args:
+        data: A piece of the log.
+        begin: Where it begins.
+    """
+    lines = list[_Line]()
+    for piece in data.splitlines(keepends=True):
+        if (text := piece.decode(errors="replace")).strip():
+            lines.append(_Line(begin, text))
+        begin += len(piece)
+    yield from [line for line in lines if not _FRAME.match(line.text)] or lines
+
+
+def _in_columns(shown: Mapping[int, LogLine]) -> Iterator[str]:
+    """Lay lines out, by their numbers; a sign stands where others are left out between them."""
+    has_time = any(line.time for line in shown.values())
+    has_level = any(line.level for line in shown.values())
+    last = min(shown, default=0)
+    for number, line in shown.items():
+        if number > last + 1:
+            yield LEFT_OUT
+        last = number
+        head = f"{line.time[:TIME_WIDTH]:<{TIME_WIDTH}}  " if has_time else ""
+        head += f"{line.level:<{LEVEL_WIDTH}}  " if has_level else ""
+        for part, piece in enumerate(wrapped(line.message)):
+            yield (head if part == 0 else " " * len(head)) + piece
 
 
 def wrapped(message: str) -> list[str]:

@@ -55,7 +55,7 @@ class RowResult(BaseModel):
     totals: dict[str, int] = {}  # of all of them, by name
     marks: list[dict[str, object]] = []
     timeline: list[str] = []  # of a violated row, as `report.timeline` draws it
-    log: list[str] = []  # the last lines of each of its instances
+    log: list[str] = []  # of each instance: lines around the fault, and the last ones
     # Of Kafka's APIs: where clients behind the proxy used older versions than without it.
     narrowed: list[str] = []
     shrunk: list[str] = []  # the records that are enough for its first anomaly

@@ -295,7 +295,9 @@ class Plugin(RunAccount):
         )
         if trial:
             result.kills = trial.instances.kills
-            result.marks = [m.model_dump(exclude={"kind"}) for m in trial.history.of(events.Mark)]
+            result.marks = [
+                mark.model_dump(exclude={"kind", "logs"}) for mark in trial.history.of(events.Mark)
+            ]
             result.narrowed = narrowed(trial.history)
             result.entries = sum(
                 a.input.totals.get("entries", 0) for a in trial.applications.values()

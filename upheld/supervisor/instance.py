@@ -133,8 +133,8 @@ class Instance:
         tag = uuid.uuid4().hex
         environment = environment_of(manifest, run) | self.environment
         log_dir.mkdir(parents=True, exist_ok=True)
-        self._log = Log(self.stderr_path)
-        with self._log.opened() as stderr:
+        self.log = Log(self.stderr_path)
+        with self.log.opened() as stderr:
             try:
                 self._process = (options.launch or run.spawn)(
                     Child(
@@ -218,7 +218,7 @@ class Instance:
         until = time.monotonic() + (deadline_ms / 1000 + STOP_GRACE_S) * self.time_scale
         reply = self._ask(Stop(deadline_ms=deadline_ms), deadline_ms / 1000 + STOP_GRACE_S)
         assert isinstance(reply, Stopped | Error | Failed)
-        self._log.catch_up()
+        self.log.catch_up()
         if isinstance(reply, Stopped) and "reusable" not in self.manifest.capabilities:
             self._hang_up()
             if self.wait_exit(max(0.0, until - time.monotonic())) is None:
@@ -289,7 +289,7 @@ class Instance:
         """
         if (code := self._process.poll()) is not None:
             self._listener.join(_DRAIN_S)
-            self._log.catch_up()
+            self.log.catch_up()
         return code
 
     def wait_exit(self, deadline_s: float) -> int | None:
@@ -314,7 +314,7 @@ class Instance:
         """
         if "reusable" not in self.manifest.capabilities or self.exit_code is not None:
             return False
-        self._log.catch_up()
+        self.log.catch_up()
         with self._condition:
             if self.breach or self.environment or self._asked or not self._is_free:
                 return False
@@ -348,7 +348,7 @@ class Instance:
         self._process.close()
         self._hang_up()
         self._listener.join(_DRAIN_S)
-        self._log.close()
+        self.log.close()
         return taken
 
     def _hang_up(self) -> None:
@@ -467,8 +467,8 @@ class Instance:
         return breaches.silent(request, waited_s, half)
 
     def _exit_text(self, request: Message) -> str:
-        self._log.catch_up()
-        last = self._log.last_line()
+        self.log.catch_up()
+        last = self.log.last_line()
         words = secrets.shown(last) if last else ""
         return breaches.exited(request, self._process.wait(), words)
 

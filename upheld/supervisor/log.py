@@ -88,6 +88,11 @@ class Log:
                 os.write(self._waker, b"x")
         self._reader.join(_DRAIN_S)
 
+    @property
+    def size(self) -> int:
+        """The bytes that were written to the file so far."""
+        return self._size
+
     def last_line(self) -> bytes:
         """Return the last line, which mostly says why a process died; empty if none."""
         lines = [line for line in self._last.splitlines() if line.strip()]

@@ -3,7 +3,7 @@
 import contextlib
 import time
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from upheld.errors import MachineProblem
@@ -63,6 +63,14 @@ class Instances:
     probes: Probes
     kills: int = 0
     peak_bytes: int = 0  # the most that the processes of an instance had in memory
+    by_log: dict[str, Instance] = field(default_factory=dict)  # all that were started
+
+    def __post_init__(self) -> None:
+        """Let each mark say how far the logs were."""
+        self.recorder.log_sizes = self._log_sizes
+
+    def _log_sizes(self) -> dict[str, int]:
+        return {log: instance.log.size for log, instance in self.by_log.items()}
 
     # --- how they begin
 
@@ -81,9 +89,9 @@ class Instances:
         instance = self._take(application, launch)
         application.running[name] = instance
         request = self._request(application, name, launch)
-        self.recorder.happened(
-            application, name, "started", self.rig.log_name(instance.stderr_path)
-        )
+        log = self.rig.log_name(instance.stderr_path)
+        self.by_log[log] = instance
+        self.recorder.happened(application, name, "started", log)
         asked_s = time.monotonic()
         reply = self._reply(instance, request)
         self._record_notices(application, name, instance)

@@ -32,6 +32,8 @@ class Recorder:
         self.history = history
         self.began = time.monotonic()
         self._time_scale = time_scale
+        # The logs of the instances so far, with their bytes: whoever starts instances knows them.
+        self.log_sizes: Callable[[], dict[str, int]] = dict
 
     @property
     def now_ms(self) -> int:
@@ -70,6 +72,7 @@ class Recorder:
                 happening=happening,
                 fault=text or happening.text,
                 evidence={name: encodable(value) for name, value in evidence.items()},
+                logs=self.log_sizes(),
             )
         )
 

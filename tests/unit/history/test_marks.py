@@ -88,6 +88,6 @@ def test_codes_are_words() -> None:
 
     assert mark.model_dump_json() == (
         '{"kind":"mark","at_ms":1,"code":"disk","happening":"disk-wiped","fault":"wiped",'
-        '"evidence":{}}'
+        '"evidence":{},"logs":{}}'
     )
     assert EVENT.validate_json(mark.model_dump_json()) == mark

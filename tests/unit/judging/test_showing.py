@@ -11,7 +11,8 @@ from histories import Story
 from stories import duplicated
 
 from upheld.cli import main
-from upheld.history.events import Ended, Instance
+from upheld.history.events import Ended, Instance, Mark
+from upheld.history.marks import Happening
 from upheld.history.reading import read
 from upheld.judging.evidence import last_words
 from upheld.judging.shrink import SHOWN, shrink
@@ -189,3 +190,26 @@ def test_a_log_elsewhere_is_not_read(tmp_path: Path) -> None:
     story.history.add(started("../secret"))
 
     assert list(last_words(story.history, tmp_path / "out")) == []
+
+
+def test_a_log_is_shown_around_the_last_fault(tmp_path: Path) -> None:
+    """Its last lines may be of a time when all was over."""
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "a.stderr").write_text("".join(f"{n:03}\n" for n in range(100)))
+    story = Story()
+    story.history.add(started("logs/a.stderr"))
+    fault = Happening.DISK_WIPED
+    story.history.add(
+        Mark(
+            at_ms=1,
+            code=fault.family,
+            happening=fault,
+            fault=fault.text,
+            evidence={},
+            logs={"logs/a.stderr": 200},
+        )
+    )
+
+    said = [line.removeprefix("a").strip() for line in last_words(story.history, tmp_path)]
+
+    assert " ".join(said) == "048 049 050 051 … 096 097 098 099"

@@ -121,3 +121,40 @@ def test_no_link_is_followed(tmp_path: Path) -> None:
 
     assert list(last_lines(tmp_path / "a.stderr")) == []
     assert list(last_lines(tmp_path / "none")) == []
+
+
+def numbered(path: Path, count: int) -> Path:
+    """Write a log of so many numbered lines of ten bytes."""
+    path.write_text("".join(f"line {number:>4}\n" for number in range(count)))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("at", "shown"),
+    [
+        (None, "96 97 98 99"),
+        (500, "48 49 50 51 … 96 97 98 99"),
+        (505, "49 50 51 52 … 96 97 98 99"),
+        (0, "0 1 … 96 97 98 99"),
+        (960, "94 95 96 97 98 99"),
+        (1000, "96 97 98 99"),
+        (5000, "96 97 98 99"),
+    ],
+)
+def test_the_lines_around_a_moment_come_first(tmp_path: Path, at: int | None, shown: str) -> None:
+    """Two stand before it and two after it; a sign says where lines are left out."""
+    log = numbered(tmp_path / "a.stderr", 100)
+
+    said = [line.removeprefix("line").strip() for line in last_lines(log, at=at)]
+
+    assert " ".join(said) == shown
+
+
+def test_a_moment_far_from_the_end_is_not_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A log of gigabytes costs no more than another one."""
+    monkeypatch.setattr("upheld.report.logs.FAR_BYTES", 100)
+    log = numbered(tmp_path / "a.stderr", 100)
+
+    assert len(list(last_lines(log, at=500))) == 4

@@ -175,7 +175,10 @@ def test_the_tail_of_a_log(text: str, tmp_path: Path) -> None:
     story = Story()
     story.start()
     (log,) = {e.detail for e in story.history.of(events.Instance) if e.event == "started"} or {""}
-    (tmp_path / (log or "a.stderr")).write_bytes(text.encode(errors="surrogatepass")[:8000])
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / (log or "a.stderr")).write_bytes(
+        text.encode(errors="surrogatepass")[:8000]
+    )
 
     said = "\n".join(last_words(story.history, tmp_path))
 
