@@ -4,6 +4,7 @@ import signal
 
 import pytest
 from children import child, scope
+from miniatures import until
 
 from upheld.supervisor import session
 from upheld.supervisor.session import INSTANCE_TAG, Session
@@ -20,6 +21,7 @@ def test_a_process_that_ends_without_an_environment_stays_a_member(
     worker = scope().spawn(odd)
     environments = iter([True])
     read = session._environment
+    until(lambda: f"{INSTANCE_TAG}={tag}".encode() in read(worker.pid))  # its program has begun
     monkeypatch.setattr(
         session,
         "_environment",
