@@ -1,6 +1,7 @@
 """The files for CI systems are sound, and their page shows them as they are."""
 
 import re
+import shutil
 import subprocess
 import tomllib
 from pathlib import Path
@@ -44,6 +45,31 @@ def test_other_people_s_actions_are_pinned(text: str) -> None:
     used = [line.strip(" -") for line in text.splitlines() if re.match(r"\s*(- )?uses:", line)]
 
     assert [line for line in used if not PINNED.fullmatch(line) and OWN not in line] == []
+
+
+def test_actionlint_finds_nothing(tmp_path: Path) -> None:
+    """It knows expressions, contexts and shells of workflows; a schema does not.
+
+    Its Python package fetches a program that no hash locks, so it is no dependency. The test is
+    skipped where it is not on PATH.
+    """
+    if not (program := shutil.which("actionlint")):
+        pytest.skip("actionlint is not on PATH")
+    workflow = (ROOT / "ci" / "github.yml").read_text(encoding="utf-8")
+    action = tmp_path / "action"
+    action.mkdir()
+    shutil.copy(ROOT / "action.yml", action)
+    file = tmp_path / ".github" / "workflows" / "gate.yml"
+    file.parent.mkdir(parents=True)
+    file.write_text(workflow.replace(OWN, "./action"), encoding="utf-8")
+    subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
+
+    done = subprocess.run(
+        [program, "-no-color"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+
+    assert OWN in workflow
+    assert (done.returncode, done.stdout) == (0, "")
 
 
 def test_some_actions_are_used() -> None:
