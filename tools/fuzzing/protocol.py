@@ -105,7 +105,7 @@ def protocol(data: bytes) -> None:
         os.write(writes, data[2:])
         os.close(writes)
         instance._listener.join()
-    instance._log.close()
+    instance.log.close()
     raise_failure()
     if instance.breach:
         said = str(instance.breach)
