@@ -6,17 +6,14 @@ are enough for the anomaly.
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
 from upheld.history import History
 from upheld.history.events import Instance, Mark
 from upheld.judging.shrink import shrink
 from upheld.report import RowResult
-from upheld.report.folder import named_in
+from upheld.report.folder import LOGS, named_in
 from upheld.report.logs import last_lines
 from upheld.report.timeline import drawn, lanes, picture
-
-LOGS: Final = "logs"
 
 
 def illustrate(

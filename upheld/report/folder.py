@@ -28,7 +28,8 @@ FILES: Final = {
     "messages.ndjson": (b'{"meta": {"protocolVersion": ',),
 }
 HISTORIES: Final = "history"
-FOLDERS: Final = (HISTORIES, "logs")
+LOGS: Final = "logs"
+FOLDERS: Final = (HISTORIES, LOGS)
 LANES: Final = "lane-*"
 _HEAD_BYTES: Final = 64
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -40,7 +41,7 @@ class Shown:
     errors: Sequence[str] = ()
     at: Path | None = None
 
-    @property
+    @cached_property
     def hints(self) -> list[str]:
         """The sentences that a reader of the verdicts has to know beside them."""
         return list(hints(self.found.rows, kills.load()))
@@ -101,6 +102,9 @@ FORMATS: Final = {
     "badge": Format("badge.json", _badge),
     "messages": Format("messages.ndjson", _messages),
 }
+
+
+USUAL: Final = ("junit", "html")  # what a run makes of its report, if it is not told
 
 
 def write_all(names: Iterable[str], shown: Shown) -> None:

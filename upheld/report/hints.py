@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from upheld.report.model import RowResult
+from upheld.report.reasons import few
 from upheld.spec.kills import Kills
 from upheld.verdicts import Verdict
 
 MANY: Final = 50  # states of a row: fewer may all be shown by chance
-ROWS_NAMED: Final = 3  # of those with one warning
 
 
 def hints(rows: Iterable[RowResult], known: Kills) -> Iterator[str]:
@@ -49,8 +49,7 @@ def _of_little_worth(rows: Iterable[RowResult]) -> Iterator[str]:
         for warning in row.warnings:
             named[warning].append(f"{row.design} {row.id}")
     for warning, found in named.items():
-        others = f" and {len(found) - ROWS_NAMED} others" if len(found) > ROWS_NAMED else ""
-        yield f"{', '.join(found[:ROWS_NAMED])}{others}: {warning}"
+        yield f"{few(found)}: {warning}"
 
 
 def _may_declare(rows: Iterable[RowResult]) -> Iterator[str]:

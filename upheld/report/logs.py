@@ -137,14 +137,18 @@ def last_lines(path: Path, count: int = LINES, at: int | None = None) -> Iterato
         return
     with suppress(OSError), path.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
-        is_near = at is not None and size - FAR_BYTES < at <= size
-        begin = max(0, min(size, at if is_near and at is not None else size) - READ_BYTES)
+        if at is not None and not size - FAR_BYTES < at <= size:
+            at = None
+        begin = max(0, (size if at is None else at) - READ_BYTES)
         file.seek(begin)
         lines = list(_told_lines(file.read(), begin))
-        before = sum(line.begin < at for line in lines) if is_near and at is not None else 0
-        around = range(max(0, before - AROUND), min(len(lines), before + AROUND)) if is_near else ()
-        chosen = sorted({*around, *range(max(0, len(lines) - count), len(lines))})
-        yield from _in_columns({number: parts_of(_told(lines[number].text)) for number in chosen})
+        chosen = {*range(max(0, len(lines) - count), len(lines))}
+        if at is not None:
+            before = sum(line.begin < at for line in lines)
+            chosen |= {*range(max(0, before - AROUND), min(len(lines), before + AROUND))}
+        yield from _in_columns(
+            {number: parts_of(_told(lines[number].text)) for number in sorted(chosen)}
+        )
 
 
 class _Line(NamedTuple):

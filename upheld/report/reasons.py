@@ -8,7 +8,7 @@ from upheld.report.model import RowResult
 from upheld.text import visible
 from upheld.verdicts import Reason, Verdict
 
-ROWS_NAMED: Final = 3  # of those that have one reason
+ROWS_NAMED: Final = 3  # of those that something is said of
 # The manifest of the design says it, so that nobody who reads the manifest is surprised.
 DECLARED: Final = frozenset({Reason.NOT_OFFERED, Reason.CANNOT})
 
@@ -16,13 +16,13 @@ DECLARED: Final = frozenset({Reason.NOT_OFFERED, Reason.CANNOT})
 def unsupported(rows: Iterable[RowResult]) -> Iterator[str]:
     """Go through the reasons why rows are unsupported, each with its rows."""
     for reason, ids in _by_reason(rows).items():
-        yield visible(f"unsupported, since {reason}: {_few(ids)}")
+        yield visible(f"unsupported, since {reason}: {few(ids)}")
 
 
 def undeclared(rows: Iterable[RowResult]) -> Iterator[str]:
     """Go through what `--strict` says of unsupported rows that no manifest declares."""
     for reason, ids in _by_reason(row for row in rows if row.code not in DECLARED).items():
-        yield visible(f"--strict: unsupported and nowhere declared, since {reason}: {_few(ids)}")
+        yield visible(f"--strict: unsupported and nowhere declared, since {reason}: {few(ids)}")
 
 
 def _by_reason(rows: Iterable[RowResult]) -> Mapping[str, list[str]]:
@@ -34,6 +34,7 @@ def _by_reason(rows: Iterable[RowResult]) -> Mapping[str, list[str]]:
     return {reason: list(ids) for reason, ids in found.items()}
 
 
-def _few(ids: list[str]) -> str:
-    others = f" and {len(ids) - ROWS_NAMED} others" if len(ids) > ROWS_NAMED else ""
-    return f"{', '.join(ids[:ROWS_NAMED])}{others}"
+def few(names: list[str]) -> str:
+    """Name the first of these, and count the others."""
+    others = f" and {len(names) - ROWS_NAMED} others" if len(names) > ROWS_NAMED else ""
+    return f"{', '.join(names[:ROWS_NAMED])}{others}"

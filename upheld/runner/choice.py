@@ -6,6 +6,7 @@ from functools import partial
 from upheld.history.keeping import Keep
 from upheld.protocol.manifest import Manifest
 from upheld.report import RowResult
+from upheld.report.formats import USUAL
 from upheld.spec import durations
 from upheld.spec.catalogue import Catalogue
 from upheld.spec.depths import Depth
@@ -30,7 +31,7 @@ class Choice:
     max_memory_mb: int | None = None
     is_strict: bool = False  # whether what is unsupported has to be declared
     new_limits: list[str] = field(default_factory=list)  # that --strict does not accept
-    formats: tuple[str, ...] = ("junit", "html")  # that the report is also written in
+    formats: tuple[str, ...] = USUAL  # that the report is also written in
     keep: Keep = "packed"  # how histories are kept
     again: str = "upheld run"
     narrowed: str = ""  # the options on programs and modes, as they are typed

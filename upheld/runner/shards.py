@@ -22,7 +22,7 @@ from upheld.report import (
     read,
 )
 from upheld.report.folder import LOCK, locked, named_in
-from upheld.report.formats import Shown, write_all
+from upheld.report.formats import USUAL, Shown, write_all
 from upheld.spec.catalogue import Catalogue
 from upheld.spec.depths import Share, share_of
 from upheld.spec.selection import Rows
@@ -74,7 +74,7 @@ def shard(rows: Rows, asked: Share, seconds: Callable[[str, str], float]) -> Row
 
 
 def merge(
-    folders: Sequence[Path], out: Path, known: Catalogue, formats: Iterable[str] = ("junit", "html")
+    folders: Sequence[Path], out: Path, known: Catalogue, formats: Iterable[str] = USUAL
 ) -> tuple[list[RowResult], Summary]:
     """Make one report of those of all shards, in a new or empty folder.
 

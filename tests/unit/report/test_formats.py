@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 from reports import summary
 
+from upheld.cli import parser
 from upheld.cli.options import REPORTS
 from upheld.errors import UsageProblem
 from upheld.report import RowResult, Summary, matrix
 from upheld.report.folder import FILES, is_ours, locked
-from upheld.report.formats import FORMATS, Shown, write_all
+from upheld.report.formats import FORMATS, USUAL, Shown, write_all
 from upheld.spec import catalogue
 from upheld.verdicts import Verdict
 
@@ -33,6 +34,7 @@ def shown(folder: Path, *rows: RowResult) -> Shown:
 def test_options_and_files_know_each_format() -> None:
     """The option's names stand apart, since the formats take a second to import."""
     assert tuple(FORMATS) == REPORTS
+    assert parser().parse_args(["run"]).report == USUAL
     assert {each.file for each in FORMATS.values()} < set(FILES)
 
 
