@@ -61,6 +61,7 @@ class Tables:
         # While they are new.
         self._made_from: _MadeFrom | None = made_from
         self.is_same_key = program == "clients"
+        self._is_broadcast = program == "tickers"
         self.roles = (
             ("client-positions", "client-details") if self.is_same_key else ("positions", "tickers")
         )
@@ -88,7 +89,9 @@ class Tables:
     def changes(self, count: int, *, aborted: bool = True) -> list[Send]:
         """Make `count` changes of the first table, and a tenth as many of the second.
 
-        If `aborted`, aborted attempts stand between them.
+        If `aborted`, aborted attempts stand between them. The reference of a broadcast join is
+        there from the first changes on and stays as it is: instances read it at their start, so
+        that none could know of a later one.
         """
         if self._made_from is None:
             return self._changes(count, aborted=aborted)
@@ -110,6 +113,7 @@ class Tables:
         stations = {self._rng.randrange(count) for _ in range(_ABORTED)} if aborted else set()
         transaction = 0
         made = 0
+        stands = self._is_broadcast and bool(self.right)
         if not self.right:  # most of the partners are there before anybody refers to them
             sends += [
                 self._partner(number)
@@ -117,18 +121,20 @@ class Tables:
                 if self._rng.random() < 0.7
             ]
         while made < count:
-            if self._rng.random() < _RIGHT:
+            if not stands and self._rng.random() < _RIGHT:
                 sends.append(self._partner(self._draw()))
                 continue
             row = self._rng.randrange(len(self._keys))
             for _ in range(1 + (self._rng.random() < _BURST) * self._rng.randint(1, 2)):
                 if made in stations:
                     stations.discard(made)
-                    sends += self._attempt(transaction, everywhere=False)
+                    sends += self._attempt(transaction, stands=stands)
                     transaction += 1
                 sends.append(self._change(row))
                 made += 1
-        return sends + (self._attempt(transaction, everywhere=True) if aborted else [])
+        if aborted:
+            sends += self._attempt(transaction, everywhere=True, stands=stands)
+        return sends
 
     def moves(self) -> list[Send]:
         """Have every row refer to another partner than now."""
@@ -246,10 +252,11 @@ class Tables:
         founded = self._rng.randint(1600, 2026)
         return {"ticker": name, "exchange": exchange, "name": fake.company(), "founded": founded}
 
-    def _attempt(self, transaction: int, *, everywhere: bool) -> list[Send]:
+    def _attempt(self, transaction: int, *, stands: bool, everywhere: bool = False) -> list[Send]:
         """Make one transaction that is aborted.
 
         It has some rows and partners, or if `everywhere` a row and a partner in every partition.
+        It has no partner if their table `stands`.
         """
         picked = (
             range(max(self.partitions))
@@ -259,6 +266,8 @@ class Tables:
         sends = [
             self._put(row, self._row(row), transaction) for row in picked if row < len(self._keys)
         ]
+        if stands:
+            return sends
         return sends + [
             self._put_partner(n, gone=False, transaction=transaction)
             for n in picked

@@ -289,6 +289,8 @@ class Diagnostician:
         why = "has no partner, and the join is an inner one"
         if right:
             why = f"does not refer to {result.right_at}"
+            if self._join.broadcast and self._join.partner(result.left) == right.key:
+                why = f"met {result.right_at}, and the reference says something later"
         if left.key != key:
             why = "is of another key"
         return Diagnosis("phantom", f"{result.left_at} {why}", right or left)

@@ -226,6 +226,14 @@ class TestRelation:
         assert (foreign.key, foreign.source) == ("1", "app-tickers-0@1")
         assert "positions-0@0 does not refer to tickers-0@1" in foreign.text
 
+    def test_an_anomaly_says_that_a_reference_was_not_whole(self) -> None:
+        """A broadcast join that met an older row of its partner read too little of it."""
+        foreign, *_ = told("tickers", "1A .A .A", "0+1").judged("relation")
+
+        assert "positions-0@0 met tickers-0@0, and the reference says something later" in (
+            foreign.text
+        )
+
     @pytest.mark.parametrize(
         ("change", "why"),
         [

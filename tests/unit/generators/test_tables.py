@@ -100,6 +100,16 @@ def test_partners_come_change_go_and_are_missing(program: str) -> None:
 
 
 @JOINS
+def test_only_a_reference_that_is_read_once_stands_after_the_first_changes(program: str) -> None:
+    """An instance cannot know of what changes in it after its start, so nothing does."""
+    made = joined(program)
+    made.changes(500)
+    roles = {send.role for send in made.changes(500)}
+
+    assert roles == set(made.roles[: 1 if PROGRAMS[program].broadcast else 2])
+
+
+@JOINS
 @pytest.mark.parametrize(("partitions", "beside"), [(4, 4), (3, 4)])
 def test_a_key_has_one_partition_and_each_ends_in_an_aborted_record(
     program: str, partitions: int, beside: int
