@@ -90,8 +90,8 @@ class Tables:
         """Make `count` changes of the first table, and a tenth as many of the second.
 
         If `aborted`, aborted attempts stand between them. The reference of a broadcast join is
-        there from the first changes on and stays as it is: instances read it at their start, so
-        that none could know of a later one.
+        there from the first changes on, and stays as it is. Instances read it at their start, and
+        none of them could know of a later one.
         """
         if self._made_from is None:
             return self._changes(count, aborted=aborted)
