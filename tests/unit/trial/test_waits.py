@@ -299,3 +299,30 @@ def test_a_state_of_unknown_size_is_not_offered(attempt: Attempt, world: World) 
     """A design may not say how much it holds."""
     with pytest.raises(NotOffered, match="capability measure"):
         world.waits().measure(grouped(attempt))
+
+
+@pytest.mark.parametrize(
+    ("query_s", "ready_in", "asked"), [(3.0, 3, 3), (3.0, 9, 4), (0.1, 9, 9), (0.1, 40, 22)]
+)
+def test_each_key_is_asked_for_a_few_times(
+    world: World, monkeypatch: pytest.MonkeyPatch, query_s: float, ready_in: int, asked: int
+) -> None:
+    """The promised time counts from the first question to the last one.
+
+    On a slow machine one question takes longer than it. Then the key is asked for again.
+    """
+    application = world.attempt.application("pulse")
+    application.keys = ["robot"]
+    questions = list[str]()
+
+    def query(_: Application, key: str) -> None:
+        questions.append(key)
+        waits.time.sleep(query_s)
+
+    waiting = world.waits("query")
+    waiting.probes.query = query  # type: ignore[method-assign]
+    check = {"answered": lambda *_: ["stuck"] * (len(questions) < ready_in)}
+    monkeypatch.setattr(waits, "CHECKS", check)
+    waiting.query_all(application, 2_000)
+
+    assert len(questions) == asked
