@@ -24,7 +24,7 @@ class BelievesWhatItHasNotCommitted(Plain):
         vars(self.program)["rows"] |= (
             pickle.loads(self.disk.read_bytes()) if self.disk.exists() else {}
         )
-        self.patience_s = 10 if self.disk.exists() or not self.exactly_once else 0.5
+        self.patience_s = 10 if self.disk.exists() or not self.exactly_once else 2
 
     def send(self, rows: list[OutputRecord]) -> None:
         if rows:

@@ -4,10 +4,10 @@ Its checkpoint is another group, whose offsets are in the transaction of the out
 to take the information for it. It shows where the process dies before the outputs are visible.
 """
 
-from confluent_kafka import Consumer, Message, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 
 from upheld.adapter import serve
-from upheld.impl.plain import Plain
+from upheld.impl.plain import OutputRecord, Plain
 
 
 class ResumesFromItsInformation(Plain):
@@ -25,10 +25,10 @@ class ResumesFromItsInformation(Plain):
             [TopicPartition(p.topic, p.partition, max(0, p.offset)) for p in self.committed]
         )
 
-    def process(self, messages: list[Message]) -> None:
-        super().process(messages)
-        if messages:
+    def send(self, rows: list[OutputRecord]) -> None:
+        if rows:
             self.consumer.commit(offsets=self.positions(), asynchronous=False)
+        super().send(rows)
 
     def membership(self) -> object:
         return self.checkpoint.consumer_group_metadata()
