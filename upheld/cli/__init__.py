@@ -137,6 +137,11 @@ COMMANDS = {
         options.add_none,
         "Print the JSON Schema of the adapter protocol.",
     ),
+    "sample": Command(
+        "sampling:print_records",
+        options.sample_options,
+        "Print the records that are made of your samples, without a broker.",
+    ),
     "broker": Command(
         "broker:run_broker",
         options.broker_options,

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from upheld.errors import OF_A_NAME
 from upheld.guesses import did_you_mean
+from upheld.protocol.inputs import FORMATS, LINES, MOST_KEYS, MOST_PARTITIONS, MOST_RECORDS
 from upheld.protocol.messages import MODES
 from upheld.spec.depths import DEPTHS
 
@@ -463,6 +464,63 @@ def broker_options(to: argparse.ArgumentParser) -> None:
     add_broker(to)
     add_quiet(to)
     to.add_argument("--json", action="store_true", help="print where it answers as a line of JSON")
+
+
+def sample_options(to: argparse.ArgumentParser) -> None:
+    """Add the options of `sample`, which are the fields of an input."""
+    to.add_argument("file", metavar="FILE", type=place, help="samples: a file of JSON lines")
+    add_one_of(to, "--format", FORMATS, "how values are written (default: json)", "json")
+    add_one_of(
+        to,
+        "--lines",
+        LINES,
+        "what a line of the samples is: a value, or a record with key, value and headers "
+        "(default: the first line says so)",
+    )
+    to.add_argument(
+        "--key",
+        metavar="PATH",
+        help="the field that is the key, such as '$.account' (default: the key of each sample)",
+    )
+    to.add_argument(
+        "--keys",
+        metavar="N",
+        type=whole(MOST_KEYS),
+        help="how many keys there are (default: those of the samples)",
+    )
+    to.add_argument(
+        "--skew",
+        metavar="EXPONENT",
+        type=float,
+        default=1.1,
+        help="of Zipf's law by which keys are drawn; 0 draws all alike (default: 1.1)",
+    )
+    to.add_argument(
+        "--unique",
+        metavar="PATH",
+        help="a field that has another value in each record, such as '$.id' (default: none)",
+    )
+    to.add_argument(
+        "--partitions",
+        metavar="N",
+        type=whole(MOST_PARTITIONS),
+        default=4,
+        help="the partitions of the topic (default: 4)",
+    )
+    to.add_argument(
+        "--count",
+        metavar="N",
+        type=whole(MOST_RECORDS),
+        default=5,
+        help="how many records to print (default: 5)",
+    )
+    to.add_argument(
+        "--seed",
+        metavar="N",
+        type=seed,
+        default=1,
+        help="the same seed and options print the same records (default: 1)",
+    )
 
 
 def smoke_options(to: argparse.ArgumentParser) -> None:

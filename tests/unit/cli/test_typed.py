@@ -35,6 +35,7 @@ OPTIONS_OF_PATHS = [
     ["merge"],
     ["report"],
     ["new"],
+    ["sample"],
 ]
 
 

@@ -1,0 +1,138 @@
+"""The records of an input that a user describes, by samples.
+
+Keys are drawn by Zipf's law, with the exponent that the description names, and each record lies
+where Kafka's default partitioner puts its key. Without keys, the partitions take turns. Which keys
+are the frequent ones hangs on the seed.
+
+Records differ by the field that `unique` names. Without one, two records may be equal, as those of
+a real topic may, and only their places tell them apart.
+
+If aborted transactions are asked for, they stand between the records that count, and the last one
+ends every partition. One seed makes the same bytes in any process.
+"""
+
+import random
+import uuid
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from upheld.generators.formats import encoder
+from upheld.generators.ledger import EPOCH_MS, WAVE_MS, Send, drawn, zipf
+from upheld.generators.placement import partition_of
+from upheld.generators.samples import Drawn, Key, numbered, source_of
+from upheld.protocol.inputs import Input
+from upheld.protocol.json_path import JsonPath
+
+MOST_OF_A_WAVE: Final = 10_000_000  # records, so that no two waves number one alike
+MOST_OF_A_PARTITION: Final = 2  # records of an aborted transaction
+
+
+def made(described: Input, seed: int, *, wave: int = 0) -> tuple[Send, ...]:
+    """Make the records of an input, in the order in which they are sent.
+
+    Args:
+        described: The description; its `count` is that of the records that count.
+        seed: The same description and seed make the same bytes.
+        wave: Above 0 for what arrives later: other records, of the same keys.
+
+    Raises:
+        UsageProblem: The samples cannot be used.
+    """
+    mint = _Mint(described, seed, wave)
+    return tuple(mint.records())
+
+
+class _Mint:
+    """Makes records one after the other; keeps the clock and their number."""
+
+    def __init__(self, described: Input, seed: int, wave: int) -> None:
+        self._described = described
+        self._encode = encoder(described)
+        self._source = source_of(described, self._encode)
+        self._rng = random.Random(f"{seed}/{wave}")
+        self._numbers = iter(range(wave * MOST_OF_A_WAVE, (wave + 1) * MOST_OF_A_WAVE))
+        self._first = wave * MOST_OF_A_WAVE
+        self._begin_ms = EPOCH_MS + seed % 500_000 * 60_000 + wave * WAVE_MS
+        self._keys = list(self._source.keys)
+        random.Random(f"{seed}/keys").shuffle(self._keys)
+        self._weights = zipf(len(self._keys), described.skew)
+        self._of: defaultdict[int, list[Key]] = defaultdict(list)
+        for key in self._keys:
+            if key.data is not None:
+                self._of[partition_of(key.data, described.partitions)].append(key)
+
+    def records(self) -> Iterator[Send]:
+        """Go through the records, with aborted ones in between and at the end."""
+        count = self._described.count
+        aborted = self._described.aborted_transactions
+        stations = Counter(self._rng.randrange(count) for _ in range(aborted - 1))
+        transactions = iter(range(aborted))
+        for number in range(count):
+            for _ in range(stations[number]):
+                yield from self._transaction(next(transactions))
+            yield self._record(self._key())
+        for transaction in transactions:
+            yield from self._transaction(transaction)
+
+    def _key(self) -> Key | None:
+        """Draw a key by Zipf's law; there may be none."""
+        return self._keys[drawn(self._rng, self._weights)] if self._keys else None
+
+    def _transaction(self, transaction: int) -> Iterator[Send]:
+        """Make the records of an aborted transaction: one or two of each partition in use."""
+        for partition in range(self._described.partitions):
+            for _ in range(self._rng.randint(1, MOST_OF_A_PARTITION)):
+                if not self._keys:
+                    yield self._record(None, transaction)._replace(partition=partition)
+                elif of := self._of[partition]:
+                    yield self._record(self._rng.choice(of), transaction)
+
+    def _record(self, key: Key | None, transaction: int | None = None) -> Send:
+        """Make the next record, of a key."""
+        number = next(self._numbers)
+        found = self._source.draw(self._rng, key)
+        if self._described.unique is not None:
+            found = self._told_apart(found, self._described.unique, number)
+        data = key.data if key else None
+        partitions = self._described.partitions
+        return Send(
+            key=data,
+            value=self._encode(found.value) if found.has_value else None,
+            headers=found.headers,
+            timestamp_ms=self._begin_ms + self._elapsed_ms(number),
+            partition=number % partitions if data is None else partition_of(data, partitions),
+            transaction=transaction,
+        )
+
+    def _elapsed_ms(self, number: int) -> int:
+        return int((number - self._first) * 1_000 / self._described.rate)
+
+    def _told_apart(self, found: Drawn, unique: JsonPath, number: int) -> Drawn:
+        """Return a value with another text or number in the field that tells records apart."""
+        like = unique.found(found.value)
+        is_uuid = isinstance(like, str) and _is_uuid(like)
+        new = str(self._uuid()) if is_uuid else numbered(like, number + 1)
+        return found._replace(value=unique.replaced(found.value, new))
+
+    def _uuid(self) -> uuid.UUID:
+        return uuid.UUID(bytes=self._rng.randbytes(16), version=4)
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        return str(uuid.UUID(text)) == text.lower()
+    except ValueError:
+        return False
+
+
+def facts(sends: Sequence[Send]) -> dict[str, int]:
+    """Count the facts of an input that a report states."""
+    counted = [send for send in sends if not send.aborted]
+    return {
+        "records": len(sends),
+        "entries": len(counted),
+        "keys": len({send.key for send in counted}),
+        "partitions": len({send.partition for send in counted}),
+        "aborted": len(sends) - len(counted),
+    }
