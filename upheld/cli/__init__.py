@@ -33,8 +33,8 @@ EXIT_CODES = {
     ExitCode.UPHELD: "everything chosen was judged and upheld (or unsupported, which is counted)",
     ExitCode.VIOLATED: (
         "violated, a known failure that is upheld, a limit (--max-seconds, --max-memory-mb) "
-        "broken, or with --strict a row that is unsupported and nowhere declared so, or a limit of "
-        "an engine (cannot) that is new"
+        "broken, with --baseline a row that got worse, or with --strict a row that is unsupported "
+        "and nowhere declared so, or a limit of an engine (cannot) that is new"
     ),
     ExitCode.INCONCLUSIVE: (
         "inconclusive, fewer rows judged than chosen, or a limit that could not be measured"

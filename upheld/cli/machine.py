@@ -194,7 +194,7 @@ def opened_rig(
         if not MANNER.is_terse:
             said = (
                 f"upheld {upheld.__version__}, seed {seed}, broker {broker.kind} {broker.version} "
-                f"({broker.why})"
+                f"({broker.why}){getattr(arguments, 'judged_first', '')}"
             )
             say.print(visible(said), markup=False)
         prepare_all(designs, run, out)

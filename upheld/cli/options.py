@@ -19,6 +19,7 @@ MOST_REPEATS = 1000
 MOST_LANES = 64
 # The names of `upheld.report.formats`.
 REPORTS = ("junit", "html", "markdown", "github", "json", "badge", "messages")
+PARTS = ("version", "depth", "seed")  # the names of `upheld.report.baseline.ALIKE`
 SHELLS = ("bash", "zsh", "tcsh", "fish")
 LARGEST_SEED = (1 << 63) - 1
 SHOWN_CHARS = 80
@@ -391,6 +392,7 @@ def run_options(to: argparse.ArgumentParser) -> None:
         "declare; with a BASELINE, an older report or the output folder that it is in, also if a "
         "design declares a limit (`cannot`) that it did not have there",
     )
+    add_baseline(to)
     to.add_argument(
         "--lanes",
         metavar="N",
@@ -533,6 +535,36 @@ def smoke_options(to: argparse.ArgumentParser) -> None:
     add_json(to)
 
 
+def parts(text: str) -> tuple[str, ...]:
+    """Return the names of what may differ from a baseline, which commas separate."""
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
+    for name in names:
+        one_of(*PARTS)(name)
+    return names
+
+
+def add_baseline(to: argparse.ArgumentParser) -> None:
+    """Add the options that compare a run with an older one."""
+    to.add_argument(
+        "--baseline",
+        metavar="REPORT",
+        type=place,
+        help="an older report.jsonl, or the output folder that it is in: the run fails if a row "
+        "got worse since, or was upheld there and is not judged; what was as bad there does not "
+        "fail it",
+    )
+    to.add_argument(
+        "--across",
+        metavar="LIST",
+        type=parts,
+        nargs="?",
+        const=PARTS,
+        default=(),
+        help=f"compare with a baseline that differs in {', '.join(PARTS)}, or in those of them "
+        "that are named, with commas",
+    )
+
+
 def merge_options(to: argparse.ArgumentParser) -> None:
     """Add the options of `merge`."""
     to.add_argument(
@@ -544,6 +576,7 @@ def merge_options(to: argparse.ArgumentParser) -> None:
     )
     add_out(to, "new or empty folder for the report, histories and logs (default: upheld-out/TIME)")
     add_reports(to)
+    add_baseline(to)
     to.add_argument(
         "--json", action="store_true", help="print the summary as JSON instead of the table"
     )

@@ -19,6 +19,7 @@ from upheld.cli.choices import (
     request_of,
     seed_of,
 )
+from upheld.cli.earlier import demand_whole, failed_before, for_a_run, given_baseline
 from upheld.cli.machine import (
     begin_report,
     given_stores,
@@ -32,11 +33,11 @@ from upheld.cli.machine import (
 from upheld.errors import ExitCode, MachineProblem, UsageProblem
 from upheld.protocol.limits import Limit
 from upheld.protocol.manifest import Manifest
-from upheld.report import RowResult, Summary, file_of, hints, matrix, read, table
+from upheld.report import RowResult, Summary, baseline, file_of, hints, matrix, read, table
 from upheld.report.folder import HISTORIES
 from upheld.report.reasons import unsupported
 from upheld.runner.account import RunAccount
-from upheld.runner.choice import Choice
+from upheld.runner.choice import Choice, First
 from upheld.runner.lane import LanePlugin, Line, as_lane, is_lane
 from upheld.runner.lanes import Lanes
 from upheld.runner.plugin import Plugin
@@ -54,12 +55,10 @@ def run_designs(arguments: argparse.Namespace) -> int:
     in_lane = is_lane()
     designs = manifests(arguments)
     found = catalogue.load()
+    _demand_fitting(arguments)
+    older = None if in_lane else given_baseline(arguments)
     stores = given_stores(arguments.store)
     demand_known(found, designs)
-    if stores and arguments.lanes > 1:
-        raise UsageProblem(
-            "--store names one server, which lanes would lock for each other; leave out --lanes."
-        )
     request = request_of(arguments)
     known = durations.load()
     rows = chosen_rows(request, found, designs)
@@ -70,8 +69,6 @@ def run_designs(arguments: argparse.Namespace) -> int:
         )
         return ExitCode.NOTHING_JUDGED
     if arguments.shard:
-        if arguments.seed is None:
-            raise UsageProblem("--shard needs a --seed, the same for all shards of a run.")
         rows = shard(rows, share_of(arguments.shard, "--shard"), known.seconds)
     say = console(stderr=arguments.json)
     for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):
@@ -85,6 +82,7 @@ def run_designs(arguments: argparse.Namespace) -> int:
         slice=arguments.slice or "",
         shard=arguments.shard or "",
         promised={design.name: promised_rows(design, found, request) for design in designs},
+        is_narrowed=request.is_narrowed or request.file is not None,
         repeat=arguments.repeat,
         fail_fast=arguments.fail_fast,
         max_seconds=arguments.max_seconds,
@@ -92,11 +90,17 @@ def run_designs(arguments: argparse.Namespace) -> int:
         formats=arguments.report,
         keep=arguments.keep,
         is_strict=arguments.strict is not None,
-        new_limits=new_limits(designs, arguments.strict),
+        new_limits=[] if in_lane else new_limits(designs, arguments.strict),
+        baseline=for_a_run(older, request, found, designs),
+        first=First() if in_lane else failed_before(older, arguments.out, rows),
         narrowed=narrowed(request),
         specs={design.name: spec for design, spec in zip(designs, given(arguments), strict=True)},
         durations=known,
     )
+    if older:
+        arguments.seed = older.summary.seed if arguments.seed is None else arguments.seed
+        older.demand_alike(choice.alike(arguments.seed))
+    arguments.judged_first = choice.first.said
     with own_folder(arguments.out) as out:
         begin_report(arguments.out, out)
         if in_lane:
@@ -115,6 +119,21 @@ def run_designs(arguments: argparse.Namespace) -> int:
             account.problem or f"The run ended early; what was judged is in {out / 'report.jsonl'}."
         )
     return ending(account, account.summary, found, out, as_json=arguments.json)
+
+
+def _demand_fitting(arguments: argparse.Namespace) -> None:
+    """Refuse options of which one makes no sense beside another.
+
+    Raises:
+        UsageProblem: There are such options.
+    """
+    if arguments.store and arguments.lanes > 1:
+        raise UsageProblem(
+            "--store names one server, which lanes would lock for each other; leave out --lanes."
+        )
+    if arguments.shard and arguments.seed is None:
+        raise UsageProblem("--shard needs a --seed, the same for all shards of a run.")
+    demand_whole(arguments)
 
 
 def narrowed(request: Request) -> str:
@@ -229,6 +248,7 @@ def ending(
         judged = matrix([(account.choice.results, summary)], found.promises)
         say.print(table(judged, summary.cannot))
         say.print(closing(summary, out, account.choice.results), markup=False)
+        print_comparison(say, summary)
         for hint in hints(account.choice.results, kills.load()):
             say.print(hint, markup=False)
         if left_out := account.left_out():
@@ -236,6 +256,12 @@ def ending(
     if account.problem:
         print(f"upheld: {visible(account.problem)}", file=sys.stderr)
     return int(summary.exit_code or (MachineProblem.exit_code if account.problem else 0))
+
+
+def print_comparison(say: Console, summary: Summary) -> None:
+    """Print what became of the rows since the baseline, if there is one."""
+    for number, line in enumerate(baseline.lines(summary.baseline) if summary.baseline else ()):
+        say.print(visible(f"{'  ' if number else ''}{line}"), markup=False)
 
 
 def closing(summary: Summary, out: Path, rows: Sequence[RowResult] = ()) -> str:
@@ -283,8 +309,9 @@ def _parts(summary: Summary) -> Iterator[str]:
 def merge_reports(arguments: argparse.Namespace) -> int:
     """Make one report of several, and return the exit code of the whole."""
     known = catalogue.load()
+    older = given_baseline(arguments)
     out = arguments.out or out_folder()
-    rows, summary = merge(arguments.folders, out, known, arguments.report)
+    rows, summary = merge(arguments.folders, out, known, arguments.report, older)
     if arguments.json:
         print(json.dumps(visible_data(summary.model_dump(mode="json")), indent=2))
     else:
@@ -292,4 +319,5 @@ def merge_reports(arguments: argparse.Namespace) -> int:
         judged = matrix([(rows, summary)], known.promises)
         say.print(table(judged, summary.cannot))
         say.print(closing(summary, out, rows), markup=False)
+        print_comparison(say, summary)
     return int(summary.exit_code)

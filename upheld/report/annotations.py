@@ -17,6 +17,8 @@ LEVELS: Final = {Verdict.INCONCLUSIVE: "warning", Verdict.HARNESS_ERROR: "error"
 def annotations(rows: Iterable[RowResult], hints: Iterable[str] = ()) -> Iterator[str]:
     """Go through the commands: of rows that fail or prove nothing, and of hints."""
     for row in rows:
+        if row.excused:
+            continue
         level = "error" if row.fails else LEVELS.get(row.verdict)
         if level:
             title = _property(f"{row.verdict} {row.id} {row.design}")

@@ -24,9 +24,9 @@ def badge(rows: Iterable[RowResult], summaries: Sequence[Summary]) -> dict[str, 
     """Return the badge: what became of how many rows, at which depth.
 
     The worst verdict gives the colour; a row that fails the run makes it red. A failure that is
-    known is no news, and is not counted.
+    known, or as bad in the baseline, is no news and is not counted.
     """
-    judged = [row for row in rows if row.known is None or row.fails]
+    judged = [row for row in rows if (row.known is None and not row.excused) or row.fails]
     verdicts = Counter(row.verdict for row in judged)
     depths = dict.fromkeys(summary.depth for summary in summaries)
     found = [verdict for verdict in COLOURS if verdicts[verdict]]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from upheld.errors import UsageProblem
-from upheld.report import junit
+from upheld.report import baseline, junit
 from upheld.report.annotations import annotations
 from upheld.report.badge import badge
 from upheld.report.hints import hints
@@ -44,7 +44,13 @@ class Shown:
     @cached_property
     def hints(self) -> list[str]:
         """The sentences that a reader of the verdicts has to know beside them."""
-        return list(hints(self.found.rows, kills.load()))
+        compared = [
+            line
+            for summary in self.found.summaries
+            if summary.baseline
+            for line in baseline.lines(summary.baseline)
+        ]
+        return [*compared, *hints(self.found.rows, kills.load())]
 
 
 class Format(NamedTuple):

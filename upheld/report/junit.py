@@ -9,6 +9,7 @@ from typing import Final
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
+from upheld.report.baseline import excuse
 from upheld.report.card import card
 from upheld.report.model import RowResult, Summary
 from upheld.text import printable
@@ -78,10 +79,13 @@ def _case(row: RowResult, *, is_one_of_many: bool) -> TestCase:
 def _result(row: RowResult) -> Result | None:
     """Return what a row is to a CI system beside passed.
 
-    A known failure and an unsupported row are skipped. Whatever proves nothing is an error.
+    A known failure, a row that was as bad in the baseline and an unsupported row are skipped.
+    Whatever proves nothing is an error.
     """
     if row.verdict is Verdict.UNSUPPORTED:
         return Skipped(printable(row.reason))
+    if row.excused:
+        return Skipped(printable(excuse(row)))
     if row.known is not None and not row.fails:
         return Skipped(printable(f"known failure: {row.known}"))
     if row.verdict is Verdict.UPHELD:

@@ -24,7 +24,11 @@ def markdown(found: Matrix, hints: Iterable[str] = ()) -> str:
     lines += [f"{_ran(found)}", ""]
     lines += _table(found)
     lines += [line for hint in hints for line in ("", f"- {_text(hint)}")]
-    wrong = [row for row in found.rows if row.fails or row.verdict is Verdict.HARNESS_ERROR]
+    wrong = [
+        row
+        for row in found.rows
+        if row.fails or (row.verdict is Verdict.HARNESS_ERROR and not row.excused)
+    ]
     for row in wrong[:CARDS]:
         lines += ["", *_card(row)]
     if len(wrong) > CARDS:

@@ -28,6 +28,7 @@ from gherkin.pickles.compiler import Pickle
 from gherkin.stream.id_generator import IdGenerator
 
 from upheld.errors import ExitCode
+from upheld.report.baseline import excuse
 from upheld.report.card import card
 from upheld.report.model import RowResult, Summary
 from upheld.spec.gherkin import Feature, ReadFeature, parsed
@@ -135,8 +136,9 @@ def messages(
 
 def result(row: RowResult) -> Result:
     """Return the result of a row in Cucumber's words."""
-    if row.verdict is Verdict.UNSUPPORTED:
-        return Result("SKIPPED", visible(row.reason), "SKIPPED")
+    if row.excused or row.verdict is Verdict.UNSUPPORTED:
+        said = excuse(row) if row.excused else row.reason
+        return Result("SKIPPED", visible(said), "SKIPPED")
     if row.verdict is Verdict.VIOLATED:
         if row.known is None:
             return Result("FAILED", card(row, row.again), "UNKNOWN")

@@ -9,12 +9,12 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
 from upheld.errors import ExitCode
 from upheld.verdicts import Anomaly, Reason, Verdict
 
-# Of report.jsonl. Format 7 has no warnings of rows that show little, and no code `undeclared`.
-# Format 6 has no date, and no commands that repeat a row. Format 5 has no versions
-# that the proxy narrowed. Format 4 has no hashes of histories. Format 3 has no codes of reasons.
-# Format 2 calls the version by the package's former name. Format 1, which has no number, has no
-# depths and shards either.
-FORMAT = 8
+# Of report.jsonl. Format 8 has no baselines. Format 7 has no warnings of rows that show little, and
+# no code `undeclared`. Format 6 has no date, and no commands that repeat a row. Format 5 has no
+# versions that the proxy narrowed. Format 4 has no hashes of histories. Format 3 has no codes of
+# reasons. Format 2 calls the version by the package's former name. Format 1, which has no number,
+# has no depths and shards either.
+FORMAT = 9
 DEPTHS_SINCE = 2
 LACKING: Final = "this machine has no"  # so began the reason of such a row before format 4
 
@@ -51,6 +51,8 @@ class RowResult(BaseModel):
     code: Reason | None = None  # the kind of the reason; `reason` is its text
     reason: str = ""
     known: str | None = None
+    before: Verdict | None = None  # in the baseline; None without one, or if it had no such row
+    excused: bool = False  # the baseline had it as bad as this, so that it fails no run
     anomalies: list[Anomaly] = []  # the worst ones, worst first
     totals: dict[str, int] = {}  # of all of them, by name
     marks: list[dict[str, object]] = []
@@ -101,10 +103,39 @@ class RowResult(BaseModel):
 
         That is a new violation, or a known failure that is upheld.
         """
-        return (self.verdict is Verdict.VIOLATED) != (self.known is not None) and self.verdict in {
-            Verdict.VIOLATED,
-            Verdict.UPHELD,
-        }
+        if self.excused or self.verdict not in {Verdict.VIOLATED, Verdict.UPHELD}:
+            return False
+        return (self.verdict is Verdict.VIOLATED) != (self.known is not None)
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether it is a known failure that still fails."""
+        return self.known is not None and self.verdict is Verdict.VIOLATED
+
+
+class Change(BaseModel):
+    """A row whose verdict is another one than in the baseline."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    design: str
+    id: str
+    was: Verdict
+    now: Verdict | None = None  # None: it was not judged
+
+
+class Comparison(BaseModel):
+    """The verdicts of a run beside those of its baseline."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    report: str  # the baseline, as it was typed
+    differs: dict[str, list[str]] = {}  # what is not alike in both -> there, and here
+    partial: bool = False  # whether the baseline was ended early
+    worse: list[Change] = []
+    better: list[Change] = []
+    new: list[str] = []  # design and id of each row that the baseline lacks
+    as_bad: int = 0  # rows that are excused
 
 
 class Summary(BaseModel):
@@ -122,6 +153,7 @@ class Summary(BaseModel):
     slice: str = ""  # of the rows that the depth leaves out, such as 3/8
     shard: str = ""  # of the chosen rows, such as 2/4
     shards: int = 0  # the number of reports that it was merged from
+    narrowed: bool = False  # whether options named what is judged, beside depth and slice
     repeat: int = 1
     design_versions: dict[str, str] = {}
     broker: str
@@ -143,6 +175,7 @@ class Summary(BaseModel):
     cannot: dict[str, list[str]] = {}
     limits_broken: list[str] = []
     limits_unmeasured: list[str] = []  # nothing proves that they were kept
+    baseline: Comparison | None = None
     exit_code: int
 
 
@@ -154,14 +187,14 @@ def exit_code(
     limits_unmeasured: bool = False,
 ) -> int:
     """Return the run's exit code, from its rows and the number that was chosen."""
-    verdicts = {row.verdict for row in rows}
+    verdicts = {row.verdict for row in rows if not row.excused}
     if any(row.fails for row in rows) or limits_broken:
         return ExitCode.VIOLATED
     if Verdict.HARNESS_ERROR in verdicts:
         return ExitCode.HARNESS_FAILED
     if Verdict.INCONCLUSIVE in verdicts:
         return ExitCode.INCONCLUSIVE
-    if verdicts <= {Verdict.UNSUPPORTED}:  # a design that supports nothing has not passed
+    if {row.verdict for row in rows} <= {Verdict.UNSUPPORTED}:  # nothing has passed
         return ExitCode.NOTHING_JUDGED
     is_proved = len(rows) >= chosen and not limits_unmeasured
     return ExitCode.UPHELD if is_proved else ExitCode.INCONCLUSIVE

@@ -25,7 +25,9 @@ from upheld.report import (
     median_seconds,
     versions,
 )
+from upheld.report.baseline import limit
 from upheld.report.formats import Shown, write_all
+from upheld.report.model import Comparison
 from upheld.report.reasons import undeclared
 from upheld.runner.choice import Choice
 from upheld.supervisor.host import Memory
@@ -92,12 +94,16 @@ class RunAccount:
         """Write and show a result, with a card if it is not as it should be."""
         if result.has_card:
             result.again = self._again(result)
+        if self.choice.baseline:
+            self.choice.baseline.compare(result)
         with held():
             self.writer.write(result)
             self.choice.results.append(result)
         self.time_left.finished(lane)
         attempts = f"  {result.attempts} attempts" if result.attempts > 1 else ""
         known = "  (known failure)" if result.known else ""
+        if result.excused:
+            known += "  (as bad in the baseline)"
         waits = ", ".join(
             f"{share} seen within {wait_ms / 1000:.2f} s"
             for share, wait_ms in result.waited_ms.items()
@@ -131,11 +137,17 @@ class RunAccount:
             self.problem = self.problem or UNREAD
         if self.problem:
             return self.problem
-        if self.choice.fail_fast and (result.fails or result.verdict is Verdict.HARNESS_ERROR):
+        if self.choice.fail_fast and self._has_failed(result):
             return "--fail-fast"
         if self.choice.max_seconds and time.monotonic() - self.began > self.choice.max_seconds:
             return "--max-seconds"
         return None
+
+    def _has_failed(self, result: RowResult) -> bool:
+        """Return whether a row makes the run fail, whatever the others come to."""
+        is_ours = result.verdict is Verdict.HARNESS_ERROR and not result.excused
+        older = self.choice.baseline
+        return result.fails or is_ours or (older is not None and older.is_worse(result))
 
     def close(self, broker: str, why: str) -> Summary:
         """Write the summary, which ends the report, and the other formats; return it.
@@ -164,6 +176,9 @@ class RunAccount:
         self.limits_broken += self.choice.new_limits
         if self.choice.is_strict:
             self.limits_broken += undeclared(results)
+        compared = self._compared()
+        if compared and (worse := limit(compared)):
+            self.limits_broken.append(worse)
         if self.choice.max_memory_mb and peak_mb > self.choice.max_memory_mb:
             self.limits_broken.append(f"{peak_mb} MiB of at most {self.choice.max_memory_mb} MiB")
         elif self.choice.max_memory_mb and not peak_mb:
@@ -188,6 +203,7 @@ class RunAccount:
             depth=self.choice.depth,
             slice=self.choice.slice,
             shard=self.choice.shard,
+            narrowed=self.choice.is_narrowed,
             repeat=self.choice.repeat,
             design_versions={manifest.name: manifest.version for manifest in self.choice.manifests},
             broker=broker,
@@ -207,11 +223,17 @@ class RunAccount:
             cpu_s=cpu_seconds(results),
             limits_broken=self.limits_broken,
             limits_unmeasured=unmeasured,
+            baseline=compared,
             exit_code=code,
         )
         self.writer.write(self.summary)
         self.writer.close()
         return self.summary
+
+    def _compared(self) -> Comparison | None:
+        """Return what became of the rows since the baseline, if there is one."""
+        older = self.choice.baseline
+        return older.compared(self.choice.results, self.choice.alike(self.seed)) if older else None
 
 
 def _versions() -> dict[str, str]:

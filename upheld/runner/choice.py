@@ -1,17 +1,42 @@
 """The rows that a run judges, in their order, and the options that say how."""
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
+import upheld
 from upheld.history.keeping import Keep
 from upheld.protocol.manifest import Manifest
 from upheld.report import RowResult
+from upheld.report.baseline import Baseline
 from upheld.report.formats import USUAL
 from upheld.spec import durations
 from upheld.spec.catalogue import Catalogue
 from upheld.spec.depths import Depth
 from upheld.spec.durations import Durations
 from upheld.ui.timeleft import RowKey
+
+
+@dataclass(frozen=True)
+class First:
+    """The rows that are judged before all others of their design.
+
+    Attributes:
+        report: The report in which they failed, as a user names it.
+        rows: Design -> their ids.
+    """
+
+    report: str = ""
+    rows: Mapping[str, Collection[str]] = field(default_factory=dict)
+
+    @property
+    def said(self) -> str:
+        """The words for the first line of a run; empty if there are none."""
+        number = sum(map(len, self.rows.values()))
+        if not number:
+            return ""
+        which = "the row" if number == 1 else f"the {number} rows"
+        return f"; first {which} that failed in {self.report}"
 
 
 @dataclass
@@ -25,12 +50,15 @@ class Choice:
     slice: str = ""
     shard: str = ""
     promised: dict[str, int] = field(default_factory=dict)  # design -> its rows at full depth
+    is_narrowed: bool = False  # whether options name what is judged, beside depth and slice
     repeat: int = 1
     fail_fast: bool = False
     max_seconds: float | None = None
     max_memory_mb: int | None = None
     is_strict: bool = False  # whether what is unsupported has to be declared
     new_limits: list[str] = field(default_factory=list)  # that --strict does not accept
+    baseline: Baseline | None = None  # what the verdicts are compared with
+    first: First = First()
     formats: tuple[str, ...] = USUAL  # that the report is also written in
     keep: Keep = "packed"  # how histories are kept
     again: str = "upheld run"
@@ -42,7 +70,8 @@ class Choice:
     def keys(self) -> list[RowKey]:
         """Return the chosen rows in their order.
 
-        It is design by design, repetition by repetition, and those that bring most news first.
+        It is design by design, repetition by repetition. Those that failed last time come first,
+        and then those that bring most news.
         """
         known = [row.id for scenario in self.catalogue.by_id.values() for row in scenario.rows]
         found: list[RowKey] = []
@@ -52,9 +81,15 @@ class Choice:
                 guarantee=_guarantee,
                 seconds=partial(self.durations.news_seconds, manifest.name),
             )
+            failed = self.first.rows.get(manifest.name, ())
+            ids.sort(key=lambda row_id: row_id not in failed)
             for repetition in range(self.repeat):
                 found += [RowKey(manifest.name, row_id, repetition) for row_id in ids]
         return found
+
+    def alike(self, seed: int) -> dict[str, object]:
+        """Return the fields of the summary in which a baseline has to be alike."""
+        return {"upheld": upheld.__version__, "depth": self.depth, "seed": seed}
 
     def left_out(self) -> str:
         """Say how many rows were not judged, and which guarantees lack a verdict for that.

@@ -177,6 +177,7 @@ class Lanes(RunAccount):
                     self.progress.message(
                         f"upheld {upheld.__version__}, seed {self.seed}, {len(self.lanes)} lanes, "
                         f"each on broker {visible(self.broker[0])} ({visible(line['why'])})"
+                        f"{visible(self.choice.first.said)}"
                     )
             case "row":
                 result = RowResult(**line)

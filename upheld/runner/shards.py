@@ -7,6 +7,7 @@ import heapq
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -21,23 +22,25 @@ from upheld.report import (
     median_seconds,
     read,
 )
+from upheld.report.baseline import Baseline, differences, limit
 from upheld.report.folder import LOCK, locked, named_in
 from upheld.report.formats import USUAL, Shown, write_all
 from upheld.spec.catalogue import Catalogue
-from upheld.spec.depths import Share, share_of
-from upheld.spec.selection import Rows
+from upheld.spec.depths import DEPTHS, Share, share_of
+from upheld.spec.selection import Rows, rows, within
 from upheld.verdicts import Verdict
 
-# The reports of one run are alike in these: a field of the summary -> its name for a person.
+# The reports of one run are alike in these: a field of the summary, and its name for a person.
 ALIKE: Final = {
-    "upheld": "the version",
-    "seed": "the seed",
-    "depth": "the depth",
-    "slice": "the slice",
-    "broker": "the broker",
-    "design_versions": "the designs and their versions",
-    "promised": "the rows that the designs promise",
-    "repeat": "how often each row is judged",
+    "version": ("upheld", "the version"),
+    "seed": ("seed", "the seed"),
+    "depth": ("depth", "the depth"),
+    "slice": ("slice", "the slice"),
+    "broker": ("broker", "the broker"),
+    "designs": ("design_versions", "the designs and their versions"),
+    "promised": ("promised", "the rows that the designs promise"),
+    "narrowed": ("narrowed", "whether options name what is judged"),
+    "repeat": ("repeat", "how often each row is judged"),
 }
 
 
@@ -74,7 +77,11 @@ def shard(rows: Rows, asked: Share, seconds: Callable[[str, str], float]) -> Row
 
 
 def merge(
-    folders: Sequence[Path], out: Path, known: Catalogue, formats: Iterable[str] = USUAL
+    folders: Sequence[Path],
+    out: Path,
+    known: Catalogue,
+    formats: Iterable[str] = USUAL,
+    older: Baseline | None = None,
 ) -> tuple[list[RowResult], Summary]:
     """Make one report of those of all shards, in a new or empty folder.
 
@@ -85,6 +92,7 @@ def merge(
         out: The folder.
         known: What the rows were judged by.
         formats: What is made of the report, beside `report.jsonl`.
+        older: An older report, to compare the whole with.
 
     Raises:
         UsageProblem: A report is missing, cut off, partial, or of no shard; or they do not fit
@@ -104,24 +112,46 @@ def merge(
         raise UsageProblem(
             f"{twice[0][1]} of {twice[0][0]} is in two of the reports, so they are none of one run."
         )
+    if older:
+        older = _fitting(older, next(iter(summaries.values())), known)
+        for row in rows.values():
+            older.compare(row)
     _make(out)
     with locked(out):
         _demand_empty(out)
         merged = [_moved(row, folder, out) for (folder, _), row in rows.items()]
-        whole = _write(merged, summaries, out)
+        whole = _write(merged, summaries, out, older)
         found = matrix([(merged, whole)], known.promises)
         write_all(formats, Shown(found, known, [out]))
     return merged, whole
 
 
-def _write(merged: list[RowResult], summaries: dict[Path, Summary], out: Path) -> Summary:
+def _fitting(older: Baseline, shard: Summary, known: Catalogue) -> Baseline:
+    """Return a baseline with the rows that all shards would judge, if they are promised.
+
+    Raises:
+        UsageProblem: It is none of this run.
+    """
+    older.demand_designs(shard.design_versions)
+    older.demand_alike(dict(shard))
+    depth = next((each for each in DEPTHS if each == shard.depth), None)
+    if shard.narrowed or not depth:  # what was named is not known
+        return older
+    share = share_of(shard.slice, "the slice") if shard.slice else None
+    due = {row.id for row in rows(known, within(depth, share))}
+    return replace(older, expected=dict.fromkeys(shard.design_versions, due))
+
+
+def _write(
+    merged: list[RowResult], summaries: dict[Path, Summary], out: Path, older: Baseline | None
+) -> Summary:
     """Copy the logs of all reports, and write one report and one summary of them."""
     for folder, summary in summaries.items():
         if (folder / "logs").is_dir():
             shutil.copytree(
                 folder / "logs", out / "logs" / f"shard-{summary.shard.partition('/')[0]}"
             )
-    whole = _summary(list(summaries.values()), merged)
+    whole = _summary(list(summaries.values()), merged, older)
     writer = Writer(out)
     for row in merged:
         writer.write(row)
@@ -136,16 +166,12 @@ def _key(row: RowResult) -> tuple[str, str, int]:
 
 def _demand_alike(summaries: dict[Path, Summary]) -> None:
     first, *others = summaries
-    for name, what in ALIKE.items():
-        for other in others:
-            mine = getattr(summaries[first], name)
-            theirs = getattr(summaries[other], name)
-            if mine != theirs:
-                said = (
-                    f"{first} and {other} do not fit together: {what} is {mine!r} in one and "
-                    f"{theirs!r} in the other."
-                )
-                raise UsageProblem(said)
+    for other in others:
+        for each in differences(ALIKE, dict(summaries[first]), dict(summaries[other])):
+            raise UsageProblem(
+                f"{first} and {other} do not fit together: {each.what} is {each.first!r} in one "
+                f"and {each.second!r} in the other."
+            )
 
 
 def _demand_all(summaries: dict[Path, Summary]) -> None:
@@ -208,14 +234,19 @@ def _moved(row: RowResult, folder: Path, out: Path) -> RowResult:
     return row.model_copy(update=places)
 
 
-def _summary(shards: Sequence[Summary], rows: list[RowResult]) -> Summary:
+def _summary(
+    shards: Sequence[Summary], rows: list[RowResult], older: Baseline | None = None
+) -> Summary:
     """Return one summary of all shards.
 
     Seconds are those of all machines together. Memory is that of the machine that took most.
     """
     chosen = _sum(shard.chosen for shard in shards)
-    limits = list(dict.fromkeys(limit for shard in shards for limit in shard.limits_broken))
-    unmeasured = [limit for shard in shards for limit in shard.limits_unmeasured]
+    limits = list(dict.fromkeys(each for shard in shards for each in shard.limits_broken))
+    compared = older.compared(rows, dict(shards[0])) if older else None
+    if compared and (worse := limit(compared)):
+        limits.append(worse)
+    unmeasured = [each for shard in shards for each in shard.limits_unmeasured]
     code = exit_code(
         rows,
         sum(chosen.values()),
@@ -238,6 +269,7 @@ def _summary(shards: Sequence[Summary], rows: list[RowResult]) -> Summary:
             "cpu_s": cpu_seconds(rows),
             "limits_broken": limits,
             "limits_unmeasured": unmeasured,
+            "baseline": compared,
             "exit_code": code,
         }
     )

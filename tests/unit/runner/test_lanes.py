@@ -13,12 +13,14 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
+from reports import summary
 from rich.console import Console
 
 from upheld.cli import main
 from upheld.errors import UsageProblem
 from upheld.report import RowResult, read
-from upheld.runner.choice import Choice
+from upheld.report.baseline import Baseline, worst
+from upheld.runner.choice import Choice, First
 from upheld.runner.lane import LanePlugin
 from upheld.runner.lanes import Lane, Lanes
 from upheld.spec.durations import Durations, Recorded
@@ -158,6 +160,31 @@ def test_the_rows_that_bring_most_news_are_handed_out_first(tmp_path: Path) -> N
         *(("one", row, repetition) for repetition in range(2) for row in "bcda"),
         *(("two", row, repetition) for repetition in range(2) for row in "abcd"),
     ]
+
+
+def test_what_failed_last_time_is_handed_out_first(tmp_path: Path) -> None:
+    """The first line of the run says so; each design has its own."""
+    run = Run(tmp_path, first=First("last.jsonl", {"one": {"G1.c"}, "two": {"G1.d", "G1.b"}}))
+
+    assert [key.row_id[3:] for key in run.lanes.waiting] == [*"cabd", *"bdac"]
+    run.judge("well")
+
+    (said,) = [line for line in run.said.getvalue().splitlines() if ", 2 lanes, " in line]
+    assert said.endswith("(a test); first the 3 rows that failed in last.jsonl")
+
+
+def test_lanes_compare_with_the_baseline_of_their_run(tmp_path: Path) -> None:
+    """A row that was as bad there is excused, whichever lane judged it."""
+    failed = [
+        RowResult(design=name, id="G1.b", guarantee="G1", name="x", verdict="violated", seconds=1)
+        for name in ("one", "two")
+    ]
+    run = Run(tmp_path, baseline=Baseline("last.jsonl", worst(failed), summary()))
+
+    run.judge("fails")
+
+    found = read(tmp_path / "report.jsonl")[1]
+    assert (found.exit_code, found.baseline and found.baseline.as_bad) == (0, 2)
 
 
 def test_what_is_left_out_is_said(tmp_path: Path) -> None:

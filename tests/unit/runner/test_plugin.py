@@ -18,6 +18,7 @@ from xml.etree import ElementTree
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 from hostile import HOSTILE, is_plain
+from reports import summary as made_summary
 from rich.console import Console
 
 import upheld
@@ -26,8 +27,9 @@ from upheld.errors import MachineProblem, to_report
 from upheld.history.reading import read as read_history
 from upheld.judging import prerequisites
 from upheld.protocol.manifest import Manifest
-from upheld.report import Summary, read
-from upheld.runner.choice import Choice
+from upheld.report import RowResult, Summary, read
+from upheld.report.baseline import Baseline, worst
+from upheld.runner.choice import Choice, First
 from upheld.runner.plugin import Plugin, arguments
 from upheld.spec import catalogue
 from upheld.spec.durations import Durations, Recorded
@@ -425,6 +427,65 @@ def test_the_cheapest_row_comes_first(run: Run) -> None:
         f"[2/2] upheld {FIRST}",
     ]
     assert run.gate.left_out() == ""
+
+
+def test_what_failed_last_time_comes_first(run: Run) -> None:
+    """Its cost does not count, and the other rows follow in their order."""
+    durations = Durations(designs={"fake": Recorded(rows_s={FIRST: 1, SECOND: 2})})
+
+    run.judge(durations=durations, first=First("last.jsonl", {"fake": {SECOND}}))
+
+    rows, _ = read(run.out / "report.jsonl")
+    assert [row.id for row in rows] == [SECOND, FIRST]
+
+
+def baseline(**verdicts: Verdict) -> Baseline:
+    """Return a baseline in which the rows had these verdicts."""
+    rows = [
+        RowResult(design="fake", id=name, guarantee="G1", name="x", verdict=verdict, seconds=1)
+        for name, verdict in zip((FIRST, SECOND), verdicts.values(), strict=False)
+    ]
+    expected = {"fake": {FIRST, SECOND}}
+    return Baseline("last.jsonl", worst(rows), made_summary(), expected=expected)
+
+
+def test_a_run_fails_on_what_got_worse_since_its_baseline(run: Run) -> None:
+    """A row that declined fails no run by itself; the report says what it was."""
+    COMING["G1.first"] = [Cannot("fake cannot swim")]
+
+    _, summary = run.judge(baseline=baseline(first=Verdict.UPHELD, second=Verdict.UPHELD))
+
+    rows, _ = read(run.out / "report.jsonl")
+    assert (summary.exit_code, summary.limits_broken) == (1, ["--baseline: 1 row got worse"])
+    assert summary.baseline
+    assert [(each.id, each.was, each.now) for each in summary.baseline.worse] == [
+        (FIRST, "upheld", "unsupported")
+    ]
+    assert [row.before for row in rows] == ["upheld", "upheld"]
+
+
+def test_a_run_does_not_fail_on_what_was_as_bad(run: Run) -> None:
+    """--fail-fast goes on too, and a person is told."""
+    COMING["G1.first"] = [Violated.one("lost", "one is missing")]
+    before = baseline(first=Verdict.VIOLATED, second=Verdict.UPHELD)
+
+    verdicts, summary = run.judge(fail_fast=True, baseline=before)
+
+    assert verdicts == {FIRST: "violated", SECOND: "upheld"}
+    assert (summary.exit_code, summary.baseline and summary.baseline.as_bad) == (0, 1)
+    assert "  (as bad in the baseline)\n" in run.said.getvalue()
+
+
+def test_fail_fast_stops_at_the_first_row_that_got_worse(run: Run) -> None:
+    """Rows that it left out are missed too."""
+    COMING["G1.first"] = [Inconclusive("too slow")]
+    before = baseline(first=Verdict.UPHELD, second=Verdict.UPHELD)
+
+    verdicts, summary = run.judge(fail_fast=True, baseline=before)
+
+    assert verdicts == {FIRST: "inconclusive"}
+    assert (summary.exit_code, summary.partial) == (1, True)
+    assert summary.limits_broken == ["--baseline: 2 rows got worse"]
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 from upheld.cli import main
 from upheld.errors import UsageProblem
 from upheld.report import FORMAT, RowResult, Summary, Writer, read
+from upheld.report.baseline import load
 from upheld.runner.shards import merge, shard
 from upheld.spec import catalogue
 from upheld.spec.depths import Share
+from upheld.spec.selection import rows, within
 from upheld.verdicts import Anomaly, Reason, Verdict
 
 SECONDS = st.dictionaries(
@@ -190,6 +192,7 @@ def test_a_limit_that_one_shard_broke_fails_the_whole(tmp_path: Path) -> None:
         ({"design_versions": {"plain": "2"}}, "the designs and their versions is"),
         ({"promised": {"plain": 204}}, "the rows that the designs promise is"),
         ({"repeat": 2}, "how often each row is judged is 1 in one and 2 in the other"),
+        ({"narrowed": True}, "whether options name what is judged is False in one and True in"),
         ({"partial": True}, "is partial: not every row of its shard was judged"),
         ({"shard": ""}, "is the report of no shard"),
         ({"shard": "1/2"}, "are both shard 1/2"),
@@ -252,6 +255,62 @@ def test_nothing_is_overwritten(shards: list[Path], tmp_path: Path) -> None:
         merge(shards, tmp_path / "out", KNOWN)
 
     assert [file.name for file in (tmp_path / "out").iterdir()] == ["mine"]
+
+
+@pytest.fixture
+def whole(tmp_path: Path) -> Path:
+    """Return the report of a whole run: G1.x was violated, two more rows upheld."""
+    core = next(row.id for row in rows(KNOWN, within("core")))
+    judged = [row("G1.x", Verdict.VIOLATED), row("G1.y"), row(core)]
+    return written(tmp_path / "whole", "", judged)
+
+
+def test_the_whole_is_compared_with_a_baseline(
+    tmp_path: Path, whole: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A row that was as bad there is excused; one that no shard judged is missed."""
+    first = written(tmp_path / "a", "1/2", [row("G1.x", Verdict.VIOLATED)])
+    second = written(tmp_path / "b", "2/2", [row("G1.y")])
+    out = tmp_path / "out"
+
+    arguments = [str(first), str(second), "--baseline", str(whole), "--out", str(out)]
+    assert main(["merge", *arguments]) == 1
+
+    found, summary = read(out / "report.jsonl")
+    assert [each.excused for each in found] == [True, False]
+    assert summary.limits_broken == ["--baseline: 1 row got worse"]
+    said = capsys.readouterr().out
+    assert "1 worse, 0 better, 0 new, 1 as bad as there" in said
+    assert "was upheld and is not judged" in said
+
+
+def test_shards_of_a_narrowed_run_miss_nothing(tmp_path: Path, whole: Path) -> None:
+    """The names that narrowed it are not known: rows that were judged are compared."""
+    first = written(tmp_path / "a", "1/2", [row("G1.x", Verdict.VIOLATED)], narrowed=True)
+    second = written(tmp_path / "b", "2/2", [row("G1.y")], narrowed=True)
+
+    older = load(whole)
+
+    assert merge([first, second], tmp_path / "out", KNOWN, older=older)[1].exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"depth": "full"}, "the depth is 'core' there and 'full' here"),
+        ({"design_versions": {"spark": "1"}}, "is no baseline of spark: it judged plain"),
+    ],
+)
+def test_shards_of_another_run_than_the_baseline(
+    tmp_path: Path, whole: Path, changes: dict[str, object], says: str
+) -> None:
+    """They are refused, and nothing is written."""
+    only = written(tmp_path / "a", "1/1", [row("G1.x")], **changes)
+    out = tmp_path / "out"
+
+    with pytest.raises(UsageProblem, match=says):
+        merge([only], out, KNOWN, older=load(whole))
+    assert not out.exists()
 
 
 def test_merge_prints_the_summary(
