@@ -24,10 +24,12 @@ import upheld
 from upheld.commands import PYTHON
 from upheld.errors import UsageProblem
 from upheld.guesses import did_you_mean
+from upheld.protocol import waivers
 from upheld.protocol.capabilities import Capability
 from upheld.protocol.limits import Limit
 from upheld.protocol.messages import Mode, OffsetsMean
-from upheld.reading import exists, is_file, is_folder, read_text, read_toml
+from upheld.protocol.waivers import Waiver
+from upheld.reading import exists, is_file, is_folder, read_toml
 from upheld.text import sentence
 
 FILE_NAME = "design.toml"
@@ -194,8 +196,8 @@ class Manifest(BaseModel):
         allow_inf_nan=False,
         description="in topics of its own, keys and values, for each byte of the rows of its table",
     )
-    known_failures: dict[str, tuple[str, str]] = Field(
-        default={}, description="scenario id -> (reason, link)"
+    known_failures: dict[str, Waiver] = Field(
+        default={}, description="id of a scenario or a row -> its waiver"
     )
     sin: ExpectedViolation | None = Field(default=None, validation_alias=AliasChoices(*MUTANT_KEYS))
     twin: Twin | None = None
@@ -204,6 +206,10 @@ class Manifest(BaseModel):
     def file(self) -> Path:
         """The design.toml that was read."""
         return self.folder / FILE_NAME
+
+    def waivers(self, *names: str) -> Iterator[Waiver]:
+        """Go through the waivers of these ids, in their order."""
+        return (self.known_failures[name] for name in names if name in self.known_failures)
 
     @property
     def is_built(self) -> bool:
@@ -233,7 +239,10 @@ def load(spec: str) -> Manifest:
         raise UsageProblem(f"{file}: `folder` is not a field of a design; remove it.")
     named = fields.get("known_failures")
     if isinstance(named, str):
-        fields["known_failures"] = _known_failures(file, named)
+        names = file.parent / named
+        fields["known_failures"] = waivers.read(
+            names, called=f"{file}: `known_failures` names {names}, which"
+        )
     elif "known_failures" in fields:
         raise UsageProblem(
             f"{file}: `known_failures` is the name of a file of lines “id, reason, link”."
@@ -246,6 +255,7 @@ def load(spec: str) -> Manifest:
         manifest = Manifest.model_validate({"folder": file.parent, **fields})
     except ValidationError as error:
         raise UsageProblem(f"{file}: {sentence(_first(error))}") from None
+    waivers.demand_comparable(manifest.known_failures, manifest.version, called=str(file))
     for field, command in (("command", manifest.command), ("prepare", manifest.prepare)):
         if command:
             _demand_size(manifest, field, command)
@@ -345,32 +355,6 @@ def _literals(annotation: object) -> Iterator[str]:
     else:
         for inner in get_args(annotation):
             yield from _literals(inner)
-
-
-def _known_failures(manifest_file: Path, name: str) -> dict[str, tuple[str, str]]:
-    """Read a file of lines *id, reason, link* into id -> (reason, link).
-
-    A reason may hold commas.
-    """
-    file = manifest_file.parent / name
-    text = read_text(file, called=f"{manifest_file}: `known_failures` names {file}, which")
-    known: dict[str, tuple[str, str]] = {}
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        first, _, rest = line.partition(",")
-        middle, _, last = rest.rpartition(",")
-        scenario = first.strip()
-        reason = middle.strip()
-        link = last.strip()
-        if not (scenario and reason and link):
-            raise UsageProblem(
-                f"{file}, line {number}: expected “id, reason, link”, this is {_short(line)}."
-            )
-        if scenario in known:
-            raise UsageProblem(f"{file}, line {number}: {scenario} is listed twice.")
-        known[scenario] = (reason, link)
-    return known
 
 
 def _demand_size(manifest: Manifest, field: str, command: Sequence[str]) -> None:

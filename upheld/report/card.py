@@ -19,6 +19,8 @@ def card(row: RowResult, reproduce: str) -> str:
         reproduce: The command that shows it again.
     """
     lines = [f"{row.verdict.upper()}  {row.id}  {row.design}", f"  claim     {row.name}"]
+    if row.lapsed and row.known is None:
+        lines.append(f"  waiver    {row.lapsed}")
     for mark in row.marks:
         lines.append(f"  mark      {mark.get('fault', 'without a name')}")
     if not row.anomalies and row.reason:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from upheld.protocol.waivers import SOON_DAYS
 from upheld.report.model import RowResult
 from upheld.report.reasons import few
 from upheld.spec.kills import Kills
@@ -26,6 +27,7 @@ def hints(rows: Iterable[RowResult], known: Kills) -> Iterator[str]:
     yield from _powerless(found, known)
     yield from _of_little_worth(found)
     yield from _may_declare(found)
+    yield from _waived(found)
 
 
 def _powerless(rows: Iterable[RowResult], known: Kills) -> Iterator[str]:
@@ -69,3 +71,19 @@ def _may_declare(rows: Iterable[RowResult]) -> Iterator[str]:
             f'{said}. If it means to show each, add emits = "every-state" to its design.toml: '
             "then each is due."
         )
+
+
+def _waived(rows: Iterable[RowResult]) -> Iterator[str]:
+    """Go through the waivers that end soon, and those that count no more."""
+    said = dict[str, None]()
+    for row in rows:
+        named = f"{row.design} {row.id}"
+        if row.known_days is not None and row.known_days <= SOON_DAYS:
+            days = f"{row.known_days} more day{'s' * (row.known_days != 1)}"
+            said[f"{named} is a known failure for {days}: {row.known}"] = None
+        if row.lapsed and row.known is None:
+            so = "the row is upheld, so that its line can go"
+            if row.verdict is not Verdict.UPHELD:
+                so = "it counts as any other row"
+            said[f"{named} was {row.lapsed}; {so}"] = None
+    yield from said

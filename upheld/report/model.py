@@ -9,11 +9,11 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
 from upheld.errors import ExitCode
 from upheld.verdicts import Anomaly, Reason, Verdict
 
-# Of report.jsonl. Format 8 has no baselines. Format 7 has no warnings of rows that show little, and
-# no code `undeclared`. Format 6 has no date, and no commands that repeat a row. Format 5 has no
-# versions that the proxy narrowed. Format 4 has no hashes of histories. Format 3 has no codes of
-# reasons. Format 2 calls the version by the package's former name. Format 1, which has no number,
-# has no depths and shards either.
+# Of report.jsonl. Format 8 has no baselines and no ends of waivers. Format 7 has no warnings of
+# rows that show little, and no code `undeclared`. Format 6 has no date, and no commands that repeat
+# a row. Format 5 has no versions that the proxy narrowed. Format 4 has no hashes of histories.
+# Format 3 has no codes of reasons. Format 2 calls the version by the package's former name. Format
+# 1, which has no number, has no depths and shards either.
 FORMAT = 9
 DEPTHS_SINCE = 2
 LACKING: Final = "this machine has no"  # so began the reason of such a row before format 4
@@ -51,6 +51,9 @@ class RowResult(BaseModel):
     code: Reason | None = None  # the kind of the reason; `reason` is its text
     reason: str = ""
     known: str | None = None
+    known_until: str = ""  # the date from which it is no known failure any more
+    known_days: int | None = None  # until that date
+    lapsed: str = ""  # why its waiver does not count any more, if it has one that does not
     before: Verdict | None = None  # in the baseline; None without one, or if it had no such row
     excused: bool = False  # the baseline had it as bad as this, so that it fails no run
     anomalies: list[Anomaly] = []  # the worst ones, worst first

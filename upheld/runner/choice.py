@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
 from functools import partial
 
 import upheld
@@ -64,6 +65,8 @@ class Choice:
     again: str = "upheld run"
     narrowed: str = ""  # the options on programs and modes, as they are typed
     specs: dict[str, str] = field(default_factory=dict)  # design -> how the user named it
+    # By which waivers end; one date for all rows.
+    today: date = field(default_factory=lambda: datetime.now(UTC).date())
     results: list[RowResult] = field(default_factory=list)
     durations: Durations = field(default_factory=durations.load)
 

@@ -277,7 +277,6 @@ class Plugin(RunAccount):
             found = Judged(Verdict.HARNESS_ERROR, Reason.HARNESS_FAILED, problem)
         elif ended and found.code is Reason.HARNESS_FAILED and is_unforeseen(ended):
             found = found._replace(reason=harness_failed(ended, self._kept(ended)))
-        known = manifest.known_failures.get(row.id) or manifest.known_failures.get(scenario.id)
         result = RowResult(
             design=manifest.name,
             id=row.id,
@@ -287,12 +286,12 @@ class Plugin(RunAccount):
             verdict=found.verdict,
             code=found.code,
             reason=found.reason,
-            known=" ".join(known) if known else None,
             anomalies=list(found.anomalies[:REPORTED_ANOMALIES]),
             totals=Counter(a.name for a in found.anomalies),
             attempts=item.stash[ATTEMPT] + 1,
             seconds=round(seconds, 2),
         )
+        self._note_waivers(result, manifest)
         if trial:
             result.kills = trial.instances.kills
             result.marks = [
@@ -333,6 +332,17 @@ class Plugin(RunAccount):
             del item.stash[TRIAL]  # a history is tens of megabytes, and the file holds it
             del item.stash[ENDED]  # and so is the traceback of its end
         return result
+
+    def _note_waivers(self, result: RowResult, manifest: Manifest) -> None:
+        """Note in a row whether it is a known failure, or why it is none any more."""
+        today = self.choice.today
+        for waiver in manifest.waivers(result.id, result.scenario):
+            if lapsed := waiver.lapsed(today, manifest.version):
+                result.lapsed = result.lapsed or lapsed
+            elif result.known is None:
+                result.known = str(waiver)
+                result.known_until = str(waiver.until or "")
+                result.known_days = waiver.days_left(today)
 
     def _look(self) -> Look:
         """Return the CPU-seconds so far; the cluster's nodes count as the broker's."""

@@ -10,6 +10,7 @@ import pytest
 
 from upheld.errors import UsageProblem
 from upheld.protocol.manifest import load
+from upheld.protocol.waivers import Waiver
 
 GOOD = """
 name = "mine"
@@ -119,7 +120,9 @@ def test_sin_and_known_failures(folder: Path, key: str) -> None:
 
     manifest = load(str(folder))
 
-    assert manifest.known_failures == {"G22.crash": ("slow, and old", "https://example.org/1")}
+    assert manifest.known_failures == {
+        "G22.crash": Waiver("slow, and old", "https://example.org/1")
+    }
     assert manifest.sin
     assert (manifest.sin.scenarios, manifest.sin.anomaly, manifest.sin.control) == (
         ("G22.crash",),

@@ -56,3 +56,31 @@ def test_rows_with_one_warning_are_named_together() -> None:
     (hint,) = hints(rows, KNOWN)
 
     assert hint == "mine G1.a, mine G1.a, mine G1.a and 2 others: no record was set aside"
+
+
+@pytest.mark.parametrize(("days", "said"), [(14, "14 more days"), (1, "1 more day"), (15, "")])
+def test_a_waiver_that_ends_soon_is_said(days: int, said: str) -> None:
+    """A fortnight before, whoever owns it has to know; the repetitions say it once."""
+    rows = [row("mine", "G1.a"), row("mine", "G1.a")]
+    for each in rows:
+        each.known = "slow link (owner ann)"
+        each.known_days = days
+
+    expected = [f"mine G1.a is a known failure for {said}: slow link (owner ann)"] if said else []
+    assert list(hints(rows, KNOWN)) == expected
+
+
+@pytest.mark.parametrize(
+    ("verdict", "so"),
+    [
+        (Verdict.UPHELD, "the row is upheld, so that its line can go"),
+        (Verdict.VIOLATED, "it counts as any other row"),
+    ],
+)
+def test_a_waiver_that_counts_no_more_is_said(verdict: Verdict, so: str) -> None:
+    """A reader learns why the row is no known failure, and what follows."""
+    judged = row("mine", "G1.a")
+    judged.verdict = verdict
+    judged.lapsed = "a known failure until 2026-12-24 alone: slow link"
+
+    assert f"mine G1.a was {judged.lapsed}; {so}" in list(hints([judged], KNOWN))

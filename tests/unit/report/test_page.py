@@ -116,6 +116,7 @@ def test_what_opens_says_the_promise_its_source_and_the_scenario() -> None:
         {"guarantee": HOSTILE},
         {"reason": HOSTILE},
         {"known": HOSTILE},
+        {"lapsed": HOSTILE},
         {"again": HOSTILE},
         {"history": HOSTILE},
         {"log": [HOSTILE]},

@@ -10,6 +10,7 @@ import os
 import re
 import signal
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -27,11 +28,12 @@ from upheld.errors import MachineProblem, to_report
 from upheld.history.reading import read as read_history
 from upheld.judging import prerequisites
 from upheld.protocol.manifest import Manifest
-from upheld.report import RowResult, Summary, read
+from upheld.protocol.waivers import Waiver
+from upheld.report import RowResult, Summary, hints, read
 from upheld.report.baseline import Baseline, worst
 from upheld.runner.choice import Choice, First
 from upheld.runner.plugin import Plugin, arguments
-from upheld.spec import catalogue
+from upheld.spec import catalogue, kills
 from upheld.spec.durations import Durations, Recorded
 from upheld.spec.gherkin import Row
 from upheld.supervisor.interrupts import heard
@@ -88,6 +90,7 @@ def waits(): pass
 @when(parsers.re("the end of (?P<name>.+) comes"))
 def comes(name, trial): sys.modules[MODULE].come(name, trial.application_id)
 """
+KILLS = kills.load()
 FIRST = "G1.first[relay-exactly_once]"
 SECOND = "G1.second[relay-exactly_once]"
 COMING: dict[str, list[BaseException | Callable[[], object] | None]] = {}
@@ -128,7 +131,7 @@ class Run:
         self.plugins: list[object] = []
 
     def judge(
-        self, *, known: dict[str, tuple[str, str]] | None = None, **options: Any
+        self, *, known: dict[str, Any] | None = None, **options: Any
     ) -> tuple[dict[str, str], Summary]:
         """Return the verdict of each row, and the summary, as the report has them."""
         manifest = Manifest(
@@ -355,6 +358,40 @@ def test_fail_fast_passes_a_known_failure_and_stops_where_it_is_upheld(run: Run)
     assert verdicts == {FIRST: "violated", SECOND: "upheld"}
     assert (summary.exit_code, summary.known_failures) == (1, 2)
     assert run.said.getvalue().count("(known failure)") == 2
+
+
+def test_a_waiver_that_has_ended_excuses_nothing(run: Run) -> None:
+    """The row fails the run, and the card and a hint say what it was."""
+    COMING["G1.first"] = [Violated.one("lost", "one is missing")]
+    waiver = Waiver("hard", "link", owner="ann", until=date(2026, 12, 1))
+
+    for day, code in {30: 0, 1: 1}.items():
+        today = date(2026, 11 if day == 30 else 12, day)
+        _, summary = run.judge(known={"G1.first": waiver}, today=today)
+        assert (summary.exit_code, summary.known_failures) == (code, 1 - code)
+
+    rows, _ = read(run.out / "report.jsonl")
+    said = "a known failure until 2026-12-01 alone: hard link (owner ann, until 2026-12-01)"
+    assert [(row.known, row.lapsed) for row in rows] == [(None, said), (None, "")]
+    assert f"  waiver    {said}" in run.said.getvalue()
+    assert f"fake {FIRST} was {said}; it counts as any other row" in list(hints(rows, KILLS))
+
+
+def test_a_waiver_of_a_row_that_has_ended_leaves_that_of_its_scenario(run: Run) -> None:
+    """The line of the scenario is enough, and its days are shown."""
+    COMING["G1.first"] = [Violated.one("lost", "one is missing")]
+    ended = Waiver("hard", "link", fixed_in="1")
+    known = {FIRST: ended, "G1.first": Waiver("odd", "link", until=date(2026, 12, 24))}
+
+    _, summary = run.judge(known=known, today=date(2026, 12, 20))
+
+    rows, _ = read(run.out / "report.jsonl")
+    assert (summary.exit_code, summary.known_failures) == (0, 1)
+    assert (rows[0].known, rows[0].known_until, rows[0].known_days) == (
+        "odd link (until 2026-12-24)",
+        "2026-12-24",
+        4,
+    )
 
 
 def test_a_limit_of_an_engine_that_is_new_fails_the_run(run: Run) -> None:
