@@ -15,6 +15,7 @@ def summary(**changes: Any) -> Summary:
         "seed": 7,
         "depth": "core",
         "design_versions": {"mine": "3"},
+        "subjects": {"mine": "sha256:ab"},
         "broker": "embedded 4.3.1",
         "broker_why": "asked for",
         "versions": {},

@@ -63,6 +63,21 @@ def find_image(*candidates: str) -> str:
     return wanted
 
 
+def image_id(name: str) -> str:
+    """Return the digest of an image that the engine has.
+
+    Raises:
+        NoContainerError: No engine answers, or it has no such image.
+    """
+    try:
+        found: str = docker.from_env(timeout=ENGINE_ANSWER_S).images.get(name).id
+    except ImageNotFound:
+        raise NoContainerError(f"the container engine has no image {name}") from None
+    except EngineErrors:
+        raise NoContainerError("no container engine answers") from None
+    return found
+
+
 class ImageName(NamedTuple):
     """The parts of an image's name; a tag and a digest are empty if it has none."""
 

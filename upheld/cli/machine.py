@@ -8,12 +8,13 @@ import contextlib
 import errno
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from rich.console import Console
 
 import upheld
+from upheld import extras
 from upheld.brokers import Asked, Broker, open_broker
 from upheld.cli.choices import look_for_garbage_seldom, seed_of
 from upheld.cli.options import LATEST, OUT
@@ -30,6 +31,7 @@ from upheld.stores import GIVEN
 from upheld.supervisor.environment import prepare
 from upheld.supervisor.interrupts import held
 from upheld.supervisor.reaper import RunScope
+from upheld.supervisor.subjects import IMAGE, subject_of
 from upheld.text import visible
 from upheld.trial.rig import Rig
 from upheld.ui.console import MANNER, waiting
@@ -140,6 +142,34 @@ def prepare_all(designs: list[Manifest], run: RunScope, out: Path) -> None:
     for design in designs:
         with waiting(f"{design.name} is prepared"):
             prepare(design, run, out / "logs")
+
+
+def subjects_of(designs: Iterable[Manifest]) -> dict[str, str]:
+    """Return the digest of what is judged, by design.
+
+    Raises:
+        UsageProblem: A file or a folder is not there.
+        MachineProblem: It is an image, and no container engine has it.
+    """
+    return {
+        design.name: _image_of(design)
+        if design.subject and design.subject.startswith(IMAGE)
+        else subject_of(design)
+        for design in designs
+    }
+
+
+def _image_of(design: Manifest) -> str:
+    name = (design.subject or "").removeprefix(IMAGE)
+    said = f"{design.file}: `subject` is the image {name!r}, and"
+    if lack := extras.lack("container"):
+        raise MachineProblem(f"{said} {lack}.")
+    from upheld.brokers.engine import NoContainerError, image_id  # of an extra
+
+    try:
+        return image_id(name)
+    except NoContainerError as reason:
+        raise MachineProblem(f"{said} {reason}.") from None
 
 
 def given_stores(asked: list[str]) -> dict[str, str]:

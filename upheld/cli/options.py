@@ -19,7 +19,8 @@ MOST_REPEATS = 1000
 MOST_LANES = 64
 # The names of `upheld.report.formats`.
 REPORTS = ("junit", "html", "markdown", "github", "json", "badge", "messages")
-PARTS = ("version", "depth", "seed")  # the names of `upheld.report.baseline.ALIKE`
+# The names of `upheld.report.baseline.ALIKE`, and `SUBJECT`.
+PARTS = ("version", "depth", "seed", "subject")
 SHELLS = ("bash", "zsh", "tcsh", "fish")
 LARGEST_SEED = (1 << 63) - 1
 SHOWN_CHARS = 80

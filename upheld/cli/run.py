@@ -28,6 +28,7 @@ from upheld.cli.machine import (
     own_folder,
     prepare_all,
     run_scope,
+    subjects_of,
     unusable,
 )
 from upheld.errors import ExitCode, MachineProblem, UsageProblem
@@ -97,9 +98,10 @@ def run_designs(arguments: argparse.Namespace) -> int:
         specs={design.name: spec for design, spec in zip(designs, given(arguments), strict=True)},
         durations=known,
     )
-    if older:
-        arguments.seed = older.summary.seed if arguments.seed is None else arguments.seed
-        older.demand_alike(choice.alike(arguments.seed))
+    if older and arguments.seed is None:
+        arguments.seed = older.summary.seed
+    if not in_lane:
+        note_subjects(choice, [each for each in designs if not each.prepare], arguments.seed)
     arguments.judged_first = choice.first.said
     with own_folder(arguments.out) as out:
         begin_report(arguments.out, out)
@@ -134,6 +136,20 @@ def _demand_fitting(arguments: argparse.Namespace) -> None:
     if arguments.shard and arguments.seed is None:
         raise UsageProblem("--shard needs a --seed, the same for all shards of a run.")
     demand_whole(arguments)
+
+
+def note_subjects(choice: Choice, designs: Iterable[Manifest], seed: int) -> None:
+    """Note the subjects of these designs, and look whether the baseline has the same.
+
+    A subject that `prepare` makes is there once it has run.
+
+    Raises:
+        UsageProblem: A subject is not there, or the baseline is one of something else.
+        MachineProblem: A subject is an image, and no container engine has it.
+    """
+    choice.subjects |= subjects_of(designs)
+    if choice.baseline:
+        choice.baseline.demand_alike(choice.alike(seed))
 
 
 def narrowed(request: Request) -> str:
@@ -190,6 +206,7 @@ def judge_in_turn(
         with opened_rig(arguments, unprepared, out, say, stores) as rig:
             if line:  # the lanes of a run keep their histories in one folder
                 rig.histories = out.parent / HISTORIES
+            note_subjects(choice, [each for each in unprepared if each.prepare], rig.seed)
             choice.again = f"upheld run --broker {rig.broker.kind}"
             plugin = LanePlugin(rig, choice, line) if line else Plugin(rig, choice, console=say)
             if not line:
@@ -226,7 +243,9 @@ def judge_in_lanes(arguments: argparse.Namespace, choice: Choice, out: Path, say
     account = Lanes(choice, out, seed_of(arguments), say)
     command = commands.own_module("upheld", *arguments.argv, "--seed", str(account.seed))
     with run_scope() as run:
-        prepare_all([design for design in choice.manifests if choice.rows[design.name]], run, out)
+        chosen = [design for design in choice.manifests if choice.rows[design.name]]
+        prepare_all(chosen, run, out)
+        note_subjects(choice, [each for each in chosen if each.prepare], account.seed)
         with account.progress:
             try:
                 account.judge(command, arguments.lanes, run)

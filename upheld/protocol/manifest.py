@@ -196,6 +196,11 @@ class Manifest(BaseModel):
         allow_inf_nan=False,
         description="in topics of its own, keys and values, for each byte of the rows of its table",
     )
+    subject: Annotated[str, AfterValidator(_without_nul)] | None = Field(
+        default=None,
+        min_length=1,
+        description="what is judged: a file or a folder, or image: and the name of an image",
+    )
     known_failures: dict[str, Waiver] = Field(
         default={}, description="id of a scenario or a row -> its waiver"
     )

@@ -22,6 +22,8 @@ ALIKE: Final = {
     "depth": ("depth", "the depth"),
     "seed": ("seed", "the seed"),
 }
+SUBJECT: Final = "subject"  # which has to be alike too, of each design
+UNKNOWN: Final = "unknown"  # a subject of which no digest was made
 MOST_NAMED: Final = 10  # rows that got worse, in the block that a run prints
 _UNPROVEN: Final = 2  # and worse is bad
 _RANKS: Final = {
@@ -75,7 +77,7 @@ class Baseline:
         name: The report, as it was typed.
         rows: The worst result of each row over its repetitions.
         summary: Its summary.
-        across: What may differ, by the names of `ALIKE`.
+        across: What may differ, by the names of `ALIKE`, or `SUBJECT`.
         expected: Design -> ids of the rows that the run would judge, if they are promised.
     """
 
@@ -94,7 +96,7 @@ class Baseline:
         """Refuse to be compared with a run that differs in what may not differ.
 
         Args:
-            fields: Those of the run's summary that are named in `ALIKE`.
+            fields: Those of the run's summary that are named in `ALIKE`, and its subjects.
 
         Raises:
             UsageProblem: It differs.
@@ -136,7 +138,7 @@ class Baseline:
 
         Args:
             rows: The rows.
-            fields: Those of the run's summary that are named in `ALIKE`.
+            fields: Those of the run's summary that are named in `ALIKE`, and its subjects.
         """
         judged = list(rows)
         now = worst(judged)
@@ -167,7 +169,14 @@ class Baseline:
                 yield Change(design=design, id=row_id, was=was.verdict)
 
     def _differences(self, fields: Mapping[str, Any]) -> Iterator[Difference]:
-        return differences(ALIKE, dict(self.summary), fields)
+        yield from differences(ALIKE, dict(self.summary), fields)
+        subjects: Mapping[str, str] = fields["subjects"]
+        for design, here in subjects.items():
+            there = self.summary.subjects.get(design, "")
+            if not here or there != here:
+                yield Difference(
+                    SUBJECT, f"the subject of {design}", there or UNKNOWN, here or UNKNOWN
+                )
 
 
 def load(path: Path, across: Collection[str] = ()) -> Baseline:
@@ -175,7 +184,7 @@ def load(path: Path, across: Collection[str] = ()) -> Baseline:
 
     Args:
         path: The report, or the output folder that it is in.
-        across: What may differ, by the names of `ALIKE`.
+        across: What may differ, by the names of `ALIKE`, or `SUBJECT`.
 
     Raises:
         UsageProblem: It is none, or that of one shard.

@@ -57,6 +57,7 @@ def _suite(design: str, rows: Iterable[RowResult], summary: Summary) -> TestSuit
         "upheld": summary.upheld,
         "depth": summary.depth,
         "version": summary.design_versions.get(design, ""),
+        "subject": summary.subjects.get(design, ""),
     }
     for name, value in said.items():
         suite.add_property(name, printable(value))

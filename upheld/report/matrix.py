@@ -18,11 +18,13 @@ class Column(NamedTuple):
         design: Its name.
         version: Its version; empty in a report that does not say it.
         when: When that run ended, in UTC and ISO 8601; empty in a report before format 7.
+        subject: The digest of what was judged; empty if it is unknown.
     """
 
     design: str
     version: str
     when: str
+    subject: str = ""
 
     def __str__(self) -> str:
         """Return the name and the version, for the head of a column."""
@@ -115,7 +117,8 @@ def matrix(
         for design in dict.fromkeys(row.design for row in rows):
             numbers[design] = len(columns)
             version = summary.design_versions.get(design, "")
-            columns.append(Column(design, version, summary.ended))
+            subject = summary.subjects.get(design, "")
+            columns.append(Column(design, version, summary.ended, subject))
             cells.append(_cells(row for row in rows if row.design == design))
         judged += [Judged(row, report, numbers[row.design]) for row in rows]
     lines = list(_lines(cells, promises))

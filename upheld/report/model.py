@@ -9,11 +9,11 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
 from upheld.errors import ExitCode
 from upheld.verdicts import Anomaly, Reason, Verdict
 
-# Of report.jsonl. Format 8 has no baselines and no ends of waivers. Format 7 has no warnings of
-# rows that show little, and no code `undeclared`. Format 6 has no date, and no commands that repeat
-# a row. Format 5 has no versions that the proxy narrowed. Format 4 has no hashes of histories.
-# Format 3 has no codes of reasons. Format 2 calls the version by the package's former name. Format
-# 1, which has no number, has no depths and shards either.
+# Of report.jsonl. Format 8 has no baselines, subjects, pins and ends of waivers. Format 7 has no
+# warnings of rows that show little, and no code `undeclared`. Format 6 has no date, and no commands
+# that repeat a row. Format 5 has no versions that the proxy narrowed. Format 4 has no hashes of
+# histories. Format 3 has no codes of reasons. Format 2 calls the version by the package's former
+# name. Format 1, which has no number, has no depths and shards either.
 FORMAT = 9
 DEPTHS_SINCE = 2
 LACKING: Final = "this machine has no"  # so began the reason of such a row before format 4
@@ -159,6 +159,7 @@ class Summary(BaseModel):
     narrowed: bool = False  # whether options named what is judged, beside depth and slice
     repeat: int = 1
     design_versions: dict[str, str] = {}
+    subjects: dict[str, str] = {}  # design -> sha256 of what was judged; empty if it is unknown
     broker: str
     broker_why: str
     versions: dict[str, str]

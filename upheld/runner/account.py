@@ -206,6 +206,7 @@ class RunAccount:
             narrowed=self.choice.is_narrowed,
             repeat=self.choice.repeat,
             design_versions={manifest.name: manifest.version for manifest in self.choice.manifests},
+            subjects=self.choice.subjects,
             broker=broker,
             broker_why=why,
             versions=_versions(),

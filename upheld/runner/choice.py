@@ -50,6 +50,7 @@ class Choice:
     depth: Depth = "full"
     slice: str = ""
     shard: str = ""
+    subjects: dict[str, str] = field(default_factory=dict)  # design -> digest of what is judged
     promised: dict[str, int] = field(default_factory=dict)  # design -> its rows at full depth
     is_narrowed: bool = False  # whether options name what is judged, beside depth and slice
     repeat: int = 1
@@ -92,7 +93,12 @@ class Choice:
 
     def alike(self, seed: int) -> dict[str, object]:
         """Return the fields of the summary in which a baseline has to be alike."""
-        return {"upheld": upheld.__version__, "depth": self.depth, "seed": seed}
+        return {
+            "upheld": upheld.__version__,
+            "depth": self.depth,
+            "seed": seed,
+            "subjects": self.subjects,
+        }
 
     def left_out(self) -> str:
         """Say how many rows were not judged, and which guarantees lack a verdict for that.

@@ -113,7 +113,7 @@ def merge(
             f"{twice[0][1]} of {twice[0][0]} is in two of the reports, so they are none of one run."
         )
     if older:
-        older = _fitting(older, next(iter(summaries.values())), known)
+        older = _fitting(older, list(summaries.values()), known)
         for row in rows.values():
             older.compare(row)
     _make(out)
@@ -126,14 +126,24 @@ def merge(
     return merged, whole
 
 
-def _fitting(older: Baseline, shard: Summary, known: Catalogue) -> Baseline:
+def _subjects(shards: Sequence[Summary]) -> dict[str, str]:
+    """Return what was judged of each design; it is unknown if each machine built its own."""
+    first = shards[0].subjects
+    return {
+        design: digest if all(each.subjects.get(design) == digest for each in shards) else ""
+        for design, digest in first.items()
+    }
+
+
+def _fitting(older: Baseline, shards: Sequence[Summary], known: Catalogue) -> Baseline:
     """Return a baseline with the rows that all shards would judge, if they are promised.
 
     Raises:
         UsageProblem: It is none of this run.
     """
+    shard = shards[0]
     older.demand_designs(shard.design_versions)
-    older.demand_alike(dict(shard))
+    older.demand_alike(dict(shard) | {"subjects": _subjects(shards)})
     depth = next((each for each in DEPTHS if each == shard.depth), None)
     if shard.narrowed or not depth:  # what was named is not known
         return older
@@ -243,7 +253,9 @@ def _summary(
     """
     chosen = _sum(shard.chosen for shard in shards)
     limits = list(dict.fromkeys(each for shard in shards for each in shard.limits_broken))
-    compared = older.compared(rows, dict(shards[0])) if older else None
+    subjects = _subjects(shards)
+    fields = dict(shards[0]) | {"subjects": subjects}
+    compared = older.compared(rows, fields) if older else None
     if compared and (worse := limit(compared)):
         limits.append(worse)
     unmeasured = [each for shard in shards for each in shard.limits_unmeasured]
@@ -257,6 +269,7 @@ def _summary(
         update={
             "shard": "",
             "shards": len(shards),
+            "subjects": subjects,
             "chosen": chosen,
             "judged": _sum(shard.judged for shard in shards),
             "verdicts": {

@@ -3,6 +3,7 @@
 No Kafka is started.
 """
 
+import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -10,11 +11,18 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from docker.errors import DockerException, ImageNotFound
 from reports import summary
 
+from upheld import extras
+from upheld.brokers import engine
 from upheld.cli import main, run
+from upheld.cli.machine import subjects_of
+from upheld.errors import MachineProblem, UsageProblem
+from upheld.protocol.manifest import load
 from upheld.report import RowResult, Writer
 from upheld.runner.choice import Choice
+from upheld.supervisor.subjects import subject_of
 from upheld.verdicts import Verdict
 
 
@@ -60,7 +68,8 @@ def judged(chosen: list[tuple[Choice, Any]], tmp_path: Path) -> Judged:
             )
             writer.write(row)
         others = {name: value for name, value in changes.items() if name != "design"}
-        writer.write(summary(**others))
+        subjects = {"plain": subject_of(load("plain"))}
+        writer.write(summary(**({"subjects": subjects} | others)))
         writer.close()
         return Path(name)
 
@@ -99,13 +108,18 @@ modes = ["exactly_once"]
 
 
 def test_a_promise_that_is_given_up_is_missed(
-    chosen: list[tuple[Choice, Any]], judged: Judged, tmp_path: Path
+    chosen: list[tuple[Choice, Any]],
+    judged: Judged,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A row of a mode that the design has no more was upheld, and is not judged."""
     old = judged("old")
     (tmp_path / "design.toml").write_text(LESS)
     options = ["--program", "relay", "--depth", "core", "--baseline", str(old)]
-    assert main(["run", ".", *options]) == 130
+    assert main(["run", ".", *options]) == 4
+    assert "the subject of plain is 'sha256:" in capsys.readouterr().err
+    assert main(["run", ".", *options, "--across", "subject"]) == 130
     choice = chosen.pop()[0]
     assert choice.baseline
     upheld = [row for row in choice.baseline.rows.values() if row.verdict is Verdict.UPHELD]
@@ -160,8 +174,11 @@ def test_a_seed_that_is_given_has_to_be_that_of_the_baseline(
         (["--baseline", "next"], "the version of upheld is '9.9.9' there and '0.1.0' here"),
         (["--baseline", "part"], "part is the report of shard 1/2 alone"),
         (["--across"], "--across says what may differ from a --baseline, and none is given"),
-        (["--baseline", "old", "--across", "sead"], "'sead' is none of version, depth, seed"),
-        (["--baseline", "old", "--across", ""], "'' is none of version, depth, seed"),
+        (
+            ["--baseline", "old", "--across", "sead"],
+            "'sead' is none of version, depth, seed, subject",
+        ),
+        (["--baseline", "old", "--across", ""], "'' is none of version, depth, seed, subject"),
         (["--baseline", ""], "the name of a file or a folder is not empty"),
         (
             ["--baseline", "old", "--shard", "1/2", "--seed", "7"],
@@ -254,3 +271,90 @@ def test_a_known_failure_is_not_judged_first(
     assert main(RUN) == 130
 
     assert not chosen.pop()[0].first.rows
+
+
+JAR = """
+name = "mine"
+version = "2"
+command = ["true"]
+programs = ["relay"]
+modes = ["exactly_once"]
+"""
+EMPTY = "sha256:" + hashlib.sha256(b"").hexdigest()
+
+
+def test_a_run_names_what_it_judges(chosen: list[tuple[Choice, Any]], tmp_path: Path) -> None:
+    """A jar that `prepare` makes is looked at once it is made."""
+    (tmp_path / "design.toml").write_text(f'{JAR}subject = "app.jar"\n')
+    assert main(["run", "."]) == 4
+    (tmp_path / "design.toml").write_text(f'{JAR}subject = "app.jar"\nprepare = ["true"]\n')
+    assert main(["run", "."]) == 130
+    choice = chosen.pop()[0]
+    assert choice.subjects == {}
+
+    (tmp_path / "app.jar").touch()
+    run.note_subjects(choice, choice.manifests, 7)
+
+    assert choice.subjects == {"mine": EMPTY}
+
+
+def test_a_baseline_of_another_jar_is_refused_once_it_is_made(
+    chosen: list[tuple[Choice, Any]], judged: Judged, tmp_path: Path
+) -> None:
+    """The other parts are compared before anything is made."""
+    old = judged("old", design="mine", subjects={"mine": "sha256:ab"})
+    (tmp_path / "design.toml").write_text(f'{JAR}subject = "app.jar"\nprepare = ["true"]\n')
+    options = ["--program", "relay", "--depth", "core", "--baseline", str(old)]
+    assert main(["run", ".", *options, "--seed", "8"]) == 4
+    assert main(["run", ".", *options]) == 130
+    choice = chosen.pop()[0]
+    (tmp_path / "app.jar").touch()
+
+    with pytest.raises(UsageProblem, match=f"is 'sha256:ab' there and '{EMPTY}' here"):
+        run.note_subjects(choice, choice.manifests, 7)
+
+
+@pytest.mark.parametrize(
+    ("found", "says"),
+    [
+        ({}, "no container engine answers."),
+        ({"app:1": "sha256:ab"}, ""),
+        ({"app:2": "sha256:cd"}, "the container engine has no image app:1."),
+    ],
+)
+def test_the_image_of_a_container_has_the_digest_of_its_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: dict[str, str], says: str
+) -> None:
+    """Without an engine, or without the image, one sentence says so."""
+
+    def get(name: str) -> Any:
+        if name not in found:
+            raise ImageNotFound(name)
+        return SimpleNamespace(id=found[name])
+
+    def engine_of(**_: object) -> Any:
+        if not found:
+            raise DockerException("no socket")
+        return SimpleNamespace(images=SimpleNamespace(get=get))
+
+    monkeypatch.setattr(engine.docker, "from_env", engine_of)
+    (tmp_path / "design.toml").write_text(f'{JAR}subject = "image:app:1"\n')
+    design = load(str(tmp_path))
+
+    if says:
+        with pytest.raises(MachineProblem) as refused:
+            subjects_of([design])
+        assert str(refused.value) == (f"{design.file}: `subject` is the image 'app:1', and {says}")
+    else:
+        assert subjects_of([design]) == {"mine": "sha256:ab"}
+
+
+def test_an_image_without_the_extra_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sentence names what installs it."""
+    monkeypatch.setitem(extras.MODULES, "container", ("no_such_module",))
+    (tmp_path / "design.toml").write_text(f'{JAR}subject = "image:app:1"\n')
+
+    with pytest.raises(MachineProblem, match="no_such_module is not installed"):
+        subjects_of([load(str(tmp_path))])

@@ -1,5 +1,6 @@
 """A report as the baseline of another one: what got worse, and what is excused."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,12 @@ VIOLATED = Verdict.VIOLATED
 INCONCLUSIVE = Verdict.INCONCLUSIVE
 UNSUPPORTED = Verdict.UNSUPPORTED
 HARNESS_ERROR = Verdict.HARNESS_ERROR
-FIELDS: dict[str, object] = {"upheld": "0.1.0", "depth": "core", "seed": 7}
+FIELDS: dict[str, object] = {
+    "upheld": "0.1.0",
+    "depth": "core",
+    "seed": 7,
+    "subjects": {"mine": "sha256:ab"},
+}
 KNOWN = catalogue.load()
 
 
@@ -201,6 +207,16 @@ def test_what_was_not_upheld_is_not_missed() -> None:
         ("version", {"upheld": "9.9.9"}, "the version of upheld is '0.1.0' there and '9.9.9' here"),
         ("depth", {"depth": "full"}, "the depth is 'core' there and 'full' here"),
         ("seed", {"seed": 8}, "the seed is 7 there and 8 here"),
+        (
+            "subject",
+            {"subjects": {"mine": "sha256:cd"}},
+            "the subject of mine is 'sha256:ab' there and 'sha256:cd' here",
+        ),
+        (
+            "subject",
+            {"subjects": {"mine": ""}},
+            "the subject of mine is 'sha256:ab' there and 'unknown' here",
+        ),
     ],
 )
 def test_a_baseline_that_differs_is_refused(name: str, fields: Any, says: str) -> None:
@@ -217,6 +233,15 @@ def test_a_baseline_that_differs_is_refused(name: str, fields: Any, says: str) -
     said = list(lines(crossed.compared([], FIELDS | fields)))
     was_and_is = says.replace("'", "").replace(" is ", " was ").replace(" and ", " and is ")
     assert said[1] == was_and_is
+
+
+def test_a_subject_that_neither_knows_is_not_alike() -> None:
+    """Two that are unknown may be different ones; another design's counts for nothing."""
+    before = replace(older(), summary=summary(subjects={"mine": "", "theirs": "sha256:ab"}))
+
+    with pytest.raises(UsageProblem, match="the subject of mine is 'unknown' there and 'unknown'"):
+        before.demand_alike(FIELDS | {"subjects": {"mine": ""}})
+    replace(before, summary=summary()).demand_alike(FIELDS)
 
 
 def test_a_baseline_of_other_designs_is_refused() -> None:

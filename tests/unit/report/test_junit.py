@@ -96,6 +96,7 @@ def test_a_suite_says_what_was_judged_on_what() -> None:
         "upheld": "0.1.0",
         "depth": "core",
         "version": "3",
+        "subject": "sha256:ab",
     }
 
 

@@ -313,6 +313,19 @@ def test_shards_of_another_run_than_the_baseline(
     assert not out.exists()
 
 
+def test_what_each_machine_built_for_itself_is_unknown(tmp_path: Path) -> None:
+    """Shards of one version may have judged other bytes, and no digest names them all."""
+    for case, digest in {"alike": "sha256:ab", "other": "sha256:cd"}.items():
+        first = written(
+            tmp_path / case / "a", "1/2", [row("G1.x")], subjects={"plain": "sha256:ab"}
+        )
+        second = written(tmp_path / case / "b", "2/2", [row("G1.y")], subjects={"plain": digest})
+
+        summary = merge([first, second], tmp_path / case / "out", KNOWN)[1]
+
+        assert summary.subjects == {"plain": digest if case == "alike" else ""}
+
+
 def test_merge_prints_the_summary(
     shards: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
