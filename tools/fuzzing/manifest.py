@@ -24,6 +24,8 @@ WORDS: Final = (
         b"emits",
         b"bytes_beside_table",
         b"known_failures",
+        b"subject",
+        b"spec",
     ),
     *(b"extends", b"sin", b"mutant", b"folder", b'"plain"', b"[", b"]", b"[[", b"{", b"}", b"="),
     *(

@@ -65,7 +65,11 @@ def _due(request: Request, found: Catalogue, design: Manifest) -> set[str]:
     own = own_rows(found, design, request)
     if own is not None or request.file:
         return own or set()
-    return {row.id for row in rows(found, request.chooser(found))}
+    return {
+        row.id
+        for row in rows(found, request.chooser(found))
+        if not found.is_newer(row, design.spec)
+    }
 
 
 def failed_before(older: Baseline | None, out: Path | None, chosen: Rows) -> First:

@@ -19,12 +19,13 @@ from upheld.protocol.schema import schema
 from upheld.reading import is_file
 from upheld.report import COLOURS, file_of, matrix, read
 from upheld.report.matrix import Cell
+from upheld.report.reasons import pinned
 from upheld.spec import catalogue, explain
 from upheld.spec.catalogue import Catalogue, Guarantee
 from upheld.spec.depths import DEPTHS
 from upheld.spec.explain import Listing
 from upheld.spec.gherkin import Row
-from upheld.spec.selection import Request, chosen_rows
+from upheld.spec.selection import Request, chosen_rows, demand_specs, newer_rows
 from upheld.text import visible_data, wrapped
 from upheld.ui.console import console, width
 from upheld.verdicts import Verdict
@@ -74,8 +75,10 @@ def list_promises(arguments: argparse.Namespace) -> int:
     if not arguments.depth:  # a list without a depth shows all rows
         request = replace(request, depth="full")
     listing = explain.listing(found, designs, request.chooser(found))
+    demand_specs(found, designs)
     chosen = chosen_rows(request, found, designs)
-    _count(listing, chosen, chosen_rows(Request(depth="full"), found, designs))
+    newer = {design.name: newer_rows(request, found, design) for design in designs}
+    _count(listing, chosen, chosen_rows(Request(depth="full"), found, designs), newer)
     if request.file:
         named = set().union(*chosen.values())
         listing["rows"] = [row for row in listing["rows"] if row["id"] in named]
@@ -89,23 +92,30 @@ def list_promises(arguments: argparse.Namespace) -> int:
     else:
         _print_families(found, listing, offers, last)
     _print_counts(listing)
-    for offer in offers:
-        for line in _ends(offer, last):
-            print(wrapped(line, width(), indent=2))
+    ends = [*pinned({each.name: each.spec for each in designs if each.spec}, newer)]
+    for line in (*ends, *(line for offer in offers for line in _ends(offer, last))):
+        print(wrapped(line, width(), indent=2))
     if last.said and not by_rows:
         print(last.said)
     return 0
 
 
 def _count(
-    listing: Listing, chosen: Mapping[str, set[str]], everything: Mapping[str, set[str]]
+    listing: Listing,
+    chosen: Mapping[str, set[str]],
+    everything: Mapping[str, set[str]],
+    newer: Mapping[str, list[str]],
 ) -> None:
-    """Put into a listing which rows each design is asked for, of all that it has promised."""
+    """Put into a listing which rows each design is asked for, of all that it has promised.
+
+    Beside them stand those that are newer than the version that it pins.
+    """
     for name, ids in chosen.items():
         listing["designs"][name] = {
             "promised": len(everything[name]),
             "chosen": len(ids),
             "rows": sorted(ids),
+            "newer": newer[name],
         }
 
 
@@ -152,9 +162,12 @@ def _offered(
         if reasons:
             offer.lacking[guarantee] += 1
             offer.unsupported[reasons[0]].append(row.id)
+    newer = listing["designs"][design.name]["newer"]
     for guarantee, rows in others.items():
         if not offer.rows[guarantee]:
-            offer.not_promised[_why_not(design, rows)].append(guarantee)
+            is_newer = any(row.id in newer for row in rows)
+            why = f"{design.name} pins spec {design.spec}" if is_newer else _why_not(design, rows)
+            offer.not_promised[why].append(guarantee)
     return offer
 
 

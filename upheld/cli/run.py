@@ -36,7 +36,7 @@ from upheld.protocol.limits import Limit
 from upheld.protocol.manifest import Manifest
 from upheld.report import RowResult, Summary, baseline, file_of, hints, matrix, read, table
 from upheld.report.folder import HISTORIES
-from upheld.report.reasons import unsupported
+from upheld.report.reasons import pinned, unsupported
 from upheld.runner.account import RunAccount
 from upheld.runner.choice import Choice, First
 from upheld.runner.lane import LanePlugin, Line, as_lane, is_lane
@@ -46,7 +46,7 @@ from upheld.runner.plugin import arguments as pytest_arguments
 from upheld.runner.shards import merge, shard
 from upheld.spec import catalogue, durations, kills
 from upheld.spec.depths import share_of
-from upheld.spec.selection import Request, chosen_rows, demand_known
+from upheld.spec.selection import Request, chosen_rows, demand_known, demand_specs, newer_rows
 from upheld.text import visible, visible_data
 from upheld.ui.console import PlainConsole, console
 
@@ -60,6 +60,7 @@ def run_designs(arguments: argparse.Namespace) -> int:
     older = None if in_lane else given_baseline(arguments)
     stores = given_stores(arguments.store)
     demand_known(found, designs)
+    demand_specs(found, designs)
     request = request_of(arguments)
     known = durations.load()
     rows = chosen_rows(request, found, designs)
@@ -83,6 +84,7 @@ def run_designs(arguments: argparse.Namespace) -> int:
         slice=arguments.slice or "",
         shard=arguments.shard or "",
         promised={design.name: promised_rows(design, found, request) for design in designs},
+        newer={each.name: newer_rows(request, found, each) for each in designs if each.spec},
         is_narrowed=request.is_narrowed or request.file is not None,
         repeat=arguments.repeat,
         fail_fast=arguments.fail_fast,
@@ -300,7 +302,7 @@ def closing(summary: Summary, out: Path, rows: Sequence[RowResult] = ()) -> str:
         f"{summary.seconds:.0f} s, median row {summary.median_seconds:.1f} s, "
         f"peak memory {f'{peak_mb} MiB' if peak_mb else 'not measured'}; report in {out}",
     ]
-    lines[:0] = unsupported(rows)
+    lines[:0] = [*unsupported(rows), *pinned(summary.specs, summary.newer)]
     if summary.cpu_s:
         taken = ", ".join(f"{part} {seconds:.0f}" for part, seconds in summary.cpu_s.items())
         lines.insert(-1, f"CPU-seconds in the rows: {taken}")

@@ -30,6 +30,7 @@ from upheld.spec.catalogue import (
     FILE_NAME,
     Catalogue,
     load,
+    parts_of,
 )
 from upheld.spec.depths import DEPTH_TAGS
 from upheld.spec.gherkin import (
@@ -285,10 +286,10 @@ def _depths(catalogue: Catalogue) -> Iterator[str]:
 
 def _versions(catalogue: Catalogue) -> Iterator[str]:
     """Refuse a later version than this one, and a version of a row that is none."""
-    now = _parts(upheld.__version__)
+    now = parts_of(upheld.__version__)
     for guarantee in catalogue.guarantees.values():
         for what, since in {guarantee.id: guarantee.since, **guarantee.rows_since}.items():
-            if _parts(since) > now:
+            if parts_of(since) > now:
                 yield (
                     f"{FILE_NAME}: {what} is there since {since}, and this is {upheld.__version__}."
                 )
@@ -298,10 +299,6 @@ def _versions(catalogue: Catalogue) -> Iterator[str]:
                 yield (
                     f"{FILE_NAME}: rows_since of {guarantee.id} names {row}, which is no row of it."
                 )
-
-
-def _parts(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split("."))
 
 
 def _machine(catalogue: Catalogue) -> Iterator[str]:

@@ -196,6 +196,11 @@ class Manifest(BaseModel):
         allow_inf_nan=False,
         description="in topics of its own, keys and values, for each byte of the rows of its table",
     )
+    spec: str | None = Field(
+        default=None,
+        pattern=r"^\d{1,4}\.\d{1,4}(\.\d{1,4})?$",
+        description="a version of upheld: rows that are newer are shown, and not judged",
+    )
     subject: Annotated[str, AfterValidator(_without_nul)] | None = Field(
         default=None,
         min_length=1,

@@ -17,6 +17,7 @@ from upheld.report.matrix import Matrix, as_data
 from upheld.report.messages import ndjson
 from upheld.report.page import page
 from upheld.report.pictures import drawing
+from upheld.report.reasons import pinned
 from upheld.report.texts import texts
 from upheld.spec import kills
 from upheld.spec.catalogue import Catalogue
@@ -50,7 +51,12 @@ class Shown:
             if summary.baseline
             for line in baseline.lines(summary.baseline)
         ]
-        return [*compared, *hints(self.found.rows, kills.load())]
+        new = [
+            line
+            for summary in self.found.summaries
+            for line in pinned(summary.specs, summary.newer)
+        ]
+        return [*compared, *new, *hints(self.found.rows, kills.load())]
 
 
 class Format(NamedTuple):

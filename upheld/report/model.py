@@ -164,6 +164,8 @@ class Summary(BaseModel):
     broker_why: str
     versions: dict[str, str]
     promised: dict[str, int]  # rows of each design, at full depth
+    specs: dict[str, str] = {}  # design -> the version of the specification that it pins
+    newer: dict[str, list[str]] = {}  # design -> rows that were not judged for that
     # The promised rows that depth, slice, shard and options choose, times the repetitions.
     chosen: dict[str, int] = {}
     judged: dict[str, int]

@@ -25,6 +25,20 @@ def undeclared(rows: Iterable[RowResult]) -> Iterator[str]:
         yield visible(f"--strict: unsupported and nowhere declared, since {reason}: {few(ids)}")
 
 
+def pinned(specs: Mapping[str, str], newer: Mapping[str, list[str]]) -> Iterator[str]:
+    """Go through what a run says of designs that pin an older version.
+
+    Args:
+        specs: Design -> the version that it pins.
+        newer: Design -> the ids of the rows.
+    """
+    for design, ids in newer.items():
+        if ids:
+            rows = f"{len(ids)} row{'s' * (len(ids) != 1)}"
+            pin = f"{design} pins spec {specs.get(design, '')}".rstrip()
+            yield visible(f"new, and not judged since {pin}: {rows}, {few(ids)}")
+
+
 def _by_reason(rows: Iterable[RowResult]) -> Mapping[str, list[str]]:
     """Return the unsupported rows by their reason, each once."""
     found = defaultdict[str, dict[str, None]](dict)

@@ -212,6 +212,8 @@ class RunAccount:
             versions=_versions(),
             promised=self.choice.promised
             or {name: len(rows) for name, rows in self.choice.rows.items()},
+            specs={m.name: m.spec for m in self.choice.manifests if m.spec},
+            newer=self.choice.newer,
             chosen=chosen,
             judged={name: sum(r.design == name for r in results) for name in chosen},
             verdicts={v: sum(r.verdict is v for r in results) for v in Verdict},

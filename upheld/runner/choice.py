@@ -50,6 +50,7 @@ class Choice:
     depth: Depth = "full"
     slice: str = ""
     shard: str = ""
+    newer: dict[str, list[str]] = field(default_factory=dict)  # design -> rows after its pin
     subjects: dict[str, str] = field(default_factory=dict)  # design -> digest of what is judged
     promised: dict[str, int] = field(default_factory=dict)  # design -> its rows at full depth
     is_narrowed: bool = False  # whether options name what is judged, beside depth and slice

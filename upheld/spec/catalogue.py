@@ -88,6 +88,18 @@ class Catalogue:
         guarantee = self.guarantees.get(self.by_row[row.id].guarantee)
         return guarantee.rows_since.get(row.id, guarantee.since) if guarantee else ""
 
+    def is_newer(self, row: Row, spec: str | None) -> bool:
+        """Return whether a row is newer than a version that a design pins.
+
+        No row is, if there is no pin. A version of two parts, such as 0.4, holds all that begin
+        with them.
+        """
+        since = self.since(row)
+        if spec is None or not since:
+            return False
+        pin = parts_of(spec)
+        return parts_of(since)[: len(pin)] > pin
+
     def guarantee(self, name: str) -> Guarantee:
         """Find a guarantee by its id, or by the id of one of its scenarios or rows.
 
@@ -98,6 +110,11 @@ class Catalogue:
             return guarantee
         near = did_you_mean(name, self.guarantees)
         raise UsageProblem(f"{name} is no guarantee.{near} `upheld list` shows all of them.")
+
+
+def parts_of(version: str) -> tuple[int, ...]:
+    """Return the numbers of a version of the specification."""
+    return tuple(int(part) for part in version.split("."))
 
 
 def load(features: Path = FEATURES) -> Catalogue:

@@ -53,6 +53,7 @@ class ListedDesign(TypedDict):
     promised: int
     chosen: NotRequired[int]
     rows: list[str]
+    newer: NotRequired[list[str]]  # not promised, since the design pins an older version
 
 
 class Listing(TypedDict):

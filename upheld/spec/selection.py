@@ -8,13 +8,14 @@ from typing import Final, Protocol, cast
 from cucumber_tag_expressions import parse as _parse
 from cucumber_tag_expressions.parser import TagExpressionError
 
+import upheld
 from upheld.errors import UsageProblem
 from upheld.guesses import did_you_mean
 from upheld.programs import PROGRAMS
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import MODES
 from upheld.reading import read_text
-from upheld.spec.catalogue import Catalogue
+from upheld.spec.catalogue import Catalogue, parts_of
 from upheld.spec.depths import DEFAULT, Depth, Share, is_within
 from upheld.spec.gherkin import SOAK_TAG, Row, Scenario
 
@@ -67,6 +68,7 @@ def promised(
 ) -> tuple[Row, ...]:
     """Return the chosen rows that a design has promised, of its programs and modes.
 
+    A row that is newer than the version of the specification that it pins is not among them.
     A scenario that is judged in one mode, or on one program, has one row of those that differ in
     nothing else. That row has one of the modes and programs that are asked for.
     """
@@ -77,7 +79,9 @@ def promised(
         offered = [
             row
             for row in scenario.rows
-            if row.offered(design.programs, has) and row.program in programs
+            if row.offered(design.programs, has)
+            and row.program in programs
+            and not found.is_newer(row, design.spec)
         ]
         if ONE_MODE_TAG in scenario.tags:
             offered.sort(key=lambda row: MODES.index(row.mode or ""))
@@ -228,6 +232,42 @@ def chosen_rows(request: Request, found: Catalogue, designs: Iterable[Manifest])
     return {design.name: _rows_of(request, found, design, by_request) for design in designs}
 
 
+def newer_rows(request: Request, found: Catalogue, design: Manifest) -> list[str]:
+    """Return the ids of the rows that are left out since a design pins a version.
+
+    Raises:
+        UsageProblem: The request or the design names something that does not exist.
+    """
+    if design.spec is None or request.file:
+        return []
+    free = design.model_copy(update={"spec": None})
+    asked = chosen_rows(request, found, [free])[design.name]
+    return sorted(asked - chosen_rows(request, found, [design])[design.name])
+
+
+def demand_specs(found: Catalogue, designs: Iterable[Manifest]) -> None:
+    """Refuse a pin of a version that is not there yet, or that no row is as old as.
+
+    Raises:
+        UsageProblem: A design has one.
+    """
+    oldest = min((each.since for each in found.guarantees.values()), key=parts_of, default="")
+    for design in designs:
+        if design.spec is None:
+            continue
+        pin = parts_of(design.spec)
+        if pin > parts_of(upheld.__version__)[: len(pin)]:
+            raise UsageProblem(
+                f"{design.file}: `spec` is {design.spec}, and this is upheld "
+                f"{upheld.__version__}; install a newer one, or pin an older one."
+            )
+        if oldest and pin < parts_of(oldest)[: len(pin)]:
+            raise UsageProblem(
+                f"{design.file}: `spec` is {design.spec}, and no row is as old; the first version "
+                f"is {oldest}."
+            )
+
+
 def demand_listed(programs: Iterable[str], modes: Iterable[str]) -> None:
     """Refuse a program or a mode that does not exist.
 
@@ -302,7 +342,7 @@ def _offered(found: Catalogue, design: Manifest) -> set[str]:
         for scenario in found.scenarios
         if scenario.is_usual
         for row in scenario.rows
-        if row.offered(design.programs, design.modes)
+        if row.offered(design.programs, design.modes) and not found.is_newer(row, design.spec)
     }
 
 

@@ -6,6 +6,7 @@ No Kafka is started.
 import hashlib
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,6 +23,7 @@ from upheld.errors import MachineProblem, UsageProblem
 from upheld.protocol.manifest import load
 from upheld.report import RowResult, Writer
 from upheld.runner.choice import Choice
+from upheld.spec import catalogue
 from upheld.supervisor.subjects import subject_of
 from upheld.verdicts import Verdict
 
@@ -358,3 +360,26 @@ def test_an_image_without_the_extra_is_one_sentence(
 
     with pytest.raises(MachineProblem, match="no_such_module is not installed"):
         subjects_of([load(str(tmp_path))])
+
+
+def test_rows_after_a_pin_are_not_missed(
+    chosen: list[tuple[Choice, Any]], judged: Judged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run names them, and a baseline that upheld one misses nothing."""
+    old = judged("old", design="mine", subjects={"mine": EMPTY})
+    found = catalogue.load()
+    later = found.guarantees["G11"].model_copy(update={"since": "0.2.0"})
+    found = replace(found, guarantees={**found.guarantees, "G11": later})
+    monkeypatch.setattr(catalogue, "load", lambda: found)
+    Path("app.jar").touch()
+    Path("design.toml").write_text(f'{JAR}subject = "app.jar"\nspec = "0.1"\n')
+    new = "G11.envelope-survives[relay-exactly_once]"
+
+    assert main(["run", ".", "--depth", "core", "--baseline", str(old)]) == 130
+
+    choice = chosen.pop()[0]
+    assert choice.newer == {"mine": [new]}
+    assert new not in choice.rows["mine"]
+    assert choice.baseline
+    assert ("mine", new) in choice.baseline.rows
+    assert new not in choice.baseline.expected["mine"]

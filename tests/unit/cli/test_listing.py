@@ -1,6 +1,7 @@
 """`upheld list` shows guarantees by family, rows, and what a design has promised."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -172,3 +173,55 @@ def test_json_keeps_its_keys(capsys: pytest.CaptureFixture[str]) -> None:
     (replay,) = (each for each in listing["families"] if each["family"] == "replay")
     assert replay["guarantees"][0]["last_run"] == {"mine": {"violated": 1}}
     assert listing["last_run"]["report"] == "upheld-out/latest/report.jsonl"
+
+
+PINNED = """
+name = "mine"
+version = "1"
+command = ["true"]
+programs = ["relay"]
+modes = ["exactly_once"]
+spec = "0.1"
+"""
+
+
+def test_a_list_names_the_rows_that_came_after_a_pin(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are new, and not promised."""
+    Path("design.toml").write_text(PINNED)
+    found = catalogue.load()
+    later = found.guarantees["G11"].model_copy(update={"since": "0.2.0"})
+    found = replace(found, guarantees={**found.guarantees, "G11": later})
+    monkeypatch.setattr(catalogue, "load", lambda: found)
+    new = "G11.envelope-survives[relay-exactly_once]"
+
+    text = said(capsys, "--design", ".")
+    data = json.loads(said(capsys, "--design", ".", "--json"))["designs"]["mine"]
+
+    assert f"new, and not judged since mine pins spec 0.1: 1 row, {new}" in text
+    assert "not promised, since mine pins spec 0.1: G11" in text
+    assert data["newer"] == [new]
+    assert new not in data["rows"]
+
+
+@pytest.mark.parametrize("command", ["list", "run"])
+@pytest.mark.parametrize(
+    ("spec", "says"),
+    [
+        ('"9.9"', "`spec` is 9.9, and this is upheld"),
+        ('"latest"', "`spec` is 'latest': string should match pattern"),
+        ("0.1", "`spec` is 0.1: input should be a valid string."),
+    ],
+)
+def test_a_pin_that_is_none_exits_4(
+    capsys: pytest.CaptureFixture[str], command: str, spec: str, says: str
+) -> None:
+    """One sentence, before anything is started."""
+    Path("design.toml").write_text(PINNED.replace('"0.1"', spec))
+
+    assert main([command, "--design", "."]) == 4
+
+    error = capsys.readouterr().err
+    assert says in error
+    assert error.count("\n") == 1

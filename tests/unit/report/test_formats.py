@@ -79,3 +79,17 @@ def test_a_hint_stands_in_every_format(tmp_path: Path) -> None:
         if name == "badge":  # it has room for a count alone
             continue
         assert "no record was set aside" in (tmp_path / each.file).read_text(), each.file
+
+
+@pytest.mark.parametrize("name", ["html", "markdown", "json", "junit", "github"])
+def test_rows_after_a_pin_and_the_subject_stand_in_the_report(tmp_path: Path, name: str) -> None:
+    """A reader sees what was judged, and what is new and was not."""
+    known = catalogue.load()
+    end = summary(
+        subjects={"mine": "sha256:abcd"}, specs={"mine": "0.1"}, newer={"mine": ["G99.x[relay]"]}
+    )
+
+    text = FORMATS[name].text(Shown(matrix([([VIOLATED], end)], known.promises), known, [tmp_path]))
+
+    assert "new, and not judged since mine pins spec 0.1: 1 row, G99.x" in text
+    assert ("sha256:abcd" in text) == (name in {"html", "json", "junit"})

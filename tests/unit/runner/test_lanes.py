@@ -70,7 +70,8 @@ class Run:
         scenario = SimpleNamespace(rows=[SimpleNamespace(id=row) for row in ROWS])
         catalogue: Any = SimpleNamespace(by_id={"G1": scenario}, guarantees={}, promises={})
         designs: Any = [
-            SimpleNamespace(name=name, version="1", sin=sin, cannot=()) for name in ("one", "two")
+            SimpleNamespace(name=name, version="1", sin=sin, cannot=(), spec=None)
+            for name in ("one", "two")
         ]
         self.out = folder
         self.said = io.StringIO()

@@ -96,6 +96,7 @@ class Design:
     name: str
     programs: tuple[str, ...] = ("relay", "ledger")
     modes: tuple[str, ...] = ("at_least_once", "exactly_once")
+    spec: str | None = None
 
 
 @pytest.fixture

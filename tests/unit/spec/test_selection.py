@@ -1,7 +1,9 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import upheld
 from upheld.errors import UsageProblem
 from upheld.protocol.manifest import load
 from upheld.spec import catalogue
@@ -11,6 +13,8 @@ from upheld.spec.selection import (
     Request,
     chooser,
     chosen_rows,
+    demand_specs,
+    newer_rows,
     promised,
     rows,
     rows_of_the_mutant,
@@ -200,3 +204,68 @@ def test_an_expression_that_nobody_would_write(only: str, says: str) -> None:
     assert bool(said) == bool(says)
     assert says in said
     assert len(said) < 600
+
+
+LATER = "G2"  # whose rows came later, in the catalogue below
+ROW_LATER = "G11.envelope-survives[relay-exactly_once]"
+
+
+def later() -> catalogue.Catalogue:
+    """Return a catalogue of which G2 and a row of G11 came with version 0.2.3."""
+    guarantees = dict(FOUND.guarantees)
+    guarantees[LATER] = guarantees[LATER].model_copy(update={"since": "0.2.3"})
+    guarantees["G11"] = guarantees["G11"].model_copy(update={"rows_since": {ROW_LATER: "0.2.3"}})
+    return replace(FOUND, guarantees=guarantees)
+
+
+@pytest.mark.parametrize(
+    ("spec", "has"),
+    [(None, True), ("0.1", False), ("0.2.2", False), ("0.2.3", True), ("0.2", True), ("1.0", True)],
+)
+def test_a_pin_leaves_out_the_rows_that_came_later(spec: str | None, has: bool) -> None:
+    """A version of two parts holds all that begin with them; rows left out are named."""
+    found = later()
+    design = PLAIN.model_copy(update={"spec": spec})
+    request = Request(depth="full")
+
+    ids = chosen_rows(request, found, [design])["plain"]
+    newer = newer_rows(request, found, design)
+
+    everything = {row.id for row in promised(FOUND, PLAIN)}
+    late = {name for name in everything if name.startswith(f"{LATER}.")} | {ROW_LATER}
+    assert ids == (everything if has else everything - late)
+    assert newer == ([] if has else sorted(late))
+
+
+def test_a_file_names_no_row_that_came_later(tmp_path: Path) -> None:
+    """A design that pins an older version has not promised it."""
+    file = tmp_path / "rows"
+    file.write_text(f"plain {ROW_LATER}\n")
+    design = PLAIN.model_copy(update={"spec": "0.1"})
+
+    assert chosen_rows(Request(file=file), FOUND, [design]) == {"plain": {ROW_LATER}}
+    with pytest.raises(UsageProblem, match="names no row that one of the designs has promised"):
+        chosen_rows(Request(file=file), later(), [design])
+
+
+@pytest.mark.parametrize(
+    ("spec", "says"),
+    [
+        ("0.1", None),
+        ("0.1.0", None),
+        ("0.1.1", f"`spec` is 0.1.1, and this is upheld {upheld.__version__}; install a newer one"),
+        ("9.0", f"`spec` is 9.0, and this is upheld {upheld.__version__}; install a newer one"),
+        ("0.0", "`spec` is 0.0, and no row is as old; the first version is 0.1.0."),
+    ],
+)
+def test_a_pin_of_no_version_is_refused(spec: str, says: str | None) -> None:
+    """A version that is not there yet, or never was, is no promise."""
+    design = PLAIN.model_copy(update={"spec": spec})
+
+    if says is None:
+        demand_specs(FOUND, [PLAIN, design])
+    else:
+        with pytest.raises(UsageProblem) as refused:
+            demand_specs(FOUND, [PLAIN, design])
+        assert str(refused.value).startswith(f"{PLAIN.file}: ")
+        assert says in str(refused.value)
