@@ -44,7 +44,16 @@ LONGEST = (
 NEED_SPARK = ("unit/impl/test_spark_reference.py", "unit/impl/test_standby.py")
 HAS_SPARK = find_spec("pyspark") is not None and find_spec("pyarrow") is not None
 
-collect_ignore = [] if HAS_SPARK else [str(TESTS / name) for name in NEED_SPARK]
+NEED_SCHEMAS = (
+    "unit/generators/schemas/test_avro.py",
+    "unit/generators/schemas/test_json_schema.py",
+    "unit/generators/schemas/test_made.py",
+    "unit/registry/test_client.py",
+)
+HAS_SCHEMAS = all(map(find_spec, ("fastavro", "rstr", "httpx2", "authlib")))
+
+collect_ignore = [str(TESTS / name) for name in NEED_SPARK if not HAS_SPARK]
+collect_ignore += [str(TESTS / name) for name in NEED_SCHEMAS if not HAS_SCHEMAS]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

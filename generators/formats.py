@@ -2,33 +2,77 @@
 
 import base64
 import binascii
-import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final, NamedTuple
 
+from upheld.generators.schemas.avro import Avro
+from upheld.generators.schemas.json_schema import JsonSchema
+from upheld.generators.schemas.protobuf import Protobuf
+from upheld.generators.schemas.schema import Schema, compact
 from upheld.protocol.inputs import Input
 from upheld.reading import loaded
 
 Encode = Callable[[Any], bytes]
-Decode = Callable[[bytes], Any]
+MAGIC: Final = b"\0"  # the first byte of a value in Confluent's wire format
+_ID_BYTES: Final = 4
 
 
-def encoder(described: Input) -> Encode:
-    """Return what writes a value as bytes in the format of an input.
+class Format(NamedTuple):
+    """How values are written and read.
 
-    It raises ValueError for a value that the format cannot hold.
+    Attributes:
+        encode: Write a value; raises ValueError for a value that the format cannot hold.
+        decode: Read a value that `encode` has written.
     """
-    return _unpacked if described.format == "bytes" else compact
+
+    encode: Encode
+    decode: Callable[[bytes], Any]
 
 
-def decoder(described: Input) -> Decode:
-    """Return what reads a value that `encoder` has written."""
-    return _packed if described.format == "bytes" else loaded
+def schema_of(described: Input) -> Schema | None:
+    """Return the schema of an input, if it has one.
+
+    Raises:
+        UsageProblem: Its file is no valid schema.
+        MachineProblem: A library for it is not installed.
+    """
+    file = described.schema_file
+    if file is None:
+        return None
+    match described.format:
+        case "avro":
+            return Avro(file)
+        case "protobuf":
+            return Protobuf(file, described.message)
+    return JsonSchema(file)
 
 
-def compact(value: Any) -> bytes:
-    """Return a value as JSON without spaces."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+def format_of(described: Input, schema: Schema | None, schema_id: int | None = None) -> Format:
+    """Return how the values of an input are written.
+
+    Args:
+        described: The description.
+        schema: Its schema, as `schema_of` gives it.
+        schema_id: The id that a registry has given the schema; values begin with it then.
+    """
+    if schema is None:
+        is_bytes = described.format == "bytes"
+        return Format(_unpacked, _packed) if is_bytes else Format(compact, loaded)
+    if schema_id is None:
+        return Format(schema.encode, schema.decode)
+    return _framed(schema, MAGIC + schema_id.to_bytes(_ID_BYTES, "big") + schema.prefix)
+
+
+def _framed(schema: Schema, frame: bytes) -> Format:
+    """Return a format whose values begin with a frame."""
+
+    def encode(value: Any) -> bytes:
+        return frame + schema.encode(value)
+
+    def decode(data: bytes) -> Any:
+        return schema.decode(data.removeprefix(frame))
+
+    return Format(encode, decode)
 
 
 def _unpacked(value: Any) -> bytes:

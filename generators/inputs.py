@@ -1,4 +1,4 @@
-"""The records of an input that a user describes, by samples.
+"""The records of an input that a user describes, by samples or by a schema.
 
 Keys are drawn by Zipf's law, with the exponent that the description names, and each record lies
 where Kafka's default partitioner puts its key. Without keys, the partitions take turns. Which keys
@@ -15,12 +15,14 @@ import random
 import uuid
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
-from upheld.generators.formats import encoder
+from upheld.errors import UsageProblem
+from upheld.generators.formats import Encode, format_of, schema_of
 from upheld.generators.ledger import EPOCH_MS, WAVE_MS, Send, drawn, zipf
 from upheld.generators.placement import partition_of
-from upheld.generators.samples import Drawn, Key, numbered, source_of
+from upheld.generators.samples import Drawn, Key, Source, numbered, source_of
+from upheld.generators.schemas.made import Made
 from upheld.protocol.inputs import Input
 from upheld.protocol.json_path import JsonPath
 
@@ -28,28 +30,45 @@ MOST_OF_A_WAVE: Final = 10_000_000  # records, so that no two waves number one a
 MOST_OF_A_PARTITION: Final = 2  # records of an aborted transaction
 
 
-def made(described: Input, seed: int, *, wave: int = 0) -> tuple[Send, ...]:
+def made(
+    described: Input, seed: int, *, wave: int = 0, schema_id: int | None = None
+) -> tuple[Send, ...]:
     """Make the records of an input, in the order in which they are sent.
 
     Args:
         described: The description; its `count` is that of the records that count.
         seed: The same description and seed make the same bytes.
         wave: Above 0 for what arrives later: other records, of the same keys.
+        schema_id: The id that a registry has given the schema; needed if the description has a
+            `registry`.
 
     Raises:
-        UsageProblem: The samples cannot be used.
+        UsageProblem: The samples or the schema cannot be used.
+        MachineProblem: A library for the schema is not installed.
+        ValueError: The description has a registry, and there is no id.
     """
-    mint = _Mint(described, seed, wave)
+    if described.registry and schema_id is None:
+        raise ValueError("an input with a registry needs the id of its schema")
+    schema = schema_of(described)
+    form = format_of(described, schema, schema_id)
+    if described.sample is None:
+        assert schema is not None
+        source: Source = Made(described, schema, seed, wave)
+    else:
+        source = source_of(described, form.encode)
+    mint = _Mint(described, source, form.encode, seed, wave)
     return tuple(mint.records())
 
 
 class _Mint:
     """Makes records one after the other; keeps the clock and their number."""
 
-    def __init__(self, described: Input, seed: int, wave: int) -> None:
+    def __init__(
+        self, described: Input, source: Source, encode: Encode, seed: int, wave: int
+    ) -> None:
         self._described = described
-        self._encode = encoder(described)
-        self._source = source_of(described, self._encode)
+        self._source = source
+        self._encode = encode
         self._rng = random.Random(f"{seed}/{wave}")
         self._numbers = iter(range(wave * MOST_OF_A_WAVE, (wave + 1) * MOST_OF_A_WAVE))
         self._first = wave * MOST_OF_A_WAVE
@@ -98,12 +117,22 @@ class _Mint:
         partitions = self._described.partitions
         return Send(
             key=data,
-            value=self._encode(found.value) if found.has_value else None,
+            value=self._written(found.value) if found.has_value else None,
             headers=found.headers,
             timestamp_ms=self._begin_ms + self._elapsed_ms(number),
             partition=number % partitions if data is None else partition_of(data, partitions),
             transaction=transaction,
         )
+
+    def _written(self, value: Any) -> bytes:
+        """Return a value as bytes; another key or id may be more than its format can hold."""
+        try:
+            return self._encode(value)
+        except ValueError as error:
+            raise UsageProblem(
+                f"A value for {self._described.topic}, with another key or id in its place, cannot "
+                f"be written as {self._described.format}: {error}."
+            ) from None
 
     def _elapsed_ms(self, number: int) -> int:
         return int((number - self._first) * 1_000 / self._described.rate)

@@ -124,6 +124,7 @@ def source_of(described: Input, encode: Encode) -> Source:
     Raises:
         UsageProblem: The file of samples cannot be used.
     """
+    assert described.sample is not None
     samples = read(described.sample, described.lines)
     _demand_encoded(described, samples, encode)
     if described.unique is not None:

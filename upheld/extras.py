@@ -14,6 +14,7 @@ MODULES: Final[dict[str, tuple[str, ...]]] = {
     "redis": ("redis",),
     "container": ("docker", "testcontainers"),
     "clock": ("lief", "libfaketime"),
+    "schemas": ("fastavro", "jsonschema", "rstr"),
     "spark": ("pyspark", "pandas", "pyarrow", "grpc", "ptars"),
 }
 

@@ -140,7 +140,7 @@ COMMANDS = {
     "sample": Command(
         "sampling:print_records",
         options.sample_options,
-        "Print the records that are made of your samples, without a broker.",
+        "Print the records that are made of your samples or of your schema, without a broker.",
     ),
     "broker": Command(
         "broker:run_broker",

@@ -471,8 +471,25 @@ def broker_options(to: argparse.ArgumentParser) -> None:
 
 def sample_options(to: argparse.ArgumentParser) -> None:
     """Add the options of `sample`, which are the fields of an input."""
-    to.add_argument("file", metavar="FILE", type=place, help="samples: a file of JSON lines")
-    add_one_of(to, "--format", FORMATS, "how values are written (default: json)", "json")
+    to.add_argument(
+        "file",
+        metavar="FILE",
+        type=place,
+        help="samples: a file of JSON lines; or a schema, whose name ends with "
+        ".json (JSON Schema), .avsc (Avro), .proto, .desc, .binpb or .pb (Protobuf)",
+    )
+    to.add_argument(
+        "--schema",
+        metavar="SCHEMA",
+        type=place,
+        help="the schema by which values of samples are written (default: none)",
+    )
+    add_one_of(
+        to, "--format", FORMATS, "how values are written (default: json, or that of the schema)"
+    )
+    to.add_argument(
+        "--message", metavar="NAME", help="the message of a Protobuf schema (default: its first)"
+    )
     add_one_of(
         to,
         "--lines",
@@ -489,7 +506,7 @@ def sample_options(to: argparse.ArgumentParser) -> None:
         "--keys",
         metavar="N",
         type=whole(MOST_KEYS),
-        help="how many keys there are (default: those of the samples)",
+        help="how many keys there are (default: those of the samples, or 64 of a schema)",
     )
     to.add_argument(
         "--skew",

@@ -1,7 +1,8 @@
 """The description of an input: where its records come from, and their spread.
 
-Records are drawn from samples, a file of JSON lines. Every mistake that a user can make in a
-description is found here, before a broker is started. One sentence names the field.
+Records come from samples, a file of JSON lines, or are made from a schema. Every mistake that a
+user can make in a description is found here, before a broker is started. One sentence names the
+field.
 """
 
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self, get_args
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -23,7 +25,7 @@ from upheld.protocol.json_path import JsonPath
 from upheld.reading import is_file
 from upheld.text import sentence
 
-Format = Literal["json", "bytes"]
+Format = Literal["json", "bytes", "avro", "protobuf", "json-schema"]
 Lines = Literal["values", "records"]
 FORMATS: Final[tuple[str, ...]] = get_args(Format)
 LINES: Final[tuple[str, ...]] = get_args(Lines)
@@ -46,6 +48,13 @@ def _format(given: object) -> object:
     return given
 
 
+def _registry(given: bool | str) -> bool | str:
+    """Refuse a registry that is no address."""
+    if isinstance(given, str) and not given.startswith(("http://", "https://")):
+        raise ValueError("a registry is true, for a built-in one, or an address with http")
+    return given
+
+
 Place = Annotated[JsonPath, BeforeValidator(_path)]
 
 
@@ -55,20 +64,30 @@ class Input(BaseModel):
     The same description and seed make the same bytes in any process.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
     topic: str = Field(min_length=1, max_length=249, pattern=r"^[A-Za-z0-9._-]+$")
     partitions: int = Field(default=4, ge=1, le=MOST_PARTITIONS, strict=True)
     format: Annotated[Format, BeforeValidator(_format)] = Field(
         default="json", description="how a value is written as bytes"
     )
-    sample: Path = Field(description="a file of JSON lines, from which records are drawn")
+    sample: Path | None = Field(
+        default=None, description="a file of JSON lines, from which records are drawn"
+    )
     lines: Lines | None = Field(
         default=None,
         description=(
             "what a line of the sample is: a value, or a record with key, value and headers; else "
             "lines are records if the first one is an object of key and value, perhaps with headers"
         ),
+    )
+    schema_file: Path | None = Field(
+        default=None,
+        alias="schema",
+        description="a JSON Schema, an Avro schema, a .proto file or a descriptor set",
+    )
+    message: str | None = Field(
+        default=None, min_length=1, description="the message of a Protobuf schema; else its first"
     )
     key: Place | None = Field(
         default=None,
@@ -79,7 +98,7 @@ class Input(BaseModel):
         ge=1,
         le=MOST_KEYS,
         strict=True,
-        description="how many keys there are; those of the sample by default",
+        description="how many keys there are; else those of the sample, or 64 of a schema",
     )
     skew: float = Field(
         default=1.1,
@@ -102,6 +121,10 @@ class Input(BaseModel):
         strict=True,
         description="how many transactions in between come to nothing; their records come on top",
     )
+    registry: Annotated[bool | str, AfterValidator(_registry)] = Field(
+        default=False,
+        description="values begin as Confluent's wire format does: true, or a registry's address",
+    )
 
     @model_validator(mode="after")
     def _demand_sense(self) -> Self:
@@ -112,10 +135,26 @@ class Input(BaseModel):
         return self
 
     def _contradictions(self) -> tuple[tuple[bool, str], ...]:
+        is_sampled = self.sample is not None
+        has_schema = self.schema_file is not None
+        needs_schema = self.format in {"avro", "protobuf", "json-schema"}
         is_bytes = self.format == "bytes"
         return (
+            (not (is_sampled or has_schema), "it needs a `sample` or a `schema`"),
+            (needs_schema and not has_schema, f"the format {self.format} needs a `schema`"),
+            (is_bytes and not is_sampled, "the format bytes needs a `sample`"),
+            (is_bytes and has_schema, "the format bytes has no `schema`"),
             (is_bytes and self.key is not None, "the format bytes has no field for `key`"),
             (is_bytes and self.unique is not None, "the format bytes has no field for `unique`"),
+            (
+                bool(self.registry) and not needs_schema,
+                f"the format {self.format} has no `registry`; avro, protobuf and json-schema have",
+            ),
+            (
+                self.message is not None and self.format != "protobuf",
+                "`message` is for the format protobuf alone",
+            ),
+            (self.lines is not None and not is_sampled, "`lines` is for a `sample` alone"),
             (
                 self.key is not None and self.key == self.unique,
                 "`key` and `unique` are one field; a key of each record has no second record",
@@ -142,10 +181,14 @@ def described(table: Mapping[str, Any], *, where: str, folder: Path) -> Input:
         found = Input.model_validate(dict(table))
     except ValidationError as error:
         raise UsageProblem(f"{where}: {_first(error)}") from None
-    file = folder / found.sample
-    if not is_file(file):
-        raise UsageProblem(f"{where}: `sample` is {file}, and there is no such file.")
-    return found.model_copy(update={"sample": file})
+    files = {"sample": found.sample, "schema_file": found.schema_file}
+    placed = {name: folder / file for name, file in files.items() if file is not None}
+    for name, file in placed.items():
+        if not is_file(file):
+            raise UsageProblem(
+                f"{where}: `{name.removesuffix('_file')}` is {file}, and there is no such file."
+            )
+    return found.model_copy(update=placed)
 
 
 def _first(error: ValidationError) -> str:
@@ -159,7 +202,7 @@ def _first(error: ValidationError) -> str:
         case "missing":
             return f"the field `{field}` is missing."
         case "extra_forbidden":
-            known = [*Input.model_fields]
+            known = [each.alias or name for name, each in Input.model_fields.items()]
             guess = did_you_mean(field, known)
             return f"`{field}` is not a field of an input; known are {', '.join(known)}.{guess}"
     if not field:

@@ -1,12 +1,15 @@
 """`upheld sample` prints records as lines of JSON, without a broker."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from described import ORDERS, written
+from schema_files import FILES, schema_file, text_file
 
+from upheld import extras
 from upheld.cli import main
 
 
@@ -56,3 +59,54 @@ def test_a_mistake_ends_with_4(tmp_path: Path, capsys: pytest.CaptureFixture[str
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err == f"upheld: {file}, line 1: it has no $.acount, which `key` names.\n"
+
+
+@pytest.mark.parametrize("form", ["protobuf"] if extras.lack("schemas") else FILES)
+def test_a_schema_is_known_by_its_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str
+) -> None:
+    """Its values are shown as JSON, whatever their bytes are."""
+    file = str(schema_file(tmp_path, form))
+    records = printed(capsys, file, "--key", "$.account", "--unique", "$.id", "--count", "4")
+
+    assert len({record["value"]["id"] for record in records}) == 4
+    assert all(record["key"] == record["value"]["account"] for record in records)
+
+
+def test_a_sample_is_written_by_a_schema(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The value is what Protobuf has kept; another message refuses it."""
+    file = str(written(tmp_path, [{"id": "o-1", "cents": 3}]))
+    schema = str(schema_file(tmp_path, "protobuf"))
+
+    (record,) = printed(capsys, file, "--schema", schema, "--count", "1")
+    assert record["value"] == {"id": "o-1", "cents": "3"}
+
+    (line,) = printed(capsys, file, "--schema", schema, "--message", "Order", "--count", "1")
+    assert line == record
+    assert main(["sample", file, "--schema", schema, "--message", "Line"]) == 4
+    assert "line 1: its value cannot be written as protobuf" in capsys.readouterr().err
+
+
+def test_lines_in_a_file_of_json_are_samples(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two values are no schema, and neither is a list."""
+    for text in ('{"a": 1}\n{"a": 1}\n', "[1]"):
+        file = text_file(tmp_path, "orders.json", text)
+        value = printed(capsys, str(file), "--count", "1")[0]["value"]
+        assert value in ({"a": 1}, [1])
+
+
+def test_without_the_extra_its_name_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The machine lacks something: exit code 3."""
+    monkeypatch.setitem(sys.modules, "fastavro", None)
+
+    assert main(["sample", str(schema_file(tmp_path, "avro"))]) == 3
+    assert capsys.readouterr().err == (
+        "upheld: An Avro schema cannot be used: the Python module fastavro is not installed "
+        "(`pip install 'upheld[schemas]'` brings it).\n"
+    )

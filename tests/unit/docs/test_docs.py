@@ -76,7 +76,7 @@ def test_every_option_that_is_written_exists(document: Path) -> None:
         option
         for code in code_in(document)
         for line in code.splitlines()
-        if not re.search(r"\b(pip|docker|tox|pytest|git|spark-submit|spark-class)\b", line)
+        if not re.search(r"\b(pip|docker|tox|pytest|git|protoc|spark-submit|spark-class)\b", line)
         for option in OPTION.findall(line)
     }
 

@@ -1,0 +1,1 @@
+"""Schemas that values of an input are made from, and written by."""
