@@ -8,6 +8,8 @@ from functools import partial
 
 from pytest_bdd import given, parsers, when
 
+from upheld.generators.inputs import facts as input_facts
+from upheld.generators.inputs import made
 from upheld.generators.ledger import FLAWS, Send, ledger, unreadable
 from upheld.generators.pulse import facts as signal_facts
 from upheld.generators.pulse import names, signals
@@ -16,15 +18,17 @@ from upheld.generators.visits import facts as visit_facts
 from upheld.generators.visits import visits
 from upheld.history.marks import Happening
 from upheld.programs import Program
+from upheld.protocol.inputs import Input
 from upheld.steps.joins import write
 from upheld.steps.parameters import TYPES
 from upheld.steps.scene import RELAY, Scene
-from upheld.trial.application import Application
+from upheld.trial.application import Application, Wave
 from upheld.verdicts import HarnessError
 
 NAMES = "names"
 RECORDS = "records"
 SECOND_INPUT = "its second input"
+ABORTED = 4  # transactions in a wave of an application's own input
 
 
 @given(
@@ -75,7 +79,13 @@ def _feed(scene: Scene, application: Application, count: int, kind: str, keys: i
         raise HarnessError(f"{program.name} reads no {kind}")
     seed = scene.trial.seed
     partitions = application.inputs[application.reads]
-    if program.merged:
+    if subject := scene.trial.manifest.application:
+        (described,) = subject.input.values()
+        wave = _sampled(described, seed, count, keys, partitions)
+        if kind.startswith("aborted"):
+            wave = partial(_doomed, wave)
+        scene.trial.workload.feed(application, wave, input_facts)
+    elif program.merged:
         generator = names if kind == NAMES else signals
         said = partial(generator, seed, count=count, robots=keys, partitions=partitions)
         scene.trial.workload.feed(application, said, signal_facts)
@@ -96,6 +106,23 @@ def _feed(scene: Scene, application: Application, count: int, kind: str, keys: i
             flawed=scene.deployment.has_unreadable_records,
         )
         scene.trial.workload.feed(application, entries)
+
+
+def _sampled(described: Input, seed: int, count: int, keys: int, partitions: int) -> Wave:
+    """Return what makes the waves of an application's own input."""
+    size: dict[str, int] = {
+        "count": count,
+        "partitions": partitions,
+        "aborted_transactions": ABORTED,
+    }
+    if described.key:
+        size["keys"] = keys
+    return partial(made, described.model_copy(update=size), seed)
+
+
+def _doomed(make: Wave, *, wave: int) -> list[Send]:
+    """Make a wave of which nothing comes: all of it is one transaction that is aborted."""
+    return [send._replace(transaction=0) for send in make(wave=wave)]
 
 
 def _kinds(program: Program) -> tuple[str, ...]:

@@ -170,7 +170,9 @@ class StubTrial(Stub):
     now_ms: int
 
     def __init__(self, log: Log, tags: frozenset[str]) -> None:
-        manifest = Stub(log, "manifest", capabilities=CAPABILITIES, name="x", atomic="batch")
+        manifest = Stub(
+            log, "manifest", capabilities=CAPABILITIES, name="x", atomic="batch", application=None
+        )
         super().__init__(
             log, "trial", applications={}, seed=7, now_ms=0, manifest=manifest, tags=tags
         )

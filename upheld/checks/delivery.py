@@ -247,6 +247,7 @@ def fold(history: History, application: str) -> list[Anomaly]:
     partition come by several ways, so that each key has a prefix of its own.
     """
     view = view_of(history, application)
+    view.demand_sources()
     committed = [c for c in history.of(Committed) if c.application == application and c.down][-1]
     may_lead = not view.exactly_once or history.begun.atomic == "shard"
     found = list(view.foreign)

@@ -4,7 +4,7 @@ from upheld.checks.needs import Need
 from upheld.checks.registry import OUTPUTS, check
 from upheld.checks.view import View, show, text, view_of
 from upheld.history import History
-from upheld.history.events import Application, Instance, Kept, Names, Record
+from upheld.history.events import Answered, Application, Instance, Kept, Names, Record
 from upheld.programs import Unreadable
 from upheld.protocol.limits import Limit
 from upheld.protocol.names import has_id_of, is_drawn
@@ -122,7 +122,8 @@ def footprint(history: History, application: str, *, topics: int, partitions: in
 
 def _made(history: History) -> set[str]:
     """Return the topics that the harness made for the scenario's applications."""
-    return {t for a in history.of(Application) for t in a.topics.values()}
+    made = {t for a in history.of(Application) for t in a.topics.values()}
+    return made | {t for answer in history.of(Answered) for t in answer.topics}
 
 
 @check(

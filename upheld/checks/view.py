@@ -29,8 +29,9 @@ from upheld.programs import (
     States,
     Unreadable,
     Value,
+    itself,
 )
-from upheld.verdicts import Anomaly
+from upheld.verdicts import Anomaly, NotOffered
 
 Derived = TypeVar("Derived")
 # The address of a value that a key may show -> the indexes of its states that have it.
@@ -77,8 +78,26 @@ class View:
     def __init__(self, history: History, application: str, stage: Program | None = None) -> None:
         self.history = history
         self.application: Application = history.application(application)
-        self.program: Program = stage or PROGRAMS[self.application.program]
+        self.program: Program = stage or self._program()
         self._placed: dict[bytes, Places] = {}
+
+    def _program(self) -> Program:
+        if self.application.contract:
+            return itself.program_of(self.history, self.application)
+        return PROGRAMS[self.application.program]
+
+    def demand_sources(self) -> None:
+        """Demand that the input of each state is known.
+
+        Raises:
+            NotOffered: The application is its own oracle, and its outputs do not show it.
+        """
+        contract = self.application.contract
+        if contract and not itself.Itself(self.history, self.application.name, contract).is_traced:
+            raise NotOffered(
+                "its keys have more or fewer outputs than inputs, so that nobody can say which "
+                "outputs a committed offset covers"
+            )
 
     @cached_property
     def exactly_once(self) -> bool:

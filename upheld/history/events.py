@@ -140,6 +140,18 @@ class Begun(Event):
     )
 
 
+class Contract(BaseModel):
+    """The contract of an application without a model, and what of an output counts."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    reads: str
+    writes: str
+    format: Literal["json", "bytes"]
+    ignore: tuple[str, ...] = ()
+
+
 class Application(Event):
     """One application of the scenario: program, mode, topics by role, parameters."""
 
@@ -151,6 +163,9 @@ class Application(Event):
     topics: dict[str, str]
     parameters: dict[str, int | str]
     transaction_timeout_ms: int
+    contract: Contract | None = Field(
+        default=None, description="in place of the program's; None where a program is judged"
+    )
 
 
 class Record(NamedTuple):
@@ -575,6 +590,26 @@ class Ended(Event):
         return self.model_dump_json(exclude={"digest"})
 
 
+class Answered(Event):
+    """The answer of an application without a model, from a run without a fault.
+
+    The outputs are the records of the topic that stand before it in the history.
+    """
+
+    kind: Literal["answered"] = "answered"
+    at_ms: int
+    application: str
+    inputs: str = Field(description="the digest of the visible input records")
+    outputs: str = Field(description="the topic of the outputs; a run has a topic of its own")
+    topics: tuple[str, ...] = Field(description="that were made for the run")
+    unstable: tuple[str, ...] = Field(
+        default=(), description="fields that differ between two runs on one input"
+    )
+    is_ordered: bool = Field(
+        default=True, description="whether two runs give as many outputs of each key"
+    )
+
+
 AnyEvent = Annotated[
     Begun
     | Application
@@ -597,6 +632,7 @@ AnyEvent = Annotated[
     | Kept
     | Ends
     | Names
+    | Answered
     | Claim
     | Ended,
     Field(discriminator="kind"),

@@ -5,7 +5,7 @@ If only a running design shows a lack, such as a request that it never sends, th
 it.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,6 +14,7 @@ from upheld.judging.claims import Claim
 from upheld.protocol.capabilities import Capability
 from upheld.protocol.limits import Limit
 from upheld.protocol.manifest import Manifest
+from upheld.protocol.subject import SETTINGS, Subject
 from upheld.spec.gherkin import ON_A_CLUSTER, THROUGH_PROXY, Row, Scenario, Step
 from upheld.verdicts import Cannot, MachineLacks, NotOffered
 
@@ -118,6 +119,35 @@ TAKEN: Final = (
         mode="at_least_once",  # in the other mode the transactional ids show it
     ),
 )
+# The sentences that speak of what only a shipped program has.
+OF_PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = {
+    "its records are those of its samples": (
+        "{count:d} republished records over {keys:d} keys are in {place:Place}",
+        "{count:d} rehomed records over {keys:d} keys are in {place:Place}",
+        "some records of its input cannot be read",
+        "one partition of its input stays empty",
+        "a record {flaw:Flaw} arrives in {place:Place}",
+        "{count:d} records of one key arrive {duration:Duration} apart",
+        "a single record arrives",
+        "no entry is applied to some of its accounts only",
+        "every output carries the id, timestamp, headers and positions of its input",
+    ),
+    "it has no relay before it, and no second one beside it": (
+        "a relay in mode {mode:Mode} feeds it",
+        "a second application runs the same program in mode {mode:Mode}",
+    ),
+    "no run without a fault answers for such an input": (
+        "its input topic is recreated",
+        "its input gets twice as many partitions",
+        "retention deletes half of its unread input",
+    ),
+    "it is started as it is deployed": ("the application starts with no mode set",),
+    "its commits are not told from those of its engine": (
+        "no more transactions end than commit intervals begin",
+    ),
+    "its outputs are no compacted table": ("the log cleaner leaves less than half of its table",),
+}
+TRANSACTION_TIMEOUT: Final = "transaction timeout"
 SECURED: Final = "what a secured connection carries cannot be read, and no request on it can be met"
 KILLS_THE_BROKER: Final = "the broker restarts after a crash with a transaction open"
 
@@ -155,6 +185,21 @@ def lacking(row: Row, design: Manifest) -> Iterator[str]:
     for kind in _settings(row, STORE):
         if kind not in design.capabilities:
             yield f"{design.name} keeps no state in {kind} (capability {kind})"
+    if design.application:
+        yield from _beyond(row, design.name, design.application)
+
+
+def _beyond(row: Row, name: str, subject: Subject) -> Iterator[str]:
+    """Go through the reasons why an application without an adapter cannot be judged on a row."""
+    for reason, templates in OF_PROGRAMS.items():
+        if any(fits(template, step.text) for step in row.steps for template in templates):
+            yield f"{name} is judged as it is: {reason}"
+    told = set(subject.placeholders())
+    for setting, placeholder in SETTINGS.items():
+        if setting == TRANSACTION_TIMEOUT and row.mode != "exactly_once":
+            continue  # there are no transactions
+        if any(_settings(row, setting)) and placeholder not in told:
+            yield f"{name} is not told its {setting}: design.toml has no {{{placeholder}}}"
 
 
 def not_installed(row: Row) -> Iterator[str]:

@@ -24,10 +24,11 @@ import upheld
 from upheld.commands import PYTHON
 from upheld.errors import UsageProblem
 from upheld.guesses import did_you_mean
-from upheld.protocol import waivers
+from upheld.protocol import subject, waivers
 from upheld.protocol.capabilities import Capability
 from upheld.protocol.limits import Limit
 from upheld.protocol.messages import Mode, OffsetsMean
+from upheld.protocol.subject import STANDS_FOR, Subject
 from upheld.protocol.waivers import Waiver
 from upheld.reading import exists, is_file, is_folder, read_toml
 from upheld.text import sentence
@@ -55,6 +56,10 @@ MOST_CHARS: Final = 100  # of a name or a version: they are parts of the names o
 MOST_BYTES: Final = 100_000
 MOST_BYTES_IN_ALL: Final = 1_000_000
 _SHOWN_CHARS: Final = 100  # of a value that is refused
+HIDDEN: Final = ("folder", "application")  # fields of a manifest that no file has
+OF_ADAPTERS: Final = ("command", "programs", "local_state")
+ALONE: Final = (Capability.SCALE,)  # what an application can offer without an adapter
+BRIDGE: Final = "upheld.bridge"  # the adapter of an application that has none
 Item = TypeVar("Item")
 
 
@@ -209,6 +214,9 @@ class Manifest(BaseModel):
     known_failures: dict[str, Waiver] = Field(
         default={}, description="id of a scenario or a row -> its waiver"
     )
+    application: Subject | None = Field(
+        default=None, description="an application without an adapter, from its own tables"
+    )
     sin: ExpectedViolation | None = Field(default=None, validation_alias=AliasChoices(*MUTANT_KEYS))
     twin: Twin | None = None
 
@@ -245,18 +253,13 @@ def load(spec: str) -> Manifest:
     """
     file = _find(spec)
     fields = _fields(file)
-    if "folder" in fields:
-        raise UsageProblem(f"{file}: `folder` is not a field of a design; remove it.")
-    named = fields.get("known_failures")
-    if isinstance(named, str):
-        names = file.parent / named
-        fields["known_failures"] = waivers.read(
-            names, called=f"{file}: `known_failures` names {names}, which"
-        )
-    elif "known_failures" in fields:
-        raise UsageProblem(
-            f"{file}: `known_failures` is the name of a file of lines “id, reason, link”."
-        )
+    for name in HIDDEN:
+        if name in fields:
+            raise UsageProblem(f"{file}: `{name}` is not a field of a design; remove it.")
+    if "process" in fields:
+        fields = _with_a_bridge(file, fields)
+    if "known_failures" in fields:
+        fields["known_failures"] = _known_failures(file, fields["known_failures"])
     for name in ("command", "prepare"):
         command = fields.get(name)
         if isinstance(command, list):
@@ -266,12 +269,59 @@ def load(spec: str) -> Manifest:
     except ValidationError as error:
         raise UsageProblem(f"{file}: {sentence(_first(error))}") from None
     waivers.demand_comparable(manifest.known_failures, manifest.version, called=str(file))
-    for field, command in (("command", manifest.command), ("prepare", manifest.prepare)):
-        if command:
-            _demand_size(manifest, field, command)
-            if field == "prepare" or not manifest.is_built:
-                demand_program(manifest, field, command)
+    for field, command in _commands(manifest):
+        _demand_size(manifest, field, command)
+        if field == "prepare" or not manifest.is_built:
+            demand_program(manifest, field, command)
     return manifest
+
+
+def _commands(manifest: Manifest) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Go through the commands of a design, each with its field."""
+    yield "command", manifest.command
+    if manifest.prepare:
+        yield "prepare", manifest.prepare
+    for name, process in manifest.application.process.items() if manifest.application else ():
+        filled = (str(_filled(argument, manifest.folder)) for argument in process.command)
+        yield f"process.{name}.command", tuple(filled)
+
+
+def _with_a_bridge(file: Path, fields: dict[str, object]) -> dict[str, object]:
+    """Return the fields of an application without an adapter, which a bridge answers for.
+
+    Raises:
+        UsageProblem: A table breaks a rule, or a field belongs to a design with an adapter.
+    """
+    for name in OF_ADAPTERS:
+        if name in fields:
+            raise UsageProblem(
+                f"{file}: `{name}` is a field of a design with an adapter, and the tables of an "
+                "application without one are here too; remove one of them."
+            )
+    for name in _texts(fields.get("capabilities")):
+        if name not in ALONE:
+            raise UsageProblem(
+                f"{file}: `capabilities` names {name}, which an application cannot offer without "
+                f"an adapter; it can offer {', '.join(ALONE)}."
+            )
+    read = subject.read(file, {name: fields.pop(name) for name in subject.FIELDS if name in fields})
+    used = set(read.placeholders())
+    cannot = fields.get("cannot", [])
+    if isinstance(cannot, list) and "transaction_timeout_ms" not in used:
+        cannot = [*cannot, Limit.TRANSACTION_TIMEOUT]
+    programs = STANDS_FOR[read.shape]
+    return fields | {
+        "application": read,
+        "command": [PYTHON, "-m", BRIDGE, str(file), *programs],
+        "programs": programs,
+        "cannot": cannot,
+        "local_state": "state_dir" in used,
+    }
+
+
+def _texts(value: object) -> list[str]:
+    """Return the texts of a list; what is none is refused elsewhere."""
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
 
 
 def shipped() -> list[str]:
@@ -336,7 +386,7 @@ def _first(error: ValidationError) -> str:
         case "extra_forbidden":
             table, _, inner = field.partition(".")
             model = TABLES.get(table, Manifest) if inner else Manifest
-            known = [name for name in (*model.model_fields, "extends") if name != "folder"]
+            known = [name for name in (*model.model_fields, "extends") if name not in HIDDEN]
             guess = did_you_mean(inner or field, known)
             return f"`{field}` is not a field of a design; known are {', '.join(known)}.{guess}"
         case _:
@@ -365,6 +415,16 @@ def _literals(annotation: object) -> Iterator[str]:
     else:
         for inner in get_args(annotation):
             yield from _literals(inner)
+
+
+def _known_failures(manifest_file: Path, name: object) -> dict[str, Waiver]:
+    """Read the file of waivers that a manifest names."""
+    if not isinstance(name, str):
+        raise UsageProblem(
+            f"{manifest_file}: `known_failures` is the name of a file of lines “id, reason, link”."
+        )
+    file = manifest_file.parent / name
+    return waivers.read(file, called=f"{manifest_file}: `known_failures` names {file}, which")
 
 
 def _demand_size(manifest: Manifest, field: str, command: Sequence[str]) -> None:

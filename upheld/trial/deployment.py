@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from upheld.history import events
-from upheld.programs import DEAD_LETTERS, PROGRAMS, Program
+from upheld.programs import DEAD_LETTERS, PROGRAMS, Program, itself
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import Mode
 from upheld.stores import STORES, Store
@@ -14,6 +14,7 @@ from upheld.trial.rig import Rig
 from upheld.verdicts import NotOffered
 
 TRANSACTION_TIMEOUT_MS = 3_000
+PROMPT_MS = 2_000  # an output is visible that long after its commit interval
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,8 @@ class Deployments:
         Raises:
             NotOffered: The design keeps no state in the kind of store that is declared.
         """
-        program = PROGRAMS[declaration.program]
+        contract = self._contract()
+        program = itself.program(contract) if contract else PROGRAMS[declaration.program]
         name = declaration.name or declaration.program
         identity = f"{self.application_id}-{name}"
         roles = [*program.topics, *([DEAD_LETTERS] if declaration.has_dead_letters else [])]
@@ -81,10 +83,13 @@ class Deployments:
             program=declaration.program,
             mode=declaration.mode,
             topics=topics,
-            parameters={**program.parameters, **declaration.parameters},
+            parameters={**program.parameters, **self._interval(), **declaration.parameters},
             transaction_timeout_ms=self._timeout_ms(declaration),
+            contract=contract,
         )
         self.recorder.history.add(event)
+        if contract:
+            program = itself.program_of(self.recorder.history, event)
         directory = self.rig.run.scratch / identity
         store = self._open_store(event, directory)
         inputs = {topics[role]: declaration.partitions for role in program.inputs}
@@ -101,6 +106,28 @@ class Deployments:
         return Deployment(
             name, program, event, outputs, inputs, directory, store, rolls=declaration.rolls
         )
+
+    def _contract(self) -> events.Contract | None:
+        """Return what an application without an adapter promises."""
+        subject = self.manifest.application
+        if subject is None:
+            return None
+        (output,) = subject.output.values()
+        return events.Contract(
+            name=self.manifest.name,
+            reads=subject.role_in,
+            writes=subject.role_out,
+            format=output.format,
+            ignore=output.ignore,
+        )
+
+    def _interval(self) -> dict[str, int]:
+        """Return the commit interval that goes with the time in which outputs are visible."""
+        subject = self.manifest.application
+        if subject is None:
+            return {}
+        (output,) = subject.output.values()
+        return {"commit_interval_ms": output.visible_within_ms - PROMPT_MS}
 
     def _timeout_ms(self, declaration: Declaration) -> int:
         """Return the transaction timeout of an application.

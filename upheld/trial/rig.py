@@ -8,9 +8,11 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from upheld.brokers import Broker
 from upheld.brokers.cluster import open_cluster
+from upheld.history.events import Record
 from upheld.injectors.disk.watcher import Disk
 from upheld.injectors.proxy.proxy import Proxy
 from upheld.judging.prerequisites import SECURED
@@ -32,6 +34,24 @@ SESSION_TIMEOUT_MS = 2_000
 ABORT_CHECK_MS = 500
 
 
+class Question(NamedTuple):
+    """An input, and who is asked what comes of it."""
+
+    design: str
+    mode: str
+    partitions: int
+    inputs: str  # the digest of its visible records
+
+
+class Given(NamedTuple):
+    """The outputs of an input in a run without a fault."""
+
+    topic: str
+    outputs: tuple[Record, ...]
+    unstable: tuple[str, ...]
+    is_ordered: bool
+
+
 @dataclass
 class Rig:
     """The broker of a run and the harness's own clients on it, with what they need."""
@@ -51,6 +71,8 @@ class Rig:
     disk: Disk | None = None  # where designs are watched
     # (design, program) -> what its starts were seen to read
     known_reads: dict[tuple[str, str], KnownReads] = field(default_factory=dict)
+    # What applications without a model gave for an input, so that no input is asked twice.
+    answers: dict[Question, Given] = field(default_factory=dict)
     # Design -> the longest that a start of it took, from its process to `ready`.
     starts_s: dict[str, float] = field(default_factory=dict)
     cluster: "Rig | None" = None  # the same on three brokers, while rows want them

@@ -26,6 +26,7 @@ from upheld.trial.deployment import Declaration, Deployments
 from upheld.trial.ending import Ending
 from upheld.trial.instances import Instances
 from upheld.trial.monitor import Monitor
+from upheld.trial.oracle import Oracle
 from upheld.trial.probes import Probes, waits_ms
 from upheld.trial.recorder import Recorder
 from upheld.trial.rig import Rig
@@ -80,7 +81,8 @@ class Trial:
         self.recorder = Recorder(self.history, rig.time_scale)
         self.mark = self.recorder.mark
         self.deployments = Deployments(self.recorder, rig, manifest, self.application_id)
-        self.workload = Workload(self.recorder, rig, manifest)
+        oracle = Oracle(self.recorder, rig, manifest)
+        self.workload = Workload(self.recorder, rig, manifest, oracle)
         self.probes = Probes(self.recorder, rig.reading, manifest)
         self.instances = Instances(self.recorder, rig, manifest, self.probes)
         self.monitor = Monitor(self.recorder, self.probes, self.instances)

@@ -18,6 +18,7 @@ from upheld.kafka.reader import recorded
 from upheld.protocol.manifest import Manifest
 from upheld.threads import Heard
 from upheld.trial.application import Application, Count, Wave
+from upheld.trial.oracle import Oracle
 from upheld.trial.recorder import Recorder
 from upheld.trial.rig import Rig
 from upheld.verdicts import HarnessError, MarkMissed
@@ -30,6 +31,7 @@ class Workload:
     recorder: Recorder
     rig: Rig
     manifest: Manifest
+    oracle: Oracle
 
     def feed(self, application: Application, wave: Wave, count: Count = facts) -> None:
         """Write the next wave of a workload, and record it as the log has it."""
@@ -108,6 +110,7 @@ class Workload:
                 at_ms=self.recorder.now_ms, application=application.name, records=dict(state.read)
             )
         )
+        self.oracle.ask(application)
 
     def mark_unread(self, application: Application) -> None:
         """Mark how many offsets of the input the last stop left for later.

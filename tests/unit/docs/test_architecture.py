@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 ARROW = re.compile(r"^ +(?P<above>[\w& ]+) --> (?P<below>[\w& ]+)$", re.MULTILINE)
 PLACE = re.compile(r"`((?:upheld|features|steps|generators|impl|tools)/[\w./]*)`")
-OUTSIDE = {"impl", "adapter"}  # designs, and the module that they copy
+OUTSIDE = {"impl", "adapter", "bridge"}  # designs, what they copy, and what stands for one
 
 
 def layers() -> list[set[str]]:

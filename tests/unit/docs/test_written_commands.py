@@ -141,7 +141,11 @@ def test_every_variable_that_is_written_is_read() -> None:
 
 def test_the_example_of_a_manifest_is_one(tmp_path: Path) -> None:
     """It is read with all settings on, and has each setting of a design."""
-    examples = [fence.text for _, fence in blocks("toml") if "\ncommand = " in fence.text]
+    examples = [
+        fence.text
+        for _, fence in blocks("toml")
+        if "\ncommand = " in fence.text and "[process." not in fence.text
+    ]
     assert examples
     for number, example in enumerate(examples):
         folder = tmp_path / str(number)
@@ -154,8 +158,21 @@ def test_the_example_of_a_manifest_is_one(tmp_path: Path) -> None:
         load(str(folder))
         written = set(re.findall(r"^(\w+) = ", text, re.MULTILINE))
 
-        assert written == {*Manifest.model_fields, "extends"} - {"folder", "sin", "twin"}
+        assert written == {*Manifest.model_fields, "extends"} - {
+            "application",
+            "folder",
+            "sin",
+            "twin",
+        }
         assert set(INHERITED) <= written
+
+
+def test_the_example_of_an_application_is_the_one_that_ships() -> None:
+    """A reader copies what was judged."""
+    (example,) = [fence.text for _, fence in blocks("toml") if "[process." in fence.text]
+    shipped = (ROOT / "examples" / "orders" / "design.toml").read_text()
+
+    assert shipped.splitlines()[1:] == example.splitlines()
 
 
 def test_every_link_leads_somewhere() -> None:

@@ -2,11 +2,13 @@
 
 import sys
 from itertools import chain
+from pathlib import Path
 
 import pytest
 
 from upheld.judging.prerequisites import (
     KILLS_THE_BROKER,
+    OF_PROGRAMS,
     OFFERS,
     PROTOCOL,
     SETS_THE_CLOCK,
@@ -48,7 +50,10 @@ def saying(sentence: str) -> Row:
 def test_each_template_is_said() -> None:
     """A sentence that is worded anew would leave its need unknown."""
     sentences = {step.text for row in ROWS.values() for step in row.steps}
-    templates = chain.from_iterable(each.templates for each in (*OFFERS, *TAKEN))
+    templates = chain(
+        chain.from_iterable(each.templates for each in (*OFFERS, *TAKEN)),
+        chain.from_iterable(OF_PROGRAMS.values()),
+    )
 
     assert [t for t in templates if not any(fits(t, said) for said in sentences)] == []
     assert {KILLS_THE_BROKER, SETS_THE_CLOCK} <= sentences
@@ -164,3 +169,23 @@ def test_a_transactional_id_shows_what_no_static_member_does() -> None:
 
     assert list(limited(ROWS["G55.noticed[ledger-at_least_once]"], design))
     assert not list(limited(ROWS["G55.deployed-twice[ledger-exactly_once]"], design))
+
+
+def test_an_application_without_an_adapter_is_judged_on_what_is_said_of_any() -> None:
+    """A sentence about a program's records rules a row out; so does an untold setting."""
+    orders = load(str(Path(__file__).parents[3] / "examples" / "orders"))
+    reasons = {
+        row.id: list(lacking(row, orders))
+        for row in ROWS.values()
+        if row.offered(orders.programs, orders.modes)
+    }
+
+    judged = [name for name, said in reasons.items() if not said]
+    assert len({name.partition(".")[0] for name in judged}) >= 15
+    assert len(judged) >= 30
+    assert reasons["G11.envelope-survives[relay-exactly_once]"] == [
+        "orders is judged as it is: its records are those of its samples"
+    ]
+    assert reasons["G69.orderly-failure[relay-exactly_once]"] == [
+        "orders is not told its commit interval: design.toml has no {commit_interval_ms}"
+    ]

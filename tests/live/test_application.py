@@ -1,0 +1,78 @@
+"""An application without an adapter is judged against itself, as it is deployed."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from upheld.brokers import Broker
+from upheld.history import reading
+from upheld.history.events import Answered
+from upheld.judging.rejudge import judge
+from upheld.report import RowResult, read
+from upheld.verdicts import Verdict
+
+UPHELD = str(Path(sys.executable).with_name("upheld"))
+EXAMPLES = Path(__file__).parents[2] / "examples" / "orders"
+SAFE = "G22.dies-with-a-transaction-open[relay-exactly_once]"
+NAIVE = "G47.commits-what-came-out[relay-at_least_once]"
+
+
+def judged(broker: Broker, out: Path, design: Path, row: str) -> RowResult:
+    """Judge a row, and return its result."""
+    file = out.with_suffix(".rows")
+    name = {EXAMPLES: "orders", EXAMPLES / "naive": "orders-naive"}.get(design, "orders")
+    file.write_text(f"{name} {row}\n")
+    arguments = ["run", "--design", str(design), "--rows", str(file), "--out", str(out)]
+    arguments += ["--bootstrap", broker.bootstrap, "--quiet"]
+    subprocess.run([UPHELD, *arguments], check=False, capture_output=True, timeout=240)
+    (found,) = read(out / "report.jsonl")[0]
+    return found
+
+
+def test_a_safe_service_is_upheld(broker: Broker, tmp_path: Path) -> None:
+    """Two runs without a fault are asked, and what they say stands in the history."""
+    found = judged(broker, tmp_path / "out", EXAMPLES, SAFE)
+    history = reading.read(tmp_path / "out" / found.history)
+    answers = list(history.of(Answered))
+
+    assert found.verdict is Verdict.UPHELD, found.reason
+    assert found.kills == 1
+    assert {each.is_ordered for each in answers} == {True}
+    assert {path for each in answers for path in each.unstable} == {"$.at"}
+    assert judge(tmp_path / "out" / found.history).verdict == "upheld"
+
+
+def test_a_naive_service_loses_what_it_has_committed(broker: Broker, tmp_path: Path) -> None:
+    """Its offsets are committed on a timer, ahead of its results."""
+    found = judged(broker, tmp_path / "out", EXAMPLES / "naive", NAIVE)
+
+    assert found.verdict is Verdict.VIOLATED, found.reason
+    assert set(found.totals) == {"behind-commit"}
+    assert judge(tmp_path / "out" / found.history).verdict == "violated"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("BATCH = 500", "raise SystemExit('no such vault')", "no such vault"),
+        ('os.environ["GROUP"]', '"mine"', "it was not ready by group in 3 s"),
+    ],
+)
+def test_a_service_that_cannot_be_judged_says_why(
+    broker: Broker, tmp_path: Path, old: str, new: str, said: str
+) -> None:
+    """Its last words, or what it was waited for, are in the reason."""
+    design = tmp_path / "design"
+    shutil.copytree(EXAMPLES, design)
+    app = design / "app.py"
+    app.write_text(app.read_text().replace(old, new))
+    file = design / "design.toml"
+    file.write_text(f"{file.read_text()}\n[signals]\nstart_s = 3\n")
+
+    found = judged(broker, tmp_path / "out", design, SAFE)
+
+    assert found.verdict is Verdict.HARNESS_ERROR
+    assert said in found.reason

@@ -1,0 +1,225 @@
+"""An application is its own oracle: right is what it gave without a fault."""
+
+import json
+from typing import Any
+
+import pytest
+from histories import EPOCH_MS
+
+from upheld.checks import CHECKS
+from upheld.checks.view import view_of
+from upheld.history import History
+from upheld.history.events import Answered, Application, Begun, Committed, Contract, Record
+from upheld.programs import GONE
+from upheld.programs.itself import Difference, by_key, difference, digest_of, value_of
+from upheld.verdicts import NotOffered
+
+CONTRACT = Contract(name="orders", reads="orders", writes="costs", format="json", ignore=("$.at",))
+BEGUN = Begun(
+    scenario="G1.story",
+    design="orders",
+    design_version="1",
+    atomic="batch",
+    local_state=False,
+    broker="none",
+    seed=0,
+    attempt=0,
+    application_id="app",
+    names_are_ours=True,
+)
+
+
+def record(topic: str, offset: int, key: str, value: Any, *, visible: bool = True) -> Record:
+    """Return a record of partition 0, whose value is JSON."""
+    data = None if value is None else json.dumps(value).encode()
+    return Record(topic, 0, offset, EPOCH_MS, key.encode(), data, (), visible)
+
+
+def story(
+    *,
+    inputs: str = "aab",
+    aborted: str = "",
+    answers: str = "aab",
+    shown: str = "aab",
+    says: Any = None,
+    **more: Any,
+) -> History:
+    """Return a history in words: each letter is a record of that key."""
+    history = History([BEGUN])
+    history.add(
+        Application(
+            name="app",
+            application_id="app",
+            program="relay",
+            mode="exactly_once",
+            topics={"orders": "in", "costs": "out"},
+            parameters={"commit_interval_ms": 100},
+            transaction_timeout_ms=3000,
+            contract=CONTRACT,
+        )
+    )
+    read = [record("in", offset, key, {"number": offset}) for offset, key in enumerate(inputs)]
+    history.add_all(read)
+    history.add_all(
+        record("in", 100 + offset, key, {}, visible=False) for offset, key in enumerate(aborted)
+    )
+    history.add_all(outputs("asked", answers))
+    history.add(
+        Answered(
+            at_ms=0,
+            application="app",
+            inputs=digest_of(read),
+            outputs="asked",
+            topics=("asked", "copy"),
+            **more,
+        )
+    )
+    history.add_all(outputs("out", shown))
+    if says is not None:
+        history.add(says)
+    return history
+
+
+def outputs(topic: str, keys: str) -> list[Record]:
+    """Return an output for each letter: how often it came so far, and a clock."""
+    return [
+        record(topic, offset, key, {"nth": keys[:offset].count(key), "at": f"{topic}{offset}"})
+        for offset, key in enumerate(keys)
+    ]
+
+
+def found(check: str, history: History) -> list[str]:
+    """Return the names of the anomalies that a check finds."""
+    return sorted({anomaly.name for anomaly in CHECKS[check](history, "app")})
+
+
+@pytest.mark.parametrize(
+    ("shown", "anomalies"),
+    [
+        ("aab", []),
+        ("aba", []),
+        ("ab", ["lost"]),
+        ("aa", ["lost"]),
+        ("aaab", ["phantom"]),
+        ("aabc", ["phantom"]),
+    ],
+)
+def test_outputs_are_compared_with_those_of_a_run_without_a_fault(
+    shown: str, anomalies: list[str]
+) -> None:
+    """Each key shows the same values in the same order; a declared field may differ."""
+    assert found("relation", story(shown=shown)) == anomalies
+
+
+def test_an_output_twice_is_a_duplicate() -> None:
+    """The same value again is no state that is still to come."""
+    history = story(shown="a", answers="a", inputs="a")
+    history.add(record("out", 1, "a", {"nth": 0, "at": "later"}))
+
+    assert found("relation", history) == ["duplicated"]
+
+
+def test_what_came_of_an_aborted_record_has_its_name() -> None:
+    """A key that stands in aborted records alone has no right output."""
+    history = story(aborted="c", shown="aabc")
+
+    assert found("relation", history) == ["uncommitted-visible"]
+
+
+@pytest.mark.parametrize(
+    ("committed", "anomalies"), [(3, []), (2, ["ahead-of-commit"]), (1, ["ahead-of-commit"])]
+)
+def test_the_prefix_rule_counts_inputs(committed: int, anomalies: list[str]) -> None:
+    """The n-th output of a key is that of its n-th input."""
+    cut = Committed(at_ms=1, application="app", offsets={"in-0": committed}, stable_ms=0, down=True)
+
+    assert found("fold", story(says=cut)) == anomalies
+
+
+def test_without_as_many_outputs_as_inputs_there_is_no_prefix_rule() -> None:
+    """Nobody can say what a committed offset covers; the relation is still judged."""
+    cut = Committed(at_ms=1, application="app", offsets={"in-0": 3}, stable_ms=0, down=True)
+    history = story(answers="ab", shown="ab", says=cut)
+
+    with pytest.raises(NotOffered, match="more or fewer outputs than inputs"):
+        CHECKS["fold"](history, "app")
+    assert found("relation", history) == []
+
+
+def test_an_input_that_was_not_asked_has_no_right_outputs() -> None:
+    """An answer to another input says nothing."""
+    history = story()
+    history.add(record("in", 7, "a", {"number": 7}))
+
+    with pytest.raises(NotOffered, match="not run on this input"):
+        CHECKS["relation"](history, "app")
+
+
+def test_runs_with_nothing_in_common_have_no_right_outputs() -> None:
+    """A difference without a fault cannot be held against a run with one."""
+    with pytest.raises(NotOffered, match="two runs without a fault"):
+        CHECKS["relation"](story(is_ordered=False), "app")
+
+
+def test_topics_of_a_run_without_a_fault_are_the_harnesss() -> None:
+    """The check of side effects does not hold them against the application."""
+    history = story()
+    answer = next(history.of(Answered))
+
+    assert set(answer.topics) == {"asked", "copy"}
+    assert view_of(history, "app").program.topics == {"orders": "input", "costs": "output"}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "unstable", "is_ordered"),
+    [
+        ({"n": 1}, {"n": 1}, (), True),
+        ({"n": 1, "id": 5}, {"n": 1, "id": 6}, ("$.id",), True),
+        ({"a": {"b c": 1}}, {"a": {"b c": 2}}, ("$.a['b c']",), True),
+        ({"n": [1, 2]}, {"n": [1, 3]}, ("$.n",), True),
+        (1, 2, (), False),
+        ({"n": 1}, {"m": 1}, (), False),
+    ],
+)
+def test_what_differs_between_two_runs(
+    one: Any, other: Any, unstable: tuple[str, ...], is_ordered: bool
+) -> None:
+    """A field that differs is unstable; if all of a value does, nothing is compared."""
+    first, second = (by_key([record("t", 0, "k", each)]) for each in (one, other))
+
+    assert difference(CONTRACT, first, second) == Difference(unstable, is_ordered)
+
+
+def test_another_number_of_outputs_cannot_be_compared() -> None:
+    """One run has one output more."""
+    first, second = (by_key(outputs("t", keys)) for keys in ("aab", "ab"))
+
+    assert not difference(CONTRACT, first, second).is_ordered
+
+
+def test_bytes_are_compared_as_they_are() -> None:
+    """They have no fields, so that any difference ends the comparison."""
+    contract = CONTRACT.model_copy(update={"format": "bytes"})
+    first, second = (by_key(outputs(topic, "a")) for topic in ("t", "u"))
+
+    assert difference(contract, first, first).is_ordered
+    assert not difference(contract, first, second).is_ordered
+
+
+def test_an_unstable_field_is_not_compared() -> None:
+    """It has a mask in its place, wherever it stands; a tombstone has none."""
+    one, other = (record("t", 0, "k", {"id": each, "n": [1]}) for each in (1, 2))
+
+    assert value_of(CONTRACT, ["$.id"], one) == value_of(CONTRACT, ["$.id"], other)
+    assert value_of(CONTRACT, [], one) != value_of(CONTRACT, [], other)
+    assert value_of(CONTRACT, ["$.id"], record("t", 0, "k", None)) == GONE
+
+
+def test_a_digest_is_of_what_is_read_in_its_order() -> None:
+    """Offsets do not count, since gaps say nothing; order, keys and values do."""
+    records = [record("in", offset, "a", offset) for offset in range(2)]
+    apart = [each._replace(offset=5 * each.offset) for each in records]
+    turned = [each._replace(offset=-each.offset) for each in records]
+
+    assert digest_of(records) == digest_of(apart)
+    assert digest_of(records) != digest_of(turned)

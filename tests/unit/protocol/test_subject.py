@@ -1,0 +1,133 @@
+"""An application without an adapter is described by the tables of its design.toml.
+
+One sentence refuses what is wrong in them, before anything starts.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from upheld.errors import UsageProblem
+from upheld.protocol.limits import Limit
+from upheld.protocol.manifest import BRIDGE, load
+
+ROOT = Path(__file__).parents[3]
+GOOD = """
+name = "orders"
+version = "1"
+modes = ["exactly_once"]
+shape = "map"
+group = "{application_id}"
+
+[input.orders]
+sample = "orders.jsonl"
+key = "$.account"
+
+[output.costs]
+ignore = ["$.at"]
+
+[process.app]
+command = ["{python}", "app.py"]
+
+[process.app.environment]
+KAFKA = "{bootstrap}"
+GROUP = "{application_id}"
+ORDERS = "{input.orders}"
+COSTS = "{output.costs}"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with a good application."""
+    (tmp_path / "design.toml").write_text(GOOD)
+    (tmp_path / "orders.jsonl").write_text('{"account": "a"}\n')
+    (tmp_path / "app.py").touch()
+    return tmp_path
+
+
+def refusal(folder: Path, old: str, new: str) -> str:
+    """Return the sentence that refuses an application in which a text is another one."""
+    assert old in GOOD
+    file = folder / "design.toml"
+    file.write_text(GOOD.replace(old, new, 1))
+    with pytest.raises(UsageProblem) as problem:
+        load(str(folder))
+    said = str(problem.value)
+    assert said.startswith(f"{file}: ")
+    return said.removeprefix(f"{file}: ")
+
+
+def test_a_bridge_answers_for_it(folder: Path) -> None:
+    """It stands in the place of the programs of its shape, and has no command."""
+    design = load(str(folder))
+
+    assert design.command[:3] == (sys.executable, "-m", BRIDGE)
+    assert design.command[3:] == (str(folder / "design.toml"), *design.programs)
+    assert design.application
+    assert (design.application.role_in, design.application.role_out) == ("orders", "costs")
+    assert design.application.input["orders"].sample == folder / "orders.jsonl"
+
+
+def test_what_it_is_not_told_limits_what_is_asked(folder: Path) -> None:
+    """Without a placeholder it keeps no disk, and takes no transaction timeout."""
+    assert load(str(folder)).cannot == (Limit.TRANSACTION_TIMEOUT,)
+    assert not load(str(folder)).local_state
+
+    more = '[process.app.environment]\nDISK = "{state_dir}"\nT = "{transaction_timeout_ms}"'
+    (folder / "design.toml").write_text(GOOD.replace("[process.app.environment]", more))
+
+    assert load(str(folder)).cannot == ()
+    assert load(str(folder)).local_state
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('shape = "map"', "", "the field `shape` is missing."),
+        ('shape = "map"', 'shape = "heap"', "`shape` is 'heap': "),
+        ('group = "{application_id}"', 'group = "mine"', "`group` has no {application_id} in it"),
+        ('"$.at"', '"at"', "`output.costs.ignore.0` is 'at': a path begins with $"),
+        ("ignore = ", "ignores = ", "`output.costs.ignores` is no field here; known are format"),
+        ("[input.orders]", "[input.costs]", "an input and an output are both called costs"),
+        ("{bootstrap}", "{bootstraps}", "has {bootstraps}; there are .* Did you mean bootstrap?"),
+        ("{input.orders}", "x", "no process is told {input.orders}; name it in `environment`."),
+        ("orders.jsonl", "none.jsonl", "[input.orders]: `sample` is .*none.jsonl"),
+        ("[input.orders]", "[input.orders]\ncount = 5", "`count` is chosen by each row; remove it"),
+        ("[input.orders]", "[input.orders]\nregistry = true", "`registry` waits for a later"),
+        (
+            "[process.app]",
+            '[process.other]\ncommand = ["true"]\n[process.app]',
+            "`process` has more than one table",
+        ),
+        ("app.py", "none.py", "`process.app.command` runs none.py, which does not exist"),
+        ('version = "1"', 'version = "1"\ncommand = ["true"]', "`command` is a field of a design"),
+        (
+            'version = "1"',
+            'version = "1"\ncapabilities = ["query"]',
+            "`capabilities` names query, which an application cannot offer without an adapter",
+        ),
+        (
+            'version = "1"',
+            'version = "1"\napplication = 1',
+            "`application` is not a field of a design",
+        ),
+    ],
+)
+def test_what_cannot_be_used_is_refused(folder: Path, old: str, new: str, said: str) -> None:
+    """The sentence names the field, and what there is instead."""
+    pattern = ".*".join(map(re.escape, said.split(".*")))
+
+    assert re.search(pattern, refusal(folder, old, new))
+
+
+def test_the_examples_can_be_judged() -> None:
+    """Both order services are read, and differ in what they are told."""
+    safe, naive = (load(str(ROOT / "examples" / name)) for name in ("orders", "orders/naive"))
+
+    assert safe.application
+    assert naive.application
+    assert safe.application.group == naive.application.group
+    assert set(naive.cannot) - set(safe.cannot) == {Limit.TRANSACTION_TIMEOUT}

@@ -1,0 +1,184 @@
+"""The bridge answers for an application that knows nothing of the harness.
+
+The applications here are one line each, and say by their log that they are ready.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from miniatures import until
+
+START = {
+    "type": "start",
+    "program": "orders",
+    "application_id": "trial-1",
+    "instance": "a",
+    "mode": "exactly_once",
+    "bootstrap": "broker:9092",
+    "topics": {"orders": "trial-1-orders", "costs": "trial-1-costs"},
+    "parameters": {"commit_interval_ms": 100},
+    "session_timeout_ms": 2000,
+    "transaction_timeout_ms": 3000,
+    "state_dir": "/state",
+}
+STOP = {"type": "stop", "deadline_ms": 5000}
+WAITS = "import time; print('up', flush=True); time.sleep(60)"
+
+
+class Bridge:
+    """A bridge over one application, and the conversation with it."""
+
+    def __init__(self, folder: Path, script: str, **tables: str) -> None:
+        environment = {"TOLD": "{bootstrap} {input.orders} {output.costs} {mode} {instance}"}
+        lines = [
+            'name = "orders"',
+            'version = "1"',
+            'modes = ["exactly_once"]',
+            'group = "{application_id}-group"',
+            *(f"{name} = {value}" for name, value in tables.items()),
+            "[input.orders]",
+            "[output.costs]",
+            "[process.app]",
+            f"command = {json.dumps(['{python}', '-c', script])}",
+            "[process.app.environment]",
+            *(f"{name} = {json.dumps(value)}" for name, value in environment.items()),
+            "[signals]",
+            'ready = "log:^up"',
+            "start_s = 5",
+        ]
+        file = folder / "design.toml"
+        file.write_text("\n".join(lines))
+        self.log = folder / "log"
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "upheld.bridge", str(file), "relay", "ledger"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                start_new_session=True,
+            )
+
+    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Ask, and return the next message."""
+        assert self.process.stdin
+        print(json.dumps(request), file=self.process.stdin, flush=True)
+        return self.hear()
+
+    def hear(self) -> dict[str, Any]:
+        """Return the next message."""
+        assert self.process.stdout
+        message: dict[str, Any] = json.loads(self.process.stdout.readline())
+        return message
+
+    def close(self) -> None:
+        """End whatever is left of it."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+
+@pytest.fixture
+def bridge(tmp_path: Path) -> Iterator[Callable[..., Bridge]]:
+    """Return what builds bridges, and end them."""
+    built: list[Bridge] = []
+
+    def build(script: str, **tables: str) -> Bridge:
+        built.append(Bridge(tmp_path, script, **tables))
+        return built[-1]
+
+    yield build
+    for each in built:
+        each.close()
+
+
+def test_it_says_hello_for_the_application(bridge: Callable[..., Bridge]) -> None:
+    """Name, version, modes and capabilities are those of design.toml."""
+    hello = bridge(WAITS, capabilities='["scale"]').ask({"type": "hello"})
+
+    assert hello["name"] == "orders"
+    assert hello["programs"] == ["relay", "ledger"]
+    assert (hello["modes"], hello["capabilities"]) == (["exactly_once"], ["scale"])
+
+
+def test_the_application_is_told_its_names(bridge: Callable[..., Bridge]) -> None:
+    """Placeholders are filled in, and `ready` names its group."""
+    told = bridge(f"import os; print('told', os.environ['TOLD']); {WAITS}")
+
+    assert told.ask(START) == {"type": "ready", "consumer_group": "trial-1-group"}
+    assert told.ask(STOP) == {"type": "stopped"}
+    assert told.log.read_text().splitlines() == [
+        "told broker:9092 trial-1-orders trial-1-costs exactly_once a",
+        "up",
+    ]
+
+
+def test_it_is_ended_by_its_signal(bridge: Callable[..., Bridge]) -> None:
+    """An application that has work to do at its end does it before `stopped` is said."""
+    polite = bridge(
+        "import signal, sys, time\n"
+        "def end(*_): print('bye', flush=True); sys.exit()\n"
+        "signal.signal(signal.SIGTERM, end); print('up', flush=True); time.sleep(60)"
+    )
+    polite.ask(START)
+
+    assert polite.ask(STOP) == {"type": "stopped"}
+    assert polite.log.read_text().splitlines() == ["up", "bye"]
+
+
+def test_an_end_before_it_was_ready_is_an_error(bridge: Callable[..., Bridge]) -> None:
+    """The answer has the exit code and the last words."""
+    answer = bridge("print('no topic'); raise SystemExit(3)").ask(START)
+
+    assert answer["type"] == "error"
+    assert answer["message"] == "it ended with 3 before it was ready: no topic"
+
+
+def test_it_is_given_a_time_to_be_ready(bridge: Callable[..., Bridge]) -> None:
+    """The error says what was waited for, and for how long."""
+    answer = bridge("import time; time.sleep(60)").ask(START)
+
+    assert answer["type"] == "error"
+    assert answer["message"] == "it was not ready by log:^up in 5 s: its log is empty"
+
+
+def test_a_death_ends_the_instance(bridge: Callable[..., Bridge]) -> None:
+    """Without a supervisor nobody starts it again, and its exit code is the bridge's."""
+    mortal = bridge("import time; print('up', flush=True); time.sleep(0.2); raise SystemExit(7)")
+    mortal.ask(START)
+
+    assert mortal.process.wait(10) == 7
+    assert "the application has ended with 7" in mortal.log.read_text()
+
+
+def test_its_supervisor_starts_it_again(bridge: Callable[..., Bridge], tmp_path: Path) -> None:
+    """Each new start is a notice, so that the harness knows of it."""
+    mark = tmp_path / "was here"
+    script = (
+        f"import os, time; first = not os.path.exists({str(mark)!r}); open({str(mark)!r}, 'w'); "
+        "print('up', flush=True); time.sleep(0.1 if first else 60)"
+    )
+    kept = bridge(script, restart='"on-exit"')
+    kept.ask(START)
+
+    assert kept.hear() == {"type": "notice", "kind": "recovered"}
+    until(lambda: kept.log.read_text().splitlines() == ["up", "up"])
+    assert kept.ask(STOP) == {"type": "stopped"}
+
+
+def test_what_strikes_an_instance_strikes_the_application(bridge: Callable[..., Bridge]) -> None:
+    """Both are in one session, so that neither outlives the other."""
+    struck = bridge("import os, time; print('up', os.getpid(), flush=True); time.sleep(60)")
+    struck.ask(START)
+    until(lambda: struck.log.read_text().endswith("\n"))
+    child = int(struck.log.read_text().split()[1])
+
+    assert os.getsid(child) == struck.process.pid

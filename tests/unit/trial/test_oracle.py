@@ -1,0 +1,111 @@
+"""An application is asked once for each input, and twice for the first one."""
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from upheld.history import History
+from upheld.history.events import Answered, Application, Contract, Record
+from upheld.protocol.manifest import Manifest
+from upheld.trial.application import Application as Applied
+from upheld.trial.oracle import Oracle
+from upheld.trial.recorder import Recorder
+from upheld.trial.rig import Given, Rig
+
+CONTRACT = Contract(name="orders", reads="orders", writes="costs", format="json")
+
+
+class Asked(Oracle):
+    """An oracle whose application is a function of the input."""
+
+    runs: list[tuple[int, bool]]
+
+    def _run(self, _: Any, inputs: Any, _name: str, *, shifted: bool = False) -> Given:
+        self.runs.append((len(inputs), shifted))
+        number = len(self.runs)
+        value = f'{{"cost": 1, "run": {number}}}'.encode()
+        outputs = tuple(
+            Record(f"run-{number}-costs", 0, offset, 0, record.key, value)
+            for offset, record in enumerate(inputs)
+        )
+        return Given(f"run-{number}-costs", outputs, (), is_ordered=True)
+
+
+@pytest.fixture
+def rig() -> SimpleNamespace:
+    """Return a rig that remembers answers."""
+    return SimpleNamespace(answers={})
+
+
+def attempt(rig: Any, records: int, contract: Contract | None = CONTRACT) -> tuple[Asked, Any]:
+    """Return an oracle and an application of a new attempt with so many input records."""
+    history = History([])
+    event = Application(
+        name="orders",
+        application_id="app",
+        program="relay",
+        mode="exactly_once",
+        topics={"orders": "in", "costs": "out"},
+        parameters={},
+        transaction_timeout_ms=0,
+        contract=contract,
+    )
+    history.add(event)
+    history.add_all(Record("in", 0, offset, 0, b"k", b"%d" % offset) for offset in range(records))
+    recorder = SimpleNamespace(history=history, now_ms=0)
+    manifest = SimpleNamespace(name="orders")
+    oracle = Asked(cast(Recorder, recorder), cast(Rig, rig), cast(Manifest, manifest))
+    object.__setattr__(oracle, "runs", [])
+    application = SimpleNamespace(
+        name="orders",
+        mode="exactly_once",
+        event=event,
+        reads="in",
+        inputs={"in": 4},
+        program=SimpleNamespace(reads="orders", writes="costs"),
+    )
+    return oracle, application
+
+
+def answers(oracle: Oracle) -> Iterator[Answered]:
+    """Go through the answers in the history."""
+    return oracle.recorder.history.of(Answered)
+
+
+def test_the_first_input_is_asked_twice(rig: SimpleNamespace) -> None:
+    """The second run lies elsewhere in the log, and shows what is unstable."""
+    oracle, application = attempt(rig, 3)
+    oracle.ask(cast(Applied, application))
+    (answer,) = answers(oracle)
+
+    assert oracle.runs == [(3, False), (3, True)]
+    assert answer.unstable == ("$.run",)
+    assert answer.topics == ("run-1-costs", "run-1-orders")
+
+
+def test_an_input_is_asked_once_in_a_run(rig: SimpleNamespace) -> None:
+    """A later attempt has the answer from the first, and another input is asked once."""
+    oracle, application = attempt(rig, 3)
+    oracle.ask(cast(Applied, application))
+    again, application = attempt(rig, 3)
+    again.ask(cast(Applied, application))
+    more, application = attempt(rig, 4)
+    more.ask(cast(Applied, application))
+
+    assert again.runs == []
+    assert [each.outputs for each in answers(again)] == ["run-1-costs"]
+    assert sum(record.topic == "run-1-costs" for record in again.recorder.history.of(Record)) == 3
+    assert more.runs == [(4, False)]
+    assert [each.unstable for each in answers(more)] == [("$.run",)]
+
+
+@pytest.mark.parametrize(("records", "contract"), [(0, CONTRACT), (3, None)])
+def test_nothing_is_asked(rig: SimpleNamespace, records: int, contract: Contract | None) -> None:
+    """A program has a model, and nothing comes of an empty input."""
+    oracle, application = attempt(rig, records, contract)
+    oracle.ask(cast(Applied, application))
+
+    assert oracle.runs == []
+    assert list(answers(oracle)) == []

@@ -1,0 +1,255 @@
+"""An application that is its own oracle.
+
+Right is whatever it gives in a run without a fault. The application is run once more on the same
+input, on topics of its own, and nothing strikes it. Its outputs are the states of each key, in
+their order. Two such runs show what differs without any fault. Such fields are not compared, and
+where the number of outputs differs nothing is.
+
+This finds what a fault changes: loss, duplicates, wrong order, state that was not restored. It
+cannot see wrong logic, nor a fault that the runs without a fault have too.
+
+The prefix rule needs to know which input a state comes from. If each key has as many outputs as
+inputs, the n-th output is taken for that of the n-th input.
+"""
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from hashlib import sha256
+from typing import Any, Final, NamedTuple
+
+from upheld.history import History
+from upheld.history.events import Answered, Application, Contract, Record
+from upheld.programs.contract import (
+    GONE,
+    Diagnose,
+    Diagnosis,
+    Program,
+    State,
+    States,
+    Unreadable,
+    Value,
+    no_lineage,
+)
+from upheld.protocol.json_path import MISSING, JsonPath
+from upheld.reading import loaded
+from upheld.verdicts import NotOffered
+
+_MASKED: Final = "…"
+_PLAIN: Final = re.compile(r"[^\W\d][\w-]*")  # a name that needs no quotes in a path
+Outputs = dict[bytes, list[bytes | None]]  # key -> its values, in order
+
+
+class Difference(NamedTuple):
+    """The difference between two runs without a fault."""
+
+    unstable: tuple[str, ...]  # the fields, as paths
+    is_ordered: bool  # whether each key has as many outputs in both
+
+
+def digest_of(inputs: Iterable[Record]) -> str:
+    """Return the digest of visible input records, wherever they lie in the log."""
+    found = sha256()
+    for record in sorted(inputs, key=lambda record: (record.partition, record.offset)):
+        found.update(repr((record.partition, record.key, record.value, record.headers)).encode())
+    return found.hexdigest()
+
+
+def by_key(records: Iterable[Record]) -> Outputs:
+    """Return the values of each key, in the order of the log."""
+    found: Outputs = defaultdict(list)
+    for record in records:
+        found[record.key or b""].append(record.value)
+    return dict(found)
+
+
+def difference(contract: Contract, first: Outputs, second: Outputs) -> Difference:
+    """Compare two runs on one input.
+
+    They show which fields are unstable, and whether the outputs of a key can be compared in order.
+    """
+    counts = [{key: len(values) for key, values in each.items()} for each in (first, second)]
+    if counts[0] != counts[1]:
+        return Difference((), is_ordered=False)
+    if contract.format == "bytes":
+        return Difference((), is_ordered=first == second)
+    unstable = set[str]()
+    for key, values in first.items():
+        for one, other in zip(values, second[key], strict=True):
+            if one != other:
+                unstable |= set(_differing(_read(one), _read(other), "$"))
+    if "$" in unstable:
+        return Difference((), is_ordered=False)
+    return Difference(tuple(sorted(unstable)), is_ordered=True)
+
+
+def _differing(one: object, other: object, path: str) -> Iterator[str]:
+    """Go through the paths of the fields that differ."""
+    if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
+        for name in one:
+            yield from _differing(one[name], other[name], f"{path}{_step(name)}")
+    elif one != other:
+        yield path
+
+
+def _step(name: str) -> str:
+    """Return the step of a path to a field."""
+    quote = '"' if "'" in name else "'"
+    return f".{name}" if _PLAIN.fullmatch(name) else f"[{quote}{name}{quote}]"
+
+
+def _read(value: bytes | None) -> Any:
+    if value is None:
+        return None
+    try:
+        return loaded(value)
+    except ValueError:
+        return value
+
+
+def program_of(history: History, application: Application) -> Program:
+    """Return the program of an application whose answers are in its history."""
+    contract = application.contract
+    assert contract
+    oracle = Itself(history, application.name, contract)
+    return program(contract, oracle)
+
+
+def program(contract: Contract, oracle: "Itself | None" = None) -> Program:
+    """Return the program of a contract; without an oracle it has roles and no model."""
+    return Program(
+        name=contract.name,
+        reads=contract.reads,
+        writes=contract.writes,
+        conflates=False,
+        parameters={"commit_interval_ms": 100},
+        model=oracle.model if oracle else _no_model,
+        value_of=oracle.value_of if oracle else partial(value_of, contract, ()),
+        lineage_of=no_lineage,
+        diagnosis=oracle.diagnosis if oracle else _no_diagnosis,
+    )
+
+
+def _no_model(_: Iterable[Record]) -> States:
+    raise NotOffered("the application was not run on this input without a fault")
+
+
+def _no_diagnosis(_: list[Record]) -> Diagnose:
+    return lambda _key, _value, _states: Diagnosis("phantom", "there is no answer to compare with")
+
+
+def value_of(contract: Contract, unstable: Sequence[str], record: Record) -> Value:
+    """Return the value of an output without the fields that are not compared.
+
+    Raises:
+        Unreadable: It is no JSON, and JSON was declared.
+    """
+    if record.value is None:
+        return GONE
+    if contract.format == "bytes":
+        return (record.value.decode(errors="backslashreplace"),)
+    try:
+        value = loaded(record.value)
+    except ValueError:
+        raise Unreadable(f"{record.at} is no JSON, and the output is declared as json") from None
+    for path in map(JsonPath.read, (*contract.ignore, *unstable)):
+        if path.found(value) is not MISSING:
+            value = path.replaced(value, _MASKED)
+    return (json.dumps(value, sort_keys=True, ensure_ascii=False),)
+
+
+class Itself:
+    """The answers of an application to its own inputs, as a history has them."""
+
+    def __init__(self, history: History, application: str, contract: Contract) -> None:
+        self.history = history
+        self.application = application
+        self.contract = contract
+        self._masks = (0, list[str]())  # of so many answers
+
+    def answers(self) -> Iterator[Answered]:
+        """Go through the runs without a fault, in order."""
+        return (a for a in self.history.of(Answered) if a.application == self.application)
+
+    def model(self, inputs: Iterable[Record]) -> States:
+        """Return the states of each key: the outputs of the run on just these inputs.
+
+        Nothing comes of records that were aborted.
+
+        Raises:
+            NotOffered: There was no such run, or two of them have nothing in common.
+        """
+        records = list(inputs)
+        if not any(record.visible for record in records):
+            return {}
+        digest = digest_of(records)
+        answer = next((each for each in self.answers() if each.inputs == digest), None)
+        if answer is None:
+            return _no_model(records)
+        if not answer.is_ordered:
+            raise NotOffered(
+                "two runs without a fault gave different numbers of outputs, or outputs with "
+                "nothing in common"
+            )
+        outputs = [r for r in self.history.of(Record) if r.topic == answer.outputs]
+        return dict(self._states(records, outputs))
+
+    def _states(
+        self, inputs: list[Record], outputs: list[Record]
+    ) -> Iterator[tuple[bytes, list[State]]]:
+        sources = _sources(inputs, outputs)
+        numbers = Counter[bytes]()
+        states = defaultdict[bytes, list[State]](list)
+        for record in sorted(outputs, key=lambda each: (each.partition, each.offset)):
+            key = record.key or b""
+            source = sources[key][numbers[key]] if sources else inputs[-1]
+            numbers[key] += 1
+            states[key].append(State(key, self.value_of(record), source, (), ""))
+        yield from states.items()
+
+    @property
+    def is_traced(self) -> bool:
+        """Whether each key has as many outputs as inputs.
+
+        Then each output is taken to come of its input.
+        """
+        last = list(self.answers())[-1]
+        outputs = (r.key or b"" for r in self.history.of(Record) if r.topic == last.outputs)
+        own = self.history.application(self.application)
+        reads = own.topics[self.contract.reads]
+        inputs = (r.key or b"" for r in self.history.of(Record) if r.topic == reads and r.visible)
+        return Counter(outputs) == Counter(inputs)
+
+    def value_of(self, record: Record) -> Value:
+        """Return the value of an output without the fields that are not compared."""
+        known = self.history.count(Answered)
+        if self._masks[0] != known:
+            found = {path for answer in self.answers() for path in answer.unstable}
+            self._masks = (known, sorted(found))
+        return value_of(self.contract, self._masks[1], record)
+
+    def diagnosis(self, inputs: list[Record]) -> Diagnose:
+        """Return a function that names the anomaly of an output that no right run gives."""
+        visible = {record.key for record in inputs if record.visible}
+        aborted = {record.key: record for record in inputs if not record.visible}
+
+        def diagnose(key: bytes, _: Value, states: list[State]) -> Diagnosis:
+            if not states and key in aborted and key not in visible:
+                why = "all that was written for this key was aborted"
+                return Diagnosis("uncommitted-visible", why, aborted[key])
+            if not states:
+                return Diagnosis("phantom", "without a fault the application says nothing of it")
+            return Diagnosis("phantom", "without a fault the application never says this of it")
+
+        return diagnose
+
+
+def _sources(inputs: list[Record], outputs: list[Record]) -> dict[bytes, list[Record]] | None:
+    """Return the input of each output of each key; None if their numbers differ."""
+    found = defaultdict[bytes, list[Record]](list)
+    for record in sorted(inputs, key=lambda each: (each.partition, each.offset)):
+        found[record.key or b""].append(record)
+    counts = Counter(record.key or b"" for record in outputs)
+    return found if counts == {key: len(each) for key, each in found.items()} else None

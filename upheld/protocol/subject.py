@@ -1,0 +1,230 @@
+"""An application without an adapter: the tables of its `design.toml`.
+
+They name its input, its output and its process. The harness starts the process, gives it its names
+on the broker, and asks it nothing.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
+
+from upheld.errors import UsageProblem
+from upheld.guesses import did_you_mean
+from upheld.protocol.inputs import Input, described
+from upheld.protocol.json_path import JsonPath
+from upheld.text import sentence
+
+# The settings of a row that an application can be given, and the placeholders that carry them.
+SETTINGS: Final = {
+    "transaction timeout": "transaction_timeout_ms",
+    "session timeout": "session_timeout_ms",
+    "commit interval": "commit_interval_ms",
+}
+CHOSEN_BY_ROWS: Final = ("topic", "partitions", "count", "aborted_transactions")  # of an input
+Shape = Literal["map", "fold"]
+# The shipped programs in whose place an application of a shape is judged.
+STANDS_FOR: Final[dict[Shape, tuple[str, ...]]] = {
+    "map": ("relay", "ledger"),
+    "fold": ("relay", "ledger"),
+}
+_PLACEHOLDER: Final = re.compile(r"\{([a-z_]+(?:\.[\w-]+)?)\}")
+
+# What the harness fills in, and what it is.
+PLACEHOLDERS: Final = {
+    "python": "the interpreter of the harness",
+    "dir": "the folder of design.toml",
+    "bootstrap": "the addresses of the broker",
+    "application_id": "a part of every name that the application makes on the broker",
+    "instance": "the name of the instance, which is the same after a restart",
+    "state_dir": "the disk of the instance",
+    "session_timeout_ms": "the session timeout of a member of its group",
+    "transaction_timeout_ms": "the timeout of its transactions",
+    "commit_interval_ms": "how often it commits",
+    "mode": "at_least_once or exactly_once",
+}
+
+
+def _path(text: str) -> str:
+    """Refuse a text that leads to no place in a value."""
+    JsonPath.read(text)
+    return text
+
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z][\w-]*$", max_length=60)]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class OutputTable(_Table):
+    """An output: how it is read, and what of it is not compared."""
+
+    format: Literal["json", "bytes"] = "json"
+    ignore: tuple[Annotated[str, AfterValidator(_path)], ...] = Field(
+        default=(), description="fields that are not compared, such as $.processed_at"
+    )
+    visible_within_ms: int = Field(
+        default=2_100,
+        ge=2_100,
+        description="an output is visible that long after its input, on a machine at rest",
+    )
+
+
+class ProcessTable(_Table):
+    """A process of the application."""
+
+    command: tuple[str, ...] = Field(min_length=1)
+    environment: dict[str, str] = {}
+
+
+class SignalsTable(_Table):
+    """How a process says that it is ready, and how it is told to stop."""
+
+    ready: str = Field(
+        default="group",
+        description="group: it has partitions of its group; log:REGEX: a line of its log matches",
+        pattern=r"^(group|log:.+)$",
+    )
+    stop: Literal["SIGTERM", "SIGINT"] = "SIGTERM"
+    start_s: float = Field(default=50, gt=0, le=55, description="the longest until it is ready")
+
+
+class Subject(_Table):
+    """The tables of an application without an adapter."""
+
+    shape: Shape
+    group: str = Field(min_length=1, description="its consumer group, with {application_id} in it")
+    input: dict[Name, Input] = Field(min_length=1, max_length=1)
+    output: dict[Name, OutputTable] = Field(min_length=1, max_length=1)
+    process: dict[Name, ProcessTable] = Field(min_length=1, max_length=1)
+    signals: SignalsTable = SignalsTable()
+    oracle: Literal["itself"] = "itself"
+    restart: Literal["never", "on-exit"] = "never"
+
+    @model_validator(mode="after")
+    def _names_are_filled_in(self) -> "Subject":
+        """Refuse a placeholder that nothing is filled in for, and a group of all applications."""
+        (role,) = self.input
+        (result,) = self.output
+        if role == result:
+            raise ValueError(f"an input and an output are both called {role}")
+        topics = (f"input.{role}", f"output.{result}")
+        for place, text in self.texts():
+            _demand_known(place, text, (*PLACEHOLDERS, *topics))
+        if "{application_id}" not in self.group:
+            raise ValueError(
+                "`group` has no {application_id} in it; each row needs a group of its own"
+            )
+        used = set(self.placeholders())
+        for name in (*topics, "bootstrap"):
+            if name not in used:
+                raise ValueError(f"no process is told {{{name}}}; name it in `environment`")
+        return self
+
+    def texts(self) -> Iterator[tuple[str, str]]:
+        """Go through the texts that have placeholders, with their places."""
+        yield "group", self.group
+        for name, process in self.process.items():
+            yield from ((f"process.{name}.command", each) for each in process.command)
+            for variable, value in process.environment.items():
+                yield f"process.{name}.environment.{variable}", value
+
+    def placeholders(self) -> Iterator[str]:
+        """Go through the placeholders that are used."""
+        for _, text in self.texts():
+            yield from _PLACEHOLDER.findall(text)
+
+    @property
+    def role_in(self) -> str:
+        """The name of the input."""
+        return next(iter(self.input))
+
+    @property
+    def role_out(self) -> str:
+        """The name of the output."""
+        return next(iter(self.output))
+
+
+def _demand_known(place: str, text: str, known: tuple[str, ...]) -> None:
+    """Refuse a placeholder that nothing is filled in for."""
+    for name in _PLACEHOLDER.findall(text):
+        if name not in known:
+            there = ", ".join(f"{{{each}}}" for each in known)
+            guess = did_you_mean(name, known)
+            raise ValueError(f"`{place}` has {{{name}}}; there are {there}.{guess}")
+
+
+def read(file: Path, tables: Mapping[str, Any]) -> Subject:
+    """Read the tables of an application without an adapter.
+
+    Args:
+        file: The design.toml, for a refusal.
+        tables: The fields of `Subject` as TOML has them.
+
+    Raises:
+        UsageProblem: A table breaks a rule.
+    """
+    inputs = tables.get("input")
+    read_tables = dict(tables)
+    if isinstance(inputs, dict):
+        read_tables["input"] = {name: _input(file, name, each) for name, each in inputs.items()}
+    try:
+        return Subject.model_validate(read_tables)
+    except ValidationError as error:
+        raise UsageProblem(f"{file}: {_first(error)}") from None
+
+
+def _input(file: Path, name: str, table: object) -> Input:
+    """Return the description of an input, whose size the rows choose."""
+    where = f"{file}: [input.{name}]"
+    if not isinstance(table, dict):
+        raise UsageProblem(f"{where} is no table.")
+    for chosen in CHOSEN_BY_ROWS:
+        if chosen in table:
+            raise UsageProblem(f"{where}: `{chosen}` is chosen by each row; remove it.")
+    if table.get("registry"):
+        raise UsageProblem(f"{where}: `registry` waits for a later version; remove it.")
+    return described({**table, "topic": name}, where=where, folder=file.parent)
+
+
+def _first(error: ValidationError) -> str:
+    """Return a sentence on the first thing that is wrong."""
+    errors = error.errors(include_url=False)
+    # A field that is misspelt is missing too: its name says more.
+    found = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
+    field = ".".join(str(part) for part in found["loc"] if part != "[key]")[:_SHOWN_CHARS]
+    match found["type"]:
+        case "missing":
+            return f"the field `{field}` is missing."
+        case "extra_forbidden":
+            *table, name = field.split(".")
+            known = list(_MODELS.get(table[0] if table else "", Subject).model_fields)
+            guess = did_you_mean(name, known)
+            return f"`{field}` is no field here; known are {', '.join(known)}.{guess}"
+        case "too_long":
+            return f"`{field}` has more than one table; several wait for a later version."
+    said = found["msg"].removeprefix("Value error, ")
+    if not field:
+        return sentence(said)
+    given = repr(found["input"])[:_SHOWN_CHARS]
+    return f"`{field}` is {given}: {sentence(said[0].lower() + said[1:])}"
+
+
+_SHOWN_CHARS: Final = 100  # of a value that is refused
+_MODELS: Final[dict[str, type[BaseModel]]] = {
+    "output": OutputTable,
+    "process": ProcessTable,
+    "signals": SignalsTable,
+}
+FIELDS: Final = tuple(Subject.model_fields)

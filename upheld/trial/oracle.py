@@ -1,0 +1,205 @@
+"""The oracle of an application without a model: the application itself.
+
+It is run on a copy of its visible input, on topics of its own, with nothing to strike it. It is
+ended when it has drained them. An input that was asked in this run before is not asked again. The
+first input is asked twice, the second time behind an aborted record in each partition. Then what
+hangs on offsets differs too.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from upheld.generators.ledger import Send
+from upheld.history import events
+from upheld.kafka.reader import recorded
+from upheld.programs.itself import Difference, by_key, difference, digest_of
+from upheld.protocol.manifest import Manifest
+from upheld.protocol.messages import Ready, Start, Stopped
+from upheld.supervisor.folders import Folder
+from upheld.trial.application import Application
+from upheld.trial.recorder import Recorder
+from upheld.trial.rig import Given, Question, Rig
+from upheld.verdicts import AdapterBreach
+
+STOP_MS: Final = 10_000
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """Asks an application of one attempt what comes of its input without a fault."""
+
+    recorder: Recorder
+    rig: Rig
+    manifest: Manifest
+
+    def ask(self, application: Application) -> None:
+        """Record what comes of the visible input so far.
+
+        Nothing is asked if the application is judged by a program.
+        """
+        contract = application.event.contract
+        if contract is None:
+            return
+        inputs = self._visible(application)
+        if not inputs:
+            return
+        partitions = application.inputs[application.reads]
+        question = Question(self.manifest.name, application.mode, partitions, digest_of(inputs))
+        if question not in self.rig.answers:
+            self.rig.answers[question] = self._given(application, contract, inputs)
+        given = self.rig.answers[question]
+        known = {answer.outputs for answer in self.recorder.history.of(events.Answered)}
+        if given.topic not in known:
+            self.recorder.history.add_all(given.outputs)
+        self.recorder.history.add(
+            events.Answered(
+                at_ms=self.recorder.now_ms,
+                application=application.name,
+                inputs=question.inputs,
+                outputs=given.topic,
+                topics=self._topics(application, given.topic),
+                unstable=given.unstable,
+                is_ordered=given.is_ordered,
+            )
+        )
+
+    def _visible(self, application: Application) -> list[events.Record]:
+        topic = application.reads
+        records = self.recorder.history.of(events.Record)
+        return [record for record in records if record.topic == topic and record.visible]
+
+    def _topics(self, application: Application, outputs: str) -> tuple[str, ...]:
+        reads = application.program.reads
+        writes = application.program.writes
+        return outputs, f"{outputs.removesuffix(writes)}{reads}"
+
+    def _given(
+        self, application: Application, contract: events.Contract, inputs: list[events.Record]
+    ) -> Given:
+        first = self._run(application, inputs, "once")
+        known = next(
+            (g for q, g in self.rig.answers.items() if self._is_alike(q, application)), None
+        )
+        if known:
+            return _with(first, Difference(known.unstable, known.is_ordered))
+        second = self._run(application, inputs, "twice", shifted=True)
+        found = difference(contract, by_key(first.outputs), by_key(second.outputs))
+        return _with(first, found)
+
+    def _is_alike(self, question: Question, application: Application) -> bool:
+        return (question.design, question.mode) == (self.manifest.name, application.mode)
+
+    def _run(
+        self,
+        application: Application,
+        inputs: list[events.Record],
+        name: str,
+        *,
+        shifted: bool = False,
+    ) -> Given:
+        """Run the application on a copy of its input, and return its outputs.
+
+        Raises:
+            AdapterBreach: It does not start, drain or end, though nothing strikes it.
+        """
+        event = application.event
+        identity = f"{event.application_id}-{name}{len(self.rig.answers)}"
+        program = application.program
+        topics = {role: f"{identity}-{role}" for role in program.topics}
+        partitions = application.inputs[application.reads]
+        reading = self.rig.reading
+        reading.create(
+            {topics[program.reads]: partitions, topics[program.writes]: application.partitions}
+        )
+        self.rig.feed.write(topics, program.reads, _copies(inputs, partitions, shifted=shifted))
+        disks = Folder(application.directory.parent, f"{application.directory.name}-{name}")
+        for each in ("state", "durable"):
+            (disks / each).make()
+        instance = self.rig.take(self.manifest)
+        try:
+            request = Start(
+                program=program.name,
+                application_id=identity,
+                instance="a",
+                mode=application.mode,
+                bootstrap=self.rig.broker.bootstrap,
+                client=self.rig.broker.client,
+                topics=topics,
+                parameters=event.parameters,
+                session_timeout_ms=self.rig.session_timeout_ms,
+                transaction_timeout_ms=event.transaction_timeout_ms,
+                state_dir=str((disks / "state").path),
+                durable_dir=str((disks / "durable").path),
+            )
+            ready = instance.start(request)
+            if not isinstance(ready, Ready):
+                raise AdapterBreach(
+                    f"{self.manifest.name} does not start on its own input, with nothing to strike "
+                    f"it: {getattr(ready, 'message', ready)}"
+                )
+            self._drain(application, ready.consumer_group or "", topics, partitions)
+            stopped = instance.stop(STOP_MS)
+            if not isinstance(stopped, Stopped):
+                raise AdapterBreach(
+                    f"{self.manifest.name} was told to stop, with nothing to strike it, and "
+                    f"answered {stopped.type}"
+                )
+        finally:
+            self.rig.pool(self.manifest).give_back(instance)
+            disks.remove()
+        position = dict.fromkeys(range(application.partitions), 0)
+        written = reading.records(topics[program.writes], position, committed=True)
+        outputs = tuple(recorded(written, lambda _partition, _offset: 0))
+        reading.delete(topics.values())
+        return Given(topics[program.writes], outputs, (), is_ordered=True)
+
+    def _drain(
+        self, application: Application, group: str, topics: dict[str, str], partitions: int
+    ) -> None:
+        """Wait until its group has committed all of the copy, and nothing is open.
+
+        Raises:
+            AdapterBreach: It does not get there.
+        """
+        reads = topics[application.program.reads]
+        writes = topics[application.program.writes]
+        reading = self.rig.reading
+        last = dict.fromkeys(range(partitions), 0)
+        for message in reading.records(reads, dict(last), committed=True):
+            last[message.partition()] = max(last[message.partition()], message.offset() + 1)
+
+        def is_drained() -> bool:
+            committed = reading.groups.committed(group, {reads: partitions}, stable=True)
+            if committed is None:
+                return False
+            done = all(committed.get(f"{reads}-{p}", 0) >= end for p, end in last.items())
+            stable, end = reading.ends(writes, application.partitions)
+            return done and stable == end
+
+        if not self.recorder.wait(self.rig.progress_s, is_drained):
+            raise AdapterBreach(
+                f"{self.manifest.name} does not drain its own input in {self.rig.progress_s:g} s, "
+                "with nothing to strike it"
+            )
+
+
+def _with(given: Given, found: Difference) -> Given:
+    """Return what was given, with what differs between two runs."""
+    return given._replace(unstable=found.unstable, is_ordered=found.is_ordered)
+
+
+def _copies(inputs: list[events.Record], partitions: int, *, shifted: bool) -> list[Send]:
+    """Return the records of a copy, behind an aborted record in each partition if `shifted`."""
+    ahead = [
+        Send(b"upheld", b"{}", (), inputs[0].timestamp_ms, partition, transaction=0)
+        for partition in range(partitions if shifted else 0)
+    ]
+    return ahead + [
+        Send(r.key, r.value, _headers(r), r.timestamp_ms, r.partition)
+        for r in sorted(inputs, key=lambda record: (record.partition, record.offset))
+    ]
+
+
+def _headers(record: events.Record) -> tuple[tuple[str, bytes], ...]:
+    """Return the headers of a record that a generator made: none of them is null."""
+    return tuple((name, value or b"") for name, value in record.headers)
