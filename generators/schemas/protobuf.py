@@ -6,9 +6,7 @@ JSON has for the message, with the names of the `.proto` file.
 
 import base64
 import importlib.util
-import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from functools import cached_property
@@ -19,6 +17,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, json_format, messag
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import DecodeError, EncodeError, Message
 
+from upheld import commands
 from upheld.errors import MachineProblem, UsageProblem
 from upheld.generators.schemas.likely import Likely
 from upheld.generators.schemas.schema import MOST_BYTES, MOST_LEVELS, Registered, Schema
@@ -159,11 +158,11 @@ def _registered(
 
 def _compiled(file: Path) -> bytes:
     """Return the descriptor set of a .proto file."""
-    own = shutil.which(COMPILER)
+    own = commands.program(COMPILER)
     if own is not None:
         command = [own]
     elif importlib.util.find_spec("grpc_tools") is not None:
-        command = [sys.executable, "-m", "grpc_tools.protoc"]
+        command = [commands.PYTHON, "-P", "-m", "grpc_tools.protoc"]
     else:
         raise MachineProblem(
             f"{file} cannot be compiled: there is no protoc on PATH. Install protoc or the Python "

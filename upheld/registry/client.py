@@ -11,6 +11,7 @@ from upheld.errors import MachineProblem, UsageProblem
 from upheld.generators.formats import schema_of
 from upheld.generators.schemas.schema import Registered
 from upheld.protocol.inputs import Input
+from upheld.reading import loaded
 from upheld.registry.server import CONTENT_TYPE
 from upheld.text import visible
 
@@ -67,7 +68,7 @@ def _asked(url: str, body: dict[str, Any]) -> Any:
     proxies = [urllib.request.ProxyHandler({})] if is_local else []
     try:
         with urllib.request.build_opener(*proxies).open(request, timeout=DEADLINE_S) as answer:
-            return json.loads(answer.read(MOST_BYTES))
+            return loaded(answer.read(MOST_BYTES))
     except urllib.error.HTTPError as error:
         with error:
             raise UsageProblem(
@@ -83,7 +84,7 @@ def _asked(url: str, body: dict[str, Any]) -> Any:
 def _said(error: urllib.error.HTTPError) -> str:
     """Return what a registry says of an error, with its codes."""
     try:
-        body = json.loads(error.read(MOST_BYTES))
+        body = loaded(error.read(MOST_BYTES))
         said = f"{body['error_code']}, {body['message']}"
     except (OSError, HTTPException, ValueError, LookupError, TypeError):
         said = f"{error.code}, {error.reason}"

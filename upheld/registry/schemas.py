@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
 
+from upheld.reading import loaded
+
 KINDS: Final = ("AVRO", "JSON", "PROTOBUF")
 LATEST: Final = ("latest", "-1")
 COMPATIBILITY: Final = "NONE"
@@ -52,7 +54,7 @@ class Stored:
         said: dict[str, Any] = {"schema": self.text}
         if self.kind != KINDS[0]:
             said["schemaType"] = self.kind
-        if references := json.loads(self.references):
+        if references := loaded(self.references):
             said["references"] = references
         return said
 
@@ -171,7 +173,7 @@ class Schemas:
         return iter(found)
 
     def _demand_references(self, schema: Stored) -> None:
-        for each in json.loads(schema.references):
+        for each in loaded(schema.references):
             try:
                 self.version(str(each["subject"]), str(each["version"]))
             except Refused as refused:
@@ -204,7 +206,7 @@ def _canonical(kind: str, text: str) -> str:
     if kind == "PROTOBUF":
         return text
     try:
-        return json.dumps(json.loads(text), separators=(",", ":"))
+        return json.dumps(loaded(text), separators=(",", ":"))
     except (ValueError, RecursionError):
         is_name = kind == KINDS[0] and text.isidentifier()  # "string" may come without its quotes
         if is_name:

@@ -7,14 +7,15 @@ given back as it was registered.
 
 import json
 import re
-import threading
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final, Self
 from urllib.parse import unquote, urlsplit
 
+from upheld.reading import loaded
 from upheld.registry.schemas import COMPATIBILITY, KINDS, Refused, Schemas, read
+from upheld.threads import Heard
 
 CONTENT_TYPE: Final = "application/vnd.schemaregistry.v1+json"
 MOST_BYTES: Final = 4 << 20  # of a request
@@ -80,7 +81,7 @@ _CALLS: Final[tuple[tuple[str, re.Pattern[str], _Answer], ...]] = tuple(
         (
             "GET",
             "/subjects/([^/]+)/versions/([^/]+)/schema",
-            lambda schemas, parts, _: json.loads(schemas.version(*parts).schema.text),
+            lambda schemas, parts, _: loaded(schemas.version(*parts).schema.text),
         ),
         ("GET", "/schemas/types", lambda *_: list(KINDS)),
         ("GET", "/schemas/ids/([^/]+)", lambda schemas, parts, _: schemas.of_id(parts[0]).told()),
@@ -109,9 +110,7 @@ class SchemaRegistry:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, args=(0.05,), name="schema-registry", daemon=True
-        )
+        self._thread = Heard(self._server.serve_forever, 0.05, name="schema-registry")
         self._thread.start()
 
     def __enter__(self) -> Self:
@@ -170,7 +169,7 @@ class _Handler(BaseHTTPRequestHandler):
         if not data:
             return None
         try:
-            return json.loads(data)
+            return loaded(data)
         except (ValueError, RecursionError):
             raise Refused(HTTPStatus.BAD_REQUEST, "the body is no JSON") from None
 
