@@ -13,6 +13,7 @@ from confluent_kafka import Consumer, Message, Producer
 
 BATCH = 500
 WAIT_S = 0.1
+SESSION_TIMEOUT_MS = int(os.environ["SESSION_TIMEOUT_MS"])
 
 
 def priced(message: Message) -> bytes:
@@ -30,7 +31,8 @@ def main() -> None:
         {
             "bootstrap.servers": os.environ["KAFKA"],
             "group.id": os.environ["GROUP"],
-            "session.timeout.ms": int(os.environ["SESSION_TIMEOUT_MS"]),
+            "session.timeout.ms": SESSION_TIMEOUT_MS,
+            "heartbeat.interval.ms": SESSION_TIMEOUT_MS // 4,
             "auto.commit.interval.ms": 200,
             "auto.offset.reset": "earliest",
         }
