@@ -17,11 +17,12 @@ from upheld.cli import parser
 from upheld.injectors.disk.watcher import Disk
 from upheld.protocol.manifest import load
 from upheld.sweep.journal import Journal, Plan
-from upheld.sweep.points import LEFT, SIDES, CrashPoint
+from upheld.sweep.points import LEFT, SIDES, CrashPoint, Side
 
 UPHELD = str(Path(sys.executable).with_name("upheld"))
 DEADLINE_S = 240.0
 SEED = 7
+CHECKOUT = Path(__file__).parents[2]
 
 
 class Swept(NamedTuple):
@@ -75,6 +76,10 @@ def test_a_wrong_design_is_caught_and_the_card_names_all_that_the_place_depends_
     asked = [
         "--design",
         design,
+        "--program",
+        "ledger",
+        "--mode",
+        "exactly_once",
         "--points",
         "all",
         "--zombie",
@@ -115,3 +120,29 @@ def test_a_disk_comes_back_as_it_was(tmp_path: Path) -> None:
     assert (back["cut"]["left"], back["verdict"]) == ("rolled-back", "violated")
     assert back["evidence"]["file"].startswith("a/")
     assert f"--disk kept,rolled-back --point {points[1]} --seed {SEED}" in said
+
+
+@pytest.mark.parametrize(
+    ("folder", "api", "side"),
+    [
+        ("examples/orders", "end_txn", "before"),
+        ("tests/support/applications/commits", "offset_commit", "after"),
+    ],
+    ids=["transactions", "commits"],
+)
+def test_an_application_without_an_adapter_is_judged_by_itself(
+    tmp_path: Path, folder: str, api: str, side: Side
+) -> None:
+    """Its own runs without a fault say what is right; nobody writes a model.
+
+    The last line counts the crash points. The journal was begun by hand, as above.
+    """
+    design = load(str(CHECKOUT / folder))
+    point = CrashPoint(phase="transaction-2", api=api, number=1, side=side)
+    Journal(tmp_path, Plan.of(design, "ledger", design.modes[0], "all")).begin([point], SEED)
+
+    code, said, (_, result) = swept(tmp_path, "--design", str(design.folder))
+
+    assert (code, result["verdict"], result["evidence"]["api"]) == (0, "upheld", api), said
+    assert f"{design.name} is its own oracle" in said
+    assert "crash points 1 of 1 hit, 1 upheld" in said.splitlines()

@@ -198,15 +198,20 @@ def sweep_options(to: argparse.ArgumentParser) -> None:
     """Add the options of `sweep`: what is swept, and where it is to die."""
     add_designs(to, default="plain")
     add_broker(to)
-    add_one_of(to, "--program", SWEPT, "what it runs (default: ledger)", "ledger")
-    add_one_of(to, "--mode", MODES, "how it runs (default: exactly_once)", "exactly_once")
+    add_one_of(
+        to,
+        "--program",
+        SWEPT,
+        "what it runs (default: the first of these that it has); an application without an adapter "
+        "runs its own",
+    )
+    add_one_of(to, "--mode", MODES, "how it runs (default: exactly_once, if it has that)")
     add_one_of(
         to,
         "--points",
         ("txn", "all"),
         "requests of transactions and commits, or those of starting and stopping too "
-        "(default: txn)",
-        "txn",
+        "(default: txn; all of an application without an adapter)",
     )
     to.add_argument(
         "--late",
@@ -235,7 +240,7 @@ def sweep_options(to: argparse.ArgumentParser) -> None:
         DEPTHS,
         "how many of the points: quick is the last request of the second transaction, core "
         "that transaction, full all "
-        "(default: core; --point chooses among all)",
+        "(default: core; full of an application without an adapter; --point chooses among all)",
     )
     to.add_argument(
         "--pairs",

@@ -9,14 +9,16 @@ from shlex import quote
 
 from upheld.cli.choices import given, manifests, seed_of
 from upheld.cli.machine import opened_rig, own_folder
+from upheld.cli.options import SWEPT
 from upheld.errors import UsageProblem
 from upheld.guesses import did_you_mean
 from upheld.injectors.disk.watcher import Disk
 from upheld.protocol.manifest import Manifest
+from upheld.protocol.messages import MODES
 from upheld.spec.depths import DEFAULT
 from upheld.sweep.journal import Journal, Plan
 from upheld.sweep.points import LATER, LEFT, SIDES, Result, Side
-from upheld.sweep.report import card, exit_code, table
+from upheld.sweep.report import card, ending, exit_code, table
 from upheld.sweep.run import Choice, run
 from upheld.ui.console import console
 from upheld.ui.progress import Progress
@@ -29,15 +31,7 @@ def sweep_design(arguments: argparse.Namespace) -> int:
     if len(designs) > 1:
         raise UsageProblem("One design is swept at a time; give --design once.")
     (design,) = designs
-    for asked, offered, what in (
-        (arguments.program, design.programs, "program"),
-        (arguments.mode, design.modes, "mode"),
-    ):
-        if asked not in offered:
-            near = did_you_mean(asked, offered)
-            raise UsageProblem(
-                f"{design.name} has no {what} {asked}; it has {', '.join(offered)}.{near}"
-            )
+    _fill_in(arguments, design)
     arguments.disk = disks_of(arguments.disk)
     say = console(stderr=arguments.json)
     sides: tuple[Side, ...] = (*SIDES, *(side for side in LATER if getattr(arguments, side)))
@@ -60,7 +54,8 @@ def sweep_design(arguments: argparse.Namespace) -> int:
     else:
         say.print(table(results))
         say.print(f"record in {out}", markup=False)
-    asked = [f"--{name} {getattr(arguments, name)}" for name in ("program", "mode", "points")]
+    named = ("mode", "points") if design.subject else ("program", "mode", "points")
+    asked = [f"--{name} {getattr(arguments, name)}" for name in named]
     asked += [f"--{side}" for side in sides if side in LATER]
     asked += [f"--disk {','.join(arguments.disk)}"] if arguments.disk else []
     kind = (journal.broker or "auto").partition(" ")[0]
@@ -68,7 +63,38 @@ def sweep_design(arguments: argparse.Namespace) -> int:
     for result in results:
         if result.verdict is not Verdict.UPHELD:
             say.print(card(result, again, arguments.seed), markup=False)
+    say.print(ending(results), markup=False)
     return exit_code(results)
+
+
+def _fill_in(arguments: argparse.Namespace, design: Manifest) -> None:
+    """Fill in what is swept where nothing is said of it.
+
+    An application without an adapter has one program, and all of its life is swept.
+
+    Raises:
+        UsageProblem: The design has no such program or mode.
+    """
+    if design.subject and arguments.program:
+        raise UsageProblem(
+            f"{design.name} is an application without an adapter, and runs no program of the "
+            "suite; leave --program out."
+        )
+    program = next(filter(design.programs.__contains__, SWEPT), SWEPT[0])
+    mode = next(filter(design.modes.__contains__, reversed(MODES)), MODES[-1])
+    arguments.program = arguments.program or program
+    arguments.mode = arguments.mode or mode
+    arguments.points = arguments.points or ("all" if design.subject else "txn")
+    arguments.depth = arguments.depth or ("full" if design.subject else DEFAULT)
+    for asked, offered, what in (
+        (arguments.program, design.programs, "program"),
+        (arguments.mode, design.modes, "mode"),
+    ):
+        if asked not in offered:
+            near = did_you_mean(asked, offered)
+            raise UsageProblem(
+                f"{design.name} has no {what} {asked}; it has {', '.join(offered)}.{near}"
+            )
 
 
 def swept(
@@ -85,7 +111,7 @@ def swept(
     with opened_rig(arguments, [design], out, say, {}) as rig:
         journal.go_on(f"{rig.broker.kind} {rig.broker.version}")
         rig.disk = Disk(rig.run.scratch, rig.run.spawn) if arguments.disk else None
-        choice = Choice(arguments.point, arguments.depth or DEFAULT, arguments.pairs)
+        choice = Choice(arguments.point, arguments.depth, arguments.pairs)
         with Progress(say) as progress:
             return run(rig, design, journal, progress, choice)
 

@@ -2,12 +2,11 @@
 
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from upheld.generators.ledger import Send, ledger
 from upheld.history import events
 from upheld.history.marks import Happening
 from upheld.injectors.disk.watcher import Hold
@@ -19,6 +18,7 @@ from upheld.nemesis.requests import arrive, evidence_of
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import Mode
 from upheld.supervisor.instance import Instance
+from upheld.sweep import workload
 from upheld.sweep.points import (
     LATER,
     SIDES,
@@ -43,10 +43,6 @@ NO_FAULT: Final = "no fault"
 START: Final = "start"
 SHUTDOWN: Final = "shutdown"
 WAVES: Final = 3  # each of them a transaction
-ENTRIES: Final = 24  # of a wave
-ACCOUNTS: Final = 8
-BRANCHES: Final = 4
-PARTITIONS: Final = 2
 LOOK_S: Final = 0.02
 MARKERS_S: Final = 1  # not every design commits what follows the last record
 OUTLIVING_TAKEOVER_MS: Final = 15_000
@@ -60,29 +56,18 @@ CLAIMS: Final = {
 
 @dataclass(frozen=True)
 class Subject:
-    """The design to sweep, its program and mode, and the rig that it runs on."""
+    """The design to sweep, its program and mode, and the rig that it runs on.
+
+    `claims` are the checks that each run is judged by, with their sentences. A design that never
+    commits what follows the last record is not waited for.
+    """
 
     rig: Rig
     manifest: Manifest
     program: str
     mode: Mode
-
-
-def _half(seed: int, *, wave: int) -> list[Send]:
-    """Return half a wave: the records of its aborted transaction, or those that follow.
-
-    The committed records are in one piece, so that no design reads them in two batches.
-    """
-    sends = ledger(
-        seed,
-        entries=ENTRIES,
-        accounts=ACCOUNTS,
-        branches=BRANCHES,
-        partitions=PARTITIONS,
-        aborted_transactions=1,
-        wave=wave // 2,
-    )
-    return [send for send in sends if send.aborted == (wave % 2 == 0)]
+    claims: Mapping[str, str] = field(default_factory=lambda: CLAIMS)
+    commits_markers: bool = True
 
 
 class _PhaseThread:
@@ -128,24 +113,35 @@ class Life:
         self, subject: Subject, name: str, attempt: int = 0, point: CrashPoint | None = None
     ) -> None:
         self.rig = subject.rig
+        self.subject = subject
+        self.commits_markers = False  # whether it was seen to do so
         self.point = point
         self.trace: Trace = []
         self.evidence: dict[str, object] = {}
         self.recovery: list[str] = []
         self.struck: threading.Event | None = None  # while the crash point is waited for
-        asked = Asked(f"sweep.{name}", tuple(CLAIMS.values()))
+        asked = Asked(f"sweep.{name}", tuple(subject.claims.values()))
         self.trial = Trial(subject.rig, subject.manifest, asked, attempt)
         self.application = self.trial.declare(
-            Declaration(subject.program, subject.mode, PARTITIONS, timeout_ms=_timeout_ms(point))
+            Declaration(
+                subject.program, subject.mode, workload.PARTITIONS, timeout_ms=_timeout_ms(point)
+            )
         )
         self.application.through_proxy = True
-        self.application.input.wave = partial(_half, self.trial.seed)
+        # All lives of an application have one input, so that it is asked once what comes of it.
+        own = subject.manifest.application
+        workload.prepare(self.application.input, own, self.rig.seed if own else self.trial.seed)
 
-    def result(self, point: CrashPoint) -> Result:
-        """Run, close the trial, and return the result under that point's name."""
+    def result(self, point: CrashPoint, goes: Callable[[], None] | None = None) -> Result:
+        """Run, close the trial, and return the result under that point's name.
+
+        Args:
+            point: The name of the result.
+            goes: What is done in place of a run through all phases.
+        """
         ended: BaseException | None = None
         try:
-            self._live()
+            (goes or self._live)()
         except Exception as error:  # noqa: BLE001 - each error is a verdict
             ended = foreseen(error)
             if isinstance(ended, Violated):
@@ -192,8 +188,13 @@ class Life:
         if self.point and not self.evidence:
             raise MarkMissed(f"{self.point} did not come")
         trial.waits.settle(application)
-        for check, sentence in CLAIMS.items():
+        for check, sentence in self.subject.claims.items():
             trial.claim(check, application, sentence)
+
+    def feed_all(self) -> None:
+        """Write all waves, and start nothing: its oracle is asked after each of them."""
+        for _ in range(2 * WAVES):
+            self.trial.workload.feed_more(self.application)
 
     def _roll_back_upstream(self) -> None:
         """Have an aborted transaction in the input, and let the design commit what follows it.
@@ -202,7 +203,7 @@ class Life:
         """
         application = self.application
         self.trial.workload.feed_more(application)
-        if application.progress_group is None:
+        if application.progress_group is None or not self.subject.commits_markers:
             return
 
         def passed() -> bool:
@@ -210,7 +211,7 @@ class Life:
             probes = self.trial.probes
             return probes.offsets(application) == probes.input_ends(application)
 
-        self.trial.recorder.wait(MARKERS_S, passed)
+        self.commits_markers |= self.trial.recorder.wait(MARKERS_S, passed)
 
     def _wave(self) -> None:
         self.trial.workload.feed_more(self.application)
@@ -275,10 +276,10 @@ class Life:
 
         Before the first wave there is no input to fold, and the claim could prove nothing.
         """
-        if not self.application.input.ends:
+        if "fold" not in self.subject.claims or not self.application.input.ends:
             return
         self.trial.waits.settle(self.application, until_decided=False)
-        self.trial.claim("fold", self.application, CLAIMS["fold"])
+        self.trial.claim("fold", self.application, self.subject.claims["fold"])
 
     def _arm(self, point: CrashPoint) -> Rule | Hold:
         """Have the disk's watcher or the proxy hold the effect of a crash point."""

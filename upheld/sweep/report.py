@@ -10,6 +10,7 @@ from upheld.text import visible
 from upheld.verdicts import Verdict
 
 SHOWN_ANOMALIES = 3
+SHOWN_MISSED = 10  # crash points that were not hit, by name
 NOTHING_RAN = 5  # an exit code of its own: no result is no success
 EXIT_CODES: dict[Verdict | None, int] = {  # the first that occurs counts
     Verdict.VIOLATED: 1,
@@ -31,9 +32,21 @@ def table(results: list[Result]) -> Table:
         counts = Counter(result.verdict for result in results if _place(result.point) == place)
         met = [str(counts[verdict] or "-") for verdict in there]
         grid.add_row(*place, str(counts.total()), str(counts.total() - counts[None]), *met)
-    hit = sum(result.verdict is not None for result in results)
-    grid.caption = f"{len(results)} points, {hit} hit, {len(results) - hit} missed"
     return grid
+
+
+def ending(results: list[Result]) -> str:
+    """Return the last line of a sweep, which counts the crash points hit and upheld."""
+    points = [result for result in results if result.point.phase != NO_FAULT]
+    if not points:
+        return "no crash points: what is not upheld without a fault is not killed"
+    missed = [str(result.point) for result in points if result.verdict is None]
+    upheld = sum(result.verdict is Verdict.UPHELD for result in points)
+    said = f"crash points {len(points) - len(missed)} of {len(points)} hit, {upheld} upheld"
+    if not missed:
+        return said
+    more = f" and {len(missed) - SHOWN_MISSED} more" if len(missed) > SHOWN_MISSED else ""
+    return f"{said}; not hit: {', '.join(missed[:SHOWN_MISSED])}{more}"
 
 
 def _place(point: CrashPoint) -> tuple[str, str]:

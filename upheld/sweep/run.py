@@ -7,7 +7,7 @@ point that does not come in three tries is listed as missed.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Final
 
@@ -16,6 +16,7 @@ from upheld.guesses import did_you_mean
 from upheld.protocol.manifest import Manifest
 from upheld.report import COLOURS
 from upheld.spec.depths import Depth
+from upheld.sweep.answers import asked
 from upheld.sweep.journal import Journal
 from upheld.sweep.life import NO_FAULT, Life, Subject
 from upheld.sweep.points import (
@@ -36,6 +37,7 @@ from upheld.verdicts import Verdict
 
 TRIES: Final = 3
 GOLDEN_RUNS: Final = 8  # at most: a wave may fall into two transactions by chance
+ITSELF: Final = "itself"  # the oracle of an application that has no model
 LIVES: Final = 3  # of a first crash whose recovery gets crash points: the shortest is taken
 
 
@@ -54,16 +56,43 @@ class Choice:
 
 @dataclass
 class Sweep:
-    """The runs of one subject: golden ones, and one or more for each crash point."""
+    """The runs of one subject: golden ones, and one or more for each crash point.
+
+    An application without an adapter is its own oracle. It is asked once what comes of each wave,
+    before the first run, and its runs all have these waves.
+    """
 
     subject: Subject
+    say: Callable[[str], None]
+    answers: Result | None = None
 
-    def golden(self, say: Callable[[str], None]) -> tuple[Trace, Result]:
+    def unanswered(self) -> Result | None:
+        """Ask an application for its answers; return a result if there are none.
+
+        The prefix rule is claimed only if its outputs show what input they come from.
+        """
+        application = self.subject.manifest.application
+        if application is None or application.oracle != ITSELF:
+            return None
+        if self.answers is None:
+            life = Life(self.subject, "answers")
+            point = CrashPoint(phase=NO_FAULT, api="none", number=1, side="before")
+            self.answers = life.result(point, life.feed_all)
+            if self.answers.verdict is Verdict.UPHELD:
+                said = asked(self.subject, life.trial.history, self.answers.seconds)
+                self.subject = said.subject
+                self.say(said.text)
+        return None if self.answers.verdict is Verdict.UPHELD else self.answers
+
+    def golden(self) -> tuple[Trace, Result]:
         """Run the workload without a fault; return its trace and the last run's result.
 
-        The trace is empty if a run is not upheld.
+        The trace is empty if a run is not upheld, or an application gives no answers.
         """
+        if silent := self.unanswered():
+            return [], silent
         traces: list[Trace] = []
+        commits_markers = False
         while len(traces) < GOLDEN_RUNS and not is_steady(traces):
             number = len(traces) + 1
             life = Life(self.subject, "golden", number)
@@ -73,7 +102,9 @@ class Sweep:
             if result.verdict is not Verdict.UPHELD:
                 return [], result
             traces.append([effect for effect in life.trace if is_effect(effect[1])])
-            say(f"no fault, run {number}: {len(traces[-1])} effects, {result.seconds:.1f} s")
+            commits_markers |= life.commits_markers
+            self.say(f"no fault, run {number}: {len(traces[-1])} effects, {result.seconds:.1f} s")
+        self.subject = replace(self.subject, commits_markers=commits_markers)
         return shortest(traces), result
 
     def crash(self, point: CrashPoint, lives: int = 1) -> Result:
@@ -107,29 +138,32 @@ def run(
     down before the next crash point is met. The results are in the order of the crash points, and
     pairs follow them. If the design is not upheld without a fault, that result is the only one.
     """
-    sweep = Sweep(Subject(rig, manifest, journal.plan.program, journal.plan.mode))
+    subject = Subject(rig, manifest, journal.plan.program, journal.plan.mode)
+    sweep = Sweep(subject, progress.message)
     wanted = [point for point in choice.points if "+" in point]
     is_paired = choice.is_paired or bool(wanted)
     if not journal.points or (
         not choice.points and not journal.remaining(journal.points, is_paired=is_paired)
     ):
-        trace, golden = sweep.golden(progress.message)
+        trace, golden = sweep.golden()
         if golden.verdict is not Verdict.UPHELD:
             return [golden]
         plan = journal.plan
         journal.begin([*crash_points(trace, plan.scope, plan.sides, plan.left)], rig.seed)
-    asked = _chosen(choice, journal.points)
-    due = journal.remaining(asked)
+    first = _chosen(choice, journal.points)
+    if silent := sweep.unanswered():
+        return [silent]
+    due = journal.remaining(first)
     _crash_at_all(
-        sweep, journal, due if due or wanted else asked, progress, LIVES if is_paired else 1
+        sweep, journal, due if due or wanted else first, progress, LIVES if is_paired else 1
     )
-    twice = [pair for point in asked for pair in pairs(journal.results[point])] if is_paired else []
+    twice = [pair for point in first for pair in pairs(journal.results[point])] if is_paired else []
     if wanted:
         twice = _named(wanted, twice)
-        asked = _named([point for point in choice.points if point not in wanted], asked)
+        first = _named([point for point in choice.points if point not in wanted], first)
     if twice:
         _crash_at_all(sweep, journal, journal.remaining(twice) or twice, progress)
-    return [journal.results[point] for point in (*asked, *twice)]
+    return [journal.results[point] for point in (*first, *twice)]
 
 
 def _chosen(choice: Choice, there: list[CrashPoint]) -> list[CrashPoint]:

@@ -13,7 +13,9 @@ from rich.console import Console
 from upheld.errors import UsageProblem
 from upheld.protocol.manifest import load
 from upheld.spec.depths import DEPTHS
+from upheld.sweep.answers import Asked
 from upheld.sweep.journal import Journal, Plan
+from upheld.sweep.life import CLAIMS, Subject
 from upheld.sweep.points import (
     AGREED,
     SIDES,
@@ -25,7 +27,7 @@ from upheld.sweep.points import (
     shortest,
     within,
 )
-from upheld.sweep.report import card, exit_code, table
+from upheld.sweep.report import card, ending, exit_code, table
 from upheld.sweep.run import Choice, Sweep, run
 from upheld.ui.progress import Progress
 from upheld.verdicts import Anomaly, Verdict
@@ -294,10 +296,31 @@ def test_what_is_shown() -> None:
 
     said = card(found, "upheld sweep --design x", 7)
 
-    assert table([found, result(None)]).caption == "2 points, 1 hit, 1 missed"
+    shown = table([found, result(None)])
+    assert [list(column.cells) for column in shown.columns] == [
+        ["transaction-1"],
+        ["end_txn"],
+        ["2"],
+        ["1"],
+        ["1"],
+    ]
     assert said.splitlines()[0] == "VIOLATED  transaction-1.end_txn.1.after"
     assert "lost: ada is gone" in said
     assert said.endswith("upheld sweep --design x --point transaction-1.end_txn.1.after --seed 7")
+
+
+def test_the_last_line_counts_the_points() -> None:
+    """It names those that were not hit, up to ten of them."""
+    missed = [result(None, POINT.model_copy(update={"number": number})) for number in range(1, 13)]
+    met = [result(Verdict.UPHELD), result(Verdict.VIOLATED), result(Verdict.UPHELD)]
+
+    assert ending(met) == "crash points 3 of 3 hit, 2 upheld"
+    assert ending([*met, missed[0]]) == (
+        "crash points 3 of 4 hit, 2 upheld; not hit: transaction-1.end_txn.1.after"
+    )
+    assert ending([*met, *missed]).endswith(", transaction-1.end_txn.10.after and 2 more")
+    nothing = result(Verdict.VIOLATED, POINT.model_copy(update={"phase": "no fault"}))
+    assert ending([nothing]).startswith("no crash points")
 
 
 def test_who_is_wrong_with_no_fault_has_no_place_to_name() -> None:
@@ -338,7 +361,7 @@ def swept(
         Sweep, "golden", lambda *_: (TRACE if golden is Verdict.UPHELD else [], lived)
     )
     monkeypatch.setattr(Sweep, "crash", lambda _, point, __: result(Verdict.UPHELD, point))
-    nothing: Any = SimpleNamespace(seed=7)
+    nothing: Any = SimpleNamespace(seed=7, application=None)
     return run(nothing, nothing, journal, Progress(Console(quiet=True)), Choice(points))
 
 
@@ -397,3 +420,85 @@ def test_a_sweep_begins_with_the_places_of_a_life_without_a_fault(
         "transaction-1.end_txn.1.after",
     ]
     assert journal.points == list(crash_points(TRACE, "txn", SIDES))
+
+
+class Lived:
+    """A life that ends as it is told to, and is written down."""
+
+    def __init__(self, subject: Subject, name: str, *_: object) -> None:
+        self.subject = subject
+        self.name = name
+        self.trial = SimpleNamespace(history=None)
+        self.trace = TRACE
+        self.commits_markers = False
+
+    def feed_all(self) -> None:
+        """Stand for the waves that an application is asked about."""
+
+    def result(self, point: CrashPoint, goes: Any = None) -> Result:
+        """Write down what was lived, and with which claims."""
+        said = [*self.subject.claims, *(["asks"] if goes else [])]
+        LIVED.append((self.name, said, self.subject.commits_markers))
+        return result(VERDICTS.get(self.name, Verdict.UPHELD), point)
+
+
+LIVED = list[tuple[str, list[str], bool]]()
+VERDICTS = dict[str, Verdict]()
+
+
+@pytest.fixture
+def lives(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Let an application live on paper; its answers allow one claim."""
+    LIVED.clear()
+    VERDICTS.clear()
+    monkeypatch.setattr("upheld.sweep.run.Life", Lived)
+    monkeypatch.setattr(
+        "upheld.sweep.run.asked",
+        lambda subject, *_: Asked(replace(subject, claims={"relation": "holds"}), "asked"),
+    )
+    application: Any = SimpleNamespace(seed=7, application=SimpleNamespace(oracle="itself"))
+    return application
+
+
+def test_an_application_is_asked_once_and_first(lives: Any, tmp_path: Path) -> None:
+    """Its answers say what each life claims; nobody waits for markers in vain."""
+    journal = Journal(tmp_path, PLAN)
+
+    found = run(lives, lives, journal, Progress(Console(quiet=True)), Choice())
+
+    names = [name for name, *_ in LIVED]
+    assert names == ["answers", *["golden"] * AGREED, *(str(each.point) for each in found)]
+    assert LIVED[0] == ("answers", [*CLAIMS, "asks"], True)
+    assert LIVED[1] == ("golden", ["relation"], True)
+    assert all(life[1:] == (["relation"], False) for life in LIVED[1 + AGREED :])
+
+
+def test_a_sweep_that_goes_on_asks_again(lives: Any, tmp_path: Path) -> None:
+    """Its broker is another one; nobody counts crash points again."""
+    journal = begun(tmp_path)
+
+    run(lives, lives, journal, Progress(Console(quiet=True)), Choice(depth="full"))
+
+    assert [name for name, *_ in LIVED] == ["answers", *map(str, journal.points[1:])]
+
+
+def test_an_application_with_a_model_is_not_asked(lives: Any, tmp_path: Path) -> None:
+    """Its model says what is right."""
+    lives.application.oracle = "orders.py:ORDERS"
+
+    run(lives, lives, Journal(tmp_path, PLAN), Progress(Console(quiet=True)), Choice())
+
+    assert LIVED[0] == ("golden", [*CLAIMS], True)
+
+
+def test_an_application_without_answers_is_not_killed(lives: Any, tmp_path: Path) -> None:
+    """That is the one result, and what was there before stays."""
+    VERDICTS["answers"] = Verdict.HARNESS_ERROR
+    journal = begun(tmp_path)
+    before = journal.path.read_text()
+
+    (found,) = run(lives, lives, journal, Progress(Console(quiet=True)), Choice())
+
+    assert (found.verdict, found.point.phase) == (Verdict.HARNESS_ERROR, "no fault")
+    assert [name for name, *_ in LIVED] == ["answers"]
+    assert journal.path.read_text() == before

@@ -1,0 +1,74 @@
+"""The answers of an application say what is claimed of it, and a user is told."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from upheld.history import History
+from upheld.history.events import Answered, Application, Contract, Record
+from upheld.sweep.answers import asked
+from upheld.sweep.life import CLAIMS, Subject
+
+
+def record(topic: str, offset: int, key: bytes) -> Record:
+    """Return a record of a topic."""
+    return Record(topic, 0, offset, 0, key, b"{}")
+
+
+def answered(outputs: list[bytes], *unstable: str) -> History:
+    """Return a history of an order of ada and one of bob, and the answer to them."""
+    history = History()
+    history.add(
+        Application(
+            name="ledger",
+            application_id="trial",
+            program="ledger",
+            mode="exactly_once",
+            topics={"orders": "orders", "costs": "costs"},
+            parameters={},
+            transaction_timeout_ms=1_000,
+            contract=Contract(
+                name="shop", reads="orders", writes="costs", format="json", ignore=("$.at",)
+            ),
+        )
+    )
+    history.add_all(record("orders", offset, key) for offset, key in enumerate((b"ada", b"bob")))
+    history.add_all(record("once", offset, key) for offset, key in enumerate(outputs))
+    history.add(
+        Answered(
+            at_ms=1,
+            application="ledger",
+            inputs="digest",
+            outputs="once",
+            topics=("once",),
+            unstable=unstable,
+        )
+    )
+    return history
+
+
+def subject() -> Subject:
+    """Return an application that is to be swept."""
+    nothing: Any = SimpleNamespace(name="shop")
+    return Subject(nothing, nothing, "ledger", "exactly_once")
+
+
+def test_what_is_not_compared_is_said() -> None:
+    """A field that is declared and one that was found are told apart."""
+    said = asked(subject(), answered([b"ada", b"bob"], "$.at", "$.id"), 4.25)
+
+    assert said.text == (
+        "shop is its own oracle: asked without a fault in 4.2 s; not compared: $.at (as declared), "
+        "$.id (it differs between two runs without a fault)"
+    )
+    assert said.subject.claims == CLAIMS
+
+
+@pytest.mark.parametrize("outputs", [[b"ada"], [b"ada", b"bob", b"bob"]], ids=["fewer", "more"])
+def test_the_prefix_rule_is_claimed_if_each_output_has_its_input(outputs: list[bytes]) -> None:
+    """Otherwise it is left out and said, and all else is claimed as before."""
+    said = asked(subject(), answered(outputs), 1)
+
+    assert [*said.subject.claims] == ["relation", "side-effects"]
+    assert "no prefix rule: its keys have more or fewer outputs than inputs" in said.text
