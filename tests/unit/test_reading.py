@@ -262,6 +262,7 @@ BY_THEMSELVES = {
     "report/logs.py": "the end of a log, which is a regular file",
     "runner/lane.py": "messages of the harness's own processes",
     "runner/lanes.py": "messages of the harness's own processes",
+    "scaffold/application/app.py": "records; it is copied, and no part of the harness",
     "scaffold/__init__.py": "files of the package",
     "stores/cassandra_server/process.py": "the log of the harness's own server",
     "stores/cassandra_server/query_log.py": "the log of the harness's own server",

@@ -95,7 +95,8 @@ COMMANDS = {
     "new": Command(
         "designs:new_design",
         options.new_options,
-        "Write a complete design that passes `smoke`, to start yours from.",
+        "Write a complete design that passes `smoke`, or an application without an adapter, to "
+        "start yours from.",
     ),
     "smoke": Command(
         "designs:smoke_design",

@@ -3,11 +3,14 @@
 import argparse
 import json
 import sys
+from collections.abc import Iterable
+from shlex import quote
 from typing import NamedTuple
 
-from upheld.cli.choices import manifests
+from upheld.cli.choices import given, manifests
 from upheld.cli.machine import opened_broker, own_folder, prepare_all, run_scope
-from upheld.errors import ExitCode
+from upheld.errors import ExitCode, UsageProblem
+from upheld.protocol.manifest import Manifest
 from upheld.runner.smoke import Site, Watch, conversations, count, smoke
 from upheld.scaffold import new
 from upheld.spec.selection import demand_listed
@@ -29,13 +32,31 @@ class Checked(NamedTuple):
 
 def new_design(arguments: argparse.Namespace) -> int:
     """Write a design to start from."""
-    files = new(arguments.directory)
+    files = new(arguments.directory, is_application=arguments.application)
     folder = visible(str(arguments.directory))
     if arguments.json:
         print(json.dumps({"folder": folder, "files": [visible(str(file)) for file in files]}))
     elif not arguments.quiet:
-        print(f"{folder} holds a design; try: upheld smoke --design {folder}")
+        if arguments.application:
+            print(f"{folder} holds an application; try: upheld sweep --design {folder}")
+        else:
+            print(f"{folder} holds a design; try: upheld smoke --design {folder}")
     return 0
+
+
+def _demand_adapters(arguments: argparse.Namespace, designs: Iterable[Manifest]) -> None:
+    """Demand that each design has an adapter that a conversation can check.
+
+    Raises:
+        UsageProblem: One is an application without an adapter.
+    """
+    for name, design in zip(given(arguments), designs, strict=True):
+        if design.application:
+            folder = quote(name)
+            raise UsageProblem(
+                f"{design.name} is an application without an adapter, so there is none to check; "
+                f"`upheld sweep --design {folder} --depth quick` starts it, and says what is wrong."
+            )
 
 
 def smoke_design(arguments: argparse.Namespace) -> int:
@@ -44,6 +65,7 @@ def smoke_design(arguments: argparse.Namespace) -> int:
     Return the exit code of an adapter that failed.
     """
     designs = manifests(arguments)
+    _demand_adapters(arguments, designs)
     demand_listed(arguments.program or (), arguments.mode or ())
     asked = {
         design.name: conversations(design, arguments.program or (), arguments.mode or ())

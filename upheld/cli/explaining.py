@@ -17,8 +17,8 @@ from upheld.spec import catalogue, explain
 from upheld.ui.console import width
 
 KINDS: Final = (
-    "guarantee, scenario, program, anomaly, check, capability, limit, tag, verdict, mode or exit "
-    "code"
+    "guarantee, scenario, program, anomaly, check, capability, limit, tag, verdict, mode, shape, "
+    "oracle or exit code"
 )
 _OF_A_GUARANTEE: Final = re.compile(r"@?(G\d|SLA\b).*")
 

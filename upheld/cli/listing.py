@@ -33,6 +33,7 @@ from upheld.verdicts import Verdict
 MOST_COLUMNS: Final = 4  # of designs of the last run; the others are counted
 GAP: Final = "  "
 NOTHING: Final = "-"
+MODEL: Final = "model"  # the oracle of a program of the suite
 
 Groups = dict[str, list[str]]  # a reason -> the ids that it concerns
 
@@ -62,6 +63,8 @@ class Offered(NamedTuple):
     lacking: Counter[str]  # of them, those that are unsupported, by guarantee
     unsupported: Groups  # reason -> rows
     not_promised: Groups  # reason -> guarantees
+    oracle: str  # what says what is right
+    judged: dict[str, str]  # row -> the oracle, or that it is unsupported
 
 
 def list_promises(arguments: argparse.Namespace) -> int:
@@ -88,10 +91,10 @@ def list_promises(arguments: argparse.Namespace) -> int:
         print(json.dumps(_data(found, listing, offers, last), indent=2))
         return 0
     if by_rows:
-        _print_rows(listing)
+        _print_rows(listing, offers)
     else:
         _print_families(found, listing, offers, last)
-    _print_counts(listing)
+    _print_counts(listing, offers)
     ends = [*pinned({each.name: each.spec for each in designs if each.spec}, newer)]
     for line in (*ends, *(line for offer in offers for line in _ends(offer, last))):
         print(wrapped(line, width(), indent=2))
@@ -149,7 +152,10 @@ def _offered(
     found: Catalogue, design: Manifest, listing: Listing, chosen: Collection[str]
 ) -> Offered:
     """Return what a design has promised, by its manifest alone."""
-    offer = Offered(design.name, Counter(), Counter(), defaultdict(list), defaultdict(list))
+    oracle = design.application.oracle if design.application else MODEL
+    offer = Offered(
+        design.name, Counter(), Counter(), defaultdict(list), defaultdict(list), oracle, {}
+    )
     others = defaultdict[str, list[Row]](list)
     for listed in listing["rows"]:
         row = next(row for row in found.by_row[listed["id"]].rows if row.id == listed["id"])
@@ -159,6 +165,7 @@ def _offered(
             continue
         offer.rows[guarantee] += 1
         reasons = [*lacking(row, design), *limited(row, design)]
+        offer.judged[row.id] = Verdict.UNSUPPORTED if reasons else oracle
         if reasons:
             offer.lacking[guarantee] += 1
             offer.unsupported[reasons[0]].append(row.id)
@@ -178,6 +185,9 @@ def _why_not(design: Manifest, rows: Iterable[Row]) -> str:
     for row in rows:
         programs |= {program: None for program, _ in row.needs if program not in design.programs}
         modes |= {mode: None for _, mode in row.needs if mode not in design.modes}
+    if programs and design.application:
+        others = " or ".join(sorted(programs))
+        return f"{design.name} has the shape {design.application.shape}, unlike {others}"
     if programs:
         return f"{design.name} has no program {' or '.join(sorted(programs))}"
     if modes:
@@ -213,6 +223,7 @@ def _data(
     designs = {
         offer.design: {
             **listing["designs"][offer.design],
+            "oracle": offer.oracle,
             "unsupported": offer.unsupported,
             "not_promised": offer.not_promised,
             "unsupported_in_the_last_run": last.unsupported.get(offer.design, {}),
@@ -237,9 +248,11 @@ def _families(found: Catalogue, shown: Collection[str]) -> Iterator[tuple[str, l
             yield family, own
 
 
-def _print_rows(listing: Listing) -> None:
+def _print_rows(listing: Listing, offers: Collection[Offered]) -> None:
+    """Print a line a row, with what each design that was named is judged by on it."""
     for row in listing["rows"]:
-        print(f"{row['depth']:<5} {row['id']:<70} {row['name']}")
+        cells = (f"{offer.judged.get(row['id'], NOTHING):<11} " for offer in offers)
+        print(f"{row['depth']:<5} {row['id']:<70} {''.join(cells)}{row['name']}")
     for untested in listing["untested"]:
         print(f"{'-':<5} {untested['id']:<70} untested: {untested['why']}")
 
@@ -303,7 +316,7 @@ def _verdict(cell: Cell | None) -> Text:
     return Text(str(cell), style=COLOURS[cell.worst]) if cell else Text(NOTHING, style="dim")
 
 
-def _print_counts(listing: Listing) -> None:
+def _print_counts(listing: Listing, offers: Iterable[Offered]) -> None:
     counts = listing["guarantees"]
     depths = Counter(row["depth"] for row in listing["rows"])
     each = ", ".join(f"{depths[depth]} {depth}" for depth in DEPTHS)
@@ -316,6 +329,14 @@ def _print_counts(listing: Listing) -> None:
         print(
             f"{name} promises {design['promised']} rows; {design['chosen']} of them are chosen here"
         )
+    for offer in offers:
+        if offer.oracle != MODEL:
+            rows = offer.rows.total() - offer.lacking.total()
+            kept = sum(offer.rows[name] > offer.lacking[name] for name in offer.rows)
+            print(
+                f"{offer.design} is judged on {rows} rows of {kept} guarantees, with the oracle "
+                f"{offer.oracle}"
+            )
 
 
 def _ends(offer: Offered, last: LastRun) -> Iterator[str]:

@@ -438,7 +438,8 @@ def explain_options(to: argparse.ArgumentParser) -> None:
         "name",
         metavar="NAME",
         help="a guarantee such as G22, a scenario or a row of it, a program, an anomaly, a check, "
-        "a sentence that judges, a capability, a limit, a tag, a verdict, a mode or an exit code",
+        "a sentence that judges, a capability, a limit, a tag, a verdict, a mode, the shape or the "
+        "oracle of an application, or an exit code",
     )
     add_json(to)
 
@@ -446,6 +447,12 @@ def explain_options(to: argparse.ArgumentParser) -> None:
 def new_options(to: argparse.ArgumentParser) -> None:
     """Add the options of `new`."""
     to.add_argument("directory", metavar="DIR", type=place, help="an empty or new folder")
+    to.add_argument(
+        "--application",
+        action="store_true",
+        help="write an application without an adapter: a design.toml with comments, a small app "
+        "and a sample of its input",
+    )
     add_quiet(to)
     add_json(to)
 

@@ -54,7 +54,7 @@ def sweep_design(arguments: argparse.Namespace) -> int:
     else:
         say.print(table(results))
         say.print(f"record in {out}", markup=False)
-    named = ("mode", "points") if design.subject else ("program", "mode", "points")
+    named = ("mode", "points") if design.application else ("program", "mode", "points")
     asked = [f"--{name} {getattr(arguments, name)}" for name in named]
     asked += [f"--{side}" for side in sides if side in LATER]
     asked += [f"--disk {','.join(arguments.disk)}"] if arguments.disk else []
@@ -75,7 +75,7 @@ def _fill_in(arguments: argparse.Namespace, design: Manifest) -> None:
     Raises:
         UsageProblem: The design has no such program or mode.
     """
-    if design.subject and arguments.program:
+    if design.application and arguments.program:
         raise UsageProblem(
             f"{design.name} is an application without an adapter, and runs no program of the "
             "suite; leave --program out."
@@ -84,8 +84,8 @@ def _fill_in(arguments: argparse.Namespace, design: Manifest) -> None:
     mode = next(filter(design.modes.__contains__, reversed(MODES)), MODES[-1])
     arguments.program = arguments.program or program
     arguments.mode = arguments.mode or mode
-    arguments.points = arguments.points or ("all" if design.subject else "txn")
-    arguments.depth = arguments.depth or ("full" if design.subject else DEFAULT)
+    arguments.points = arguments.points or ("all" if design.application else "txn")
+    arguments.depth = arguments.depth or ("full" if design.application else DEFAULT)
     for asked, offered, what in (
         (arguments.program, design.programs, "program"),
         (arguments.mode, design.modes, "mode"),

@@ -7,7 +7,7 @@ name may have several meanings: `lag` is a check and a capability.
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from inspect import cleandoc
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from pydantic import BaseModel, ConfigDict
 
@@ -19,6 +19,7 @@ from upheld.protocol.capabilities import Capability
 from upheld.protocol.limits import Limit
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import MODES
+from upheld.protocol.subject import STANDS_FOR, Shape
 from upheld.spec.anomalies import anomalies
 from upheld.spec.catalogue import EVERY_PROGRAM, Catalogue
 from upheld.spec.gherkin import Scenario
@@ -42,6 +43,17 @@ VERDICTS: Final[Mapping[str, str]] = {
 SENTENCES_OF_MODES: Final[Mapping[str, str]] = {
     "at_least_once": "No record is lost, and after a fault its output may come again.",
     "exactly_once": "Each record counts once for readers of committed data, whatever dies.",
+}
+SENTENCES_OF_SHAPES: Final[Mapping[Shape, str]] = {
+    "map": "Each output hangs on one record of the input.",
+    "fold": "Each output hangs on all records of its key so far.",
+}
+SENTENCES_OF_ORACLES: Final[Mapping[str, str]] = {
+    "itself": (
+        "Right is what the application gives for the same input in a run without a fault. Loss, "
+        "duplicates, a wrong order and state that was not restored are found; wrong logic is not, "
+        "nor a fault that both runs have."
+    ),
 }
 LABEL_CHARS: Final = 15
 EVERY_GUARANTEE: Final = "all"
@@ -126,6 +138,8 @@ def _kinds(found: Catalogue) -> tuple[_Kind, ...]:
         _Kind(found.tags, _tag),
         _Kind(map(str, Verdict), _verdict),
         _Kind(MODES, _mode),
+        _Kind(SENTENCES_OF_SHAPES, _shape),
+        _Kind(SENTENCES_OF_ORACLES, _oracle),
     )
 
 
@@ -245,6 +259,23 @@ def _mode(known: Known, name: str) -> Meaning:
         sentence=SENTENCES_OF_MODES[name],
         facts={"guarantees": _guarantees(known.found, own)},
     )
+
+
+def _shape(known: Known, name: str) -> Meaning:
+    programs = STANDS_FOR[cast(Shape, name)]
+    own = [
+        each for each in known.found.scenarios if {row.program for row in each.rows} & {*programs}
+    ]
+    return Meaning(
+        kind="shape of an application",
+        name=name,
+        sentence=SENTENCES_OF_SHAPES[cast(Shape, name)],
+        facts={"stands for": list(programs), "guarantees": _guarantees(known.found, own)},
+    )
+
+
+def _oracle(_: Known, name: str) -> Meaning:
+    return Meaning(kind="oracle", name=name, sentence=SENTENCES_OF_ORACLES[name])
 
 
 def _right(designs: Iterable[Manifest]) -> Iterator[Manifest]:

@@ -225,3 +225,56 @@ def test_a_pin_that_is_none_exits_4(
     error = capsys.readouterr().err
     assert says in error
     assert error.count("\n") == 1
+
+
+APPLICATION = """
+name = "shop"
+version = "1"
+modes = ["exactly_once"]
+shape = "map"
+group = "{application_id}"
+input.orders = { sample = "orders.jsonl" }
+output.costs = {}
+process.app.command = ["{python}", "-c", "", "{bootstrap}", "{input.orders}", "{output.costs}"]
+"""
+
+
+@pytest.fixture
+def an_application(tmp_path: Path) -> None:
+    """Describe an application without an adapter, where a design would be."""
+    (tmp_path / "design.toml").write_text(APPLICATION)
+    (tmp_path / "orders.jsonl").write_text('{"id": 1}\n')
+
+
+@pytest.mark.usefixtures("an_application")
+def test_a_row_says_what_an_application_is_judged_by(capsys: pytest.CaptureFixture[str]) -> None:
+    """It is its own oracle, where its description offers what the row needs."""
+    rows = {line.split()[1] for line in said(capsys, "--rows").splitlines()[:-2]}
+    own = dict[str, str]()
+    for line in said(capsys, "--rows", "--design", ".").splitlines():
+        depth, *others = line.split()
+        if depth in {"quick", "core", "full"}:
+            own[others[0]] = others[1]
+
+    assert own.keys() == rows
+    assert own["G1.replayed-after-a-crash[ledger-exactly_once]"] == "itself"
+    assert own["G46.set-aside[relay-exactly_once]"] == "unsupported"
+    assert own["G28.what-waits-moves-on[batcher-exactly_once]"] == "-"
+
+
+@pytest.mark.usefixtures("an_application")
+def test_the_rows_of_an_application_are_counted_by_its_oracle(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A program of the suite that is of another shape is no fault of it."""
+    found = json.loads(said(capsys, "--json", "--design", "."))["designs"]["shop"]
+    text = said(capsys, "--rows", "--design", ".")
+
+    rows = len(found["rows"]) - sum(map(len, found["unsupported"].values()))
+    assert found["oracle"] == "itself"
+    assert f"shop is judged on {rows} rows of " in text
+    assert text.count("with the oracle itself") == 1
+    assert "not promised, since shop has the shape map, unlike pulse: G32" in text
+    assert json.loads(said(capsys, "--json", "--design", "plain"))["designs"]["plain"][
+        "oracle"
+    ] == ("model")

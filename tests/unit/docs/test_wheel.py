@@ -113,6 +113,9 @@ def test_the_wheel_holds_what_a_run_needs(wheel: set[PurePosixPath]) -> None:
         "upheld/impl/spark/design.toml",
         "upheld/impl/spark/jars/jgo.lock.toml",
         "upheld/impl/plain/design.toml",
+        "upheld/scaffold/application/app.py",
+        "upheld/scaffold/application/design.toml",
+        "upheld/scaffold/application/orders.jsonl",
         "upheld/scaffold/starter/design.toml",
         "upheld/scaffold/starter/relay.py",
     }

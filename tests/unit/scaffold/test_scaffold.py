@@ -1,7 +1,10 @@
-"""The starter of `upheld new` is short enough to be read at once."""
+"""The files of `upheld new` are whole, and short enough to be read at once."""
 
+import re
 from pathlib import Path
 
+from upheld.generators.inputs import made
+from upheld.protocol.manifest import load
 from upheld.scaffold import new
 
 LINES_MAX = 120
@@ -17,3 +20,28 @@ def test_the_starter_is_short(tmp_path: Path) -> None:
     assert [path.name for path in written] == ["design.toml", "relay.py"]
     lines = written[1].read_text(encoding="utf-8").splitlines()
     assert sum(1 for line in lines if line.strip()) <= LINES_MAX
+
+
+def test_an_application_is_whole(tmp_path: Path) -> None:
+    """Its sample makes records, and the app is told each variable that it reads."""
+    written = new(tmp_path / "My Shop", is_application=True)
+
+    assert [path.name for path in written] == ["design.toml", "app.py", "orders.jsonl"]
+    manifest = load(str(tmp_path / "My Shop"))
+    assert manifest.name == "my-shop"
+    assert manifest.application
+    sends = made(manifest.application.input["orders"], 7)
+    assert len({send.value for send in sends}) == len(sends)
+    source = written[1].read_text(encoding="utf-8")
+    read = set(re.findall(r'os\.environ\["(\w+)"\]', source))
+    assert read == manifest.application.process["app"].environment.keys()
+    compile(source, "app.py", "exec")
+
+
+def test_each_line_of_its_description_is_explained(tmp_path: Path) -> None:
+    """A user changes it, so that each table and field says what it is for."""
+    file, *_ = new(tmp_path / "shop", is_application=True)
+
+    fields = [line for line in file.read_text().splitlines() if re.match(r"[a-z_]+ = ", line)]
+    unexplained = {line.partition(" = ")[0] for line in fields if "  # " not in line}
+    assert unexplained == {"name", "version", "stop"}

@@ -1,0 +1,1 @@
+"""The files that `upheld new` writes: copied as they are, but for the name."""
