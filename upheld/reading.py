@@ -124,13 +124,23 @@ def read_toml(path: Path) -> dict[str, Any]:
     """
     text = read_text(path)
     try:
+        return loaded_toml(text)
+    except ValueError as error:
+        raise UsageProblem(f"{path} is not TOML: {_first_line(error)}.") from None
+
+
+def loaded_toml(text: str) -> dict[str, Any]:
+    """Read TOML as `tomllib.loads` does, with limits.
+
+    Raises:
+        ValueError: It is not TOML, is nested too deeply, or has a key of too many parts.
+    """
+    try:
         _demand_short_keys(text)
         table = tomllib.loads(text)
         _demand_flat(table)
-    except ValueError as error:
-        raise UsageProblem(f"{path} is not TOML: {_first_line(error)}.") from None
     except RecursionError:
-        raise UsageProblem(f"{path} is not TOML: {_too_deep()}.") from None
+        raise ValueError(_too_deep()) from None
     return table
 
 

@@ -104,6 +104,17 @@ COMMANDS = {
         "Is the adapter sound? A few records, before the design is judged.",
         f"exit codes; an adapter of which a check fails ends it with 3:\n{_CODES}",
     ),
+    "doctor": Command(
+        "doctor:visit_design",
+        options.doctor_options,
+        "Start an application without an adapter once, and say what it does and what is wrong.",
+        "exit codes:\n"
+        "  0    it can be judged\n"
+        "  1    something would make verdicts wrong\n"
+        "  3    the machine or the harness failed\n"
+        "  4    what was typed or written cannot be understood\n"
+        "  130  interrupted",
+    ),
     "sweep": Command(
         "sweep:sweep_design",
         options.sweep_options,

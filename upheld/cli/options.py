@@ -457,6 +457,32 @@ def new_options(to: argparse.ArgumentParser) -> None:
     add_json(to)
 
 
+def doctor_options(to: argparse.ArgumentParser) -> None:
+    """Add the options of `doctor`."""
+    to.add_argument(
+        "directory",
+        metavar="DIR",
+        type=place,
+        help="the folder of an application, or the design.toml in it",
+    )
+    to.add_argument(
+        "--write",
+        action="store_true",
+        help="write what was seen, and is missing there, into design.toml; nothing else changes",
+    )
+    add_one_of(
+        to,
+        "--broker",
+        ("auto", "container", "embedded"),
+        "where Kafka comes from (default: auto, which is a container where an engine answers and "
+        "has or can pull the image, else embedded)",
+        "auto",
+    )
+    add_out(to, "folder for logs (default: upheld-out/TIME)")
+    add_quiet(to)
+    add_json(to)
+
+
 def completion_options(to: argparse.ArgumentParser) -> None:
     """Add the options of `completion`."""
     to.add_argument(

@@ -7,7 +7,7 @@ broker is started. One sentence names the file and the field.
 import os
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Final, Literal, TypeVar, get_args, get_origin
 
@@ -242,17 +242,21 @@ TABLES: Final[dict[str, type[BaseModel]]] = {
 }
 
 
-def load(spec: str) -> Manifest:
+def load(spec: str, assumed: Mapping[str, object] | None = None) -> Manifest:
     """Read the manifest at a path, in a folder, or of a shipped design.
 
     Shipped are `spark`, `plain` and `broken/…`. A design that `extends` another one has the other
     one's value of each of the `INHERITED` fields that it leaves out.
 
+    Args:
+        spec: The path or the name.
+        assumed: Fields with their values, in case the file does not have them.
+
     Raises:
         UsageProblem: There is no such design, or its manifest breaks a rule.
     """
     file = _find(spec)
-    fields = _fields(file)
+    fields = {**(assumed or {}), **_fields(file)}
     for name in HIDDEN:
         if name in fields:
             raise UsageProblem(f"{file}: `{name}` is not a field of a design; remove it.")

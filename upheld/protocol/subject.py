@@ -60,6 +60,15 @@ def _path(text: str) -> str:
     return text
 
 
+def _sign(text: str) -> str:
+    """Refuse a line of a log that no pattern describes."""
+    try:
+        re.compile(text.removeprefix("log:"))
+    except re.error as error:
+        raise ValueError(f"it is no regular expression: {error}") from None
+    return text
+
+
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][\w-]*$", max_length=60)]
 
 
@@ -91,7 +100,7 @@ class ProcessTable(_Table):
 class SignalsTable(_Table):
     """How a process says that it is ready, and how it is told to stop."""
 
-    ready: str = Field(
+    ready: Annotated[str, AfterValidator(_sign)] = Field(
         default="group",
         description="group: it has partitions of its group; log:REGEX: a line of its log matches",
         pattern=r"^(group|log:.+)$",
@@ -111,6 +120,9 @@ class Subject(_Table):
     signals: SignalsTable = SignalsTable()
     oracle: Literal["itself"] = "itself"
     restart: Literal["never", "on-exit"] = "never"
+    peers: tuple[Annotated[str, Field(pattern=r"^[^\s:]+:\d{1,5}$")], ...] = Field(
+        default=(), description="addresses HOST:PORT beside the broker that it is right to ask"
+    )
 
     @model_validator(mode="after")
     def _names_are_filled_in(self) -> "Subject":

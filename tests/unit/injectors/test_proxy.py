@@ -77,6 +77,24 @@ def test_what_is_no_request_reaches_nobody(
     assert proxy.look() == ("", "")
 
 
+def test_a_tap_hears_a_request_and_its_answer(proxy: Proxy, broker: socket.socket) -> None:
+    """The answer is the broker's own, and the client gets it all the same."""
+    answer = b"\0\0\0\7" + bytes(12)
+    heard: list[tuple[str, bytes | None]] = []
+    proxy.taps.append(lambda exchange, _, frame: heard.append((exchange.api, frame)))
+    with client(proxy) as asking:
+        asking.sendall(framed(METADATA))
+        there, _ = broker.accept()
+        with there:
+            there.settimeout(ANSWER_S)
+            there.recv(100)
+            there.sendall(framed(answer))
+            assert asking.recv(100) == framed(answer)
+
+    assert heard == [("metadata", None), ("metadata", answer)]
+    assert len(proxy.addresses) == 1
+
+
 @pytest.mark.parametrize(
     ("answer", "why"),
     [

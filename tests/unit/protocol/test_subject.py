@@ -71,6 +71,22 @@ def test_a_bridge_answers_for_it(folder: Path) -> None:
     assert design.application.input["orders"].sample == folder / "orders.jsonl"
 
 
+def test_a_sign_of_readiness_is_a_pattern(folder: Path) -> None:
+    """A line of its log is looked for by it."""
+    said = refusal(folder, "[output.costs]", '[signals]\nready = "log:("\n\n[output.costs]')
+
+    assert "no regular expression" in said
+    assert "`signals.ready`" in said
+
+
+@pytest.mark.parametrize("peer", ["redis", "redis:port", "a redis:6379"])
+def test_a_peer_is_a_host_and_a_port(folder: Path, peer: str) -> None:
+    """The doctor compares it with the connections of the application."""
+    said = refusal(folder, 'shape = "map"', f'shape = "map"\npeers = ["{peer}"]')
+
+    assert "`peers.0`" in said
+
+
 def test_what_it_is_not_told_limits_what_is_asked(folder: Path) -> None:
     """Without a placeholder it keeps no disk, and takes no transaction timeout."""
     assert load(str(folder)).cannot == (Limit.TRANSACTION_TIMEOUT,)

@@ -15,7 +15,7 @@ import resource
 import socket
 import time
 from collections import Counter, deque
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from kio.schema.errors import ErrorCode
@@ -65,6 +65,8 @@ FOLLOWED_S: Final = 1.0  # a client with several requests in flight sends the ne
 Way = Literal["requests", "answers"]
 Node = tuple[str, int]  # host and port
 Result = TypeVar("Result")
+# Hears each request, and later its answer as the broker gave it, on the proxy's thread.
+Tap = Callable[[Exchange, Request, bytes | None], None]
 
 
 class Proxy:
@@ -78,6 +80,7 @@ class Proxy:
         self.unread = ""  # the first frame since the last look that could not be read
         self.breach = ""  # the first thing since then that a broker would not take either
         self.rules: list[Rule] = []
+        self.taps: list[Tap] = []
         self.topics: dict[TopicKey, str] = {}  # id -> name, as clients were told
         self.offers: dict[str, Offer] = {}  # API -> its versions, as brokers said
         self.connections = 0
@@ -95,6 +98,11 @@ class Proxy:
         """Return the bootstrap address of a door; exchanges through it carry its name."""
         host, port = self._call(self._open(name))
         return f"{host}:{port}"
+
+    @property
+    def addresses(self) -> set[Node]:
+        """The addresses at which it serves clients."""
+        return {address for address, _ in list(self._listeners.values())}
 
     def arm(self, rule: Rule) -> None:
         """Begin to count for a rule: its first request is the next one."""
@@ -233,7 +241,13 @@ class Proxy:
         self.exchanges.append(exchange)
         for rule in self.rules:
             rule.count(exchange, request, self.topics)
+        self.tell(exchange, request)
         return exchange
+
+    def tell(self, exchange: Exchange, request: Request, answer: bytes | None = None) -> None:
+        """Let each tap hear a request, or the answer to one."""
+        for tap in self.taps:
+            tap(exchange, request, answer)
 
     def due_rule(self, exchange: Exchange, moment: Moment) -> Rule | None:
         """Return the rule that is to strike an exchange at a moment, if there is one."""
@@ -408,6 +422,7 @@ class _Connection:
             if request.is_unknown:
                 frame = fall_back(frame)
             own = self._read(request, exchange, frame)
+            self.proxy.tell(exchange, request, frame)
             rule = await self._apply_rule(exchange, "after")
             if self.is_silent:
                 continue

@@ -1,0 +1,134 @@
+"""Each finding is named by what was seen, and each trouble has a way out."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from upheld.doctor.findings import Case, Finding, findings, is_judgeable
+from upheld.doctor.seen import Commits, End, Group, Outputs, Seen, Topics, Visit
+from upheld.protocol.manifest import load
+
+GIVEN = {"orders": "doctor-1-orders", "costs": "doctor-1-costs"}
+GROUP = Group(protocol="classic", members=1, session_timeout_ms=6_000)
+TOPICS = Topics(given=GIVEN, read=("doctor-1-orders",), written=("doctor-1-costs",))
+SOUND: dict[str, Any] = {
+    "application_id": "doctor-1",
+    "ready_by": "group",
+    "ready_s": 1.0,
+    "ran_s": 3.0,
+    "groups": {"doctor-1": GROUP},
+    "transactions": {"doctor-1-a": 10_000},
+    "isolation": ("read_committed",),
+    "reset": "earliest",
+    "topics": TOPICS,
+    "commits": Commits(by=("txn_offset_commit",), count=3, usual_gap_ms=100, done=60, due=60),
+    "outputs": Outputs(count=60),
+    "end": End(signal="SIGTERM", seconds=0.1, code=0),
+}
+ROOT = Path(__file__).parents[3]
+ORDERS = load(str(ROOT / "examples" / "orders"))
+
+
+def found(**changes: Any) -> list[Finding]:
+    """Return what is found in the example, if it had been seen to do this."""
+    seen = Seen.model_validate(SOUND | changes)
+    return findings(Case(ORDERS, Visit(seen, (), ())))
+
+
+def troubles(**changes: Any) -> dict[str, str]:
+    """Return the findings that are not fine, with their marks."""
+    return {each.code: each.mark for each in found(**changes) if each.mark != "fine"}
+
+
+def test_an_application_without_mistakes_can_be_judged() -> None:
+    """All that it does is named, and nothing has to be done."""
+    fine = found()
+
+    assert is_judgeable(fine)
+    assert [each.way_out for each in fine] == [""] * len(fine)
+
+
+UNKNOWN = Topics(given=GIVEN, unknown=("orders",))
+ELSEWHERE = Topics(given=GIVEN, read=("doctor-1-orders",), written=("costs",))
+NEVER = {"ready_s": None, "commits": Commits(), "outputs": Outputs(), "reset": None}
+PATIENT = Group(protocol="classic", members=1, session_timeout_ms=45_000)
+OUTSIDE = Commits(by=("offset_commit",), count=3, done=60, due=60)
+TROUBLES = [
+    ("exits", "wrong", NEVER | {"ended_early": 3, "end": None, "topics": Topics(given=GIVEN)}),
+    ("never-ready", "wrong", NEVER),
+    ("no-kafka", "wrong", {"breach": "a client sent a request of API 5635 version 769"}),
+    ("topic", "wrong", {"topics": UNKNOWN}),
+    ("topic", "wrong", {"topics": Topics(given=GIVEN, read=("orders",))}),
+    ("topic", "wrong", {"topics": Topics(given=GIVEN)}),
+    ("output-topic", "wrong", {"topics": ELSEWHERE}),
+    ("no-output", "wrong", {"outputs": Outputs()}),
+    ("format", "wrong", {"outputs": Outputs(count=60, unreadable=60, first_unreadable="{'a'")}),
+    ("group", "wrong", {"groups": {"doctor-1-v2": GROUP}}),
+    ("group", "wrong", {"groups": {"orders": GROUP}}),
+    ("no-group", "wrong", {"groups": {}, "is_stalled": True}),
+    ("session", "note", {"groups": {"doctor-1": PATIENT}}),
+    ("mode", "note", {"transactions": {}}),
+    ("transactional-id", "wrong", {"transactions": {"orders-a": 10_000}}),
+    ("transaction-timeout", "note", {"transactions": {"doctor-1-a": 60_000}}),
+    ("read-uncommitted", "note", {"isolation": ("read_uncommitted",)}),
+    ("read-uncommitted", "wrong", {"outputs": Outputs(count=60, aborted=2)}),
+    ("reset-latest", "wrong", {"reset": "latest"}),
+    ("auto-commit", "note", {"commits": OUTSIDE}),
+    ("auto-commit", "note", {"commits": OUTSIDE.model_copy(update={"ahead": True})}),
+    ("dies", "wrong", {"ended_early": 1, "end": None}),
+    ("stalled", "wrong", {"is_stalled": True}),
+    ("ignores-stop", "wrong", {"end": End(signal="SIGTERM", seconds=10, code=None)}),
+    ("stop", "note", {"end": End(signal="SIGTERM", seconds=1, code=-15)}),
+    ("peer", "wrong", {"peers": ("10.0.0.1:6379",)}),
+]
+
+
+@pytest.mark.parametrize(("code", "mark", "changes"), TROUBLES)
+def test_a_trouble_is_named_alone(code: str, mark: str, changes: dict[str, Any]) -> None:
+    """Nothing else is found to be wrong, and the reader is told what to do."""
+    assert troubles(**changes) == {code: mark}
+    assert [
+        each.code for each in found(**changes) if each.mark != "fine" and not each.way_out
+    ] == []
+    assert is_judgeable(found(**changes)) == (mark == "note")
+
+
+def test_the_page_has_each_trouble_with_its_mark() -> None:
+    """A reader finds there what a finding means."""
+    page = (ROOT / "docs" / "doctor.md").read_text(encoding="utf-8")
+    table = page.partition("## What each finding means")[2].partition("\n## ")[0]
+    rows = [line.split(" | ") for line in table.splitlines() if line.startswith("| `")]
+    written = {
+        (code, mark) for codes, mark, *_ in rows for code in re.findall(r"`([\w-]+)`", codes)
+    }
+    marks: dict[str, set[str]] = {}
+    for code, mark, _ in TROUBLES:
+        marks.setdefault(code, set()).add({"wrong": "✗", "note": "!"}[mark])
+
+    assert written == {(code, " or ".join(sorted(m, reverse=True))) for code, m in marks.items()}
+
+
+def test_a_commit_that_waits_for_its_outputs_is_fine() -> None:
+    """The doctor held the outputs back, and no commit came before them."""
+    commits = OUTSIDE.model_copy(update={"ahead": False})
+    said = {each.code: each.text for each in found(commits=commits, transactions={})}
+
+    assert "after its outputs" in said["commits"]
+
+
+def test_the_way_out_of_a_wrong_group_is_the_line_to_write() -> None:
+    """If the group hangs on the application's id, design.toml can name it."""
+    ways = {each.code: each.way_out for each in found(groups={"doctor-1-v2": GROUP})}
+
+    assert ways["group"] == 'design.toml: group = "{application_id}-v2"'
+
+
+def test_the_last_line_of_a_log_is_told() -> None:
+    """It mostly says why a process died."""
+    said = {
+        each.code: each.text for each in found(ended_early=1, end=None, log=("KeyError: 'id'",))
+    }
+
+    assert said["dies"].endswith("KeyError: 'id'")

@@ -1,0 +1,62 @@
+"""The doctor judges outputs that nobody modelled."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from upheld.doctor.outputs import judged, told_apart
+from upheld.generators.ledger import Send
+from upheld.history.events import Record
+from upheld.protocol.inputs import Input
+
+
+def outputs(*values: bytes | None) -> list[Record]:
+    """Return records of an output."""
+    return [Record("o", 0, number, 0, b"k", value) for number, value in enumerate(values)]
+
+
+def send(value: Any, transaction: int | None = None) -> Send:
+    """Return a record of the input."""
+    return Send(b"k", json.dumps(value).encode(), (), 0, 0, transaction)
+
+
+def described(unique: str | None) -> Input:
+    """Return an input whose records differ in a field."""
+    return Input.model_validate({"topic": "i", "sample": Path("a.jsonl"), "unique": unique})
+
+
+def test_an_output_that_is_no_json_is_unreadable() -> None:
+    """A tombstone has no value to be read."""
+    found = judged(outputs(b"{}", b"{'a': 1}", None), set(), "json")
+
+    assert (found.count, found.unreadable, found.first_unreadable) == (3, 1, "{'a': 1}")
+
+
+def test_bytes_are_never_unreadable() -> None:
+    """They are compared as they are."""
+    assert judged(outputs(b"\xff"), set(), "bytes").unreadable == 0
+
+
+@pytest.mark.parametrize(
+    ("value", "count"),
+    [({"of": "o-7"}, 0), ({"of": "order-7"}, 1), ({"all": [{"of": "order-7"}]}, 1)],
+)
+def test_an_output_of_an_aborted_record_has_its_text(value: Any, count: int) -> None:
+    """It may stand anywhere in the value."""
+    assert judged(outputs(json.dumps(value).encode()), {"order-7"}, "json").aborted == count
+
+
+def test_only_what_aborted_records_alone_have_tells_them_apart() -> None:
+    """A record that is written again after an abort counts as committed."""
+    sent = [
+        send({"id": "order-1"}),
+        send({"id": "order-2"}, transaction=0),
+        send({"id": "order-1"}, transaction=0),
+        send({"id": 12_345}, transaction=0),
+        send({"id": "abc"}, transaction=0),
+    ]
+
+    assert told_apart(described("$.id"), sent) == {"order-2"}
+    assert told_apart(described(None), sent) == set()

@@ -1,0 +1,34 @@
+"""A visit tells an application the same names as a run does."""
+
+from pathlib import Path
+
+from upheld.bridge import Bridge
+from upheld.doctor.visit import filled, names_of
+from upheld.protocol.manifest import load
+from upheld.protocol.subject import PLACEHOLDERS
+
+ORDERS = Path(__file__).parents[3] / "examples" / "orders"
+
+
+def test_each_placeholder_is_filled_in(tmp_path: Path) -> None:
+    """A run and a visit fill in the same ones."""
+    names = names_of(load(str(ORDERS)), "doctor-1", "127.0.0.1:1", tmp_path)
+    started = {
+        "topics": {"orders": names["input.orders"], "costs": names["output.costs"]},
+        "parameters": {},
+        **{name: names[name] for name in ("bootstrap", "application_id", "instance", "state_dir")},
+        "session_timeout_ms": int(names["session_timeout_ms"]),
+        "transaction_timeout_ms": int(names["transaction_timeout_ms"]),
+        "mode": names["mode"],
+    }
+    of_a_run = Bridge(ORDERS / "design.toml")._names(started)
+
+    assert names.keys() == {*PLACEHOLDERS, "input.orders", "output.costs"}
+    assert {name: names[name] for name in of_a_run if name != "python"} == {
+        name: value for name, value in of_a_run.items() if name != "python"
+    }
+
+
+def test_a_brace_that_is_no_placeholder_stays() -> None:
+    """An argument may be JSON."""
+    assert filled('{"a": "{mode}"}', {"mode": "exactly_once"}) == '{"a": "exactly_once"}'

@@ -1,0 +1,397 @@
+"""The findings of the doctor: sentences, each of a trouble with a way out.
+
+A finding is `fine`, `note` or `wrong`. Something that is wrong makes verdicts wrong, or keeps the
+application from being judged at all. A note is worth a look: mostly it is what the features will
+find.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Final, Literal, NamedTuple
+
+from upheld.doctor.seen import Group, Seen, Visit
+from upheld.doctor.visit import SESSION_MS, TRANSACTION_MS
+from upheld.protocol.manifest import Manifest
+from upheld.protocol.subject import Subject
+
+Mark = Literal["fine", "note", "wrong"]
+MARKS: Final[dict[Mark, str]] = {"fine": "✓", "note": "!", "wrong": "✗"}
+
+
+class Finding(NamedTuple):
+    """One thing that was seen.
+
+    Attributes:
+        code: Its name, which stays the same; a subject may have several codes.
+        mark: How good it is.
+        text: A sentence that says what was seen.
+        way_out: The next step of the reader; empty where all is fine.
+    """
+
+    code: str
+    mark: Mark
+    text: str
+    way_out: str = ""
+
+
+class Case(NamedTuple):
+    """An application, and a visit to it."""
+
+    manifest: Manifest
+    visit: Visit
+
+    @property
+    def subject(self) -> Subject:
+        """The tables of its design.toml."""
+        assert self.manifest.application
+        return self.manifest.application
+
+    @property
+    def seen(self) -> Seen:
+        """The record of the visit."""
+        return self.visit.seen
+
+    @property
+    def given_input(self) -> str:
+        """The topic that it was to read."""
+        return self.seen.topics.given[self.subject.role_in]
+
+    @property
+    def given_output(self) -> str:
+        """The topic that it was to write."""
+        return self.seen.topics.given[self.subject.role_out]
+
+    @property
+    def group_name(self) -> str:
+        """The group that it was to join."""
+        return self.subject.group.replace("{application_id}", self.seen.application_id)
+
+
+Judge = Callable[[Case], Iterator[Finding]]
+
+
+def findings(case: Case) -> list[Finding]:
+    """Return all that is to be said, in the order in which to read it."""
+    return [finding for judge in JUDGES for finding in judge(case)]
+
+
+def is_judgeable(found: list[Finding]) -> bool:
+    """Return whether nothing is wrong."""
+    return all(each.mark != "wrong" for each in found)
+
+
+def _start(case: Case) -> Iterator[Finding]:
+    seen = case.seen
+    last = f"; its log ends with: {seen.log[-1]}" if seen.log else "; its log is empty"
+    if seen.ended_early is not None and seen.ready_s is None:
+        yield Finding(
+            "exits",
+            "wrong",
+            f"it ended with exit code {seen.ended_early} after {seen.ran_s:.1f} s, before it was "
+            f"ready{last}",
+            "start the command by hand in its folder, with the environment that design.toml gives "
+            "it",
+        )
+    elif seen.ready_s is None:
+        yield Finding(
+            "never-ready",
+            "wrong",
+            f"it was not ready by {seen.ready_by} in {seen.ran_s:.1f} s{last}",
+            "see the findings below; if it is right as it is, say in [signals] by what it is ready "
+            "(`ready`) and how long it takes (`start_s`)",
+        )
+    else:
+        yield Finding("ready", "fine", f"it was ready by {seen.ready_by} in {seen.ready_s:.1f} s")
+
+
+def _speech(case: Case) -> Iterator[Finding]:
+    if breach := case.seen.breach:
+        yield Finding(
+            "no-kafka",
+            "wrong",
+            f"{breach}, which no broker without TLS takes",
+            "for the run, let its environment set security.protocol to PLAINTEXT, without SASL",
+        )
+
+
+def _input(case: Case) -> Iterator[Finding]:
+    topics = case.seen.topics
+    others = [name for name in topics.read if name not in {*topics.given.values(), *topics.created}]
+    if case.given_input in topics.read:
+        yield Finding("input", "fine", f"it reads {case.given_input}")
+    elif topics.unknown or others:
+        named = ", ".join([*topics.unknown, *others])
+        yield Finding(
+            "topic",
+            "wrong",
+            f"it asks for the topic {named}, and never reads the one that it was given, "
+            f"{case.given_input}",
+            f"let its environment or command name its input: {{input.{case.subject.role_in}}}",
+        )
+    elif case.seen.ended_early is None:
+        yield Finding(
+            "topic",
+            "wrong",
+            f"it reads no topic, and was given {case.given_input}",
+            "see whether it reaches the broker at {bootstrap}",
+        )
+
+
+def _output(case: Case) -> Iterator[Finding]:
+    topics = case.seen.topics
+    known = {*topics.given.values(), *topics.created}
+    others = [name for name in (*topics.written, *topics.unknown) if name not in known]
+    is_reading = case.given_input in topics.read
+    if others and is_reading and case.given_output not in topics.written:
+        yield Finding(
+            "output-topic",
+            "wrong",
+            f"it asks for {', '.join(others)}, and never writes to the topic that it was given, "
+            f"{case.given_output}",
+            f"let its environment or command name its output: {{output.{case.subject.role_out}}}",
+        )
+    elif case.seen.outputs.count:
+        yield Finding(
+            "output", "fine", f"it wrote {case.seen.outputs.count} records to {case.given_output}"
+        )
+    elif case.seen.commits.done:
+        yield Finding(
+            "no-output",
+            "wrong",
+            f"it read {case.seen.commits.done} records, and none is to be seen in "
+            f"{case.given_output}",
+            "give it samples of which something comes, or see why its transactions do not commit",
+        )
+
+
+def _group(case: Case) -> Iterator[Finding]:
+    seen = case.seen
+    wanted = case.group_name
+    if group := seen.groups.get(wanted):
+        yield from _membership(wanted, group)
+    elif seen.groups:
+        name = next(iter(seen.groups))
+        if seen.application_id in name:
+            pattern = name.replace(seen.application_id, "{application_id}")
+            way_out = f'design.toml: group = "{pattern}"'
+        else:
+            way_out = (
+                "let its environment or command name the group, with {application_id} in it; a "
+                "name that is fixed is that of another row too"
+            )
+        yield Finding("group", "wrong", f"it joined the group {name}, not {wanted}", way_out)
+    elif case.given_input in seen.topics.read:
+        yield Finding(
+            "no-group",
+            "wrong",
+            "it reads its input without a group, so nobody can see how far it is",
+            "subscribe to the topic in a group, or write an adapter (docs/adapter.md)",
+        )
+
+
+def _membership(name: str, group: Group) -> Iterator[Finding]:
+    kind = f"static ({', '.join(group.static)})" if group.static else "dynamic"
+    session_ms = group.session_timeout_ms
+    if group.protocol == "classic" and session_ms is not None and session_ms > SESSION_MS:
+        yield Finding(
+            "session",
+            "note",
+            f"{kind} member of {name} with a session of {session_ms / 1000:g} s: after a kill its "
+            "partitions wait for that long",
+            "let its environment take {session_timeout_ms}, and rows are quicker",
+        )
+    else:
+        session = f", session {session_ms / 1000:g} s" if session_ms is not None else ""
+        yield Finding(
+            "group", "fine", f"{kind} member of {name}, {group.protocol} protocol{session}"
+        )
+
+
+def _transactions(case: Case) -> Iterator[Finding]:
+    seen = case.seen
+    if not seen.transactions:
+        if "exactly_once" in case.manifest.modes and seen.topics.written:
+            yield Finding(
+                "mode",
+                "note",
+                "design.toml promises exactly_once, and it has no transactional id",
+                'promise what it does, modes = ["at_least_once"], or write in transactions',
+            )
+        return
+    fixed = [name for name in seen.transactions if seen.application_id not in name]
+    named = ", ".join(f"{name} ({ms / 1000:g} s)" for name, ms in seen.transactions.items())
+    if fixed:
+        yield Finding(
+            "transactional-id",
+            "wrong",
+            f"its transactional id is {', '.join(fixed)} whatever it is told: a second instance or "
+            "row would fence it",
+            "put {application_id} and {instance} into it",
+        )
+    elif max(seen.transactions.values()) > TRANSACTION_MS:
+        yield Finding(
+            "transaction-timeout",
+            "note",
+            f"transactional ids with their timeouts: {named}; after a kill readers wait for that",
+            "let its environment take {transaction_timeout_ms}, and rows are quicker",
+        )
+    else:
+        yield Finding("transactions", "fine", f"transactional ids with their timeouts: {named}")
+
+
+def _isolation(case: Case) -> Iterator[Finding]:
+    seen = case.seen
+    if seen.outputs.aborted:
+        yield Finding(
+            "read-uncommitted",
+            "wrong",
+            f"it reads uncommitted records: {seen.outputs.aborted} outputs come of aborted ones",
+            'set isolation.level to "read_committed"',
+        )
+    elif "read_uncommitted" in seen.isolation:
+        yield Finding(
+            "read-uncommitted",
+            "note",
+            "it fetches its input as read_uncommitted, with records of aborted transactions",
+            'set isolation.level to "read_committed"',
+        )
+    elif seen.isolation:
+        yield Finding("isolation", "fine", "it fetches its input as read_committed")
+
+
+def _reset(case: Case) -> Iterator[Finding]:
+    if case.seen.reset == "latest":
+        yield Finding(
+            "reset-latest",
+            "wrong",
+            "its new group began at the end of the input: what was written before its first start "
+            "is never read",
+            'set auto.offset.reset to "earliest"',
+        )
+    elif case.seen.reset:
+        yield Finding("reset", "fine", "its new group began at the first record (earliest)")
+
+
+def _commits(case: Case) -> Iterator[Finding]:
+    commits = case.seen.commits
+    outside = bool(case.seen.transactions) and "offset_commit" in commits.by
+    if commits.ahead or outside:
+        seen = (
+            "it commits offsets outside of its transactions"
+            if outside
+            else "it committed offsets while the outputs of these records were not yet acknowledged"
+        )
+        yield Finding(
+            "auto-commit",
+            "note",
+            f"{seen}: a crash in between loses or repeats records",
+            "set enable.auto.commit to false; commit after a flush, or in the transaction by "
+            "send_offsets_to_transaction",
+        )
+    elif commits.count:
+        by = "in its transactions" if commits.by == ("txn_offset_commit",) else "by OffsetCommit"
+        often = f", about every {commits.usual_gap_ms} ms" if commits.usual_gap_ms else ""
+        after = ", after its outputs" if commits.ahead is False else ""
+        yield Finding("commits", "fine", f"it commits {by}{after}: {commits.count} times{often}")
+
+
+def _progress(case: Case) -> Iterator[Finding]:
+    seen = case.seen
+    done = f"{seen.commits.done} of {seen.commits.due} records are committed"
+    last = f"; its log ends with: {seen.log[-1]}" if seen.log else ""
+    if seen.ready_s is None:
+        return
+    if seen.ended_early is not None:
+        yield Finding(
+            "dies",
+            "wrong",
+            f"it ended with exit code {seen.ended_early} after {seen.ran_s:.1f} s, and nobody had "
+            f"told it to; {done}{last}",
+            "see its log; if a supervisor starts it anew in production, that is to be no part of "
+            "a run without a fault",
+        )
+    elif seen.is_stalled and seen.groups:  # else nobody knows how far it is
+        yield Finding(
+            "stalled",
+            "wrong",
+            f"its process runs, and does nothing any more: {done}{last}",
+            "let the process end with an exit code other than 0 if a thread of it fails, so that "
+            "its supervisor sees it; if it is only slow, see its commits",
+        )
+
+
+def _format(case: Case) -> Iterator[Finding]:
+    outputs = case.seen.outputs
+    if outputs.unreadable:
+        role = case.subject.role_out
+        yield Finding(
+            "format",
+            "wrong",
+            f"{outputs.unreadable} of {outputs.count} outputs are no JSON; the first one is "
+            f"{outputs.first_unreadable}",
+            f'design.toml: [output.{role}] format = "bytes", or write JSON',
+        )
+
+
+def _end(case: Case) -> Iterator[Finding]:
+    end = case.seen.end
+    if end is None:
+        return
+    if end.code is None:
+        yield Finding(
+            "ignores-stop",
+            "wrong",
+            f"it did not end in {end.seconds:.1f} s after {end.signal}, and was killed",
+            "handle the signal: stop polling, finish the batch, close the consumer; or name "
+            "another one in [signals] `stop`",
+        )
+    elif end.code:
+        how = f"by signal {-end.code}" if end.code < 0 else f"with exit code {end.code}"
+        yield Finding(
+            "stop",
+            "note",
+            f"it ended {how} in {end.seconds:.1f} s after {end.signal}",
+            "end with 0 after closing the consumer: its partitions are free at once then",
+        )
+    else:
+        yield Finding("stop", "fine", f"it ended with 0 in {end.seconds:.1f} s after {end.signal}")
+
+
+def _peers(case: Case) -> Iterator[Finding]:
+    if peers := case.seen.peers:
+        listed = ", ".join(f'"{peer}"' for peer in peers)
+        yield Finding(
+            "peer",
+            "wrong",
+            f"its processes are connected to {', '.join(peers)}, which is neither the broker nor "
+            "declared: what it keeps there, no row restores",
+            f"start without it, or declare it: peers = [{listed}]",
+        )
+
+
+def _clients(case: Case) -> Iterator[Finding]:
+    if clients := case.seen.clients:
+        used = ", ".join(
+            f"{api} {version}"
+            for api, version in case.seen.versions.items()
+            if api in {"fetch", "produce", "join_group", "consumer_group_heartbeat"}
+        )
+        yield Finding("clients", "fine", f"its clients: {', '.join(clients)} ({used})")
+
+
+# A model of the application belongs here too: it may judge the records of `Case.visit`.
+JUDGES: Final[tuple[Judge, ...]] = (
+    _start,
+    _speech,
+    _input,
+    _output,
+    _format,
+    _group,
+    _transactions,
+    _isolation,
+    _reset,
+    _commits,
+    _progress,
+    _end,
+    _peers,
+    _clients,
+)

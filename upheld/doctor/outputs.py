@@ -1,0 +1,69 @@
+"""The outputs of an application by themselves, without a model."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from upheld.doctor.seen import Outputs
+from upheld.generators.ledger import Send
+from upheld.history.events import Record
+from upheld.protocol.inputs import Input
+from upheld.reading import loaded
+
+LEAST_CHARS: Final = 4  # of a text that is looked for in outputs
+SHOWN_CHARS: Final = 80
+UNREADABLE: Final = object()  # the value of bytes that are no JSON
+
+
+def judged(outputs: Sequence[Record], aborted: set[str], form: str) -> Outputs:
+    """Return what is to be said of outputs.
+
+    Args:
+        outputs: All visible records of the output.
+        aborted: The texts that aborted records of the input alone have.
+        form: The format that is declared, such as json.
+    """
+    values = [record.value for record in outputs if record.value is not None]
+    is_json = form == "json"
+    read = [_read(value) for value in values]
+    wrong = [value for value, found in zip(values, read, strict=True) if found is UNREADABLE]
+    shown = wrong[0].decode(errors="replace")[:SHOWN_CHARS] if wrong and is_json else ""
+    return Outputs(
+        count=len(outputs),
+        unreadable=len(wrong) if is_json else 0,
+        first_unreadable=shown,
+        aborted=sum(not aborted.isdisjoint(_texts(found)) for found in read),
+    )
+
+
+def told_apart(described: Input, sent: Iterable[Send]) -> set[str]:
+    """Return the texts of the unique field that aborted records alone have.
+
+    They are none if no field is unique, or if it is a number: others may be equal by chance.
+    """
+    if described.unique is None:
+        return set()
+    found: dict[bool, set[str]] = {True: set(), False: set()}
+    for send in sent:
+        value = described.unique.found(_read(send.value or b""))
+        if isinstance(value, str) and len(value) >= LEAST_CHARS:
+            found[send.aborted].add(value)
+    return found[True] - found[False]
+
+
+def _read(data: bytes) -> Any:
+    try:
+        return loaded(data)
+    except ValueError:
+        return UNREADABLE
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Go through the texts in a value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for inner in value.values():
+            yield from _texts(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner)

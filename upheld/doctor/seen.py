@@ -1,0 +1,105 @@
+"""The record of a visit: all that the doctor saw of an application."""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict
+
+from upheld.generators.ledger import Send
+from upheld.history.events import Record
+
+Reset = Literal["earliest", "latest"]
+Isolation = Literal["read_committed", "read_uncommitted"]
+
+
+class _Seen(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Group(_Seen):
+    """A group that it joined."""
+
+    protocol: str
+    members: int
+    static: tuple[str, ...] = ()  # its group.instance.id, if it has some
+    session_timeout_ms: int | None = None
+
+
+class Topics(_Seen):
+    """The topics of its requests, by their names on the broker."""
+
+    given: dict[str, str]  # role -> the name that it was given
+    read: tuple[str, ...] = ()
+    written: tuple[str, ...] = ()
+    created: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()  # asked for, and not there
+
+
+class Commits(_Seen):
+    """How it commits the offsets of its input."""
+
+    by: tuple[str, ...] = ()  # offset_commit, txn_offset_commit
+    count: int = 0
+    usual_gap_ms: int | None = None  # between two of them, while records arrived
+    done: int = 0  # records that the committed offsets are beyond
+    due: int = 0  # records that it was given, and that no transaction has aborted
+    ahead: bool | None = None  # of its outputs; None where that was not looked at
+
+
+class Outputs(_Seen):
+    """The records that it wrote to its output."""
+
+    count: int = 0
+    unreadable: int = 0  # values that are not of the format that is declared
+    first_unreadable: str = ""
+    aborted: int = 0  # outputs of records that no reader of committed data gets
+
+
+class End(_Seen):
+    """How it ended after the signal."""
+
+    signal: str
+    seconds: float
+    code: int | None  # None: it had to be killed
+
+
+class Seen(_Seen):
+    """One visit.
+
+    Attributes:
+        ready_s: The seconds from its start until it was ready; None if it never was.
+        ended_early: Its exit code, if it ended before it was told to.
+        ran_s: The seconds from its start until it ended early, or was told to stop.
+        is_stalled: Whether it stopped committing while records of its input waited.
+        log: The last lines of its log.
+        breach: The first thing that a client sent and no broker takes.
+        peers: Addresses that it asked for, and that are neither the broker nor declared.
+    """
+
+    application_id: str
+    ready_by: str
+    ready_s: float | None = None
+    ended_early: int | None = None
+    ran_s: float = 0.0
+    is_stalled: bool = False
+    groups: dict[str, Group] = {}
+    transactions: dict[str, int] = {}  # transactional id -> timeout in milliseconds
+    isolation: tuple[Isolation, ...] = ()
+    reset: Reset | None = None
+    topics: Topics
+    commits: Commits = Commits()
+    outputs: Outputs = Outputs()
+    end: End | None = None
+    breach: str = ""
+    peers: tuple[str, ...] = ()
+    clients: tuple[str, ...] = ()
+    versions: dict[str, int] = {}  # API -> the highest version that it used
+    log: tuple[str, ...] = ()
+
+
+class Visit(NamedTuple):
+    """A visit and its records, which a model may judge."""
+
+    seen: Seen
+    inputs: Sequence[Send]
+    outputs: Sequence[Record]

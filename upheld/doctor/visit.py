@@ -1,0 +1,518 @@
+"""One visit: an application is started on samples of its own, watched and stopped.
+
+Its processes stay below a guard of the run, so nothing of it is left whatever ends the visit.
+"""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+from upheld.brokers import Broker
+from upheld.commands import PYTHON
+from upheld.doctor import seen as s
+from upheld.doctor.fence import Address, outside, resolved
+from upheld.doctor.outputs import judged, told_apart
+from upheld.doctor.wire import COMMITTED_ONLY, LATEST, Wire
+from upheld.errors import MachineProblem
+from upheld.generators.inputs import made
+from upheld.generators.ledger import Send
+from upheld.history.events import Record
+from upheld.injectors.proxy.proxy import Proxy
+from upheld.injectors.proxy.rules import Rule
+from upheld.kafka.feed import Feed
+from upheld.kafka.reader import recorded
+from upheld.kafka.reading import Reading
+from upheld.protocol.inputs import Input
+from upheld.protocol.manifest import Manifest
+from upheld.reading import read_bytes
+from upheld.supervisor.environment import environment_of
+from upheld.supervisor.guarded import Child
+from upheld.supervisor.log import Log
+from upheld.supervisor.reaper import RunScope
+from upheld.supervisor.session import INSTANCE_TAG, Session
+from upheld.threads import Heard, raise_failure
+
+DOOR: Final = "application"
+PARTITIONS: Final = 2
+FIRST: Final = 40  # records that wait when it starts
+LATER: Final = 20  # records that arrive when it has done the first
+ABORTED: Final = 2  # transactions among the first
+SESSION_MS: Final = 6_000
+TRANSACTION_MS: Final = 10_000
+COMMIT_MS: Final = 100
+LOOK_S: Final = 0.05
+SETTLE_S: Final = 0.3
+GONE_S: Final = 5.0  # after a kill
+LOG_LINES: Final = 8
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long the doctor waits for what an application does, in seconds.
+
+    Attributes:
+        start_s: Until it is ready; None is what its design.toml says.
+        idle_s: For its next commit, while records of its input wait.
+        stop_s: Until its process has ended after the signal.
+        hold_s: For a commit, while its outputs are held back; a client's timer has 5 s by default.
+    """
+
+    start_s: float | None = None
+    idle_s: float = 10.0
+    stop_s: float = 10.0
+    hold_s: float = 6.5
+
+
+@dataclass(frozen=True)
+class Site:
+    """The broker and the run of a visit, and the folder of its logs."""
+
+    run: RunScope
+    broker: Broker
+    logs: Path
+    seed: int = 1
+
+
+class _Ended(Exception):
+    """The application's process has ended by itself."""
+
+
+def visit(site: Site, manifest: Manifest, patience: Patience, say: Say) -> s.Visit:
+    """Start an application, give it records, stop it, and return what was seen.
+
+    Args:
+        site: Where it runs.
+        manifest: Its design.toml; it has no adapter.
+        patience: How long it is waited for.
+        say: Is told what begins.
+
+    Raises:
+        MachineProblem: Its process cannot be started, or the proxy failed.
+    """
+    under_way = _Visit(site, manifest, patience, say)
+    try:
+        return under_way.whole()
+    finally:
+        under_way.close()
+
+
+def names_of(
+    manifest: Manifest, application_id: str, bootstrap: str, state: Path
+) -> dict[str, str]:
+    """Return the text for each placeholder of an application's file."""
+    assert manifest.application
+    topics = {f"input.{role}": f"{application_id}-{role}" for role in manifest.application.input}
+    topics |= {f"output.{role}": f"{application_id}-{role}" for role in manifest.application.output}
+    return topics | {
+        "python": PYTHON,
+        "dir": str(manifest.folder),
+        "bootstrap": bootstrap,
+        "application_id": application_id,
+        "instance": "a",
+        "state_dir": str(state),
+        "session_timeout_ms": str(SESSION_MS),
+        "transaction_timeout_ms": str(TRANSACTION_MS),
+        "commit_interval_ms": str(COMMIT_MS),
+        "mode": manifest.modes[0],
+    }
+
+
+def filled(text: str, names: dict[str, str]) -> str:
+    """Return a text with its placeholders filled in; every other brace stays."""
+    for name, value in names.items():
+        text = text.replace(f"{{{name}}}", value)
+    return text
+
+
+class _Visit:
+    """One visit under way."""
+
+    def __init__(self, site: Site, manifest: Manifest, patience: Patience, say: Say) -> None:
+        assert manifest.application
+        self.site = site
+        self.manifest = manifest
+        self.subject = manifest.application
+        self.patience = patience
+        self.say = say
+        self.application_id = application_id = f"doctor-{uuid.uuid4().hex[:8]}"
+        self.reading = Reading(site.broker.bootstrap, site.broker.client)
+        self.proxy = Proxy(site.broker.bootstrap)
+        self.wire = Wire(self.proxy)
+        self.proxy.taps.append(self.wire.hear)
+        self.door = self.proxy.door(DOOR)
+        self.input = f"{application_id}-{self.subject.role_in}"
+        self.output = f"{application_id}-{self.subject.role_out}"
+        self.feed = Feed(self.reading.settings, application_id)
+        self.ends: dict[str, int] = {}
+        self.sent: list[Send] = []
+        self.peers: set[Address] = set()
+        self.over = threading.Event()
+        self.end: s.End | None = None
+        self.ready_s: float | None = None
+        self.ran_s = 0.0
+        self.is_stalled = False
+        self.ahead: bool | None = None
+
+    def whole(self) -> s.Visit:
+        """Go through all steps, and return what was seen."""
+        self.reading.create({self.input: PARTITIONS, self.output: PARTITIONS})
+        self._send(0, FIRST, ABORTED)
+        self.first_ends = dict(self.ends)
+        self._start()
+        try:
+            with contextlib.suppress(_Ended):
+                self._live()
+            self.ran_s = time.monotonic() - self.began_s
+            early = self.process.poll()
+            if early is None:
+                self._stop()
+        finally:
+            self.over.set()
+            self.session.kill()
+            self.log.close()
+        self.watcher.join(GONE_S)
+        raise_failure()
+        trouble = self.proxy.look()
+        if trouble.failure:
+            raise MachineProblem(trouble.failure)
+        return self._seen(early, trouble.breach)
+
+    def close(self) -> None:
+        """Close the clients and the proxy."""
+        self.proxy.close()
+        self.reading.close()
+
+    # --- the steps
+
+    def _send(self, wave: int, count: int, aborted: int = 0) -> None:
+        """Write records of the application's own samples to its input."""
+        described: Input = self.subject.input[self.subject.role_in].model_copy(
+            update={
+                "partitions": PARTITIONS,
+                "count": count,
+                "aborted_transactions": aborted,
+            }
+        )
+        sends = made(described, self.site.seed, wave=wave)
+        self.sent += sends
+        self.ends |= self.feed.write(
+            {self.subject.role_in: self.input}, self.subject.role_in, sends
+        )
+
+    def _start(self) -> None:
+        """Start its process.
+
+        Raises:
+            MachineProblem: It cannot be run.
+        """
+        state = self.site.run.scratch / self.application_id
+        state.mkdir()
+        self.site.logs.mkdir(parents=True, exist_ok=True)
+        names = names_of(self.manifest, self.application_id, self.door, state)
+        self.group = filled(self.subject.group, names)
+        (process,) = self.subject.process.values()
+        own = {name: filled(value, names) for name, value in process.environment.items()}
+        tag = uuid.uuid4().hex
+        environment = environment_of(self.manifest, self.site.run) | own | {INSTANCE_TAG: tag}
+        command = [filled(each, names) for each in process.command]
+        self.say(f"{self.manifest.name} starts")
+        self.log = Log(self.site.logs / f"{self.application_id}.log")
+        self.began_s = time.monotonic()
+        with self.log.opened() as output:
+            child = Child(command, self.manifest.folder, environment, output, output)
+            try:
+                self.process = self.site.run.spawn(child)
+            except OSError as error:
+                raise MachineProblem(
+                    f"{command[0]} cannot be run ({error.strerror}); see `command` in "
+                    f"{self.manifest.file}."
+                ) from None
+        assert self.process.stdin
+        self.process.stdin.close()
+        self.session = Session.of(self.process, tag)
+        self.watcher = Heard(self._watch, name=f"fence {self.application_id}")
+        self.watcher.start()
+
+    def _live(self) -> None:
+        """Wait until it is ready, and give it more when it has done the first records.
+
+        Raises:
+            _Ended: It ended by itself.
+        """
+        start_s = self.patience.start_s or self.subject.signals.start_s
+        if not self._until(self._is_ready, start_s):
+            return
+        self.ready_s = time.monotonic() - self.began_s
+        self.say(f"it is ready after {self.ready_s:.1f} s, and reads {FIRST} records")
+        self._until(self._has_begun, self.patience.idle_s)
+        if not self._drained():
+            self.is_stalled = True
+            return
+        self._second()
+        self._until(self._is_settled, self.patience.idle_s)
+        self._pause(SETTLE_S)
+
+    def _second(self) -> None:
+        """Give it the later records; if it has no transactions, hold its outputs back first."""
+        if self.wire.transactions:
+            self.say(f"it reads {LATER} more")
+            self._send(1, LATER)
+            self.is_stalled = not self._drained()
+            return
+        self.say(f"it reads {LATER} more, and its outputs are held back")
+        self._pause(SETTLE_S)
+        rule = Rule(DOOR, "produce", "hold", topic=self.output)
+        self.proxy.arm(rule)
+        acknowledged = self.wire.acknowledged
+        self._send(1, LATER)
+        try:
+            is_ahead = self._until(self._has_committed_a_partition, self.patience.hold_s)
+            # An output that passed all the same may be of these records: then nothing is known.
+            if not is_ahead or self.wire.acknowledged == acknowledged:
+                self.ahead = is_ahead
+        finally:
+            rule.struck.set()  # if it was not met by now, it strikes no more
+            self.proxy.release(rule)
+        self.is_stalled = not self._drained()
+
+    def _stop(self) -> None:
+        """Tell it to stop, and wait until it has ended."""
+        name = self.subject.signals.stop
+        self.say(f"it is told to stop by {name}")
+        began_s = time.monotonic()
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.process.pid, signal.Signals[name])
+        code: int | None = None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            code = self.process.wait(self.patience.stop_s)
+        self.end = s.End(signal=name, seconds=round(time.monotonic() - began_s, 3), code=code)
+
+    # --- looking
+
+    def _until(self, reached: Callable[[], bool], within_s: float) -> bool:
+        """Look until something is so; return whether it became so in time.
+
+        Raises:
+            _Ended: The process ended by itself first.
+        """
+        until = time.monotonic() + within_s
+        while not reached():
+            if self.process.poll() is not None:
+                raise _Ended
+            if time.monotonic() > until:
+                return False
+            time.sleep(LOOK_S)
+        return True
+
+    def _pause(self, seconds: float) -> None:
+        self._until(lambda: False, seconds)
+
+    def _is_ready(self) -> bool:
+        """Return whether it is ready as its file says, in whatever group it is."""
+        ready = self.subject.signals.ready
+        if ready.startswith("log:"):
+            return any(re.search(ready[4:], line) for line in self._lines())
+        return any(self._holds_something(group) for group in list(self.wire.groups))
+
+    def _holds_something(self, group: str) -> bool:
+        members = self.reading.groups.members(group, self._places())
+        return any(member.inputs or member.others for member in members or ())
+
+    def _places(self) -> list[str]:
+        return [f"{self.input}-{partition}" for partition in range(PARTITIONS)]
+
+    def _drained(self) -> bool:
+        """Wait until its group has committed its input; return False if it stops before that.
+
+        Raises:
+            _Ended: The process ended by itself first.
+        """
+        until = time.monotonic() + self.patience.idle_s
+        last: object = None
+        while self._left():
+            now = (len(self.wire.commits), self._committed())
+            if now != last:
+                last = now
+                until = time.monotonic() + self.patience.idle_s
+            is_over = time.monotonic() > until
+            if not self._until(lambda: not self._left(), self.patience.idle_s / 8) and is_over:
+                return False
+        return True
+
+    def _has_begun(self) -> bool:
+        """Return whether it has begun to read each partition that had records at its start."""
+        begun = {f"{topic}-{partition}" for topic, partition in list(self.wire.first_fetched)}
+        return begun >= self.first_ends.keys()
+
+    def _left(self) -> int:
+        """Return the partitions of its input that are not committed to their ends.
+
+        If it began at their ends, the records before these are none of its own.
+        """
+        committed = self._committed()
+        skipped = self.first_ends if self._reset() == "latest" else {}
+        return sum(
+            committed.get(place, 0) < end
+            for place, end in self.ends.items()
+            if end > skipped.get(place, 0)
+        )
+
+    def _committed(self) -> dict[str, int]:
+        """Return the offsets that are committed by the group that it is in."""
+        group = self._own_group()
+        if group is None:
+            return {}
+        wanted = {self.input: PARTITIONS}
+        return self.reading.groups.committed(group, wanted, stable=True) or {}
+
+    def _own_group(self) -> str | None:
+        """Return the declared group if it joined that, or else the first that it joined."""
+        joined = list(self.wire.groups)
+        return self.group if self.group in joined else next(iter(joined), None)
+
+    def _has_committed_a_partition(self) -> bool:
+        """Return whether it asked to commit all later records of a partition."""
+        asked = self.wire.committed
+        return any(
+            asked.get((self.input, int(place.rpartition("-")[2])), 0) >= end
+            for place, end in self.ends.items()
+            if end > self.first_ends.get(place, 0)
+        )
+
+    def _is_settled(self) -> bool:
+        """Return whether no transaction of its output is open."""
+        stable, end = self.reading.ends(self.output, PARTITIONS)
+        return stable == end
+
+    def _reset(self) -> s.Reset | None:
+        """Return where it began to read partitions with records, in a group that had no offsets."""
+        begun = [
+            offset
+            for (topic, partition), offset in list(self.wire.first_fetched.items())
+            if topic == self.input and f"{topic}-{partition}" in self.first_ends
+        ]
+        if not begun:
+            return None
+        if LATEST not in self.wire.looked_for and all(offset == 0 for offset in begun):
+            return "earliest"
+        return "latest" if any(begun) else "earliest"
+
+    def _watch(self) -> None:
+        """Note the addresses that its processes are connected to, until the visit is over."""
+        broker = {_address(each) for each in self.site.broker.bootstrap.split(",")}
+        inside = broker | resolved(self.subject.peers)
+        while not self.over.wait(LOOK_S):
+            self.peers |= outside(self.session.pids(), inside | self.proxy.addresses)
+
+    def _lines(self) -> list[str]:
+        return read_bytes(self.log.path).decode(errors="replace").splitlines()
+
+    # --- the result
+
+    def _seen(self, early: int | None, breach: str) -> s.Visit:
+        outputs = self._outputs()
+        (table,) = self.subject.output.values()
+        described = self.subject.input[self.subject.role_in]
+        wire = self.wire
+        isolation = wire.isolation.get(self.input, set())
+        return s.Visit(
+            s.Seen(
+                application_id=self.application_id,
+                ready_by=self.subject.signals.ready,
+                ready_s=_rounded(self.ready_s),
+                ended_early=early,
+                ran_s=round(self.ran_s, 3),
+                is_stalled=self.is_stalled,
+                groups={name: self._group(name) for name in wire.groups},
+                transactions=wire.transactions,
+                isolation=tuple(sorted(_isolation(each) for each in isolation)),
+                reset=self._reset(),
+                topics=self._topics(),
+                commits=self._commits(),
+                outputs=judged(outputs, told_apart(described, self.sent), table.format),
+                end=self.end,
+                breach=breach,
+                peers=tuple(sorted(f"{host}:{port}" for host, port in self.peers)),
+                clients=tuple(sorted({name for name in wire.clients.values() if name})),
+                versions={api: max(found) for api, found in sorted(wire.versions.items())},
+                log=tuple(line for line in self._lines() if line.strip())[-LOG_LINES:],
+            ),
+            tuple(self.sent),
+            outputs,
+        )
+
+    def _group(self, name: str) -> s.Group:
+        heard = self.wire.groups[name]
+        session_ms = heard.session_timeout_ms
+        if session_ms is None and (found := self.reading.groups.session(name)):
+            session_ms = found.session_ms
+        return s.Group(
+            protocol=heard.protocol,
+            members=len(heard.members),
+            static=tuple(sorted(heard.instance_ids)),
+            session_timeout_ms=session_ms,
+        )
+
+    def _topics(self) -> s.Topics:
+        wire = self.wire
+        return s.Topics(
+            given={self.subject.role_in: self.input, self.subject.role_out: self.output},
+            read=tuple(sorted({topic for topic, _ in wire.first_fetched})),
+            written=tuple(sorted(wire.written)),
+            created=tuple(sorted(wire.created)),
+            unknown=tuple(sorted(wire.unknown - wire.created)),
+        )
+
+    def _commits(self) -> s.Commits:
+        commits = self.wire.commits
+        gaps = [later.at_s - earlier.at_s for earlier, later in pairwise(commits)]
+        committed = self._committed()
+        inputs = [send for send in self.sent if not send.aborted]
+        return s.Commits(
+            by=tuple(sorted({commit.api for commit in commits})),
+            count=len(commits),
+            usual_gap_ms=round(1000 * median(gaps)) if gaps else None,
+            done=len(inputs) - self._waiting(committed),
+            due=len(inputs),
+            ahead=self.ahead,
+        )
+
+    def _waiting(self, committed: dict[str, int]) -> int:
+        """Return the records that are visible, and not before the committed offsets."""
+        position = dict.fromkeys(range(PARTITIONS), 0)
+        records = self.reading.records(self.input, position, committed=True)
+        return sum(
+            record.offset() >= committed.get(f"{self.input}-{record.partition()}", 0)
+            for record in records
+        )
+
+    def _outputs(self) -> tuple[Record, ...]:
+        position = dict.fromkeys(range(PARTITIONS), 0)
+        written = self.reading.records(self.output, position, committed=True)
+        return tuple(recorded(written, lambda _partition, _offset: 0))
+
+
+def _isolation(level: int) -> s.Isolation:
+    return "read_committed" if level == COMMITTED_ONLY else "read_uncommitted"
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 3)
+
+
+def _address(text: str) -> Address:
+    host, _, port = text.rpartition(":")
+    return host.strip("[]"), int(port)
