@@ -30,6 +30,7 @@ from upheld.programs import (
     Unreadable,
     Value,
     itself,
+    modelled,
 )
 from upheld.verdicts import Anomaly, NotOffered
 
@@ -83,7 +84,7 @@ class View:
 
     def _program(self) -> Program:
         if self.application.contract:
-            return itself.program_of(self.history, self.application)
+            return modelled.program_of(self.history, self.application)
         return PROGRAMS[self.application.program]
 
     def demand_sources(self) -> None:
@@ -93,7 +94,9 @@ class View:
             NotOffered: The application is its own oracle, and its outputs do not show it.
         """
         contract = self.application.contract
-        if contract and not itself.Itself(self.history, self.application.name, contract).is_traced:
+        if contract is None or contract.model:
+            return
+        if not itself.Itself(self.history, self.application.name, contract).is_traced:
             raise NotOffered(
                 "its keys have more or fewer outputs than inputs, so that nobody can say which "
                 "outputs a committed offset covers"

@@ -115,6 +115,11 @@ COMMANDS = {
         "  4    what was typed or written cannot be understood\n"
         "  130  interrupted",
     ),
+    "contract": Command(
+        "contracts:show_contract",
+        options.contract_options,
+        "Show what was understood of an application and of its model, with answers to its samples.",
+    ),
     "sweep": Command(
         "sweep:sweep_design",
         options.sweep_options,

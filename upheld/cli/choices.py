@@ -6,6 +6,7 @@ import random
 from dataclasses import replace
 
 from upheld import extras
+from upheld.cli.rehearsal import examples
 from upheld.errors import UsageProblem
 from upheld.protocol import manifest
 from upheld.protocol.manifest import Manifest
@@ -18,9 +19,12 @@ def manifests(arguments: argparse.Namespace) -> list[Manifest]:
     """Load the designs that are named, or the default one.
 
     Raises:
-        UsageProblem: Two designs have one name, or one cannot be loaded.
+        UsageProblem: Two designs have one name, or one cannot be loaded, or its model fails.
     """
-    loaded = [manifest.load(name) for name in given(arguments)]
+    told = {"is_its_own_oracle": bool(getattr(arguments, "oracle", None))}
+    loaded = [manifest.load(name).model_copy(update=told) for name in given(arguments)]
+    for design in loaded:
+        examples(design)
     demand_programs(loaded)
     names = [design.name for design in loaded]
     if twice := next((name for name in names if names.count(name) > 1), None):

@@ -17,10 +17,12 @@ from upheld.spec.depths import DEPTHS
 SWEPT = ("ledger", "relay")  # the programs that a sweep has an input for
 MOST_REPEATS = 1000
 MOST_LANES = 64
+MOST_EXAMPLES = 200  # records that a model is tried with
 # The names of `upheld.report.formats`.
 REPORTS = ("junit", "html", "markdown", "github", "json", "badge", "messages")
 # The names of `upheld.report.baseline.ALIKE`, and `SUBJECT`.
 PARTS = ("version", "depth", "seed", "subject")
+PARTS_OF_A_VERDICT = ("relation", "order", "prefix")  # of `upheld.checks.strength`
 SHELLS = ("bash", "zsh", "tcsh", "fish")
 LARGEST_SEED = (1 << 63) - 1
 SHOWN_CHARS = 80
@@ -399,6 +401,20 @@ def run_options(to: argparse.ArgumentParser) -> None:
         "design declares a limit (`cannot`) that it did not have there",
     )
     add_baseline(to)
+    add_one_of(
+        to,
+        "--oracle",
+        ("itself",),
+        "compare a design that has an adapter with itself, as an application without a model is, "
+        "on the rows of relay and ledger that allow it",
+    )
+    add_one_of(
+        to,
+        "--require",
+        PARTS_OF_A_VERDICT,
+        "the run fails if a row asks for this and its oracle does not know it, as an application "
+        "without a model may not show which input an output comes from",
+    )
     to.add_argument(
         "--lanes",
         metavar="N",
@@ -581,6 +597,23 @@ def sample_options(to: argparse.ArgumentParser) -> None:
     )
 
 
+def contract_options(to: argparse.ArgumentParser) -> None:
+    """Add the options of `contract`."""
+    to.add_argument(
+        "what",
+        metavar="DIR|FILE.py:NAME",
+        help="the folder of an application without an adapter, or a model such as orders.py:ORDERS",
+    )
+    to.add_argument(
+        "--examples",
+        metavar="N",
+        type=whole(MOST_EXAMPLES),
+        default=5,
+        help="how many records of the samples are shown with the model's answers (5)",
+    )
+    add_json(to)
+
+
 def smoke_options(to: argparse.ArgumentParser) -> None:
     """Add the options of `smoke`."""
     add_designs(to)
@@ -673,6 +706,15 @@ def judge_options(to: argparse.ArgumentParser) -> None:
     """Add the options of `judge`."""
     to.add_argument(
         "history", metavar="HISTORY", type=place, nargs="+", help="history/*.jsonl of a run"
+    )
+    to.add_argument(
+        "--model",
+        metavar="FILE.py",
+        type=place,
+        action="append",
+        default=[],
+        help="the file of the model that judged it, if a user wrote one: it is run, and has to be "
+        "as it was",
     )
     add_quiet(to)
     add_json(to)

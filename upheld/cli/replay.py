@@ -7,6 +7,7 @@ import sys
 from upheld.cli.choices import look_for_garbage_seldom
 from upheld.errors import ExitCode, UsageProblem
 from upheld.judging.rejudge import judge
+from upheld.programs.modelled import offer_all
 from upheld.text import visible_data
 
 WORST_FIRST = (  # as in a run
@@ -27,6 +28,8 @@ def judge_history(arguments: argparse.Namespace) -> int:
     look_for_garbage_seldom()
     if arguments.picture and len(arguments.history) > 1:
         raise UsageProblem(f"--picture draws one history, and here are {len(arguments.history)}")
+    for file in arguments.model:
+        offer_all(file)
     judgements = []
     codes = set[int]()
     for path in arguments.history:

@@ -36,6 +36,7 @@ from upheld.protocol.limits import Limit
 from upheld.protocol.manifest import Manifest
 from upheld.report import RowResult, Summary, baseline, file_of, hints, matrix, read, table
 from upheld.report.folder import HISTORIES
+from upheld.report.oracles import resting
 from upheld.report.reasons import pinned, unsupported
 from upheld.runner.account import RunAccount
 from upheld.runner.choice import Choice, First
@@ -96,7 +97,8 @@ def run_designs(arguments: argparse.Namespace) -> int:
         new_limits=[] if in_lane else new_limits(designs, arguments.strict),
         baseline=for_a_run(older, request, found, designs),
         first=First() if in_lane else failed_before(older, arguments.out, rows),
-        narrowed=narrowed(request),
+        narrowed=narrowed(request) + (" --oracle itself" if arguments.oracle else ""),
+        required=(arguments.require,) if arguments.require else (),
         specs={design.name: spec for design, spec in zip(designs, given(arguments), strict=True)},
         durations=known,
     )
@@ -215,7 +217,7 @@ def judge_in_turn(
                 plugin.memory.start()
             _judge_with(plugin, arguments.out, out)
             if line and plugin.problem:
-                raise MachineProblem(plugin.problem)
+                raise plugin.refused or MachineProblem(plugin.problem)
     except KeyboardInterrupt:
         if plugin is None or plugin.summary is None:  # there is nothing to report
             raise
@@ -302,7 +304,11 @@ def closing(summary: Summary, out: Path, rows: Sequence[RowResult] = ()) -> str:
         f"{summary.seconds:.0f} s, median row {summary.median_seconds:.1f} s, "
         f"peak memory {f'{peak_mb} MiB' if peak_mb else 'not measured'}; report in {out}",
     ]
-    lines[:0] = [*unsupported(rows), *pinned(summary.specs, summary.newer)]
+    lines[:0] = [
+        *unsupported(rows),
+        *pinned(summary.specs, summary.newer),
+        *resting(rows),
+    ]
     if summary.cpu_s:
         taken = ", ".join(f"{part} {seconds:.0f}" for part, seconds in summary.cpu_s.items())
         lines.insert(-1, f"CPU-seconds in the rows: {taken}")

@@ -140,6 +140,16 @@ class Begun(Event):
     )
 
 
+class ModelFile(BaseModel):
+    """The model that a user wrote for an application, and how it reads the input."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    place: str = Field(description="its file and name, such as orders.py:ORDERS")
+    sha256: str = Field(description="the digest of the file")
+    reads: str = Field(description="the format of the input that it is given: json or bytes")
+
+
 class Contract(BaseModel):
     """The contract of an application without a model, and what of an output counts."""
 
@@ -148,8 +158,11 @@ class Contract(BaseModel):
     name: str
     reads: str
     writes: str
-    format: Literal["json", "bytes"]
+    format: Literal["json", "bytes", "envelope"]
     ignore: tuple[str, ...] = ()
+    model: ModelFile | None = Field(
+        default=None, description="None if the application is its own oracle"
+    )
 
 
 class Application(Event):

@@ -147,6 +147,9 @@ OF_PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "its outputs are no compacted table": ("the log cleaner leaves less than half of its table",),
 }
+BY_ITSELF: Final = ("relay", "ledger")  # the programs of one input and one output
+# The capabilities by which a design shows something beside its outputs.
+ASKED: Final = frozenset({Capability.QUERY, Capability.EFFECTS, Capability.DEAD_LETTERS})
 TRANSACTION_TIMEOUT: Final = "transaction timeout"
 SECURED: Final = "what a secured connection carries cannot be read, and no request on it can be met"
 KILLS_THE_BROKER: Final = "the broker restarts after a crash with a transaction open"
@@ -186,14 +189,30 @@ def lacking(row: Row, design: Manifest) -> Iterator[str]:
         if kind not in design.capabilities:
             yield f"{design.name} keeps no state in {kind} (capability {kind})"
     if design.application:
+        yield from _of_programs(row, f"{design.name} is judged as it is")
         yield from _beyond(row, design.name, design.application)
+    elif design.is_its_own_oracle:
+        yield from _by_itself(row, f"{design.name} is compared with itself")
+
+
+def _of_programs(row: Row, name: str) -> Iterator[str]:
+    """Go through the reasons why a row is one for shipped programs and their models alone."""
+    for reason, templates in OF_PROGRAMS.items():
+        if any(fits(template, step.text) for step in row.steps for template in templates):
+            yield f"{name}: {reason}"
+
+
+def _by_itself(row: Row, name: str) -> Iterator[str]:
+    """Go through the reasons why a design with an adapter is not compared with itself."""
+    yield from _of_programs(row, name)
+    if row.program not in BY_ITSELF:
+        yield f"{name}: {row.program} has more than one input or output, or waits by the clock"
+    if any(offer.capability in ASKED for offer in _offers(row)) or any(_settings(row, STORE)):
+        yield f"{name}: nothing but its outputs is compared"
 
 
 def _beyond(row: Row, name: str, subject: Subject) -> Iterator[str]:
     """Go through the reasons why an application without an adapter cannot be judged on a row."""
-    for reason, templates in OF_PROGRAMS.items():
-        if any(fits(template, step.text) for step in row.steps for template in templates):
-            yield f"{name} is judged as it is: {reason}"
     told = set(subject.placeholders())
     for setting, placeholder in SETTINGS.items():
         if setting == TRANSACTION_TIMEOUT and row.mode != "exactly_once":

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from upheld.checks import CHECKS
 from upheld.checks.needs import Struck
 from upheld.checks.registry import demand
+from upheld.checks.strength import strength_of
 from upheld.errors import ExitCode, UsageProblem
 from upheld.history import History, events
 from upheld.history.narrowed import narrowed
@@ -20,6 +21,7 @@ from upheld.judging.evidence import illustrate
 from upheld.judging.report import demand_reported
 from upheld.judging.scenario import Compared, compared, struck_before
 from upheld.programs import Unreadable
+from upheld.programs.modelled import demand_model
 from upheld.report import RowResult, card, exit_code, versions
 from upheld.spec.gherkin import Row
 from upheld.verdicts import Anomaly, Inconclusive, Judged, NotOffered, Verdict, worst_first
@@ -77,11 +79,12 @@ def judge(path: Path, drawing: Path | None = None) -> Judgement:
 
     Raises:
         UsageProblem: The file is no whole history, was altered, or holds no claim and no end to
-            stand on; or the drawing cannot be written.
+            stand on; or its model is not known, or the drawing cannot be written.
     """
     read = recording(path)
     demand_reported(path, read.sha256)
     history = read.history
+    _demand_model(path, history)
     begun = history.begun
     ended = next(history.of(events.Ended))
     scenario = _compared(path, history, ended.verdict)
@@ -118,6 +121,13 @@ def _exit_code(result: RowResult, notes: list[str]) -> int:
     code = exit_code([result], 1)
     is_green = code in {ExitCode.UPHELD, ExitCode.NOTHING_JUDGED}
     return ExitCode.INCONCLUSIVE if notes and is_green else code
+
+
+def _demand_model(path: Path, history: History) -> None:
+    try:
+        demand_model(history)
+    except UsageProblem as problem:
+        raise UsageProblem(f"{path}: {problem}") from None
 
 
 def _compared(path: Path, history: History, verdict: str) -> Compared:
@@ -179,6 +189,7 @@ def _as_recorded(path: Path, ended: events.Ended, judged: ClaimsJudged) -> Judge
 
 def _result(history: History, ended: events.Ended, found: Judged) -> RowResult:
     begun = history.begun
+    rests = strength_of(history)
     return RowResult(
         design=begun.design,
         id=begun.scenario,
@@ -190,6 +201,9 @@ def _result(history: History, ended: events.Ended, found: Judged) -> RowResult:
         anomalies=list(found.anomalies),
         totals=Counter(a.name for a in found.anomalies),
         narrowed=narrowed(history),
+        oracle=rests.oracle,
+        rests_on=list(rests.rests_on),
+        lacks=list(rests.lacks),
         marks=[m.model_dump(exclude={"kind", "logs"}) for m in history.of(events.Mark)],
         seconds=ended.seconds,
     )

@@ -20,6 +20,10 @@ from functools import partial
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
+from google.protobuf.json_format import MessageToDict
+from google.protobuf.message import DecodeError
+
+from upheld.generators.envelope_pb2 import Envelope
 from upheld.history import History
 from upheld.history.events import Answered, Application, Contract, Record
 from upheld.programs.contract import (
@@ -79,7 +83,8 @@ def difference(contract: Contract, first: Outputs, second: Outputs) -> Differenc
     for key, values in first.items():
         for one, other in zip(values, second[key], strict=True):
             if one != other:
-                unstable |= set(_differing(_read(one), _read(other), "$"))
+                read = partial(_read, contract)
+                unstable |= set(_differing(read(one), read(other), "$"))
     if "$" in unstable:
         return Difference((), is_ordered=False)
     return Difference(tuple(sorted(unstable)), is_ordered=True)
@@ -100,13 +105,27 @@ def _step(name: str) -> str:
     return f".{name}" if _PLAIN.fullmatch(name) else f"[{quote}{name}{quote}]"
 
 
-def _read(value: bytes | None) -> Any:
+def _read(contract: Contract, value: bytes | None) -> Any:
     if value is None:
         return None
     try:
-        return loaded(value)
+        return _decoded(contract, value)
     except ValueError:
         return value
+
+
+def _decoded(contract: Contract, value: bytes) -> Any:
+    """Return a value as JSON has it; an envelope of a shipped program by its fields.
+
+    Raises:
+        ValueError: It is of another format.
+    """
+    if contract.format != "envelope":
+        return loaded(value)
+    try:
+        return MessageToDict(Envelope.FromString(value), preserving_proto_field_name=True)
+    except DecodeError as error:
+        raise ValueError(str(error)) from None
 
 
 def program_of(history: History, application: Application) -> Program:
@@ -151,9 +170,11 @@ def value_of(contract: Contract, unstable: Sequence[str], record: Record) -> Val
     if contract.format == "bytes":
         return (record.value.decode(errors="backslashreplace"),)
     try:
-        value = loaded(record.value)
+        value = _decoded(contract, record.value)
     except ValueError:
-        raise Unreadable(f"{record.at} is no JSON, and the output is declared as json") from None
+        raise Unreadable(
+            f"{record.at} is no JSON, and the output is declared as {contract.format}"
+        ) from None
     for path in map(JsonPath.read, (*contract.ignore, *unstable)):
         if path.found(value) is not MISSING:
             value = path.replaced(value, _MASKED)

@@ -28,7 +28,8 @@ from upheld.protocol import subject, waivers
 from upheld.protocol.capabilities import Capability
 from upheld.protocol.limits import Limit
 from upheld.protocol.messages import Mode, OffsetsMean
-from upheld.protocol.subject import STANDS_FOR, Subject
+from upheld.protocol.model_file import Loaded, model_of
+from upheld.protocol.subject import ITSELF, STANDS_FOR, Subject
 from upheld.protocol.waivers import Waiver
 from upheld.reading import exists, is_file, is_folder, read_toml
 from upheld.text import sentence
@@ -56,7 +57,8 @@ MOST_CHARS: Final = 100  # of a name or a version: they are parts of the names o
 MOST_BYTES: Final = 100_000
 MOST_BYTES_IN_ALL: Final = 1_000_000
 _SHOWN_CHARS: Final = 100  # of a value that is refused
-HIDDEN: Final = ("folder", "application")  # fields of a manifest that no file has
+# Fields of a manifest that no file has.
+HIDDEN: Final = ("folder", "application", "is_its_own_oracle")
 OF_ADAPTERS: Final = ("command", "programs", "local_state")
 ALONE: Final = (Capability.SCALE,)  # what an application can offer without an adapter
 BRIDGE: Final = "upheld.bridge"  # the adapter of an application that has none
@@ -217,6 +219,9 @@ class Manifest(BaseModel):
     application: Subject | None = Field(
         default=None, description="an application without an adapter, from its own tables"
     )
+    is_its_own_oracle: bool = Field(
+        default=False, description="whether it is compared with itself, as --oracle itself asks"
+    )
     sin: ExpectedViolation | None = Field(default=None, validation_alias=AliasChoices(*MUTANT_KEYS))
     twin: Twin | None = None
 
@@ -228,6 +233,13 @@ class Manifest(BaseModel):
     def waivers(self, *names: str) -> Iterator[Waiver]:
         """Go through the waivers of these ids, in their order."""
         return (self.known_failures[name] for name in names if name in self.known_failures)
+
+    @property
+    def model(self) -> Loaded | None:
+        """The model that its application is judged by; None if it has none."""
+        if self.application is None or self.application.oracle == ITSELF:
+            return None
+        return model_of(self.file, self.application.oracle)
 
     @property
     def is_built(self) -> bool:

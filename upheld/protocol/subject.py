@@ -22,6 +22,7 @@ from upheld.errors import UsageProblem
 from upheld.guesses import did_you_mean
 from upheld.protocol.inputs import Input, described
 from upheld.protocol.json_path import JsonPath
+from upheld.protocol.model_file import FORM, is_place
 from upheld.text import sentence
 
 # The settings of a row that an application can be given, and the placeholders that carry them.
@@ -31,6 +32,7 @@ SETTINGS: Final = {
     "commit interval": "commit_interval_ms",
 }
 CHOSEN_BY_ROWS: Final = ("topic", "partitions", "count", "aborted_transactions")  # of an input
+ITSELF: Final = "itself"  # the oracle of an application without a model
 Shape = Literal["map", "fold"]
 # The shipped programs in whose place an application of a shape is judged.
 STANDS_FOR: Final[dict[Shape, tuple[str, ...]]] = {
@@ -109,6 +111,15 @@ class SignalsTable(_Table):
     start_s: float = Field(default=50, gt=0, le=55, description="the longest until it is ready")
 
 
+def _oracle(name: str) -> str:
+    """Refuse an oracle that there is not."""
+    if name != ITSELF and not is_place(name):
+        raise ValueError(
+            f"an oracle is {ITSELF}, or a model in a file, as {FORM}{did_you_mean(name, [ITSELF])}"
+        )
+    return name
+
+
 class Subject(_Table):
     """The tables of an application without an adapter."""
 
@@ -118,7 +129,10 @@ class Subject(_Table):
     output: dict[Name, OutputTable] = Field(min_length=1, max_length=1)
     process: dict[Name, ProcessTable] = Field(min_length=1, max_length=1)
     signals: SignalsTable = SignalsTable()
-    oracle: Literal["itself"] = "itself"
+    oracle: Annotated[str, AfterValidator(_oracle)] = Field(
+        default=ITSELF,
+        description="itself, or a model in a file beside this one, such as orders.py:ORDERS",
+    )
     restart: Literal["never", "on-exit"] = "never"
     peers: tuple[Annotated[str, Field(pattern=r"^[^\s:]+:\d{1,5}$")], ...] = Field(
         default=(), description="addresses HOST:PORT beside the broker that it is right to ask"

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from upheld.report.model import RowResult
+from upheld.report.oracles import rests_on
 from upheld.text import visible
 from upheld.verdicts import Anomaly
 
@@ -32,6 +33,7 @@ def card(row: RowResult, reproduce: str) -> str:
             "  in all    " + ", ".join(f"{count} {name}" for name, count in row.totals.items())
         )
     for label, shown in (
+        ("rests on", [rests_on(row)] if rests_on(row) else []),
         ("versions", [versions(row)] if row.narrowed else []),
         ("shrunk", row.shrunk),
         ("timeline", row.timeline),

@@ -63,6 +63,11 @@ class RowResult(BaseModel):
     log: list[str] = []  # of each instance: lines around the fault, and the last ones
     # Of Kafka's APIs: where clients behind the proxy used older versions than without it.
     narrowed: list[str] = []
+    # What the verdict rests on: who says what is right (program, model or itself), what of it was
+    # asked (relation, order, prefix), and what was asked that the oracle does not know.
+    oracle: str = ""
+    rests_on: list[str] = []
+    lacks: list[str] = []
     shrunk: list[str] = []  # the records that are enough for its first anomaly
     attempts: int = 1
     kills: int = 0

@@ -19,6 +19,7 @@ from upheld.report.costs import costs
 from upheld.report.folder import named_in
 from upheld.report.matrix import Line, Matrix
 from upheld.report.model import RowResult
+from upheld.report.oracles import rests_on
 from upheld.report.pictures import drawing
 from upheld.report.texts import GuaranteeText, ScenarioText
 from upheld.text import printable, visible
@@ -123,6 +124,7 @@ def page(
     )
     environment.filters["visible"] = lambda text: visible(str(text))
     environment.filters["marked"] = _marked
+    environment.filters["rests"] = rests_on
     environment.filters["counted"] = lambda number, what: f"{number} {what}{'s' * (number != 1)}"
     environment.filters["printable"] = lambda text: printable(str(text))
     return environment.get_template("page.html.j2").render(

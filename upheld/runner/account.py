@@ -12,6 +12,7 @@ from typing import Final
 from rich.console import Console
 
 import upheld
+from upheld.errors import Problem
 from upheld.report import (
     COLOURS,
     FORMAT,
@@ -28,6 +29,7 @@ from upheld.report import (
 from upheld.report.baseline import limit
 from upheld.report.formats import Shown, write_all
 from upheld.report.model import Comparison
+from upheld.report.oracles import rests_on, weaker
 from upheld.report.reasons import undeclared
 from upheld.runner.choice import Choice
 from upheld.supervisor.host import Memory
@@ -60,6 +62,7 @@ class RunAccount:
         self.summary: Summary | None = None
         self.errors: list[str] = []
         self.problem: str | None = None  # why this machine ended the run early
+        self.refused: Problem | None = None  # the problem itself, if it is not the machine's
         self.stopped: str | None = None  # why rows were left out
         self._said = set[str]()  # the reasons of unsupported rows that were shown
 
@@ -109,6 +112,7 @@ class RunAccount:
             for share, wait_ms in result.waited_ms.items()
         )
         notes = known + "".join(f"  ({note})" for note in (waits, versions(result)) if note)
+        notes += f"  [{rests}]" if (rests := rests_on(result)) else ""
         why = f": {result.reason}" if result.verdict is Verdict.UNSUPPORTED else ""
         is_news = bool(why) and why not in self._said
         self._said.add(why)
@@ -179,6 +183,7 @@ class RunAccount:
         compared = self._compared()
         if compared and (worse := limit(compared)):
             self.limits_broken.append(worse)
+        self.limits_broken += weaker(results, self.choice.required)
         if self.choice.max_memory_mb and peak_mb > self.choice.max_memory_mb:
             self.limits_broken.append(f"{peak_mb} MiB of at most {self.choice.max_memory_mb} MiB")
         elif self.choice.max_memory_mb and not peak_mb:
@@ -191,7 +196,7 @@ class RunAccount:
             limits_unmeasured=bool(unmeasured),
         )
         if (self.errors or self.problem) and code != VIOLATED:
-            code = HARNESS_ERROR
+            code = int(self.refused.exit_code) if self.refused else HARNESS_ERROR
         if self.interrupted:
             code = INTERRUPTED
         self.summary = Summary(

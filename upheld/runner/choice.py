@@ -59,6 +59,7 @@ class Choice:
     max_seconds: float | None = None
     max_memory_mb: int | None = None
     is_strict: bool = False  # whether what is unsupported has to be declared
+    required: tuple[str, ...] = ()  # what each verdict has to rest on, if its row asks for it
     new_limits: list[str] = field(default_factory=list)  # that --strict does not accept
     baseline: Baseline | None = None  # what the verdicts are compared with
     first: First = First()

@@ -23,7 +23,7 @@ from typing import Any, Final, Literal
 from rich.console import Console
 
 import upheld
-from upheld.errors import MachineProblem, Problem, UsageProblem
+from upheld.errors import MachineProblem, UsageProblem
 from upheld.report import RowResult
 from upheld.runner.account import RunAccount
 from upheld.runner.choice import Choice
@@ -82,7 +82,6 @@ class Lanes(RunAccount):
         self.is_over = False  # whether no more rows are begun
         self.lanes: list[Lane] = []
         self.broker: tuple[str, str] | None = None  # the lanes' broker, and why it was chosen
-        self.refused: Problem | None = None  # why no lane could begin
 
     def judge(self, command: list[str], count: int, run: RunScope) -> None:
         """Judge every row in `count` lanes.

@@ -16,7 +16,8 @@ from _pytest.runner import runtestprotocol
 from pytest_bdd.scenario import scenario_wrapper_template_registry
 from rich.console import Console
 
-from upheld.errors import MachineProblem, harness_failed, is_interrupt, kept
+from upheld.checks.strength import strength_of
+from upheld.errors import MachineProblem, UsageProblem, harness_failed, is_interrupt, kept
 from upheld.history import events, keeping
 from upheld.history.narrowed import narrowed
 from upheld.judging import prerequisites
@@ -270,7 +271,12 @@ class Plugin(RunAccount):
         ended = item.stash[ENDED]
         trial = item.stash.get(TRIAL, None)
         found = judged(trial.outcome(ended) if trial else ended)
-        if found.verdict not in {Verdict.UPHELD, Verdict.UNSUPPORTED} and (
+        if isinstance(
+            ended, UsageProblem
+        ):  # such as a model that fails: no row can be judged by it
+            self.refused = ended
+            self.problem = str(ended)
+        elif found.verdict not in {Verdict.UPHELD, Verdict.UNSUPPORTED} and (
             problem := trouble(self.rig, ended)
         ):
             self.problem = problem
@@ -298,6 +304,10 @@ class Plugin(RunAccount):
                 mark.model_dump(exclude={"kind", "logs"}) for mark in trial.history.of(events.Mark)
             ]
             result.narrowed = narrowed(trial.history)
+            rests = strength_of(trial.history)
+            result.oracle = rests.oracle
+            result.rests_on = list(rests.rests_on)
+            result.lacks = list(rests.lacks)
             result.entries = sum(
                 a.input.totals.get("entries", 0) for a in trial.applications.values()
             )

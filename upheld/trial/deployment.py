@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from upheld.history import events
-from upheld.programs import DEAD_LETTERS, PROGRAMS, Program, itself
+from upheld.programs import DEAD_LETTERS, PROGRAMS, Program, modelled
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import Mode
 from upheld.stores import STORES, Store
@@ -14,6 +14,7 @@ from upheld.trial.rig import Rig
 from upheld.verdicts import NotOffered
 
 TRANSACTION_TIMEOUT_MS = 3_000
+MODELS = "models"  # the folder of a run with the texts of the models that judged it
 PROMPT_MS = 2_000  # an output is visible that long after its commit interval
 
 
@@ -67,8 +68,9 @@ class Deployments:
         Raises:
             NotOffered: The design keeps no state in the kind of store that is declared.
         """
-        contract = self._contract()
-        program = itself.program(contract) if contract else PROGRAMS[declaration.program]
+        shipped = PROGRAMS[declaration.program]
+        contract = modelled.contract_of(self.manifest, shipped)
+        program = modelled.program(contract) if contract else shipped
         name = declaration.name or declaration.program
         identity = f"{self.application_id}-{name}"
         roles = [*program.topics, *([DEAD_LETTERS] if declaration.has_dead_letters else [])]
@@ -89,7 +91,8 @@ class Deployments:
         )
         self.recorder.history.add(event)
         if contract:
-            program = itself.program_of(self.recorder.history, event)
+            program = modelled.program_of(self.recorder.history, event)
+            modelled.keep_copy(self.manifest, self.rig.histories.parent / MODELS)
         directory = self.rig.run.scratch / identity
         store = self._open_store(event, directory)
         inputs = {topics[role]: declaration.partitions for role in program.inputs}
@@ -105,20 +108,6 @@ class Deployments:
         )
         return Deployment(
             name, program, event, outputs, inputs, directory, store, rolls=declaration.rolls
-        )
-
-    def _contract(self) -> events.Contract | None:
-        """Return what an application without an adapter promises."""
-        subject = self.manifest.application
-        if subject is None:
-            return None
-        (output,) = subject.output.values()
-        return events.Contract(
-            name=self.manifest.name,
-            reads=subject.role_in,
-            writes=subject.role_out,
-            format=output.format,
-            ignore=output.ignore,
         )
 
     def _interval(self) -> dict[str, int]:

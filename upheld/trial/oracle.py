@@ -38,13 +38,19 @@ class Oracle:
         Nothing is asked if the application is judged by a program.
         """
         contract = application.event.contract
-        if contract is None:
+        if contract is None or contract.model:
             return
         inputs = self._visible(application)
         if not inputs:
             return
         partitions = application.inputs[application.reads]
-        question = Question(self.manifest.name, application.mode, partitions, digest_of(inputs))
+        question = Question(
+            self.manifest.name,
+            contract.name,
+            application.mode,
+            partitions,
+            digest_of(inputs),
+        )
         if question not in self.rig.answers:
             self.rig.answers[question] = self._given(application, contract, inputs)
         given = self.rig.answers[question]
@@ -87,7 +93,8 @@ class Oracle:
         return _with(first, found)
 
     def _is_alike(self, question: Question, application: Application) -> bool:
-        return (question.design, question.mode) == (self.manifest.name, application.mode)
+        asked = (question.design, question.contract, question.mode)
+        return asked == (self.manifest.name, application.program.name, application.mode)
 
     def _run(
         self,

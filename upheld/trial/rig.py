@@ -38,6 +38,7 @@ class Question(NamedTuple):
     """An input, and who is asked what comes of it."""
 
     design: str
+    contract: str  # its name: a design with an adapter has one for each program
     mode: str
     partitions: int
     inputs: str  # the digest of its visible records

@@ -189,3 +189,20 @@ def test_an_application_without_an_adapter_is_judged_on_what_is_said_of_any() ->
     assert reasons["G69.orderly-failure[relay-exactly_once]"] == [
         "orders is not told its commit interval: design.toml has no {commit_interval_ms}"
     ]
+
+
+def test_a_design_is_compared_with_itself_by_its_outputs_alone() -> None:
+    """Another program, a store and an answer to a query rule a row out."""
+    plain = PLAIN.model_copy(update={"is_its_own_oracle": True})
+
+    assert list(lacking(ROWS["G22.dies-after-a-commit[relay-exactly_once]"], plain)) == []
+    said = {
+        "G11.envelope-survives[relay-exactly_once]": "its records are those of its samples",
+        "G16.never-wrong[pulse-exactly_once]": "nothing but its outputs is compared",
+        "G5.locked-store[ledger-at_least_once-redis]": "nothing but its outputs is compared",
+    }
+    for row, reason in said.items():
+        assert f"plain is compared with itself: {reason}" in list(lacking(ROWS[row], plain))
+        assert list(lacking(ROWS[row], PLAIN)) == []
+    (pulse, _) = lacking(ROWS["G16.never-wrong[pulse-exactly_once]"], plain)
+    assert "pulse has more than one input or output" in pulse

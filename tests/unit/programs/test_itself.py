@@ -8,9 +8,10 @@ from histories import EPOCH_MS
 
 from upheld.checks import CHECKS
 from upheld.checks.view import view_of
+from upheld.generators.envelope_pb2 import Envelope, Hop
 from upheld.history import History
 from upheld.history.events import Answered, Application, Begun, Committed, Contract, Record
-from upheld.programs import GONE
+from upheld.programs import GONE, Unreadable
 from upheld.programs.itself import Difference, by_key, difference, digest_of, value_of
 from upheld.verdicts import NotOffered
 
@@ -223,3 +224,22 @@ def test_a_digest_is_of_what_is_read_in_its_order() -> None:
 
     assert digest_of(records) == digest_of(apart)
     assert digest_of(records) != digest_of(turned)
+
+
+def test_the_fields_of_an_envelope_are_compared() -> None:
+    """A relay's chain differs between two runs, and the rest of its envelope does not."""
+    contract = CONTRACT.model_copy(update={"format": "envelope", "ignore": ()})
+
+    def envelope(offset: int, name: str = "e1") -> bytes:
+        return Envelope(id=name, chain=[Hop(topic="in", offset=offset)]).SerializeToString()
+
+    found = difference(contract, {b"a": [envelope(1)]}, {b"a": [envelope(2)]})
+    assert found == Difference(("$.chain",), is_ordered=True)
+
+    def value(data: bytes) -> tuple[object, ...]:
+        return value_of(contract, found.unstable, Record("out", 0, 0, 0, b"a", data))
+
+    assert value(envelope(1)) == value(envelope(2))
+    assert value(envelope(1)) != value(envelope(1, "e2"))
+    with pytest.raises(Unreadable, match="declared as envelope"):
+        value(b"\xff")

@@ -122,6 +122,7 @@ def test_what_opens_says_the_promise_its_source_and_the_scenario() -> None:
         {"log": [HOSTILE]},
         {"timeline": [HOSTILE]},
         {"narrowed": [HOSTILE]},
+        {"oracle": HOSTILE, "rests_on": [HOSTILE]},
         {"totals": {HOSTILE: 1}},
         {"waited_ms": {HOSTILE: 1}},
         {"marks": [{"fault": HOSTILE, "evidence": {HOSTILE: HOSTILE}}]},

@@ -24,7 +24,7 @@ from rich.console import Console
 
 import upheld
 from upheld.cli.run import closing
-from upheld.errors import MachineProblem, to_report
+from upheld.errors import MachineProblem, UsageProblem, to_report
 from upheld.history.reading import read as read_history
 from upheld.judging import prerequisites
 from upheld.protocol.manifest import Manifest
@@ -689,6 +689,18 @@ def test_a_broker_that_ended_blames_no_design(run: Run) -> None:
     assert verdicts == {FIRST: "upheld", SECOND: "harness-error"}
     assert summary.exit_code == 3
     assert "The broker ended by itself" in (run.gate.problem or "")
+
+
+def test_a_file_of_the_user_that_fails_ends_the_run(run: Run) -> None:
+    """A model that raises ends the run with exit 4, and what was judged stays."""
+    COMING["G1.second"] = [UsageProblem("The model orders.py:ORDERS raises KeyError: 'n'.")]
+
+    verdicts, summary = run.judge()
+
+    assert verdicts == {FIRST: "upheld", SECOND: "harness-error"}
+    assert summary.exit_code == 4
+    assert run.gate.problem == "The model orders.py:ORDERS raises KeyError: 'n'."
+    assert isinstance(run.gate.refused, UsageProblem)
 
 
 def test_a_report_that_cannot_be_written_keeps_what_was(

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from upheld.history import History
-from upheld.history.events import Answered, Application, Contract, Record
+from upheld.history.events import Answered, Application, Contract, ModelFile, Record
 from upheld.protocol.manifest import Manifest
 from upheld.trial.application import Application as Applied
 from upheld.trial.oracle import Oracle
@@ -64,7 +64,9 @@ def attempt(rig: Any, records: int, contract: Contract | None = CONTRACT) -> tup
         event=event,
         reads="in",
         inputs={"in": 4},
-        program=SimpleNamespace(reads="orders", writes="costs"),
+        program=SimpleNamespace(
+            name=contract.name if contract else "", reads="orders", writes="costs"
+        ),
     )
     return oracle, application
 
@@ -101,7 +103,22 @@ def test_an_input_is_asked_once_in_a_run(rig: SimpleNamespace) -> None:
     assert [each.unstable for each in answers(more)] == [("$.run",)]
 
 
-@pytest.mark.parametrize(("records", "contract"), [(0, CONTRACT), (3, None)])
+def test_each_program_of_a_design_is_asked(rig: SimpleNamespace) -> None:
+    """The answer of one program is none of another one on the same input."""
+    oracle, application = attempt(rig, 3)
+    oracle.ask(cast(Applied, application))
+    other, application = attempt(rig, 3, CONTRACT.model_copy(update={"name": "others"}))
+    other.ask(cast(Applied, application))
+
+    assert other.runs == [(3, False), (3, True)]
+
+
+MODELLED = CONTRACT.model_copy(
+    update={"model": ModelFile(place="orders.py:ORDERS", sha256="0", reads="json")}
+)
+
+
+@pytest.mark.parametrize(("records", "contract"), [(0, CONTRACT), (3, None), (3, MODELLED)])
 def test_nothing_is_asked(rig: SimpleNamespace, records: int, contract: Contract | None) -> None:
     """A program has a model, and nothing comes of an empty input."""
     oracle, application = attempt(rig, records, contract)

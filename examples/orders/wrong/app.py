@@ -1,0 +1,63 @@
+"""The order service with a mistake in it: it adds the quantity to the price.
+
+It is as safe against crashes as the other one, so that only a model sees the mistake.
+"""
+
+import json
+import os
+import signal
+import threading
+import time
+
+from confluent_kafka import Consumer, Message, Producer
+
+BATCH = 500  # orders in a transaction at most
+WAIT_S = 0.1
+
+
+def priced(message: Message) -> bytes:
+    """Return what an order costs."""
+    order = json.loads(message.value() or b"")
+    cost_cents = order["quantity"] + order["price_cents"]
+    return json.dumps({"order": order["id"], "cost_cents": cost_cents, "at": time.time()}).encode()
+
+
+def main() -> None:
+    """Serve until SIGTERM."""
+    stopping = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stopping.set())
+    consumer = Consumer(
+        {
+            "bootstrap.servers": os.environ["KAFKA"],
+            "group.id": os.environ["GROUP"],
+            "session.timeout.ms": int(os.environ["SESSION_TIMEOUT_MS"]),
+            "isolation.level": "read_committed",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+        }
+    )
+    producer = Producer(
+        {
+            "bootstrap.servers": os.environ["KAFKA"],
+            "transactional.id": os.environ["TRANSACTIONAL_ID"],
+            "transaction.timeout.ms": int(os.environ["TRANSACTION_TIMEOUT_MS"]),
+        }
+    )
+    producer.init_transactions()
+    consumer.subscribe([os.environ["ORDERS"]])
+    while not stopping.is_set():
+        orders = [each for each in consumer.consume(BATCH, WAIT_S) if not each.error()]
+        if not orders:
+            continue
+        producer.begin_transaction()
+        for order in orders:
+            producer.produce(os.environ["COSTS"], priced(order), order.key())
+        producer.send_offsets_to_transaction(
+            consumer.position(consumer.assignment()), consumer.consumer_group_metadata()
+        )
+        producer.commit_transaction()
+    consumer.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+"""`upheld contract` shows what was understood of an application and its model."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from upheld.cli import main
+
+DESIGN = """
+name = "orders"
+version = "1"
+modes = ["exactly_once"]
+shape = "fold"
+oracle = "orders.py:TOTALS"
+group = "{application_id}"
+[input.orders]
+sample = "orders.jsonl"
+key = "$.account"
+unique = "$.id"
+[output.totals]
+ignore = ["$.at"]
+[process.app]
+command = ["true", "{bootstrap}", "{input.orders}", "{output.totals}"]
+"""
+MODEL = """
+from upheld.models import Fold, Map, Output
+
+def add(total, order):
+    total += order.value["cents"]
+    return total, [Output(order.key, {"account": order.key, "cents": total})]
+
+TOTALS = Fold(add, initial=0)
+LATEST = Fold(add, initial=0, key=lambda order: order.value["account"], may_skip=True)
+NOTHING = Map(lambda order: [])
+"""
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work where an application with a model is."""
+    monkeypatch.chdir(tmp_path)
+    Path("design.toml").write_text(DESIGN)
+    Path("orders.py").write_text(MODEL)
+    Path("orders.jsonl").write_text('{"id": "o-1", "account": "ada", "cents": 5}\n')
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """Return what `contract` prints."""
+    assert main(["contract", *arguments]) == 0
+    return capsys.readouterr().out
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """Return the sentence with which a command ends with exit 4."""
+    assert main([*arguments]) == 4
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    return err.removeprefix("upheld: ").replace(f"{Path.cwd()}/", "").rstrip("\n")
+
+
+def test_what_was_understood_of_a_design(capsys: pytest.CaptureFixture[str]) -> None:
+    """Shape, roles, key and model stand there, with answers to records of the samples."""
+    lines = said(capsys, ".", "--examples", "2").replace(f"{Path.cwd()}/", "").splitlines()
+
+    assert lines[:5] == [
+        "design     orders 1, exactly_once",
+        "shape      fold",
+        "reads      orders, json, key $.account, from orders.jsonl",
+        "writes     totals, json, without $.at",
+        "parameters visible_within_ms 2100",
+    ]
+    assert lines[5].startswith("oracle     orders.py:TOTALS, sha256 ")
+    assert lines[6:9] == [
+        "step       add",
+        "state      one for the key of the record, at first 0",
+        "outputs    show each state",
+    ]
+    assert [line for line in lines if line.startswith("  -> ")] == [
+        '  -> ada  {"account": "ada", "cents": 5}',
+        '  -> ada  {"account": "ada", "cents": 10}',
+    ]
+    assert lines[-1] == ("200 records of the samples were tried, each twice: 200 outputs of 1 keys")
+
+
+def test_another_model_of_the_file(capsys: pytest.CaptureFixture[str]) -> None:
+    """A model that is named by its file is tried with the samples beside it."""
+    out = said(capsys, "orders.py:LATEST", "--examples", "1")
+
+    assert "state      one for <lambda>, at first 0\noutputs    may skip states\n" in out
+    assert '  -> ada  {"account": "ada", "cents": 5}\n' in out
+
+
+def test_a_model_without_a_design(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without samples a model is loaded, and the last line says that it was not tried."""
+    Path("design.toml").unlink()
+
+    lines = said(capsys, "orders.py:NOTHING").splitlines()
+
+    assert lines[0] == "shape      map"
+    assert lines[-1] == (
+        "There is no design.toml of an application beside it, so no record was tried."
+    )
+
+
+def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    """A script gets the same facts and examples."""
+    found = json.loads(said(capsys, ".", "--json", "--examples", "1"))
+
+    assert (found["shape"], found["step"]) == ("fold", "add")
+    (example,) = found["examples"]
+    assert example["outputs"] == [{"key": "ada", "value": '{"account": "ada", "cents": 5}'}]
+
+
+def test_a_design_that_is_its_own_oracle(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a model there is nothing to answer, and the oracle is named."""
+    Path("design.toml").write_text(DESIGN.replace('oracle = "orders.py:TOTALS"\n', ""))
+
+    out = said(capsys, ".")
+
+    assert out.endswith("oracle     itself: right is what it gives without a fault\n")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sentence"),
+    [
+        ("TOTALS = Fold", "TOTALS = Folds", "design.toml: `oracle` names orders.py, which cannot"),
+        ('["cents"]', '["cent"]', "The model orders.py:TOTALS raises KeyError: 'cent', at the"),
+        ("TOTALS", "SUMS", "design.toml: `oracle` is orders.py:TOTALS, and orders.py has no TOTAL"),
+        ("TOTALS = Fold(add, initial=0)", "TOTALS = Map(add)", "design.toml: `shape` is fold, and"),
+    ],
+)
+def test_a_model_is_refused_before_a_broker_starts(
+    capsys: pytest.CaptureFixture[str], before: str, after: str, sentence: str
+) -> None:
+    """`contract` and `run` say in one sentence what is wrong with a model, and exit 4."""
+    Path("orders.py").write_text(MODEL.replace(before, after))
+
+    for command in (["contract", "."], ["run", ".", "--broker", "embedded"]):
+        assert refused(capsys, *command).startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("oracle", "sentence"),
+    [
+        ("orders.py", "design.toml: `oracle` is 'orders.py': an oracle is itself, or a model in"),
+        ("itslf", "design.toml: `oracle` is 'itslf': an oracle is itself, or a model in a file, "),
+        ("none.py:TOTALS", "design.toml: `oracle` names none.py, which cannot be read: No such"),
+    ],
+)
+def test_an_oracle_that_is_none(
+    capsys: pytest.CaptureFixture[str], oracle: str, sentence: str
+) -> None:
+    """A word that is no oracle and a file that is not there are refused."""
+    Path("design.toml").write_text(DESIGN.replace("orders.py:TOTALS", oracle))
+
+    assert refused(capsys, "contract", ".").startswith(sentence)
+
+
+def test_a_design_with_an_adapter(capsys: pytest.CaptureFixture[str]) -> None:
+    """A design with an adapter has no contract of its own."""
+    assert "has an adapter, and is judged by the models of programs" in refused(
+        capsys, "contract", "plain"
+    )

@@ -1,0 +1,35 @@
+"""The public API of models."""
+
+import doctest
+from typing import Any
+
+import pytest
+
+from upheld import models
+from upheld.models import Fold, Map
+
+
+def test_examples() -> None:
+    """The examples of the module's docstring are right."""
+    found = doctest.testmod(models)
+
+    assert (found.failed, found.attempted == 8) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: Map(7), "`step` of a Map is 7, and no function"),  # type: ignore[arg-type]
+        (lambda: Fold("a", 0), "`step` of a Fold is 'a', and no function"),  # type: ignore[arg-type]
+        (
+            lambda: Fold(lambda state, _: (state, []), 0, key="id"),  # type: ignore[arg-type]
+            "`key` of a Fold is 'id', and no function",
+        ),
+    ],
+)
+def test_what_is_no_function_is_refused(make: Any, said: str) -> None:
+    """A model whose parts cannot be called is refused where it is made."""
+    with pytest.raises(TypeError) as refused:
+        make()
+
+    assert str(refused.value) == said

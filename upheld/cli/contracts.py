@@ -1,0 +1,153 @@
+"""`upheld contract`: show what was understood of an application and its model."""
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from upheld.cli.rehearsal import Example, examples
+from upheld.errors import UsageProblem
+from upheld.models import Fold, key_of
+from upheld.protocol import manifest
+from upheld.protocol.manifest import FILE_NAME, Manifest
+from upheld.protocol.model_file import Loaded, is_place, load_model
+from upheld.protocol.subject import ITSELF, Subject
+from upheld.reading import is_file
+from upheld.text import visible, visible_data
+
+SHOWN_CHARS: Final = 160  # of a record or an answer
+
+
+def show_contract(arguments: argparse.Namespace) -> int:
+    """Print the contract of an application, and what its model answers to its samples.
+
+    Raises:
+        UsageProblem: The design or the model cannot be loaded, or the model fails.
+    """
+    design, model = _named(arguments.what)
+    tried = examples(design) if design and model else []
+    if arguments.json:
+        print(json.dumps(visible_data(_data(design, model, tried[: arguments.examples])), indent=2))
+        return 0
+    for line in _lines(design, model, tried, arguments.examples):
+        print(line)
+    return 0
+
+
+def _named(what: str) -> tuple[Manifest | None, Loaded | None]:
+    """Return the design and the model that were named; the design may lie beside the model."""
+    if not is_place(what):
+        design = manifest.load(what)
+        if design.application is None:
+            raise UsageProblem(
+                f"{design.file}: {design.name} has an adapter, and is judged by the models of "
+                "programs; `upheld explain PROGRAM` shows their contracts."
+            )
+        return design, design.model
+    path, _, name = what.rpartition(":")
+    file = Path(path).expanduser().absolute()
+    model = load_model(f"{file.name}:{name}", file.parent, where="the model")
+    if not is_file(file.parent / FILE_NAME):
+        return None, model
+    design = manifest.load(str(file.parent))
+    if design.application is None:
+        return None, model
+    subject = design.application.model_copy(update={"oracle": model.place})
+    return design.model_copy(update={"application": subject}), model
+
+
+def _lines(
+    design: Manifest | None, model: Loaded | None, tried: list[Example], count: int
+) -> Iterator[str]:
+    """Go through the lines for a person."""
+    for label, said in _facts(design, model).items():
+        yield visible(f"{label:<10} {said}")
+    if design is None:
+        yield f"There is no {FILE_NAME} of an application beside it, so no record was tried."
+        return
+    for each in tried[:count]:
+        yield ""
+        record = each.record
+        yield _short(f"{record.at}  {_text(record.key)}  {_text(record.value)}")
+        for key, answer in each.outputs:
+            yield _short(f"  -> {_text(key)}  {_said(answer)}")
+        if not each.outputs:
+            yield "  -> nothing"
+    if tried:
+        outputs = [key for each in tried for key, _ in each.outputs]
+        yield ""
+        yield (
+            f"{len(tried)} records of the samples were tried, each twice: {len(outputs)} outputs "
+            f"of {len(set(outputs))} keys"
+        )
+
+
+def _facts(design: Manifest | None, model: Loaded | None) -> dict[str, str]:
+    """Return what was understood, by what it is about."""
+    found: dict[str, str] = {}
+    if design and design.application:
+        found["design"] = f"{design.name} {design.version}, {' and '.join(design.modes)}"
+        found |= _of_subject(design.application)
+    if model is None:
+        return found | {"oracle": f"{ITSELF}: right is what it gives without a fault"}
+    found["shape"] = model.shape
+    found["oracle"] = f"{model.place}, sha256 {model.sha256[:12]}"
+    found |= _of_model(model)
+    return found
+
+
+def _of_subject(subject: Subject) -> dict[str, str]:
+    (described,) = subject.input.values()
+    (output,) = subject.output.values()
+    key = f", key {described.key}" if described.key else ""
+    ignored = f", without {', '.join(output.ignore)}" if output.ignore else ""
+    source = described.sample or described.schema_file
+    return {
+        "shape": subject.shape,
+        "reads": f"{subject.role_in}, {described.format}{key}, from {source}",
+        "writes": f"{subject.role_out}, {output.format}{ignored}",
+        "parameters": f"visible_within_ms {output.visible_within_ms}",
+    }
+
+
+def _of_model(model: Loaded) -> dict[str, str]:
+    """Return what a fold says of its states; a map has none."""
+    if not isinstance(model.model, Fold):
+        return {"step": _name(model.model.step)}
+    key = model.model.key
+    by = "the key of the record" if key is key_of else _name(key)
+    return {
+        "step": _name(model.model.step),
+        "state": f"one for {by}, at first {model.model.initial!r}",
+        "outputs": "may skip states" if model.model.may_skip else "show each state",
+    }
+
+
+def _name(function: Any) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def _data(design: Manifest | None, model: Loaded | None, tried: list[Example]) -> dict[str, object]:
+    examples = [
+        {
+            "record": each.record.at,
+            "key": _text(each.record.key),
+            "value": _text(each.record.value),
+            "outputs": [{"key": _text(key), "value": _said(value)} for key, value in each.outputs],
+        }
+        for each in tried
+    ]
+    return {**_facts(design, model), "examples": examples}
+
+
+def _text(data: bytes | None) -> str:
+    return "null" if data is None else data.decode(errors="backslashreplace")
+
+
+def _said(value: tuple[object, ...]) -> str:
+    return ", ".join(map(str, value))
+
+
+def _short(line: str) -> str:
+    return visible(line, SHOWN_CHARS)

@@ -1,0 +1,618 @@
+"""An application with a model that a user wrote, as `upheld.models` describes it.
+
+The model is folded over the input log. Every output that it gives is a state of its key, with the
+record that it came from. So the prefix rule is exact, whatever the number of outputs.
+
+All outputs of a key come from one partition of the input: between two partitions there is no order
+that a model could follow. A model is checked while it is folded. A fault of it is
+said in one sentence, which names the record.
+"""
+
+import json
+import reprlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache, partial
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple, NoReturn
+
+from upheld import models
+from upheld.errors import UsageProblem
+from upheld.history import History
+from upheld.history.events import Application, Contract, ModelFile, Record
+from upheld.programs import itself
+from upheld.programs.contract import (
+    GONE,
+    Diagnose,
+    Diagnosis,
+    Program,
+    State,
+    States,
+    Unreadable,
+    Value,
+    no_lineage,
+)
+from upheld.protocol.json_path import JsonPath, Step
+from upheld.protocol.manifest import Manifest
+from upheld.protocol.model_file import READS, Loaded, models_in
+from upheld.reading import loaded
+from upheld.text import visible
+
+SAID_CHARS: Final = 200  # of what a model raised or gave
+# The programs of one input and one output, and the formats of their outputs.
+WRITTEN: Final[Mapping[str, Literal["json", "envelope"]]] = {"relay": "envelope", "ledger": "json"}
+MOST_TRIED: Final = 20_000  # steps of a model, to name what is wrong with the outputs of a row
+
+_REPR: Final = reprlib.Repr()
+_REPR.maxstring = _REPR.maxother = SAID_CHARS
+_REPR.maxdict = _REPR.maxlist = 20
+# The digest of a file and the name in it -> a model that this process has loaded.
+_KNOWN: Final[dict[tuple[str, str], Loaded]] = {}
+
+
+def offer(model: Loaded) -> None:
+    """Let histories that name a model be judged by it."""
+    _KNOWN[_named(model.sha256, model.place)] = model
+
+
+def offer_all(file: Path) -> None:
+    """Let histories be judged by the models of a file.
+
+    Raises:
+        UsageProblem: It cannot be run, or has no model.
+    """
+    for model in models_in(file, where="--model"):
+        offer(model)
+
+
+def _named(sha256: str, place: str) -> tuple[str, str]:
+    return sha256, place.rpartition(":")[2]
+
+
+def program_of(history: History, application: Application) -> Program:
+    """Return the program of an application that is judged by its own contract.
+
+    Raises:
+        UsageProblem: Its model is not known in this process.
+    """
+    contract = application.contract
+    assert contract
+    if contract.model is None:
+        return itself.program_of(history, application)
+    return program(contract)
+
+
+def program(contract: Contract) -> Program:
+    """Return the program of a contract with or without a model.
+
+    Without a model it has roles, and nothing that says what is right.
+    """
+    if contract.model is None:
+        return itself.program(contract)
+    model = _known(contract)
+    modelled = Modelled(contract, model)
+    return Program(
+        name=contract.name,
+        reads=contract.reads,
+        writes=contract.writes,
+        conflates=getattr(model.model, "may_skip", False),
+        parameters={"commit_interval_ms": 100},
+        model=modelled.states,
+        value_of=partial(value_of, contract),
+        lineage_of=no_lineage,
+        diagnosis=modelled.diagnosis,
+    )
+
+
+def value_of(contract: Contract, record: Record) -> Value:
+    """Return the value of an output without the fields that are not compared.
+
+    A model need not give such a field: it is taken out, and not masked.
+
+    Raises:
+        Unreadable: It is no JSON, and JSON was declared.
+    """
+    if record.value is None:
+        return GONE
+    if contract.format == "bytes":
+        return (record.value.decode(errors="backslashreplace"),)
+    try:
+        value = loaded(record.value)
+    except ValueError:
+        raise Unreadable(f"{record.at} is no JSON, and the output is declared as json") from None
+    for path in contract.ignore:
+        _take_out(value, JsonPath.read(path).steps)
+    return (json.dumps(value, sort_keys=True, ensure_ascii=False),)
+
+
+def _take_out(value: object, steps: Sequence[Step]) -> None:
+    """Take a field out, if it is there; an item of a list leaves its place."""
+    *way, last = steps
+    inner = JsonPath("", tuple(way)).found(value)
+    match inner, last:
+        case dict(), str():
+            inner.pop(last, None)
+        case list(), int() if -len(inner) <= last < len(inner):
+            inner[last] = None
+
+
+def _known(contract: Contract) -> Loaded:
+    assert contract.model
+    wanted = contract.model
+    if found := _KNOWN.get(_named(wanted.sha256, wanted.place)):
+        return found
+    raise UsageProblem(
+        f"the application was judged by the model {wanted.place}, which this process has not loaded"
+    )
+
+
+def demand_model(history: History) -> None:
+    """Demand that the models which a history names are known.
+
+    Raises:
+        UsageProblem: One is not, or the file that was named is another one than then.
+    """
+    for application in history.of(Application):
+        if application.contract and (wanted := application.contract.model):
+            if _named(wanted.sha256, wanted.place) in _KNOWN:
+                continue
+            copy = f"{copy_name(wanted.place, wanted.sha256)} in the folder models of its run"
+            name = wanted.place.rpartition(":")[2]
+            if others := [each for each in _KNOWN.values() if each.place.endswith(f":{name}")]:
+                raise UsageProblem(
+                    f"it was judged by another text of {wanted.place} than {others[0].file} has "
+                    f"now; the text of then is {copy}"
+                )
+            raise UsageProblem(
+                f"it was judged by the model {wanted.place}; name the file with --model, such as "
+                f"{copy}"
+            )
+
+
+def copy_name(place: str, sha256: str) -> str:
+    """Return the name of the copy of a model's file that a run keeps."""
+    stem = Path(place.rpartition(":")[0]).stem
+    return f"{stem}-{sha256[:12]}.py"
+
+
+def contract_of(design: Manifest, program: Program | None = None) -> Contract | None:
+    """Return the contract by which an application is judged.
+
+    It is None if that is the contract of a shipped program. A design with an adapter that is
+    compared with itself has the topics of the program.
+    """
+    subject = design.application
+    if subject is None:
+        if not design.is_its_own_oracle or program is None:
+            return None
+        return Contract(
+            name=program.name,
+            reads=program.reads,
+            writes=program.writes,
+            format=WRITTEN[program.name],
+        )
+    (output,) = subject.output.values()
+    return Contract(
+        name=design.name,
+        reads=subject.role_in,
+        writes=subject.role_out,
+        format=output.format,
+        ignore=output.ignore,
+        model=_file_of(design),
+    )
+
+
+def _file_of(design: Manifest) -> ModelFile | None:
+    """Return what a history says of a design's model, and know the model from here on.
+
+    Raises:
+        UsageProblem: It cannot be loaded, or is of another shape than the application.
+    """
+    found = design.model
+    subject = design.application
+    if found is None or subject is None:
+        return None
+    (described,) = subject.input.values()
+    if found.shape != subject.shape:
+        raise UsageProblem(
+            f"{design.file}: `shape` is {subject.shape}, and {found.place} is a "
+            f"{type(found.model).__name__}."
+        )
+    if described.format not in READS:
+        raise UsageProblem(
+            f"{design.file}: a model reads inputs of the formats {', '.join(READS)}, and "
+            f"[input.{subject.role_in}] has {described.format}."
+        )
+    offer(found)
+    return ModelFile(place=found.place, sha256=found.sha256, reads=described.format)
+
+
+def keep_copy(design: Manifest, folder: Path) -> None:
+    """Keep the text of a design's model, so that its run can be judged again."""
+    if found := design.model:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / copy_name(found.place, found.sha256)).write_text(found.source, encoding="utf-8")
+
+
+def model_of(contract: Contract) -> "Modelled":
+    """Return the model of a contract that has one.
+
+    Raises:
+        UsageProblem: It is not known in this process.
+    """
+    return Modelled(contract, _known(contract))
+
+
+@dataclass(frozen=True)
+class Modelled:
+    """A model, and the contract of the application that it is of."""
+
+    contract: Contract
+    loaded: Loaded
+
+    def states(self, inputs: Iterable[Record]) -> States:
+        """Return the states of each key: the outputs for these inputs.
+
+        Nothing comes of aborted records.
+
+        Raises:
+            Unreadable: A record is none of the declared format.
+            UsageProblem: The model fails, or cannot be judged by.
+        """
+        records = list(inputs)
+        return self.folded(records) if any(record.visible for record in records) else {}
+
+    def folded(self, records: Iterable[Record]) -> States:
+        """Return the states of each key as if every one of the records counted."""
+        steps = Steps(self)
+        states = defaultdict[bytes, list[State]](list)
+        for record in records:
+            for key, value in steps.after(record):
+                states[key].append(State(key, value, record, (), ""))
+        return dict(states)
+
+    def diagnosis(self, inputs: list[Record]) -> Diagnose:
+        """Return a function that names the anomaly of an output that is no state."""
+        return _Diagnostician(self, inputs)
+
+    def problem(self, record: Record, said: str) -> UsageProblem:
+        """Return the refusal of the model for what it does with a record."""
+        key = "no key" if record.key is None else f"the key {_text(record.key)}"
+        return UsageProblem(
+            f"The model {self.loaded.place} {said}, at the record {record.at} with "
+            f"{visible(key, SAID_CHARS)}."
+        )
+
+
+class Steps:
+    """A model on its way through the input, with the states of a fold."""
+
+    def __init__(self, modelled: Modelled) -> None:
+        self._modelled = modelled
+        self._model = modelled.loaded.model
+        self._states: dict[str | None, Any] = {}
+        self._partitions: dict[tuple[str, str | None], Record] = {}
+
+    def after(self, record: Record) -> Iterator[tuple[bytes, Value]]:
+        """Go through the outputs of the next record, as they are compared."""
+        given = self._given(record)
+        if isinstance(self._model, models.Map):
+            outputs = self._asked(record, given)
+        else:
+            key = self._key(record, given)
+            self._demand_one_partition(record, "a state", key)
+            state = self._states.get(key, self._model.initial)
+            self._states[key], outputs = self._asked(record, given, state)
+        for output in outputs:
+            self._demand_one_partition(record, "an output", output.key)
+            yield (output.key or "").encode(), self._value(record, output)
+
+    def state_key(self, record: Record) -> str | None:
+        """Return the key of the state that a record belongs to, in a fold."""
+        return self._key(record, self._given(record))
+
+    def _given(self, record: Record) -> models.Record:
+        """Return a record as a model is given it.
+
+        Raises:
+            Unreadable: It is none of the declared format.
+        """
+        contract = self._modelled.contract
+        assert contract.model
+        try:
+            key = None if record.key is None else record.key.decode()
+            value: Any = record.value
+            if value is not None and contract.model.reads == "json":
+                value = loaded(value)
+        except ValueError:
+            raise Unreadable(f"{record.at} is no JSON with a key of text") from None
+        return models.Record(
+            key, value, record.timestamp_ms, record.headers, record.partition, record.offset
+        )
+
+    def _key(self, record: Record, given: models.Record) -> str | None:
+        assert isinstance(self._model, models.Fold)
+        key = self._called(record, self._model.key, given)
+        if not (key is None or isinstance(key, str)):
+            self._fail(record, f"gives {_short(key)} as the key of a state, which is no text")
+        return key
+
+    def _asked(self, record: Record, given: models.Record, *state: Any) -> Any:
+        """Return the answer of a step: outputs, with the next state before them in a fold.
+
+        It is asked twice, and given each time what it was given before.
+        """
+        before = self._encoded(record, "is given", [*state, _comparable(given.value)])
+        first = self._answer(record, given, *state)
+        if before != self._encoded(record, "is left with", [*state, _comparable(given.value)]):
+            self._fail(record, "changes in place what it is given, and has to make it anew")
+        second = self._answer(record, given, *state)
+        if self._all(record, first) != self._all(record, second):
+            self._fail(record, "gives two answers when it is asked twice")
+        return first
+
+    def _answer(self, record: Record, given: models.Record, *state: Any) -> Any:
+        answer = self._called(record, self._model.step, *state, given)
+        if not state:
+            return self._outputs(record, answer)
+        if not isinstance(answer, tuple) or len(answer) != 2:
+            self._fail(
+                record, f"gives {_short(answer)}, and a fold gives its next state and its outputs"
+            )
+        return answer[0], self._outputs(record, answer[1])
+
+    def _called(self, record: Record, function: Any, *arguments: Any) -> Any:
+        """Call a function of a model, and go to the end of what it yields."""
+        try:
+            answer = function(*arguments)
+            return list(answer) if isinstance(answer, Iterator) else answer
+        except (Exception, SystemExit) as error:
+            said = visible(" ".join(f"{type(error).__name__}: {error}".split()), SAID_CHARS)
+            raise self._modelled.problem(record, f"raises {said}") from error
+
+    def _outputs(self, record: Record, answer: Any) -> list[models.Output]:
+        """Return outputs as a list; what an output holds is looked at when it is written."""
+        is_list = isinstance(answer, list | tuple | Iterator)
+        outputs = list(answer) if is_list else [answer]
+        for output in outputs:
+            if not is_list or not isinstance(output, models.Output):
+                self._fail(record, f"gives {_short(output)}, and outputs are a list of Output")
+            if not (output.key is None or isinstance(output.key, str)):
+                self._fail(record, f"gives {_short(output.key)} as a key, which is no text")
+        return outputs
+
+    def _all(self, record: Record, answer: Any) -> tuple[object, ...]:
+        """Return an answer in a form that compares."""
+        state: tuple[bytes, ...] = ()
+        outputs = answer
+        if isinstance(self._model, models.Fold):
+            state = (self._encoded(record, "gives the state", answer[0]),)
+            outputs = answer[1]
+        return (*state, *((each.key, self._written(record, each)) for each in outputs))
+
+    def _value(self, record: Record, output: models.Output) -> Value:
+        """Return the value of an output as it is compared."""
+        written = record._replace(value=self._written(record, output))
+        return value_of(self._modelled.contract, written)
+
+    def _written(self, record: Record, output: models.Output) -> bytes | None:
+        """Return the bytes of an output."""
+        if output.value is None:
+            return None
+        if self._modelled.contract.format != "bytes":
+            return self._encoded(record, "gives", output.value)
+        if not isinstance(output.value, bytes):
+            self._fail(record, f"gives {_short(output.value)}, and the output is declared as bytes")
+        return output.value
+
+    def _encoded(self, record: Record, how: str, value: object) -> bytes:
+        try:
+            text = json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False)
+            return text.encode()
+        except (TypeError, ValueError, RecursionError) as error:
+            why = visible(str(error), SAID_CHARS)
+            self._fail(record, f"{how} {_short(value)}, which JSON cannot say ({why})")
+
+    def _demand_one_partition(self, record: Record, what: str, key: str | None) -> None:
+        before = self._partitions.setdefault((what, key), record)
+        if before.partition != record.partition:
+            self._fail(
+                record,
+                f"has {what} of the key {_short(key)} that hangs on two partitions, on "
+                f"{before.at} before, and nothing orders records of two partitions",
+            )
+
+    def _fail(self, record: Record, said: str) -> NoReturn:
+        raise self._modelled.problem(record, said)
+
+
+def _comparable(value: object) -> object:
+    """Return a value that JSON can say; bytes cannot be changed in place."""
+    return None if isinstance(value, bytes) else value
+
+
+def _text(key: bytes) -> str:
+    return key.decode(errors="backslashreplace")
+
+
+def _short(value: object) -> str:
+    """Return a value as it may stand in a sentence."""
+    return visible(_REPR.repr(value), SAID_CHARS)  # also of a class whose `repr` fails
+
+
+@dataclass
+class _Diagnostician:
+    """Names the anomaly of an output that no right run gives.
+
+    It is the mistake that would give just this output: an aborted record that counts, one that
+    counts twice, or not at all, or all that came before it.
+    """
+
+    modelled: Modelled
+    inputs: list[Record]
+    tried: int = 0
+    _found: dict[bytes, dict[Value, Diagnosis]] = field(default_factory=dict)
+
+    def __call__(self, key: bytes, value: Value, states: list[State]) -> Diagnosis:
+        """Compare with the outputs of each mistake, the likely ones first."""
+        blamed = self._of_aborted.get((key, value))
+        if blamed:
+            why = f"it is right only if what was aborted counts, as {blamed.at}"
+            return Diagnosis("uncommitted-visible", why, blamed)
+        if key not in self._found:
+            self._found[key] = self._mistakes(key, states)
+        if known := self._found[key].get(value):
+            return known
+        if not states:
+            return Diagnosis("phantom", "the model gives nothing for this key")
+        due = self._nearest(value, states)
+        return Diagnosis("phantom", "the model never gives it for this key", due.source, due)
+
+    def _nearest(self, value: Value, states: list[State]) -> State:
+        """Return the state that has the most fields in common with a value; else the last one."""
+        fields = _fields(value)
+        return max(reversed(states), key=lambda state: len(fields & _fields(state.value)))
+
+    @cached_property
+    def _of_aborted(self) -> dict[tuple[bytes, Value], Record]:
+        """The outputs that come only if aborted records count, with an aborted record of each."""
+        found: dict[tuple[bytes, Value], Record] = {}
+        last: dict[tuple[int, bytes | None], Record] = {}
+        steps = Steps(self.modelled)
+        for record in self.inputs:
+            if not record.visible:
+                last[record.partition, record.key] = record
+            with suppress(Unreadable, UsageProblem):  # a model need not know what to do with it
+                for key, value in steps.after(record):
+                    if blamed := last.get((record.partition, record.key)):
+                        found.setdefault((key, value), blamed)
+        return found
+
+    def _mistakes(self, key: bytes, states: list[State]) -> dict[Value, Diagnosis]:
+        """Return what the key would show if one of its records was taken wrongly."""
+        found: dict[Value, Diagnosis] = {}
+        if not states or isinstance(self.modelled.loaded.model, models.Map):
+            return found
+        steps = Steps(self.modelled)
+        state_keys = {steps.state_key(state.source) for state in states}
+        sources = [r for r in self.inputs if r.visible and steps.state_key(r) in state_keys]
+        for number, source in enumerate(sources):
+            rest = sources[number + 1 :]
+            before = sources[:number]
+            for name, why, records in (
+                ("duplicated", f"{source.at} counts twice", [*before, source, source, *rest]),
+                ("lost", f"{source.at} does not count", [*before, *rest]),
+                ("lost", f"nothing before {source.at} counts", [source, *rest]),
+            ):
+                diagnosis = Diagnosis(name, f"it is right only if {why}", source)
+                for value in self._shown(key, records):
+                    found.setdefault(value, diagnosis)
+        return found
+
+    def _shown(self, key: bytes, records: Sequence[Record]) -> list[Value]:
+        """Return what a key shows of records, until too many steps were tried."""
+        steps = Steps(self.modelled)
+        shown = list[Value]()
+        with suppress(Unreadable, UsageProblem):
+            for record in records:
+                self.tried += 1
+                if self.tried > MOST_TRIED:
+                    break
+                shown += [value for each, value in steps.after(record) if each == key]
+        return shown
+
+
+@lru_cache(maxsize=1 << 14)
+def _fields(value: Value) -> frozenset[str]:
+    """Return the fields of a value, each with what it says."""
+    with suppress(ValueError, AttributeError):
+        table = json.loads(str(value[0]))
+        return frozenset(json.dumps(field, sort_keys=True) for field in table.items())
+    return frozenset()
+
+
+class Disagreement(NamedTuple):
+    """The first output in which an application and its model differ.
+
+    Attributes:
+        source: The input record; None if no input gives the output.
+        key: The key of the output, for a person.
+        expected: What the model gives; None if it gives nothing there.
+        got: What the application gave; None if it gave nothing there.
+    """
+
+    source: Record | None
+    key: str
+    expected: Value | None
+    got: Value | None
+
+    def __str__(self) -> str:
+        """Say it in a sentence."""
+        where = f"for {self.source.at} " if self.source else ""
+        return (
+            f"{where}the model gives {_shown(self.expected)} of the key {self.key}, and the "
+            f"application gave {_shown(self.got)}"
+        )
+
+
+def _shown(value: Value | None) -> str:
+    return "nothing" if value is None else _short(", ".join(map(str, value)))
+
+
+def first_difference(
+    contract: Contract, model: Loaded, inputs: Sequence[Record], outputs: Iterable[Record]
+) -> Disagreement | None:
+    """Return where a model and the outputs of a run without a fault differ first.
+
+    Args:
+        contract: What is compared, and how.
+        model: The model.
+        inputs: The visible records of the input, in the order of the log.
+        outputs: The visible records of the output, in the order of the log.
+
+    Raises:
+        UsageProblem: The model fails, or an output is none of the declared format.
+    """
+    states = Modelled(contract, model).states(inputs)
+    may_skip = getattr(model.model, "may_skip", False)
+    given: dict[bytes, list[Value]] = defaultdict(list)
+    for record in outputs:
+        try:
+            given[record.key or b""].append(value_of(contract, record))
+        except Unreadable as error:
+            raise UsageProblem(error.why) from None
+    found = [
+        differing
+        for key in [*states, *(key for key in given if key not in states)]
+        if (differing := _differing(key, states.get(key, []), given.get(key, []), may_skip))
+    ]
+    return min(found, key=_place_of, default=None)
+
+
+def _place_of(found: Disagreement) -> tuple[int, int, int]:
+    """Return what sorts disagreements: the place of the input, and those without one last."""
+    source = found.source
+    return (0, source.offset, source.partition) if source else (1, 0, 0)
+
+
+def _differing(
+    key: bytes, states: list[State], given: list[Value], may_skip: bool
+) -> Disagreement | None:
+    due = iter(states)
+    state: State | None = None
+    for value in given:
+        state = next(due, None)
+        first = state
+        while may_skip and state and state.value != value:
+            state = next(due, None)
+        if state is None or state.value != value:
+            at = state or first
+            source = at.source if at else None
+            return Disagreement(source, _text(key), at.value if at else None, value)
+    left = list(due)
+    if not left or (may_skip and given and state is states[-1]):
+        return None
+    missing = left[-1] if may_skip else left[0]
+    return Disagreement(missing.source, _text(key), missing.value, None)
