@@ -1,0 +1,134 @@
+"""Compare the oracle `itself` with the models of programs, on the wrong designs.
+
+python tools/itself.py --out /tmp/itself                 judge, and print the table
+python tools/itself.py --out /tmp/itself --rounds 0      print the table of what was judged before
+
+Each wrong design is judged on the rows of relay and ledger in which a model has caught it
+(upheld/data/kills.json), with `--oracle itself`. A kind of fault is that of the anomaly that the
+model found. The exit code is 1 if the oracle catches less than 80 % of a kind in a shape. Rows that
+it cannot judge count as not caught, and are counted beside.
+"""
+
+import argparse
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from upheld import commands
+from upheld.checks.strength import asked
+from upheld.report import read
+from upheld.spec import kills
+from upheld.verdicts import Verdict
+
+SHAPES: Final[Mapping[str, str]] = {"relay": "map", "ledger": "fold"}
+KINDS: Final[Mapping[str, str]] = {
+    "lost": "loss",
+    "behind-commit": "loss",
+    "duplicated": "duplicate",
+    "ahead-of-commit": "duplicate",
+    "reordered": "order",
+    "torn": "torn",
+    "uncommitted-visible": "torn",
+    "phantom": "not restored",
+}
+# The guarantees on state: what is wrong there was not restored.
+OF_STATE: Final = frozenset({"G9", "G25", "G28", "G29", "G32"})
+LEAST: Final = 0.8
+
+
+class Kill(NamedTuple):
+    """A row in which a model has caught a wrong design."""
+
+    design: str
+    row: str
+    shape: str
+    kind: str
+
+
+class Cell(NamedTuple):
+    """The rows of a shape and a kind."""
+
+    rows: int
+    caught: int
+    unsupported: int
+
+
+def known() -> Iterator[Kill]:
+    """Go through what models have caught on programs with one input and one output."""
+    for design, found in kills.load().designs.items():
+        for row, kill in found.killed.items():
+            program = row.partition("[")[2].partition("-")[0]
+            kind = KINDS.get(kill.anomaly)
+            if program in SHAPES and kind and any(asked(kill.check)):
+                guarantee = row.partition(".")[0]
+                kind = "not restored" if guarantee in OF_STATE else kind
+                yield Kill(design, row, SHAPES[program], kind)
+
+
+def judge(all_kills: Iterable[Kill], out: Path) -> None:
+    """Judge each wrong design on its rows, compared with itself."""
+    rows: dict[str, list[str]] = {}
+    for kill in all_kills:
+        rows.setdefault(kill.design, []).append(kill.row)
+    for design, names in rows.items():
+        folder = out / design.replace("/", "-")
+        if (folder / "report.jsonl").exists():
+            continue
+        folder.mkdir(parents=True, exist_ok=True)
+        wanted = out / "rows.txt"
+        wanted.write_text("".join(f"{design} {name}\n" for name in names))
+        command = ["run", design, "--oracle", "itself", "--rows", str(wanted), "--seed", "7"]
+        subprocess.run(commands.own_module("upheld", *command, "--out", str(folder)), check=False)
+
+
+def table(
+    all_kills: Iterable[Kill], verdicts: Mapping[tuple[str, str], Verdict]
+) -> dict[tuple[str, str], Cell]:
+    """Count what the oracle caught of what models caught, by shape and kind."""
+    rows = Counter[tuple[str, str]]()
+    caught = Counter[tuple[str, str]]()
+    unsupported = Counter[tuple[str, str]]()
+    for kill in all_kills:
+        verdict = verdicts.get((kill.design, kill.row))
+        if verdict is None:
+            continue
+        cell = (kill.shape, kill.kind)
+        rows[cell] += 1
+        caught[cell] += verdict is Verdict.VIOLATED
+        unsupported[cell] += verdict is Verdict.UNSUPPORTED
+    return {cell: Cell(rows[cell], caught[cell], unsupported[cell]) for cell in sorted(rows)}
+
+
+def verdicts_in(out: Path) -> dict[tuple[str, str], Verdict]:
+    """Return the verdicts of all reports below a folder."""
+    found: dict[tuple[str, str], Verdict] = {}
+    for report in sorted(out.glob("*/report.jsonl")):
+        for row in read(report)[0]:
+            found[row.design, row.id] = row.verdict
+    return found
+
+
+def main() -> int:
+    """Judge what was not judged yet, and print the table."""
+    parser = argparse.ArgumentParser(description="Compare the oracle `itself` with models.")
+    parser.add_argument("--out", type=Path, required=True, help="the folder of the reports")
+    parser.add_argument("--rounds", type=int, default=1, help="0 judges nothing")
+    arguments = parser.parse_args()
+    all_kills = list(known())
+    if arguments.rounds:
+        judge(all_kills, arguments.out)
+    cells = table(all_kills, verdicts_in(arguments.out))
+    print("| shape | kind | a model catches | itself catches | share | it cannot judge |")
+    print("|---|---|---|---|---|---|")
+    for (shape, kind), cell in cells.items():
+        share = cell.caught / cell.rows
+        numbers = f"{cell.rows} | {cell.caught} | {share:.0%} | {cell.unsupported}"
+        print(f"| {shape} | {kind} | {numbers} |")
+    return int(any(cell.caught < LEAST * cell.rows for cell in cells.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
