@@ -528,7 +528,7 @@ class _Diagnostician:
 def _fields(value: Value) -> frozenset[str]:
     """Return the fields of a value, each with what it says."""
     with suppress(ValueError, AttributeError):
-        table = json.loads(str(value[0]))
+        table = loaded(str(value[0]))
         return frozenset(json.dumps(field, sort_keys=True) for field in table.items())
     return frozenset()
 

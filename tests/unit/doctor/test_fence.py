@@ -1,6 +1,5 @@
 """The fence tells the addresses of others from those that are right."""
 
-import os
 import socket
 import subprocess
 import sys
@@ -12,6 +11,11 @@ import pytest
 from upheld.doctor.fence import outside, resolved
 
 CONNECTS = "import socket, sys; s = socket.create_connection(('127.0.0.1', int(sys.argv[1])))"
+
+SERVES = (
+    "import socket; s = socket.create_server(('127.0.0.1', 0)); "
+    "print(s.getsockname()[1], flush=True); c = s.accept(); print('met', flush=True); input()"
+)
 
 
 @pytest.fixture
@@ -40,14 +44,31 @@ def test_a_connection_to_another_address_is_outside(process: int, server: socket
     assert outside([process], {address}) == set()
 
 
-def test_processes_of_one_application_may_talk(process: int, server: socket.socket) -> None:
+@pytest.fixture
+def pair() -> Iterator[tuple[int, int]]:
+    """Yield a process that serves, and one that is connected to it."""
+    with subprocess.Popen(
+        [sys.executable, "-c", SERVES], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as serves:
+        assert serves.stdout
+        command = [sys.executable, "-c", f"{CONNECTS}; input()", serves.stdout.readline()]
+        with subprocess.Popen(command, stdin=subprocess.PIPE) as connects:
+            serves.stdout.readline()
+            yield serves.pid, connects.pid
+            connects.kill()
+        serves.kill()
+
+
+def test_processes_of_one_application_may_talk(pair: tuple[int, int]) -> None:
     """A worker and its gateway are such processes."""
-    assert outside([process, os.getpid()], set()) == set()
+    assert outside(pair, set()) == set()
 
 
-def test_a_connection_that_others_opened_is_theirs(process: int) -> None:
+def test_a_connection_that_others_opened_is_theirs(pair: tuple[int, int]) -> None:
     """A probe of health comes from outside, and asks."""
-    assert outside([os.getpid()], set()) == set()
+    serves, _ = pair
+
+    assert outside([serves], set()) == set()
 
 
 def test_a_process_that_has_ended_has_no_connection() -> None:
